@@ -1,0 +1,32 @@
+"""What all tests share: the hypothesis profiles and the rule for tests that need a CUDA device."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "ci", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("nightly", deadline=None, max_examples=2000, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def cuda_is_there() -> bool:
+    """Whether CuPy imports and sees at least one device."""
+    try:
+        import cupy
+
+        return bool(cupy.cuda.runtime.getDeviceCount())
+    except Exception:  # noqa: BLE001 - a broken driver says so in many ways; all of them mean: no device here
+        return False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skips tests marked `gpu` where no CUDA device is present."""
+    marked = [item for item in items if item.get_closest_marker("gpu")]
+    if marked and not cuda_is_there():
+        for item in marked:
+            item.add_marker(pytest.mark.skip(reason="no CuPy with a CUDA device here"))
