@@ -1,0 +1,9 @@
+"""The type language, the errors, and unification."""
+
+from __future__ import annotations
+
+from arrows.typesys import types
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, InputError, Site
+from arrows.typesys.types import as_type
+
+__all__ = ["ArrowTypeError", "ArrowValueError", "InputError", "Site", "as_type", "types"]

@@ -1,0 +1,172 @@
+"""The errors of the house, and the form in which they speak.
+
+Every type error answers the same questions in the same order: what was attempted; who stood on both sides, of which
+type, made where; at which place of the expression; why it cannot be; what to do about it. Texts are put together here
+and nowhere else, so that they stay alike.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import textwrap
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+__all__ = ["ArrowTypeError", "ArrowValueError", "InputError", "Side", "Site", "input_message", "message"]
+
+WIDTH = 100
+
+
+class ArrowTypeError(TypeError):
+    """An ill-typed composition, or an argument of the wrong kind.
+
+    Example:
+        >>> from arrows.typesys.types import as_type
+        >>> try:
+        ...     as_type(None)
+        ... except TypeError as error:
+        ...     print(type(error).__name__)
+        ArrowTypeError
+    """
+
+
+class ArrowValueError(ValueError):
+    """An argument of the right kind whose value cannot be.
+
+    Example:
+        >>> from arrows.typesys.types import Tensor
+        >>> try:
+        ...     Tensor((-1,))
+        ... except ValueError as error:
+        ...     print(error)
+        a size must not be negative, as -1 is in the shape [-1]
+    """
+
+
+class InputError(ValueError):
+    """A bad example: data that does not fit the block it was given to.
+
+    Example:
+        >>> print(InputError(input_message(17, "tree > right > word", "expected int, got None")))
+        example 17: tree > right > word: expected int, got None
+    """
+
+
+# Frames of these rooms are never where a user made a block. The others (command line, benchmarks, the demonstration)
+# make blocks as a user does.
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_INSIDE = tuple(
+    os.path.join(_ROOT, room) + os.sep
+    for room in ("typesys", "ops", "combinators", "layers", "engine", "training", "onthefly")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place in the user's source, printed `model.py:41`.
+
+    Attributes:
+        file: path of the source file.
+        line: line number, from 1; 0 if unknown.
+
+    Example:
+        >>> str(Site("/home/me/model.py", 41))
+        'model.py:41'
+    """
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{os.path.basename(self.file)}:{self.line}" if self.line else self.file
+
+    @classmethod
+    def here(cls) -> Site:
+        """The innermost frame that lies outside the library."""
+        frame = sys._getframe(1)
+        while frame.f_code.co_filename.startswith(_INSIDE):
+            if frame.f_back is None:
+                return cls("<unknown>", 0)
+            frame = frame.f_back
+        return cls(frame.f_code.co_filename, frame.f_lineno)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One party to a type error: its name, its type as text, and where it was made."""
+
+    name: str
+    type: str
+    site: Site | None = None
+
+
+def message(
+    attempt: str,
+    sides: Iterable[Side] = (),
+    at: str = "",
+    reason: str = "",
+    hint: str = "",
+) -> str:
+    """The text of a type error, in the one form that all of them have.
+
+    Args:
+        attempt: what was attempted, without a full stop (`cannot compose f >> g`).
+        sides: who took part.
+        at: path down the expression; left out if empty.
+        reason: why it cannot be, in one sentence; lines break where it has line breaks, and at `WIDTH` columns.
+        hint: what to do about it; left out if empty.
+
+    Example:
+        >>> print(message("cannot compose f >> g", [Side("f", "Input -> float32"), Side("g", "Void -> Void")],
+        ...               at="step 1 of 2", reason="f gives float32, g takes Void", hint="drop g"))
+        cannot compose f >> g
+          f     Input -> float32
+          g     Void -> Void
+          at    step 1 of 2
+          f gives float32, g takes Void
+          hint  drop g
+    """
+    rows = list(sides)
+    names = max((len(s.name) for s in rows), default=0)
+    names = max(min(names, 40), 4)
+    types = min(max((len(s.type) for s in rows), default=0), 60)
+    lines = [attempt]
+    for side in rows:
+        place = str(side.site) if side.site is not None else ""
+        lines.append(f"  {side.name:<{names}}  {side.type:<{types}}  {place}".rstrip())
+    if at:
+        lines.append(f"  {'at':<{names}}  {at}")
+    for line in reason.splitlines():
+        lines.extend(textwrap.wrap(line, WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False))
+    if hint:
+        pad = " " * (names + 4)
+        lines.extend(
+            textwrap.wrap(
+                hint, WIDTH, initial_indent=f"  {'hint':<{names}}  ", subsequent_indent=pad, break_on_hyphens=False
+            )
+        )
+    return "\n".join(lines)
+
+
+def input_message(example: int | None, path: str, reason: str, block: str = "", site: Site | None = None) -> str:
+    """The text of an input error.
+
+    Args:
+        example: place of the example in its batch, from 0; None if there is no batch.
+        path: where in the example, `tree > right > word`.
+        reason: what is wrong there.
+        block: the block that read it.
+        site: where that block was made.
+
+    Example:
+        >>> from arrows.typesys.errors import Site
+        >>> print(input_message(17, "tree > word", "expected int, got None", "Scalar('int32')", Site("model.py", 3)))
+        example 17: tree > word: expected int, got None
+          in  Scalar('int32')  model.py:3
+    """
+    start = [] if example is None else [f"example {example}"]
+    text = ": ".join([*start, *([path] if path else []), reason])
+    if block:
+        text += f"\n  in  {block}" + (f"  {site}" if site is not None else "")
+    return text
