@@ -1,0 +1,32 @@
+"""Trees to train on: readers for bracketed files, and a treebank that is made on the spot.
+
+>>> from arrows.data import generate, format_tree
+>>> print(format_tree(generate(1, seed=3, words=(2, 2))[0]))
+(2 (2 this) (2 the))
+"""
+
+from arrows.data.brackets import (
+    Tree,
+    format_tree,
+    parse_labelled_tree,
+    parse_tree,
+    read_trees,
+    vocabulary,
+    words,
+)
+from arrows.data.sentiment import CLASSES, compose, generate, label_tree, meaning_of_word
+
+__all__ = [
+    "CLASSES",
+    "Tree",
+    "compose",
+    "format_tree",
+    "generate",
+    "label_tree",
+    "meaning_of_word",
+    "parse_labelled_tree",
+    "parse_tree",
+    "read_trees",
+    "vocabulary",
+    "words",
+]

@@ -1,0 +1,254 @@
+"""Reads trees written with brackets: labelled as in the Penn Treebank's sentiment files, or bare.
+
+A tree is a plain nested dict: a leaf is `{"word": w}`, a pair is `{"left": t, "right": t}`, and where labels
+are written both carry `"label": int` as their first key. Nothing here recurses, so a tree may be as deep as
+memory allows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from arrows.typesys.errors import InputError
+
+Tree = dict[str, Any]
+
+# Only brackets and ASCII blanks part tokens: the Stanford files hold no-break spaces inside words.
+TOKEN = re.compile(r"[()]|[^() \t\r\n\f\v]+")
+
+
+def parse_tree(text: str, *, source: str = "tree", line: int = 1) -> Tree:
+    """Reads one bare tree, `((not good) film)`: a word, a word in brackets, or two trees in brackets.
+
+    Args:
+        text: the tree; it may run over several lines.
+        source: what an error calls the text, a file's name for example.
+        line: the number of the text's first line, counted from 1.
+
+    Returns:
+        Nested dicts without labels: `{"word": w}` or `{"left": t, "right": t}`.
+
+    Raises:
+        InputError: brackets that do not close, nodes without two parts, text after the tree; it names line
+            and column.
+
+    >>> parse_tree("((not good) film)")
+    {'left': {'left': {'word': 'not'}, 'right': {'word': 'good'}}, 'right': {'word': 'film'}}
+    >>> parse_tree("(good film")
+    Traceback (most recent call last):
+    ...
+    arrows.typesys.errors.InputError: tree:1:11: the text ends, but the bracket opened at 1:1 is not closed
+    """
+    return _parse(_Tokens(text, source, line), labelled=False, classes=0)
+
+
+def parse_labelled_tree(text: str, *, classes: int = 5, source: str = "tree", line: int = 1) -> Tree:
+    """Reads one labelled tree, `(3 (2 It) (4 good))`: a label and one word or two labelled trees.
+
+    Args:
+        text: the tree; it may run over several lines.
+        classes: labels are whole numbers from 0 to `classes - 1`.
+        source: what an error calls the text, a file's name for example.
+        line: the number of the text's first line, counted from 1.
+
+    Returns:
+        Nested dicts: `{"label": k, "word": w}` or `{"label": k, "left": t, "right": t}`.
+
+    Raises:
+        InputError: a label that is missing or out of range, and all that `parse_tree` refuses; it names line
+            and column.
+
+    >>> parse_labelled_tree("(3 (2 It) (4 good))")
+    {'label': 3, 'left': {'label': 2, 'word': 'It'}, 'right': {'label': 4, 'word': 'good'}}
+    >>> parse_labelled_tree("(3 (2 It) (9 good))")
+    Traceback (most recent call last):
+    ...
+    arrows.typesys.errors.InputError: tree:1:12: expected a label from 0 to 4, got '9'
+    """
+    return _parse(_Tokens(text, source, line), labelled=True, classes=classes)
+
+
+def read_trees(path: str | Path, *, classes: int = 5) -> list[Tree]:
+    """Reads a file of labelled trees in UTF-8, one a line, such as the Stanford Sentiment Treebank's.
+
+    Blank lines are skipped.
+
+    Raises:
+        InputError: what `parse_labelled_tree` refuses, or bytes that are not UTF-8; it names file, line and
+            column.
+        OSError: the file cannot be read.
+
+    >>> import tempfile, os
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "trees.txt")
+    ...     with open(path, "w", encoding="utf-8") as file:
+    ...         _ = file.write("(2 film)\\n\\n(4 (2 very) (3 good))\\n")
+    ...     [tree["label"] for tree in read_trees(path)]
+    [2, 4]
+    """
+    path = Path(path)
+    trees = []
+    for number, raw in enumerate(path.read_bytes().split(b"\n"), start=1):
+        try:
+            text = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            column = len(raw[: error.start].decode("utf-8")) + 1
+            raise InputError(
+                f"{path}:{number}:{column}: this byte is not UTF-8: 0x{raw[error.start]:02x}"
+            ) from error
+        if text.strip(" \t\r\f\v"):
+            trees.append(parse_labelled_tree(text, classes=classes, source=str(path), line=number))
+    return trees
+
+
+def format_tree(tree: Tree) -> str:
+    """Writes a tree with brackets again, labels included where it has them.
+
+    >>> format_tree(parse_tree("((not good) film)"))
+    '((not good) film)'
+    >>> format_tree(parse_labelled_tree("(3 (2 It) (4 good))"))
+    '(3 (2 It) (4 good))'
+    """
+    pieces: list[str] = []
+    stack: list[Tree | str] = [tree]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            pieces.append(item)
+            continue
+        label = f"{item['label']} " if "label" in item else ""
+        if "word" in item:
+            pieces.append(f"({label}{item['word']})" if label else item["word"])
+        else:
+            pieces.append("(" + label)
+            stack += (")", item["right"], " ", item["left"])
+    return "".join(pieces)
+
+
+def words(trees: list[Tree]) -> Iterator[str]:
+    """The words of trees from left to right, with repetitions.
+
+    >>> list(words([parse_tree("((not good) film)")]))
+    ['not', 'good', 'film']
+    """
+    stack = trees[::-1]
+    while stack:
+        tree = stack.pop()
+        if "word" in tree:
+            yield tree["word"]
+        else:
+            stack += (tree["right"], tree["left"])
+
+
+def vocabulary(trees: list[Tree]) -> dict[str, int]:
+    """Numbers the words of trees from 1 in the order of their first use; 0 is left for words not seen.
+
+    >>> vocabulary([parse_tree("((very very) good)")])
+    {'very': 1, 'good': 2}
+    """
+    numbers: dict[str, int] = {}
+    for word in words(trees):
+        numbers.setdefault(word, len(numbers) + 1)
+    return numbers
+
+
+class _Tokens:
+    """The tokens of a text with their places, and errors that name them."""
+
+    def __init__(self, text: str, source: str, line: int) -> None:
+        self.text, self.source, self.line = text, source, line
+
+    def __iter__(self) -> Iterator[tuple[str, int]]:
+        return ((match.group(), match.start()) for match in TOKEN.finditer(self.text))
+
+    def place(self, position: int) -> str:
+        """`line:column` of a position, both counted from 1."""
+        before = self.text[:position]
+        return f"{self.line + before.count(chr(10))}:{position - before.rfind(chr(10))}"
+
+    def error(self, position: int, reason: str) -> InputError:
+        return InputError(f"{self.source}:{self.place(position)}: {reason}")
+
+
+def _parse(tokens: _Tokens, *, labelled: bool, classes: int) -> Tree:
+    # One frame for each open bracket: where it opened, its label, and its finished parts.
+    open_nodes: list[tuple[int, list[int], list[Tree | str]]] = []
+    finished: Tree | None = None
+    for token, position in tokens:
+        if finished is not None:
+            raise tokens.error(position, f"the tree is complete, but {token!r} follows")
+        if token == "(":
+            if open_nodes:
+                _want_part(tokens, open_nodes[-1], token, position, labelled)
+            open_nodes.append((position, [], []))
+            continue
+        if token != ")":
+            if not open_nodes:
+                if labelled:
+                    raise tokens.error(position, f"expected '(', got {token!r}")
+                finished = {"word": token}
+            elif labelled and not open_nodes[-1][1]:
+                open_nodes[-1][1].append(_label(tokens, token, position, classes))
+            else:
+                _want_part(tokens, open_nodes[-1], token, position, labelled)
+                open_nodes[-1][2].append(token if labelled else {"word": token})
+            continue
+        if not open_nodes:
+            raise tokens.error(position, "')' closes no bracket")
+        tree = _close(tokens, open_nodes.pop(), position, labelled)
+        if open_nodes:
+            open_nodes[-1][2].append(tree)
+        else:
+            finished = tree
+    if open_nodes:
+        opened = tokens.place(open_nodes[-1][0])
+        raise tokens.error(
+            len(tokens.text), f"the text ends, but the bracket opened at {opened} is not closed"
+        )
+    if finished is None:
+        raise tokens.error(len(tokens.text), "there is no tree in this text")
+    return finished
+
+
+def _label(tokens: _Tokens, token: str, position: int, classes: int) -> int:
+    # str.isdigit alone would let '²' through, and int() would let '1_0' and other scripts' digits through.
+    if not (token.isascii() and token.isdigit() and len(token) < 10 and int(token) < classes):
+        raise tokens.error(position, f"expected a label from 0 to {classes - 1}, got {token!r}")
+    return int(token)
+
+
+def _want_part(
+    tokens: _Tokens, node: tuple[int, list[int], list[Tree | str]], token: str, position: int, labelled: bool
+) -> None:
+    opened, label, parts = node
+    if labelled and not label:
+        raise tokens.error(position, f"expected a label, got {token!r}")
+    if len(parts) == 2:
+        raise tokens.error(
+            position, f"the node opened at {tokens.place(opened)} has two parts already, got {token!r}"
+        )
+    if labelled and parts and (isinstance(parts[0], str) or token != "("):
+        raise tokens.error(
+            position, f"a node holds one word or two trees, got {token!r} after its first part"
+        )
+
+
+def _close(
+    tokens: _Tokens, node: tuple[int, list[int], list[Tree | str]], position: int, labelled: bool
+) -> Tree:
+    opened, label, parts = node
+    tree: Tree = {"label": label[0]} if label else {}
+    if len(parts) == 2:
+        return tree | {"left": parts[0], "right": parts[1]}
+    if len(parts) == 1:
+        part = parts[0]
+        if isinstance(part, str):
+            return tree | {"word": part}
+        if not labelled:  # (good) and ((not good)) mean what they hold
+            return part
+    where = f"the node opened at {tokens.place(opened)}"
+    found = "one tree" if parts else "nothing"
+    raise tokens.error(position, f"{where} should hold one word or two trees and holds {found}")

@@ -1,0 +1,199 @@
+"""A treebank made on the spot: binary trees labelled at every node by a small grammar with a meaning.
+
+Words alone do not decide a label. A negator turns the phrase beside it round and weakens it, intensifiers and
+weakeners change its strength, and after `but` only the second half counts, so `((not good) film)` is mildly
+negative and `(very (not good))` strongly. A model that adds words up cannot learn this; one that composes
+along the tree can. Labels run from 0, very negative, over 2, neutral, to 4, very positive, as in the Stanford
+Sentiment Treebank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import NamedTuple
+
+from arrows.data.brackets import Tree
+from arrows.typesys.errors import ArrowValueError, InputError
+
+CLASSES = ("very negative", "negative", "neutral", "positive", "very positive")
+
+SCORES = {
+    2: "great superb brilliant wonderful moving thrilling",
+    1: "good nice clever funny charming warm fresh solid",
+    0: "film movie plot story cast music scene ending director dialogue script the this it",
+    -1: "bad dull weak silly cold slow flat messy",
+    -2: "awful terrible dreadful unbearable hopeless ghastly",
+}
+NEGATORS = ("not", "never", "hardly")
+INTENSIFIERS = ("very", "really", "extremely", "truly")
+WEAKENERS = ("slightly", "somewhat", "fairly")
+CONTRASTS = ("but", "yet")
+
+_WORD_SCORES = {word: score for score, line in SCORES.items() for word in line.split()}
+_PLAIN_WORDS = tuple(_WORD_SCORES)
+_OPERATORS = NEGATORS + INTENSIFIERS + WEAKENERS
+
+
+class Meaning(NamedTuple):
+    """What a phrase means: a score from -2 to 2, or operators that wait for a phrase.
+
+    `contrast` marks phrases such as `(but awful)`.
+
+    >>> Meaning(1).label
+    3
+    """
+
+    score: int = 0
+    operators: tuple[str, ...] = ()
+    contrast: bool = False
+
+    @property
+    def label(self) -> int:
+        """The class of the phrase, 0 to 4; operators alone are neutral."""
+        return self.score + 2
+
+
+def meaning_of_word(word: str) -> Meaning:
+    """The meaning of one word of the grammar.
+
+    Raises:
+        InputError: the grammar has no such word.
+
+    >>> meaning_of_word("awful"), meaning_of_word("not").operators
+    (Meaning(score=-2, operators=(), contrast=False), ('not',))
+    """
+    if word in _WORD_SCORES:
+        return Meaning(_WORD_SCORES[word])
+    if word in _OPERATORS or word in CONTRASTS:
+        return Meaning(operators=(word,))
+    raise InputError(f"the grammar has no word {word!r}")
+
+
+def compose(left: Meaning, right: Meaning) -> Meaning:
+    """The meaning of two phrases side by side.
+
+    Operators act on the phrase beside them, the nearest first; two plain phrases add up; a contrast outweighs
+    what stands before it, unless it is neutral.
+
+    >>> good, not_, very = map(meaning_of_word, ("good", "not", "very"))
+    >>> compose(not_, compose(very, good)).score, compose(very, compose(not_, good)).score
+    (-1, -2)
+    """
+    if left.operators and right.operators:
+        return Meaning(operators=left.operators + right.operators)
+    if left.operators:
+        return _apply(left.operators, right)
+    if right.operators:
+        return _apply(right.operators, left)
+    if right.contrast and right.score:
+        return Meaning(right.score)
+    return Meaning(max(-2, min(2, left.score + right.score)))
+
+
+def label_tree(tree: Tree) -> Tree:
+    """A copy of a bare tree with the grammar's label at every node, as `"label"`.
+
+    Raises:
+        InputError: a word that the grammar does not have.
+
+    >>> from arrows.data import parse_tree
+    >>> label_tree(parse_tree("(not good)"))
+    {'label': 1, 'left': {'label': 2, 'word': 'not'}, 'right': {'label': 3, 'word': 'good'}}
+    """
+    todo: list[tuple[Tree, bool]] = [(tree, False)]
+    done: list[tuple[Tree, Meaning]] = []
+    while todo:
+        node, parts_done = todo.pop()
+        if parts_done:
+            right, right_meaning = done.pop()
+            left, left_meaning = done.pop()
+            meaning = compose(left_meaning, right_meaning)
+            done.append(({"label": meaning.label, "left": left, "right": right}, meaning))
+        elif "word" in node:
+            meaning = meaning_of_word(node["word"])
+            done.append(({"label": meaning.label, "word": node["word"]}, meaning))
+        else:
+            todo += ((node, True), (node["right"], False), (node["left"], False))
+    return done[0][0]
+
+
+def generate(count: int, *, seed: int = 0, words: tuple[int, int] = (1, 20)) -> list[Tree]:
+    """Makes sentiment trees; the same arguments give the same trees on every machine and Python.
+
+    Args:
+        count: how many trees.
+        seed: of the generator.
+        words: the least and the greatest number of words in a tree; each number in between is equally likely.
+
+    Returns:
+        Labelled trees as `arrows.data.parse_labelled_tree` gives them.
+
+    Raises:
+        ArrowValueError: `count` is negative or `words` is no range of numbers from 1.
+
+    >>> from arrows.data import format_tree
+    >>> print(format_tree(generate(1, seed=11, words=(3, 3))[0]))
+    (2 (2 script) (2 (2 but) (2 ending)))
+    """
+    if count < 0:
+        raise ArrowValueError(f"generate: count is {count}, and should be 0 or more")
+    least, most = words
+    if not 1 <= least <= most:
+        raise ArrowValueError(
+            f"generate: words is {words}, and should be (least, most) with 1 <= least <= most"
+        )
+    draw = Random(seed).random  # the one method whose stream Python promises to keep
+    return [label_tree(_grow(least + int(draw() * (most - least + 1)), draw)) for _ in range(count)]
+
+
+def _apply(operators: tuple[str, ...], phrase: Meaning) -> Meaning:
+    score, contrast = phrase.score, phrase.contrast
+    for operator in reversed(operators):
+        sign = (score > 0) - (score < 0)
+        if operator in NEGATORS:
+            score = -sign
+        elif operator in INTENSIFIERS:
+            score = 2 * sign
+        elif operator in WEAKENERS:
+            score = sign
+        else:
+            contrast = True
+    return Meaning(score, contrast=contrast)
+
+
+def _grow(size: int, draw: Callable[[], float]) -> Tree:
+    """A bare tree of `size` words, grown from the root down with a stack of what is still to be filled in."""
+
+    def pick(choices: Sequence[str]) -> str:
+        return choices[int(draw() * len(choices))]
+
+    def branch(node: Tree) -> tuple[Tree, Tree]:
+        node["left"], node["right"] = {}, {}
+        return node["left"], node["right"]
+
+    root: Tree = {}
+    open_nodes = [(root, size)]
+    while open_nodes:
+        node, size = open_nodes.pop()
+        if size == 1:
+            node["word"] = pick(_PLAIN_WORDS)
+            continue
+        kind = draw()
+        left, right = branch(node)
+        if kind < 0.45:
+            left["word"] = pick(_OPERATORS)
+            open_nodes.append((right, size - 1))
+        elif kind < 0.55 and size > 2:
+            for part in branch(left):
+                part["word"] = pick(_OPERATORS)
+            open_nodes.append((right, size - 2))
+        elif kind < 0.75 and size > 2:
+            first = 1 + int(draw() * (size - 2))
+            contrast, rest = branch(right)
+            contrast["word"] = pick(CONTRASTS)
+            open_nodes += ((left, first), (rest, size - first - 1))
+        else:
+            first = 1 + int(draw() * (size - 1))
+            open_nodes += ((left, first), (right, size - first))
+    return root

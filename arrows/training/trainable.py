@@ -1,0 +1,38 @@
+"""What the training room asks of a model, and how it speaks of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from arrows.engine.backend import Backend
+
+Array = Any  # of NumPy, CuPy or the fake device
+
+
+class Trainable(Protocol):
+    """What optimizers and checkpoints need of a model: live parameters by name, and their backend.
+
+    >>> import numpy as np
+    >>> from types import SimpleNamespace
+    >>> from arrows.engine.backend import backend
+    >>> model: Trainable = SimpleNamespace(params={"w": np.ones(2)}, backend=backend("cpu"))
+    """
+
+    @property
+    def params(self) -> Mapping[str, Array]:
+        """Parameter name -> live array."""
+
+    @property
+    def backend(self) -> Backend:
+        """Whose arrays the parameters are."""
+
+
+def notation(array: Array) -> str:
+    """Element type and shape of an array of any device, in the short notation of types.
+
+    >>> import numpy as np
+    >>> notation(np.zeros((3, 4), "float32")), notation(np.float64(1))
+    ('float32[3, 4]', 'float64')
+    """
+    return f"{array.dtype}{list(array.shape)}" if array.shape else str(array.dtype)

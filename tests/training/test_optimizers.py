@@ -1,0 +1,240 @@
+"""Optimizers against plain transcriptions of their papers: dense and sparse, on NumPy and the fake device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arrows.engine.backend import Backend, backend
+from arrows.ops import RowSparse
+from arrows.training import SGD, Adagrad, Optimizer
+from arrows.training import optimizers as module
+from arrows.typesys.errors import ArrowValueError
+
+DEVICES = ["cpu", "fake", pytest.param("cuda", marks=pytest.mark.gpu)]
+
+
+@dataclass
+class Model:
+    """As much of a model as an optimizer sees."""
+
+    backend: Backend
+    params: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, device: str, **arrays: np.ndarray) -> Model:
+        place = backend(device)
+        return cls(place, {name: place.to_device(array.copy()) for name, array in arrays.items()})
+
+    def numpy(self, name: str) -> np.ndarray:
+        return self.backend.to_numpy(self.params[name])
+
+    def sparse(self, rows: list[int], values: np.ndarray, shape: tuple[int, ...]) -> RowSparse:
+        up = self.backend.to_device
+        return RowSparse(up(np.array(rows, np.int64)), up(values), shape)
+
+
+def sgd(w, gradients, rate, momentum=0.0, decay=0.0):
+    """Sutskever et al. 2013, equations 1 and 2; `None` where the row is not touched."""
+    v = np.zeros_like(w)
+    for g in gradients:
+        if g is not None:
+            v = momentum * v - rate * (g + decay * w)
+            w = w + v
+    return w
+
+
+def adagrad(w, gradients, rate, epsilon=1e-10, initial=0.0, decay=0.0):
+    """Duchi et al. 2011, figure 1, with a diagonal matrix."""
+    s = np.full_like(w, initial)
+    for g in gradients:
+        if g is not None:
+            g = g + decay * w
+            s = s + g**2
+            w = w - rate * g / (np.sqrt(s) + epsilon)
+    return w
+
+
+CASES = [
+    (lambda **k: SGD(0.1, **k), lambda w, g: sgd(w, g, 0.1)),
+    (lambda **k: SGD(0.1, momentum=0.9, **k), lambda w, g: sgd(w, g, 0.1, 0.9)),
+    (
+        lambda **k: SGD(0.1, momentum=0.5, weight_decay=0.01, **k),
+        lambda w, g: sgd(w, g, 0.1, 0.5, 0.01),
+    ),
+    (lambda **k: Adagrad(0.05, **k), lambda w, g: adagrad(w, g, 0.05)),
+    (
+        lambda **k: Adagrad(0.05, epsilon=1e-3, initial_accumulator=0.1, weight_decay=0.01, **k),
+        lambda w, g: adagrad(w, g, 0.05, 1e-3, 0.1, 0.01),
+    ),
+]
+NAMES = ["sgd", "momentum", "momentum+decay", "adagrad", "adagrad+all"]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(("make", "paper"), CASES, ids=NAMES)
+@pytest.mark.parametrize("shape", [(), (5,), (3, 4), (2, 3, 2), (0, 3)], ids=str)
+def test_dense_updates_are_the_papers(device, make, paper, shape):
+    random = np.random.default_rng(0)
+    start, gradients = random.normal(size=shape), [random.normal(size=shape) for _ in range(5)]
+    start = np.asarray(start)
+    model, optimizer = Model.of(device, w=start), make()
+    live = model.params["w"]
+    for gradient in gradients:
+        optimizer.step(model, {"w": model.backend.to_device(np.asarray(gradient))})
+    assert model.params["w"] is live
+    np.testing.assert_allclose(model.numpy("w"), paper(start, gradients), rtol=1e-12)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(("make", "paper"), CASES, ids=NAMES)
+def test_sparse_updates_touch_their_rows_alone(device, make, paper):
+    random = np.random.default_rng(1)
+    start = random.normal(size=(6, 3))
+    model, optimizer = Model.of(device, w=start), make()
+    touched: dict[int, list[Any]] = {row: [] for row in range(6)}
+    for rows in ([4, 1, 4], [], [1, 0, 2, 1, 1], [0, 2, 3], [3, 2]):
+        values = random.normal(size=(len(rows), 3))
+        optimizer.step(model, {"w": model.sparse(rows, values, (6, 3))})
+        for row in range(6):
+            mine = [value for r, value in zip(rows, values, strict=True) if r == row]
+            touched[row].append(sum(mine) if mine else None)
+    for row, gradients in touched.items():
+        np.testing.assert_allclose(model.numpy("w")[row], paper(start[row], gradients), rtol=1e-12)
+    assert np.array_equal(model.numpy("w")[5], start[5])
+
+
+@given(
+    rows=st.lists(st.integers(0, 7), max_size=12),
+    clip=st.sampled_from([None, 1e-3, 1.0, 1e3]),
+    seed=st.integers(0, 2**16),
+    case=st.sampled_from(range(len(CASES))),
+)
+def test_first_sparse_step_is_the_dense_step_on_touched_rows(rows, clip, seed, case):
+    random = np.random.default_rng(seed)
+    start, values = random.normal(size=(8, 2)), random.normal(size=(len(rows), 2))
+    bias = random.normal(size=2)
+    dense = np.zeros((8, 2))
+    np.add.at(dense, rows, values)
+    make = CASES[case][0]
+    one, other = Model.of("cpu", w=start, b=bias), Model.of("cpu", w=start, b=bias)
+    make(clip_norm=clip).step(one, {"w": one.sparse(rows, values, (8, 2)), "b": bias})
+    make(clip_norm=clip).step(other, {"w": dense, "b": bias})
+    np.testing.assert_allclose(one.numpy("b"), other.numpy("b"), rtol=1e-12)
+    for row in range(8):
+        expected = other.numpy("w")[row] if row in rows else start[row]
+        np.testing.assert_allclose(one.numpy("w")[row], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_clipping_scales_all_gradients_by_one_norm(device):
+    # Repeated rows add up to (3, 0) before they count: the norm over both parameters is 5.
+    model = Model.of(device, w=np.zeros((4, 2)), b=np.zeros(1))
+    up = model.backend.to_device
+    grads = {"w": model.sparse([2, 2], np.array([[1.0, 0.0], [2.0, 0.0]]), (4, 2)), "b": up(np.array([4.0]))}
+    SGD(1.0, clip_norm=2.5).step(model, grads)
+    np.testing.assert_allclose(model.numpy("w"), [[0, 0], [0, 0], [-1.5, 0], [0, 0]])
+    np.testing.assert_allclose(model.numpy("b"), [-2.0])
+
+
+def test_gradients_below_the_norm_are_not_scaled():
+    model = Model.of("cpu", w=np.zeros(2))
+    SGD(1.0, clip_norm=5.0).step(model, {"w": np.array([3.0, 4.0])})
+    assert model.numpy("w").tolist() == [-3.0, -4.0]
+    SGD(1.0, clip_norm=5.0).step(model, {"w": np.zeros(2)})
+    SGD(1.0, clip_norm=5.0).step(model, {})
+    assert model.numpy("w").tolist() == [-3.0, -4.0]
+
+
+@pytest.mark.parametrize(("make", "paper"), CASES, ids=NAMES)
+def test_blocks_give_what_the_whole_gives(make, paper, monkeypatch):
+    monkeypatch.setattr(module, "BLOCK", 7)
+    random = np.random.default_rng(2)
+    start = random.normal(size=(11, 3))
+    gradients = [random.normal(size=(11, 3)) for _ in range(3)]
+    dense, sparse = Model.of("cpu", w=start), Model.of("cpu", w=start)
+    one, other = make(clip_norm=1e6), make(clip_norm=1e6)
+    rows = list(range(11))
+    for gradient in gradients:
+        one.step(dense, {"w": gradient})
+        other.step(sparse, {"w": sparse.sparse(rows[::-1], gradient[::-1], (11, 3))})
+    np.testing.assert_allclose(dense.numpy("w"), paper(start, gradients), rtol=1e-12)
+    np.testing.assert_allclose(sparse.numpy("w"), paper(start, gradients), rtol=1e-12)
+
+
+@pytest.mark.parametrize("make", [case[0] for case in CASES], ids=NAMES)
+def test_gradients_are_left_as_they_are_and_types_are_kept(make):
+    model = Model.of("cpu", w=np.ones((4, 2), np.float32), e=np.ones((4, 2), np.float32))
+    dense, values = np.full((4, 2), 3.0, np.float32), np.full((3, 2), 2.0, np.float32)
+    optimizer = make(clip_norm=0.5)
+    for _ in range(2):
+        optimizer.step(model, {"w": dense, "e": model.sparse([0, 1, 1], values, (4, 2))})
+    assert (dense == 3).all() and (values == 2).all()
+    assert model.params["w"].dtype == model.params["e"].dtype == np.float32
+    assert all(a.dtype == np.float32 for slots in optimizer.state.values() for a in slots.values())
+
+
+def test_learning_rate_may_change_between_steps():
+    model, optimizer = Model.of("cpu", w=np.zeros(1)), SGD(1.0)
+    optimizer.step(model, {"w": np.ones(1)})
+    optimizer.learning_rate = 0.5
+    optimizer.step(model, {"w": np.ones(1)})
+    assert model.numpy("w").tolist() == [-1.5] and optimizer.steps == 2
+
+
+def test_a_gradient_that_does_not_fit_changes_nothing():
+    model, optimizer = Model.of("cpu", a=np.ones(2), w=np.ones((2, 3))), SGD(1.0)
+    for bad, words in [
+        ({"v": np.ones(2)}, "no parameter 'v'"),
+        ({"w": np.ones((3, 2))}, r"'w' is float64\[2, 3\], its gradient is float64\[3, 2\]"),
+        ({"w": np.ones((2, 3), np.float32)}, r"its gradient is float32\[2, 3\]"),
+        ({"w": model.sparse([0], np.ones((1, 3)), (9, 3))}, r"its gradient is float64\[9, 3\]"),
+    ]:
+        with pytest.raises(ArrowValueError, match=words):
+            optimizer.step(model, {"a": np.ones(2)} | bad)
+    assert model.numpy("a").tolist() == [1, 1] and (model.numpy("w") == 1).all() and optimizer.steps == 0
+
+
+def test_an_optimizer_does_not_serve_a_model_of_other_shapes():
+    optimizer = Adagrad(0.1)
+    optimizer.step(Model.of("cpu", w=np.ones(2)), {"w": np.ones(2)})
+    with pytest.raises(ArrowValueError, match=r"shape \[2\]; the model's has shape \[3\]"):
+        optimizer.step(Model.of("cpu", w=np.ones(3)), {"w": np.ones(3)})
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: SGD(-0.1), "SGD: learning_rate is -0.1, and should be at least 0"),
+        (lambda: SGD(float("nan")), "SGD: learning_rate is nan"),
+        (lambda: SGD(0.1, momentum=1.0), "SGD: momentum is 1.0, and should be at least 0 and below 1"),
+        (lambda: SGD(0.1, weight_decay=-1), "SGD: weight_decay is -1"),
+        (lambda: Adagrad(0.1, epsilon=0), "Adagrad: epsilon is 0, and should be above 0"),
+        (lambda: Adagrad(0.1, initial_accumulator=-1), "Adagrad: initial_accumulator is -1"),
+        (lambda: SGD(0.1, clip_norm=0), "clip_norm is 0, and should be above 0"),
+    ],
+)
+def test_hyperparameters_out_of_range_are_refused(make, words):
+    with pytest.raises(ArrowValueError, match=words):
+        make()
+
+
+def test_a_rule_of_ones_own():
+    class Sign:
+        """signSGD, Bernstein et al. 2018."""
+
+        learning_rate, weight_decay, slots = 0.5, 0.0, {}
+
+        def update(self, xp, parameter, gradient, state, scratch, *, rate, step):
+            xp.sign(gradient, out=scratch)
+            xp.multiply(scratch, rate, out=scratch)
+            xp.subtract(parameter, scratch, out=parameter)
+
+    model = Model.of("cpu", w=np.zeros(3))
+    Optimizer(Sign()).step(model, {"w": np.array([2.0, -7.0, 0.0])})
+    assert model.numpy("w").tolist() == [-0.5, 0.5, 0.0]
