@@ -118,8 +118,15 @@ def message(
         hint: what to do about it; left out if empty.
 
     Example:
-        >>> print(message("cannot compose f >> g", [Side("f", "Input -> float32"), Side("g", "Void -> Void")],
-        ...               at="step 1 of 2", reason="f gives float32, g takes Void", hint="drop g"))
+        >>> print(
+        ...     message(
+        ...         "cannot compose f >> g",
+        ...         [Side("f", "Input -> float32"), Side("g", "Void -> Void")],
+        ...         at="step 1 of 2",
+        ...         reason="f gives float32, g takes Void",
+        ...         hint="drop g",
+        ...     )
+        ... )
         cannot compose f >> g
           f     Input -> float32
           g     Void -> Void
@@ -138,18 +145,26 @@ def message(
     if at:
         lines.append(f"  {'at':<{names}}  {at}")
     for line in reason.splitlines():
-        lines.extend(textwrap.wrap(line, WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False))
+        lines.extend(
+            textwrap.wrap(line, WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+        )
     if hint:
         pad = " " * (names + 4)
         lines.extend(
             textwrap.wrap(
-                hint, WIDTH, initial_indent=f"  {'hint':<{names}}  ", subsequent_indent=pad, break_on_hyphens=False
+                hint,
+                WIDTH,
+                initial_indent=f"  {'hint':<{names}}  ",
+                subsequent_indent=pad,
+                break_on_hyphens=False,
             )
         )
     return "\n".join(lines)
 
 
-def input_message(example: int | None, path: str, reason: str, block: str = "", site: Site | None = None) -> str:
+def input_message(
+    example: int | None, path: str, reason: str, block: str = "", site: Site | None = None
+) -> str:
     """The text of an input error.
 
     Args:
@@ -161,7 +176,11 @@ def input_message(example: int | None, path: str, reason: str, block: str = "", 
 
     Example:
         >>> from arrows.typesys.errors import Site
-        >>> print(input_message(17, "tree > word", "expected int, got None", "Scalar('int32')", Site("model.py", 3)))
+        >>> print(
+        ...     input_message(
+        ...         17, "tree > word", "expected int, got None", "Scalar('int32')", Site("model.py", 3)
+        ...     )
+        ... )
         example 17: tree > word: expected int, got None
           in  Scalar('int32')  model.py:3
     """

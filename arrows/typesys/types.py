@@ -62,7 +62,9 @@ class Type:
         """The types directly inside this one."""
         return ()
 
-    def _seal(self, key: Hashable, pure_input: bool = False, convertible: bool = False, labelled: bool = False) -> None:
+    def _seal(
+        self, key: Hashable, pure_input: bool = False, convertible: bool = False, labelled: bool = False
+    ) -> None:
         put = object.__setattr__
         put(self, "_hash", hash(key))
         put(self, "pure_input", pure_input)
@@ -364,7 +366,9 @@ def _leaf_type(x: object) -> Type:
         return Tensor(tuple(x))
     if isinstance(x, (str, np.dtype)) or (isinstance(x, type) and issubclass(x, np.generic)):
         return Tensor((), _dtype(x))
-    hint = f"; for a vector of {x} numbers write [{x}]" if isinstance(x, int) and not isinstance(x, bool) else ""
+    hint = (
+        f"; for a vector of {x} numbers write [{x}]" if isinstance(x, int) and not isinstance(x, bool) else ""
+    )
     raise ArrowTypeError(
         f"cannot read {x!r} as a type: expected a type, a shape such as [3] or [3, 'int32'], "
         f"an element type such as 'int32', or a tuple of these{hint}"

@@ -1,0 +1,66 @@
+"""The blocks, the core forms that they are made of, and inference."""
+
+from __future__ import annotations
+
+from arrows.combinators.apply import Apply, Concat, Function, Sum
+from arrows.combinators.block import Block, has_effects
+from arrows.combinators.choice import Choice, OneOf, Optional
+from arrows.combinators.compose import Identity, Pipe
+from arrows.combinators.constant import Constant, Void, Zeros
+from arrows.combinators.convert import as_block
+from arrows.combinators.effects import Metric, Shared, shared
+from arrows.combinators.fanout import AllOf, Fan, Record
+from arrows.combinators.inputs import GetItem, InputTransform, Item, Read, Scalar, Tensor, Transform, Vector
+from arrows.combinators.layer import Layer
+from arrows.combinators.notation import Graph, GraphNode, arrow, unpack
+from arrows.combinators.recursion import Fix, Reference, fix
+from arrows.combinators.sequences import Fold, Map
+from arrows.combinators.typed import Knot, Path, Typed
+from arrows.combinators.wires import Source, Wire
+
+__all__ = [
+    "AllOf",
+    "Apply",
+    "Block",
+    "Choice",
+    "Concat",
+    "Constant",
+    "Fan",
+    "Fix",
+    "Fold",
+    "Function",
+    "GetItem",
+    "Graph",
+    "GraphNode",
+    "Identity",
+    "InputTransform",
+    "Item",
+    "Knot",
+    "Layer",
+    "Map",
+    "Metric",
+    "OneOf",
+    "Optional",
+    "Path",
+    "Pipe",
+    "Read",
+    "Record",
+    "Reference",
+    "Scalar",
+    "Shared",
+    "Source",
+    "Sum",
+    "Tensor",
+    "Transform",
+    "Typed",
+    "Vector",
+    "Void",
+    "Wire",
+    "Zeros",
+    "arrow",
+    "as_block",
+    "fix",
+    "has_effects",
+    "shared",
+    "unpack",
+]

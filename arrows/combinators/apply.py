@@ -1,0 +1,243 @@
+"""Tensor blocks: `Function` and its kin `Concat` and `Sum`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, TypeVarTuple, overload
+
+from arrows.combinators.block import Block, set_name
+from arrows.combinators.inputs import function_name
+from arrows.typesys import types as T
+from arrows.typesys.errors import ArrowTypeError, Site, message
+
+A = TypeVar("A")
+B = TypeVar("B")
+As = TypeVarTuple("As")
+
+
+class Apply(Block[A, B]):
+    """The core form of everything that computes on tensors: a function of one example, or a layer.
+
+    Attributes:
+        function: takes tensor-likes spread as `arrows.ops.trace` spreads them, gives tensor-likes.
+    """
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function that is traced."""
+        raise NotImplementedError
+
+    def check(self, input: T.Type) -> str | None:
+        """What is wrong with a known input type besides what tracing finds; None if nothing is."""
+        return None
+
+
+class Function(Apply[A, B]):
+    """A function of tensors, written for one example.
+
+    It sees shapes without a batch axis; the engine lifts it to batches. It is traced once for each input type: Python
+    control flow may depend on shapes, never on values. A tuple arrives as several arguments, nested tuples as Python
+    tuples, a sequence as rows of unknown number. Layers may be called inside.
+
+    Args:
+        function: from tensors to a tensor, a (nested) tuple, a dict, a NamedTuple or a dataclass of tensors.
+        name: the name in messages.
+
+    Raises:
+        ArrowTypeError: not a function; at `compile`, an input that is no tensor, or shapes that do not fit.
+
+    Source: TensorFlow Fold, `td.Function` (which sees the batch axis; this one does not).
+
+    Example:
+        >>> import arrows as ar
+        >>> area = (ar.GetItem("w") >> ar.Scalar() & ar.GetItem("h") >> ar.Scalar()) >> ar.Function(
+        ...     lambda w, h: w * h
+        ... )
+        >>> float(area.eval({"w": 2, "h": 3}))
+        6.0
+    """
+
+    @overload
+    def __init__(self: Function[A, B], function: Callable[[A], B], *, name: str | None = None) -> None: ...
+    @overload
+    def __init__(
+        self: Function[tuple[*As], B], function: Callable[[*As], B], *, name: str | None = None
+    ) -> None: ...
+    def __init__(self, function: Callable[..., Any], *, name: str | None = None) -> None:
+        set_name(self, name)
+        if isinstance(function, Apply):
+            hint = f"{function.label} is a block already, and needs no Function around it"
+        else:
+            hint = "ar.Function(lambda x, y: x * y)"
+        if isinstance(function, Block) or not callable(function):
+            raise ArrowTypeError(
+                message(
+                    f"cannot make a Function at {Site.here()}",
+                    reason=f"expected a function of tensors, got {function!r}",
+                    hint=hint,
+                )
+            )
+        self._function = function
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return self._function
+
+    def arguments(self) -> str:
+        return function_name(self._function)
+
+
+class Concat(Apply[Any, Any]):
+    """Joins the tensors of a tuple along one axis.
+
+    Scalars count as vectors of length 1; the other axes and the element types must agree.
+
+    Args:
+        dim: the axis, counted without a batch; negative from the end.
+        flatten: take nested tuples apart, depth first.
+        name: the name in messages.
+
+    Raises:
+        ArrowTypeError: at `compile`, inputs that are no tensors, or do not fit together.
+
+    Source: TensorFlow Fold, `td.Concat`.
+
+    Example:
+        >>> import arrows as ar
+        >>> pair = ar.GetItem(0) >> ar.Scalar() & ar.GetItem(1) >> ar.Vector(2)
+        >>> (pair >> ar.Concat()).eval((1, [2, 3])).tolist()
+        [1.0, 2.0, 3.0]
+    """
+
+    dim: int
+    flatten: bool
+
+    def __init__(self, dim: int = 0, flatten: bool = False, *, name: str | None = None) -> None:
+        set_name(self, name)
+        if isinstance(dim, bool) or not isinstance(dim, int):
+            raise ArrowTypeError(
+                message(
+                    f"cannot make a Concat at {Site.here()}",
+                    reason=f"the axis must be an integer, not {dim!r}",
+                )
+            )
+        self.dim = dim
+        self.flatten = bool(flatten)
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return self._join
+
+    def _join(self, *values: Any) -> Any:
+        from arrows import ops
+
+        tensors = []
+        todo = list(reversed(values))
+        while todo:
+            x = todo.pop()
+            if isinstance(x, tuple):
+                todo.extend(reversed(x))
+            else:
+                tensors.append(ops.reshape(x, (1,)) if x.shape == () else x)
+        return ops.concat(tensors, axis=self.dim)
+
+    def check(self, input: T.Type) -> str | None:
+        items = T.leaves(input) if self.flatten else list(input.children)
+        if not isinstance(input, T.Tuple):
+            return f"Concat joins the tensors of a tuple, and {input} is none"
+        if not items:
+            return "there is nothing to join in an empty tuple"
+        for i, item in enumerate(items):
+            if isinstance(item, T.Tuple):
+                return f"item {i} is the tuple {item}; ar.Concat(flatten=True) joins what is inside"
+            if not isinstance(item, T.Tensor):
+                return f"item {i} is {item}, and Concat joins tensors"
+        tensors = [t for t in items if isinstance(t, T.Tensor)]
+        shapes = [t.shape or (1,) for t in tensors]
+        for i, (t, shape) in enumerate(zip(tensors, shapes, strict=True)):
+            if t.dtype != tensors[0].dtype:
+                return f"item 0 has element type {tensors[0].dtype}, item {i} has {t.dtype}; convert one with ar.ops.cast"
+            if len(shape) != len(shapes[0]):
+                return f"item 0 is {tensors[0]}, item {i} is {t}: they have different numbers of axes"
+            if not -len(shape) <= self.dim < len(shape):
+                return f"item {i} is {t}, which has no axis {self.dim}"
+            for axis, (n, m) in enumerate(zip(shapes[0], shape, strict=True)):
+                if n != m and axis != self.dim % len(shape):
+                    return f"axis {axis} is {n} in item 0 and {m} in item {i}; all axes but {self.dim} must agree"
+        return None
+
+    def arguments(self) -> str:
+        words = [str(self.dim)] if self.dim else []
+        return ", ".join(words + (["flatten=True"] if self.flatten else []))
+
+
+class Sum(Apply[Any, Any]):
+    """The sum of a sequence's elements, or of a tuple's items; zeros if there are none.
+
+    Elements are tensors or tuples of tensors of one type; tuples are added item by item. One segment operation, whatever
+    the lengths.
+
+    Args:
+        name: the name in messages.
+
+    Raises:
+        ArrowTypeError: at `compile`, an input that is no sequence of tensors.
+
+    Source: TensorFlow Fold, `td.Sum`.
+
+    Example:
+        >>> import arrows as ar
+        >>> float((ar.Map(ar.Scalar()) >> ar.Sum()).eval([1, 2, 3]))
+        6.0
+    """
+
+    def __init__(self, *, name: str | None = None) -> None:
+        set_name(self, name)
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return _total
+
+    def check(self, input: T.Type) -> str | None:
+        if isinstance(input, T.Broadcast):
+            return f"{input} has no end, and so no sum"
+        if isinstance(input, T.Input):
+            return "Sum adds tensors; read the elements first: ar.Map(ar.Scalar()) >> ar.Sum()"
+        if isinstance(input, T.Sequence):
+            return None
+        if not isinstance(input, T.Tuple):
+            return f"Sum adds the elements of a sequence, and {input} is none; ar.Function(lambda x: x.sum()) adds along axes"
+        if not input.items:
+            return "the sum of an empty tuple has no type"
+        for i, item in enumerate(input.items):
+            if item != input.items[0]:
+                return f"item 0 is {input.items[0]} and item {i} is {item}; Sum adds items of one type"
+        return None
+
+
+def _total(*values: Any) -> Any:
+    """Sum of ragged rows (of each leaf), or of several values of one type."""
+    from arrows import ops
+
+    total = values[0]
+    if _ragged(total):
+        return _each(total, ops.segment_sum)
+    for value in values[1:]:
+        total = _add(total, value)
+    return total
+
+
+def _ragged(x: Any) -> bool:
+    while isinstance(x, tuple):
+        if not x:
+            return False
+        x = x[0]
+    return bool(x.rows >= 0)
+
+
+def _each(x: Any, f: Callable[[Any], Any]) -> Any:
+    return tuple(_each(item, f) for item in x) if isinstance(x, tuple) else f(x)
+
+
+def _add(x: Any, y: Any) -> Any:
+    return tuple(map(_add, x, y)) if isinstance(x, tuple) else x + y

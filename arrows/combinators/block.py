@@ -1,0 +1,254 @@
+"""`Block`: an arrow from one type to another, as a frozen value.
+
+A block holds no array, remembers nothing, and knows nothing of where it stands: it may stand in many places and many
+models at once. Blocks compare by identity. All that walks over a block (printing, copying, pickling) uses explicit
+stacks, so an expression may be as deep as memory allows.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeVar, overload
+
+from arrows.combinators.wires import Wire, recorder_of
+from arrows.typesys.errors import ArrowTypeError, Site, message
+
+if TYPE_CHECKING:
+    from arrows.combinators.fanout import Run
+
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+A1 = TypeVar("A1")
+A2 = TypeVar("A2")
+A3 = TypeVar("A3")
+A4 = TypeVar("A4")
+A_contra = TypeVar("A_contra", contravariant=True)
+B_co = TypeVar("B_co", covariant=True)
+
+
+class Block(Generic[A_contra, B_co]):
+    """An arrow from `A` to `B`. Compose with `f >> g`, fan out with `f & g`, apply to wires inside `@ar.arrow`.
+
+    Attributes:
+        name: given by `name=`, else None.
+        site: where it was made.
+        kind: the word by which the user knows it, `Record` for instance.
+        parts: the blocks that stand directly inside, in a fixed order.
+
+    Example:
+        >>> import arrows as ar
+        >>> (ar.GetItem("word") >> ar.InputTransform(len)).eval({"word": "tree"})
+        4
+    """
+
+    name: str | None
+    site: Site
+    kind: str
+    _parts: tuple[Block[Any, Any], ...]
+    _sealed: bool
+
+    effect: ClassVar[bool] = False  # does it do something besides its result, whatever stands inside?
+    __array_ufunc__ = (
+        None  # `array >> block` comes to us instead of going through the array element by element
+    )
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        self = super().__new__(cls)
+        state = self.__dict__
+        state["name"] = None
+        state["site"] = Site.here()
+        state["kind"] = cls.__name__
+        state["_parts"] = ()
+        return self
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        init = cls.__dict__.get("__init__")
+        if init is not None:
+            cls.__init__ = _sealing(init)  # type: ignore[method-assign]
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if "_sealed" in self.__dict__:
+            raise AttributeError(
+                f"blocks are frozen: cannot set {name!r} of {self.label}; make a new block instead"
+            )
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"blocks are frozen: cannot delete {name!r} of {self.label}")
+
+    # What a block is made of
+
+    @property
+    def parts(self) -> tuple[Block[Any, Any], ...]:
+        """The blocks that stand directly inside, in a fixed order."""
+        return self._parts
+
+    @property
+    def label(self) -> str:
+        """The block in a few words: its name, else its kind and arguments, as `Embedding(9000, 300)`."""
+        return self.name if self.name is not None else f"{self.kind}({self.arguments()})"
+
+    def arguments(self) -> str:
+        """What stands between the brackets of `label`: arguments that are no blocks."""
+        return ""
+
+    # Composition
+
+    @overload
+    def __call__(self, x: Wire[A_contra], /) -> Wire[B_co]: ...
+    @overload
+    def __call__(self: Block[tuple[A1, A2], B], x1: Wire[A1], x2: Wire[A2], /) -> Wire[B]: ...
+    @overload
+    def __call__(
+        self: Block[tuple[A1, A2, A3], B], x1: Wire[A1], x2: Wire[A2], x3: Wire[A3], /
+    ) -> Wire[B]: ...
+    @overload
+    def __call__(
+        self: Block[tuple[A1, A2, A3, A4], B], x1: Wire[A1], x2: Wire[A2], x3: Wire[A3], x4: Wire[A4], /
+    ) -> Wire[B]: ...
+    def __call__(self, *args: Any) -> Any:
+        recorder = recorder_of(args)
+        if recorder is None:
+            got = ", ".join(repr(a) for a in args) or "nothing"
+            raise ArrowTypeError(
+                message(
+                    f"cannot call {self.label} on {got} at {Site.here()}",
+                    reason="a block is called on wires, inside the body of an @ar.arrow",
+                    hint="to run it on an example: block.eval(x); to compose blocks: f >> g",
+                )
+            )
+        return recorder.apply(self, args)
+
+    @overload
+    def __rshift__(self, other: Callable[[Wire[B_co]], Wire[C]]) -> Block[A_contra, C]: ...
+    @overload
+    def __rshift__(self, other: Mapping[Any, Any]) -> Block[A_contra, Any]: ...
+    @overload
+    def __rshift__(self, other: tuple[Block[Any, Any], ...]) -> Block[A_contra, Any]: ...
+    def __rshift__(self, other: Any) -> Any:
+        from arrows.combinators.compose import chain
+
+        return chain(self, other)
+
+    def __rrshift__(self, other: Any) -> Block[Any, B_co]:
+        from arrows.combinators.compose import chain
+
+        return chain(other, self)
+
+    def __and__(self: Block[A, B], other: Callable[[Wire[A]], Wire[C]]) -> Run[A, B, C]:
+        from arrows.combinators.fanout import fan_out
+
+        return fan_out(self, other)
+
+    def __rand__(self, other: Any) -> Any:
+        from arrows.combinators.fanout import fan_out
+
+        return fan_out(other, self)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> NoReturn:
+        raise ArrowTypeError(
+            message(
+                f"cannot iterate over {self.label} at {Site.here()}",
+                reason="a block has no items; its result has, once it is on a wire",
+                hint="inside an @ar.arrow: `a, b = ar.unpack(block(x), 2)`; elsewhere: block >> ar.GetItem(0)",
+            )
+        )
+
+    def __getitem__(self, key: object) -> NoReturn:
+        raise ArrowTypeError(
+            message(
+                f"cannot index {self.label} at {Site.here()}",
+                reason="a block has no items; its result has",
+                hint=f"take the item of the result: block >> ar.GetItem({key!r})",
+            )
+        )
+
+    @property
+    def effects(self) -> bool:
+        """Whether something inside does more than give a result."""
+        return has_effects(self)
+
+    def eval(self, x: Any = None) -> Any:
+        """The block's value on one example, by the reference evaluator with fresh parameters (seed 0).
+
+        Args:
+            x: the example, a Python object.
+
+        Raises:
+            ArrowTypeError: the block is ill-typed.
+            InputError: the example does not fit.
+
+        Example:
+            >>> import arrows as ar
+            >>> ar.Scalar("int32").eval(3)
+            array(3, dtype=int32)
+        """
+        from arrows import engine  # the one import upward in the house
+
+        return engine.compile(self, seed=0).eval(x)
+
+    # Printing, copying, pickling: no recursion
+
+    def __repr__(self) -> str:
+        from arrows.combinators.printing import expression
+
+        return expression(self)
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        from arrows.combinators.copying import assemble, flatten
+
+        return assemble, flatten(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        from arrows.combinators.copying import deep_copy
+
+        return deep_copy(self, memo)  # type: ignore[return-value]
+
+
+def _sealing(init: Callable[..., None]) -> Callable[..., None]:
+    """`init`, closing the block to further changes when it is the outermost one."""
+
+    @functools.wraps(init)
+    def sealed(self: Block[Any, Any], *args: Any, **kwargs: Any) -> None:
+        init(self, *args, **kwargs)
+        if type(self).__init__ is sealed:
+            self.__dict__["_sealed"] = True
+
+    return sealed
+
+
+def set_name(block: Block[Any, Any], name: str | None) -> None:
+    """Gives a block that is being made its name.
+
+    Raises:
+        ArrowTypeError: the name is not text.
+    """
+    if name is not None and not isinstance(name, str):
+        raise ArrowTypeError(f"the name of a {block.kind} must be a string, not {name!r}")
+    block.name = name
+
+
+def has_effects(block: Block[Any, Any]) -> bool:
+    """Whether something inside does more than give a result (a `Metric`, say); laws hold for blocks without.
+
+    Example:
+        >>> import arrows as ar
+        >>> has_effects(ar.Scalar()), has_effects(ar.Scalar() >> ar.Metric("loss"))
+        (False, True)
+    """
+    seen: set[int] = set()
+    todo = [block]
+    while todo:
+        block = todo.pop()
+        if block.effect:
+            return True
+        if id(block) not in seen:
+            seen.add(id(block))
+            todo.extend(block.parts)
+    return False

@@ -1,0 +1,270 @@
+"""Choice: one of several blocks, by a key of the input. `OneOf`, `Optional`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, Generic, NoReturn, TypeVar, overload
+
+from arrows.combinators.block import Block, set_name
+from arrows.combinators.constant import Default
+from arrows.combinators.convert import as_block
+from arrows.combinators.inputs import function_name
+from arrows.combinators.wires import Wire
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message
+
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+K = TypeVar("K")
+
+
+class Choice(Block[A, B]):
+    """The core form of choice.
+
+    Attributes:
+        key: a function of the input, run while an example is read; None if the key is a block, which is then
+            `parts[0]`.
+        keys: `keys[i]` selects case `i`; the cases are the (other) parts, in order.
+    """
+
+    key: Callable[[Any], Hashable] | None
+    keys: tuple[Hashable, ...]
+
+    def __init__(
+        self,
+        key: Callable[[Any], Hashable] | Block[Any, Any],
+        keys: tuple[Hashable, ...],
+        cases: tuple[Any, ...],
+        *,
+        name: str | None = None,
+    ) -> None:
+        set_name(self, name)
+        blocks = tuple(
+            as_block(c, f"the case {k!r} of {self.kind}") for k, c in zip(keys, cases, strict=True)
+        )
+        self.key = None if isinstance(key, Block) else key
+        self.keys = keys
+        self._parts = (key, *blocks) if isinstance(key, Block) else blocks
+
+    @property
+    def cases(self) -> tuple[Block[Any, Any], ...]:
+        """The block of each key."""
+        return self.parts if self.key is not None else self.parts[1:]
+
+    @property
+    def key_block(self) -> Block[Any, Any] | None:
+        """The key, if it is a block."""
+        return self.parts[0] if self.key is None else None
+
+    def arguments(self) -> str:
+        return "..." if self.key is None else function_name(self.key)
+
+
+class Cases(Choice[A, B], Generic[A, K, B]):
+    """A `OneOf` with at least one case; `case` gives a new block with one case more."""
+
+    def case(self, key: K, block: Block[A, B]) -> Cases[A, K, B]:
+        """The same choice with one more case.
+
+        Args:
+            key: the key that selects it; hashable.
+            block: what to do then.
+
+        Raises:
+            ArrowTypeError: the key cannot be hashed, or `block` is no block.
+            ArrowValueError: there is such a case already.
+
+        Example:
+            >>> import arrows as ar
+            >>> sign = ar.OneOf(lambda x: x > 0).case(True, ar.Scalar()).case(False, ar.Zeros([]))
+            >>> sign.keys
+            (True, False)
+        """
+        selector = self.key if self.key is not None else self.parts[0]
+        return _cases(selector, [*zip(self.keys, self.cases, strict=True), (key, block)], self.name)
+
+
+class NoCases(Generic[A, K]):
+    """A `OneOf` still without cases: no block yet."""
+
+    def __init__(self, key: Any, name: str | None) -> None:
+        self._key = key
+        self._name = name
+        self._site = Site.here()
+
+    def case(self, key: K, block: Block[A, B]) -> Cases[A, K, B]:
+        """The choice with its first case; see `Cases.case`."""
+        return _cases(self._key, [(key, block)], self._name)
+
+    def _not_yet_a_block(self, where: str = "a block") -> NoReturn:
+        raise ArrowValueError(
+            message(
+                f"cannot use a OneOf without cases as {where} at {Site.here()}",
+                reason=f"the OneOf made at {self._site} has no case to choose",
+                hint="ar.OneOf(key).case(True, f).case(False, g)",
+            )
+        )
+
+    def __rshift__(self, other: Any) -> NoReturn:
+        self._not_yet_a_block("the left side of >>")
+
+    def __and__(self, other: Any) -> NoReturn:
+        self._not_yet_a_block("the left side of &")
+
+    def __call__(self, *args: Any) -> NoReturn:
+        self._not_yet_a_block("a block on a wire")
+
+    def eval(self, x: Any = None) -> NoReturn:
+        """A OneOf without cases has no value."""
+        self._not_yet_a_block("a block to evaluate")
+
+    def __repr__(self) -> str:
+        return f"OneOf({_key_name(self._key)}), without cases"
+
+
+@overload
+def OneOf(key: Block[A, Any], *, name: str | None = None) -> NoCases[A, Any]: ...
+@overload
+def OneOf(key: Callable[[A], K], *, name: str | None = None) -> NoCases[A, K]: ...
+@overload
+def OneOf(
+    key: Callable[[A], K], cases: Mapping[K, Block[A, B]], *, name: str | None = None
+) -> Cases[A, K, B]: ...
+@overload
+def OneOf(key: Any, cases: Any, *, name: str | None = None) -> Cases[Any, Any, Any]: ...
+def OneOf(key: Any, cases: Any = None, *, name: str | None = None) -> Any:
+    """One of several blocks, chosen for each example by a key.
+
+    Args:
+        key: a function of the input (a Python object), or a block whose result is a Python object. It runs while an
+            example is read.
+        cases: a dict of blocks by key, a list of pairs (key, block), or a list of blocks (keys 0, 1, ...; a bool
+            counts as 0 or 1). Left out: add them by `.case(key, block)`, which type checkers follow.
+        name: the name in messages.
+
+    Raises:
+        ArrowTypeError: `key` is no function and no block, the cases are none of these, or a key cannot be hashed.
+        ArrowValueError: no cases, or a key twice.
+        InputError: at evaluation, a key without a case; whatever the key function raises.
+
+    Source: TensorFlow Fold, `td.OneOf`.
+
+    Example:
+        >>> import arrows as ar
+        >>> size = ar.OneOf(type).case(str, ar.InputTransform(len)).case(int, ar.Identity())
+        >>> size.eval("tree"), size.eval(3)
+        (4, 3)
+    """
+    refuse = getattr(key, "_not_yet_a_block", None)
+    if refuse is not None:
+        refuse("the key of a OneOf")
+    if not isinstance(key, Block) and not callable(key):
+        if isinstance(key, (Mapping, tuple)) and key:
+            key = as_block(key, "the key of a OneOf")
+        else:
+            raise ArrowTypeError(
+                message(
+                    f"cannot make a OneOf at {Site.here()}",
+                    reason=f"expected as key a function of the input, or a block, got {key!r}",
+                    hint="to choose by a field: ar.OneOf(lambda x: x['kind']), or ar.OneOf(ar.GetItem('kind'))",
+                )
+            )
+    if cases is None:
+        return NoCases(key, name)
+    if isinstance(cases, Mapping):
+        pairs = list(cases.items())
+    elif isinstance(cases, (list, tuple)):
+        pairs = (
+            [tuple(p) for p in cases]
+            if all(isinstance(p, tuple) and len(p) == 2 and not isinstance(p[0], Block) for p in cases)
+            else list(enumerate(cases))
+        )
+    else:
+        raise ArrowTypeError(
+            message(
+                f"cannot make a OneOf at {Site.here()}",
+                reason=f"expected as cases a dict of blocks, a list of pairs (key, block) or a list of blocks, got {cases!r}",
+                hint="ar.OneOf(key, {'leaf': f, 'pair': g})",
+            )
+        )
+    if not pairs:
+        NoCases(key, name)._not_yet_a_block()
+    return _cases(key, pairs, name)
+
+
+def _cases(key: Any, pairs: list[Any], name: str | None) -> Cases[Any, Any, Any]:
+    seen: set[Hashable] = set()
+    for k, _ in pairs:
+        try:
+            known = k in seen
+        except TypeError:
+            raise ArrowTypeError(
+                message(f"cannot make a OneOf at {Site.here()}", reason=f"the key {k!r} cannot be hashed")
+            ) from None
+        if known:
+            raise ArrowValueError(
+                message(
+                    f"cannot make a OneOf at {Site.here()}",
+                    reason=f"there are two cases for the key {k!r}",
+                    hint="keys that compare equal are one key, as True and 1 are",
+                )
+            )
+        seen.add(k)
+    cases: Cases[Any, Any, Any] = _OneOf(
+        key, tuple(k for k, _ in pairs), tuple(b for _, b in pairs), name=name
+    )
+    return cases
+
+
+class _OneOf(Cases[A, K, B]):
+    """`Cases` by the name that users know."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.kind = "OneOf"
+        super().__init__(*args, **kwargs)
+
+
+def _key_name(key: Any) -> str:
+    return key.label if isinstance(key, Block) else function_name(key)
+
+
+def is_none(x: object) -> bool:
+    """The key of `Optional`."""
+    return x is None
+
+
+class Optional(Choice[A | None, B], Generic[A, B]):
+    """One block for something, another for None.
+
+    Only `None` is nothing: 0, `[]` and `""` are something.
+
+    Args:
+        some: what to do with an object that is not None.
+        none: what to give for None; left out: zeros of the type that `some` gives.
+        name: the name in messages.
+
+    Raises:
+        ArrowTypeError: an argument is no block; at `compile`, both give different types.
+
+    Source: TensorFlow Fold, `td.Optional`.
+
+    Example:
+        >>> import arrows as ar
+        >>> word = ar.Optional(ar.Scalar("int32"), ar.Constant(0, "int32"))
+        >>> int(word.eval(None)), int(word.eval(7))
+        (0, 7)
+    """
+
+    def __init__(
+        self,
+        some: Callable[[Wire[A]], Wire[B]],
+        none: Block[Any, B] | None = None,
+        *,
+        name: str | None = None,
+    ) -> None:
+        first = as_block(some, "the first case of an Optional")
+        second = Default() if none is None else as_block(none, "the None case of an Optional")
+        super().__init__(is_none, (False, True), (first, second), name=name)
+
+    def arguments(self) -> str:
+        return self.parts[0].label

@@ -1,0 +1,181 @@
+"""Blocks that ignore their input: `Zeros`, `Constant`, `Void`."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from arrows.combinators.block import Block, set_name
+from arrows.typesys import static
+from arrows.typesys import types as T
+from arrows.typesys.errors import ArrowTypeError, Site, message
+
+B_co = TypeVar("B_co", covariant=True)
+
+
+class Constant(Block[object, B_co], Generic[B_co]):
+    """A fixed array, whatever the input. It is no parameter: nothing trains it.
+
+    The core form of all blocks that ignore their input: `Zeros` and `Void` are constants too.
+
+    Args:
+        value: a number, nested lists or an array. Python floats become float32, integers int32, `bool` stays; NumPy
+            arrays keep their element type.
+        dtype: element type to convert to.
+        name: the name in messages.
+
+    Attributes:
+        type: the type of the result; None where inference is to find it (`Optional`'s default).
+        value: a NumPy array, or None: zeros (of a tuple: a tuple of zeros; of a sequence: nothing; of Void: None).
+
+    Raises:
+        ArrowTypeError: not an array of numbers.
+
+    Source: TensorFlow Fold, `td.FromTensor`.
+
+    Example:
+        >>> import arrows as ar
+        >>> ar.Constant(0, "int32"), ar.Constant([1.0, 2.0])
+        (Constant(0), Constant(float32[2]))
+    """
+
+    type: T.Type | None
+    value: np.ndarray[Any, Any] | None
+
+    def __init__(
+        self: Constant[static.Tensor[Any, Any]],
+        value: Any,
+        dtype: str | None = None,
+        *,
+        name: str | None = None,
+    ) -> None:
+        set_name(self, name)
+        array = _array(value, dtype)
+        array.flags.writeable = False
+        self.type = T.Tensor(array.shape, array.dtype.name)
+        self.value = array
+
+    def arguments(self) -> str:
+        if self.value is not None:
+            return repr(self.value.item()) if self.value.ndim == 0 else str(self.type)
+        return "" if self.kind == "Void" or self.type is None else str(self.type)
+
+
+class Zeros(Constant[Any]):
+    """Zeros of a type, whatever the input: zeros of a tensor, a tuple of zeros, an empty sequence, None for Void.
+
+    Args:
+        type: a type or a short-hand: `[300]`, `(t1, t2)`, `"int32"`.
+        name: the name in messages.
+
+    Raises:
+        ArrowTypeError: no type, or one with an `Input` or an endless sequence inside, of which there is no zero.
+
+    Source: TensorFlow Fold, `td.Zeros`.
+
+    Example:
+        >>> import arrows as ar
+        >>> ar.Zeros(([2], "int32"))
+        Zeros((float32[2], int32))
+    """
+
+    def __init__(self, type: Any, *, name: str | None = None) -> None:
+        kind = T.as_type(type)
+        bad = without_zero(kind)
+        if bad is not None:
+            raise ArrowTypeError(
+                message(
+                    f"cannot make Zeros({kind}) at {Site.here()}",
+                    reason=f"there is no zero of {bad}",
+                    hint="ar.Constant(array), or ar.InputTransform(lambda x: value) for a Python object",
+                )
+            )
+        set_name(self, name)
+        self.type = kind
+        self.value = None
+
+
+class Void(Constant[None]):
+    """Drops its input; the result is nothing (None).
+
+    Args:
+        name: the name in messages.
+
+    Source: TensorFlow Fold, `td.Void`.
+
+    Example:
+        >>> import arrows as ar
+        >>> ar.Void().eval(3)
+    """
+
+    def __init__(self, *, name: str | None = None) -> None:
+        set_name(self, name)
+        self.type = T.Void()
+        self.value = None
+
+
+class Default(Constant[Any]):
+    """Zeros of a type that inference finds: what `Optional` gives for None unless told otherwise.
+
+    Example:
+        >>> Default().type is None
+        True
+    """
+
+    def __init__(self) -> None:
+        self.kind = "Zeros"
+        self.type = None
+        self.value = None
+
+
+def without_zero(t: T.Type) -> T.Type | None:
+    """The first part of `t` that has no zero, or None; what is inside a sequence need not have one."""
+    todo = [t]
+    while todo:
+        t = todo.pop()
+        if isinstance(t, (T.Input, T.Broadcast)):
+            return t
+        if isinstance(t, T.Tuple):
+            todo.extend(reversed(t.items))
+    return None
+
+
+def _array(value: Any, dtype: str | None) -> np.ndarray[Any, Any]:
+    try:
+        array = np.array(value)
+    except (TypeError, ValueError) as error:
+        array = np.array(None)
+        cause: Exception | None = error
+    else:
+        cause = None
+    if array.dtype.kind not in "biuf":
+        raise ArrowTypeError(
+            message(
+                f"cannot make a Constant at {Site.here()}",
+                reason=f"expected a number, nested lists of numbers of one shape, or an array, got {value!r}",
+            )
+        ) from cause
+    if dtype is None:
+        if isinstance(value, (np.ndarray, np.generic)):
+            return array
+        dtype = {"f": "float32", "i": "int32", "u": "int32", "b": "bool"}[array.dtype.kind]
+    name = T.Tensor((), dtype).dtype
+    result = array.astype(name)
+    if array.dtype.kind in "iu" and not np.array_equal(result, array):
+        raise ArrowTypeError(
+            message(
+                f"cannot make a Constant at {Site.here()}",
+                reason=f"{value!r} does not fit into {name}",
+                hint="give a wider element type: ar.Constant(value, 'int64')",
+            )
+        )
+    if array.dtype.kind == "f" and result.dtype.kind in "iub":
+        raise ArrowTypeError(
+            message(
+                f"cannot make a Constant at {Site.here()}",
+                reason=f"{value!r} would lose its fraction in {name}",
+                hint="round it first, or drop the element type",
+            )
+        )
+    return result

@@ -1,0 +1,162 @@
+"""`Layer`: the base of blocks that have parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
+
+from arrows.combinators.apply import Apply
+from arrows.combinators.block import A1, A2, A3, set_name
+from arrows.combinators.wires import Wire, recorder_of
+from arrows.typesys import types as T
+from arrows.typesys.errors import ArrowTypeError, Site, message
+
+if TYPE_CHECKING:
+    from arrows.ops import Parameter
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class Layer(Apply[A, B]):
+    """A block with parameters: a frozen description; the values live in the model.
+
+    Weights are shared exactly where the same layer object stands. A layer has one input type in a model. Write one by
+    giving `parameters` and `forward`, and `signature` where types are known beforehand.
+
+    Args:
+        name: the name in messages, and of the parameters (`name/weight`).
+
+    Raises:
+        ArrowTypeError: the name is not text.
+
+    Example:
+        >>> import arrows as ar
+        >>> class Scale(ar.Layer):
+        ...     def parameters(self, input):
+        ...         return (
+        ...             ar.ops.Parameter(
+        ...                 "scale", (), input.dtype, lambda rng, shape, dtype: np.ones(shape, dtype)
+        ...             ),
+        ...         )
+        ...
+        ...     def forward(self, parameters, x):
+        ...         return x * parameters["scale"]
+        >>> import numpy as np
+        >>> float((ar.Scalar() >> Scale()).eval(3))
+        3.0
+    """
+
+    _words: str
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        self = super().__new__(cls, *args, **kwargs)
+        words = [_word(a) for a in args]
+        words += [f"{k}={_word(v)}" for k, v in kwargs.items() if k != "name"]
+        self.__dict__["_words"] = ", ".join(w for w in words if w and not w.endswith("="))
+        return self
+
+    def __init__(self, *, name: str | None = None) -> None:
+        set_name(self, name)
+
+    def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
+        """The layer's parameters for an input of this type.
+
+        Raises:
+            ShapeError: the layer takes no such input.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must say its parameters")
+
+    def forward(self, parameters: Mapping[str, Any], *args: Any) -> Any:
+        """The layer's result, on tensor-likes: `args` is the input, spread as for a `Function`."""
+        raise NotImplementedError(f"{type(self).__name__} must say what it computes")
+
+    def signature(self) -> tuple[T.Type | None, T.Type | None]:
+        """What is known of input and output before inference; None is open."""
+        return None, None
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return self._run
+
+    def arguments(self) -> str:
+        return self._words
+
+    @overload
+    def __call__(self, x: Wire[A], /) -> Wire[B]: ...
+    @overload
+    def __call__(self: Layer[tuple[A1, A2], B], x1: Wire[A1], x2: Wire[A2], /) -> Wire[B]: ...
+    @overload
+    def __call__(
+        self: Layer[tuple[A1, A2, A3], B], x1: Wire[A1], x2: Wire[A2], x3: Wire[A3], /
+    ) -> Wire[B]: ...
+    @overload
+    def __call__(self, *args: Any) -> Any: ...
+    def __call__(self, *args: Any) -> Any:
+        if recorder_of(args) is None and args and all(map(_tensor_like, args)):
+            return self._run(*args)
+        return super().__call__(*args)
+
+    def _run(self, *args: Any) -> Any:
+        from arrows import ops
+
+        specs = self.parameters(input_type(args))
+        return self.forward({spec.name: ops.parameter(self, spec) for spec in specs}, *args)
+
+
+def _word(x: Any) -> str:
+    """An argument in a word; empty for what would take more."""
+    if isinstance(x, (bool, int, float, str, T.Type, type(None))):
+        return repr(x)
+    if isinstance(x, (list, tuple)) and len(x) <= 4 and all(isinstance(i, (int, str)) for i in x):
+        return repr(x)
+    return getattr(x, "__name__", "") if callable(x) else ""
+
+
+def _tensor_like(x: Any) -> bool:
+    todo = [x]
+    while todo:
+        x = todo.pop()
+        if isinstance(x, tuple):
+            todo.extend(x)
+        elif not (hasattr(x, "rows") and isinstance(getattr(x, "type", None), T.Tensor)):
+            return False
+    return True
+
+
+def input_type(args: tuple[Any, ...]) -> T.Type:
+    """The input type that spread tensor-likes stand for; rows of unknown number are sequences.
+
+    Raises:
+        ArrowTypeError: an argument is no tensor.
+    """
+    whole = args[0] if len(args) == 1 else args
+    done: list[tuple[T.Type, int]] = []  # a type of one row, and the level of its rows
+    todo: list[tuple[Any, bool]] = [(whole, False)]
+    while todo:
+        x, ready = todo.pop()
+        if ready:
+            cut = len(done) - len(x)
+            items = done[cut:]
+            levels = {level for _, level in items}
+            if len(levels) == 1 and min(levels) >= 0:
+                done[cut:] = [(T.Tuple([t for t, _ in items]), levels.pop())]
+            else:
+                done[cut:] = [(T.Tuple([_sequence(t, level) for t, level in items]), -1)]
+        elif isinstance(x, tuple):
+            todo.append((x, True))
+            todo.extend((item, False) for item in reversed(x))
+        elif _tensor_like(x):
+            done.append((x.type, x.rows))
+        else:
+            raise ArrowTypeError(
+                message(
+                    f"cannot call a layer at {Site.here()}",
+                    reason=f"expected tensors inside a Function, got {x!r}",
+                )
+            )
+    return _sequence(*done[0])
+
+
+def _sequence(t: T.Type, level: int) -> T.Type:
+    return T.Sequence(t) if level >= 0 else t

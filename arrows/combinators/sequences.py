@@ -1,0 +1,90 @@
+"""Blocks over sequences: `Map` and `Fold`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from arrows.combinators.block import Block, set_name
+from arrows.combinators.convert import as_block
+from arrows.combinators.wires import Wire
+
+A = TypeVar("A")
+B = TypeVar("B")
+S = TypeVar("S")
+
+
+class Map(Block[Sequence[A], Sequence[B]]):
+    """One block on every element.
+
+    The input is a Python container, a sequence, an endless sequence, or a tuple whose items have one type; the result
+    is a sequence (endless for an endless one).
+
+    Args:
+        element: what to do with one element.
+        name: the name in messages.
+
+    Raises:
+        ArrowTypeError: `element` is no block; at `compile`, an input that has no elements.
+        InputError: at evaluation, a Python object that cannot be gone over.
+
+    Source: TensorFlow Fold, `td.Map`.
+
+    Example:
+        >>> import arrows as ar
+        >>> ar.Map(ar.InputTransform(len)).eval(["a", "tree"])
+        [1, 4]
+    """
+
+    def __init__(self, element: Callable[[Wire[A]], Wire[B]], *, name: str | None = None) -> None:
+        set_name(self, name)
+        self._parts = (as_block(element, "the block of a Map"),)
+
+    @property
+    def element(self) -> Block[Any, Any]:
+        """The block on every element."""
+        return self.parts[0]
+
+    def arguments(self) -> str:
+        return self.parts[0].label
+
+
+class Fold(Block[Sequence[A], S]):
+    """A left fold: `state = step(state, element)` for every element, from the start on.
+
+    Args:
+        step: from the pair (state, element) to the next state.
+        start: the first state; it gets no input (`Zeros`, `Constant`).
+        name: the name in messages.
+
+    Raises:
+        ArrowTypeError: an argument is no block; at `compile`, an input without elements or without end, or a step that
+            gives another type than the start.
+
+    Source: TensorFlow Fold, `td.Fold`.
+
+    Example:
+        >>> import arrows as ar
+        >>> total = ar.Map(ar.Scalar()) >> ar.Fold(ar.Function(lambda state, x: state + x), ar.Zeros([]))
+        >>> float(total.eval([1, 2, 3]))
+        6.0
+    """
+
+    def __init__(
+        self, step: Callable[[Wire[tuple[S, A]]], Wire[S]], start: Block[Any, S], *, name: str | None = None
+    ) -> None:
+        set_name(self, name)
+        self._parts = (as_block(step, "the step of a Fold"), as_block(start, "the start of a Fold"))
+
+    @property
+    def step(self) -> Block[Any, Any]:
+        """From (state, element) to the next state."""
+        return self.parts[0]
+
+    @property
+    def start(self) -> Block[Any, Any]:
+        """The first state."""
+        return self.parts[1]
+
+    def arguments(self) -> str:
+        return f"{self.parts[0].label}, {self.parts[1].label}"

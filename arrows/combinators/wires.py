@@ -1,0 +1,252 @@
+"""Wires: values that are not there yet, inside an arrow.
+
+The body of an `@ar.arrow` runs once, at decoration, on wires. Calling a block on wires records a call; what is
+recorded here is plain data, which `notation.arrow` turns into a wiring graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, TypeVarTuple, overload
+
+from arrows.typesys.errors import ArrowTypeError, Site, message
+
+if TYPE_CHECKING:
+    from arrows.combinators.block import Block
+
+A = TypeVar("A")
+B_co = TypeVar("B_co", covariant=True)
+As = TypeVarTuple("As")
+
+Source = int | tuple["Source", ...]
+
+
+class Wire(Generic[B_co]):
+    """A value of an arrow's body: pass it to blocks, take it apart by `wire[key]` or `ar.unpack`.
+
+    Raises:
+        ArrowTypeError: it is iterated, tested, or used as if it held a value.
+
+    Example:
+        >>> import arrows as ar
+        >>> @ar.arrow
+        ... def swap(pair):
+        ...     return pair[1], pair[0]
+        >>> swap.eval((1, 2))
+        (2, 1)
+    """
+
+    __slots__ = ("arity", "key", "parent", "place", "recorder", "site")
+
+    __array_ufunc__ = (
+        None  # arithmetic with a NumPy array on the left comes to us, and is refused with a text
+    )
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        place: int | None,
+        parent: Wire[Any] | None = None,
+        key: Any = None,
+        arity: int | None = None,
+    ) -> None:
+        self.recorder = recorder
+        self.place = place
+        self.parent = parent
+        self.key = key
+        self.arity = arity
+        self.site = Site.here()
+
+    @overload
+    def __getitem__(self: Wire[tuple[A, *As]], key: Literal[0], /) -> Wire[A]: ...
+    @overload
+    def __getitem__(self: Wire[tuple[Any, A, *As]], key: Literal[1], /) -> Wire[A]: ...
+    @overload
+    def __getitem__(self: Wire[tuple[Any, Any, A, *As]], key: Literal[2], /) -> Wire[A]: ...
+    @overload
+    def __getitem__(self: Wire[tuple[Any, Any, Any, A, *As]], key: Literal[3], /) -> Wire[A]: ...
+    @overload
+    def __getitem__(self, key: str | slice, /) -> Wire[Any]: ...
+    def __getitem__(self, key: Any, /) -> Any:
+        return Wire(self.recorder, None, self, key)
+
+    def __iter__(self) -> Iterator[Any]:
+        self._refuse("iterate over", "a wire has no length while the arrow is drawn", _UNPACK)
+
+    def __len__(self) -> int:
+        self._refuse("take the length of", "a wire has no length while the arrow is drawn", _UNPACK)
+
+    def __bool__(self) -> bool:
+        self._refuse(
+            "test",
+            "an arrow's body runs once, before there is any value",
+            "choose by value with ar.OneOf(key)",
+        )
+
+    def _number(self, *_: object) -> NoReturn:
+        self._refuse(
+            "calculate with",
+            "a wire holds no number while the arrow is drawn",
+            "put the formula into a block: ar.Function(lambda x, y: x * y)(u, v)",
+        )
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _number
+    __truediv__ = __rtruediv__ = __matmul__ = __rmatmul__ = __pow__ = __neg__ = __float__ = __int__ = _number
+    __lt__ = __le__ = __gt__ = __ge__ = _number
+
+    def _refuse(self, what: str, reason: str, hint: str) -> NoReturn:
+        raise ArrowTypeError(
+            message(
+                f"cannot {what} a wire at {Site.here()}",
+                at=f"the body of the arrow {self.recorder.name}",
+                reason=reason,
+                hint=hint,
+            )
+        )
+
+    def __repr__(self) -> str:
+        return f"<wire {self.describe()} of the arrow {self.recorder.name}>"
+
+    def describe(self) -> str:
+        """The wire in words, for messages."""
+        keys: list[str] = []
+        wire: Wire[Any] = self
+        while wire.parent is not None:
+            keys.append(f"[{wire.key!r}]" if not isinstance(wire.key, slice) else "[slice]")
+            wire = wire.parent
+        return wire.recorder.words(wire) + "".join(reversed(keys))
+
+
+_UNPACK = (
+    "take it apart with `a, b = ar.unpack(wire, 2)`, or by wire[0]; go over a sequence with ar.Map or ar.Fold"
+)
+
+
+class Call:
+    """A recorded call: a block on a source, or a projection (`block` is None) of one wire by a key."""
+
+    __slots__ = ("arity", "block", "key", "site", "source")
+
+    def __init__(
+        self,
+        block: Block[Any, Any] | None,
+        source: Source,
+        site: Site,
+        key: Any = None,
+        arity: int | None = None,
+    ) -> None:
+        self.block = block
+        self.source = source
+        self.site = site
+        self.key = key
+        self.arity = arity
+
+
+class Recorder:
+    """What an arrow's body does while it is drawn: its calls, in order; wire `j + 1` is the result of call `j`."""
+
+    def __init__(self, name: str, parameters: tuple[str, ...], site: Site) -> None:
+        self.name = name
+        self.parameters = parameters
+        self.site = site
+        self.calls: list[Call] = []
+        self.items: dict[tuple[int, Hashable], int] = {}
+        self.open = True
+        root: Wire[Any] = Wire(self, 0)
+        if len(parameters) == 1:
+            self.inputs: tuple[Wire[Any], ...] = (root,)
+        else:
+            self.inputs = tuple(Wire(self, None, root, i) for i in range(len(parameters)))
+
+    def words(self, wire: Wire[Any]) -> str:
+        """A wire that is no projection, in words."""
+        if wire.place == 0:
+            return self.parameters[0] if len(self.parameters) == 1 else "input"
+        assert wire.place is not None
+        block = self.calls[wire.place - 1].block
+        return f"{block.label}(...)" if block is not None else "item"
+
+    def apply(self, block: Block[Any, Any], args: tuple[Any, ...]) -> Wire[Any]:
+        """Records a call; several arguments are a tuple."""
+        self.check_open(f"call {block.label}")
+        source = self.source(args[0] if len(args) == 1 else args, f"call {block.label}")
+        self.calls.append(Call(block, source, Site.here()))
+        return Wire(self, len(self.calls))
+
+    def check_open(self, attempt: str) -> None:
+        """Refuses a wire that outlived the body it was drawn in."""
+        if not self.open:
+            raise ArrowTypeError(
+                message(
+                    f"cannot {attempt} at {Site.here()}",
+                    reason=f"the wire belongs to the arrow {self.name} ({self.site}), which is finished",
+                    hint="a wire is used in the body that it was drawn in, and nowhere else",
+                )
+            )
+
+    def source(self, value: Any, attempt: str) -> Source:
+        """The source that a wire, or a nested tuple of wires, stands for."""
+        done: list[Source] = []
+        todo: list[tuple[Any, bool]] = [(value, False)]
+        while todo:
+            x, ready = todo.pop()
+            if ready:
+                cut = len(done) - len(x)
+                done[cut:] = [tuple(done[cut:])]
+            elif isinstance(x, tuple):
+                todo.append((x, True))
+                todo.extend((item, False) for item in reversed(x))
+            else:
+                done.append(self._place(x, attempt))
+        return done[0]
+
+    def _place(self, x: Any, attempt: str) -> int:
+        if not isinstance(x, Wire):
+            hint = "put a constant on a wire with ar.Constant(value)(wire)"
+            if callable(x):
+                hint = "call the block on a wire: block(wire)"
+            raise ArrowTypeError(
+                message(
+                    f"cannot {attempt} at {Site.here()}",
+                    at=f"the body of the arrow {self.name}",
+                    reason=f"expected a wire or a tuple of wires, got {x!r}",
+                    hint=hint,
+                )
+            )
+        if x.recorder is not self:
+            raise ArrowTypeError(
+                message(
+                    f"cannot {attempt} at {Site.here()}",
+                    at=f"the body of the arrow {self.name}",
+                    reason=f"the wire {x.describe()} belongs to another arrow, "
+                    f"{x.recorder.name} ({x.recorder.site})",
+                    hint=f"make it one more parameter of {self.name}, and pass it in where {self.name} is called",
+                )
+            )
+        # Projections become calls only when something reads them: `h, c = ar.unpack(state, 2)` may leave c alone.
+        chain: list[Wire[Any]] = []
+        wire: Wire[Any] = x
+        while wire.place is None:
+            chain.append(wire)
+            assert wire.parent is not None
+            wire = wire.parent
+        place = wire.place
+        for wire in reversed(chain):
+            name = (place, repr(wire.key))
+            if name not in self.items:
+                self.calls.append(Call(None, place, wire.site, wire.key, wire.arity))
+                self.items[name] = len(self.calls)
+            place = wire.place = self.items[name]
+        return place
+
+
+def recorder_of(args: tuple[Any, ...]) -> Recorder | None:
+    """The recorder of the first wire among nested arguments; None if there is no wire."""
+    todo = list(reversed(args))
+    while todo:
+        x = todo.pop()
+        if isinstance(x, Wire):
+            return x.recorder
+        if isinstance(x, tuple):
+            todo.extend(reversed(x))
+    return None

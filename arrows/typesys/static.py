@@ -1,0 +1,102 @@
+"""Phantom types for type checkers: what `Block[A, B]` is generic in.
+
+`Tensor[F32, tuple[Hidden]]` is a vector whose axis is named `Hidden`; nothing here is ever instantiated, and a user
+without a checker never sees it. Sizes are not its business (`arrows check` knows them): it says element type, rank,
+named axes and structure.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeAlias, TypeVar
+
+__all__ = [
+    "F16",
+    "F32",
+    "F64",
+    "I32",
+    "I64",
+    "Axis",
+    "Bool",
+    "DType",
+    "Index32",
+    "Index64",
+    "Scalar32",
+    "Scalar64",
+    "Tensor",
+]
+
+
+class DType:
+    """Base of the phantom element types."""
+
+
+class F16(DType):
+    """`float16`."""
+
+
+class F32(DType):
+    """`float32`."""
+
+
+class F64(DType):
+    """`float64`."""
+
+
+class I32(DType):
+    """`int32`."""
+
+
+class I64(DType):
+    """`int64`."""
+
+
+class Bool(DType):
+    """`bool`."""
+
+
+class Axis:
+    """Subclass it to name an axis: `class Hidden(Axis): size = 300`.
+
+    Attributes:
+        size: the number of elements along it.
+    """
+
+    size: int
+
+
+D = TypeVar("D", bound=DType)
+S = TypeVar("S")
+
+
+class Tensor(Generic[D, S]):
+    """A tensor as checkers see it: element type `D`, axes `S` (a tuple of `Axis` classes; `tuple[()]` is a scalar).
+
+    Arithmetic keeps the element type and forgets the axes, since broadcasting may change them.
+
+    Example:
+        >>> from arrows.typesys.static import F32, Tensor
+        >>> Scalar = Tensor[F32, tuple[()]]
+    """
+
+    def __add__(self, other: Tensor[D, Any] | float) -> Tensor[D, Any]:
+        raise TypeError("a phantom type has no values")
+
+    __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __add__
+
+    def __matmul__(self, other: Tensor[D, Any]) -> Tensor[D, Any]:
+        raise TypeError("a phantom type has no values")
+
+    def __pow__(self, other: float) -> Tensor[D, S]:
+        raise TypeError("a phantom type has no values")
+
+    def __neg__(self) -> Tensor[D, S]:
+        raise TypeError("a phantom type has no values")
+
+    def __getitem__(self, key: Any) -> Tensor[D, Any]:
+        raise TypeError("a phantom type has no values")
+
+
+Scalar32: TypeAlias = Tensor[F32, tuple[()]]
+Scalar64: TypeAlias = Tensor[F64, tuple[()]]
+Index32: TypeAlias = Tensor[I32, tuple[()]]
+Index64: TypeAlias = Tensor[I64, tuple[()]]
