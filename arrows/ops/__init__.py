@@ -1,0 +1,165 @@
+"""What can be computed on tensors: primitives, functions that apply them, traces, reference evaluation."""
+
+from __future__ import annotations
+
+from arrows.ops.bind import bind as bind
+from arrows.ops.context import Parameter as Parameter
+from arrows.ops.context import parameter as parameter
+from arrows.ops.elementwise import abs as abs  # noqa: A004
+from arrows.ops.elementwise import add as add
+from arrows.ops.elementwise import divide as divide
+from arrows.ops.elementwise import equal as equal
+from arrows.ops.elementwise import exp as exp
+from arrows.ops.elementwise import greater as greater
+from arrows.ops.elementwise import greater_equal as greater_equal
+from arrows.ops.elementwise import less as less
+from arrows.ops.elementwise import less_equal as less_equal
+from arrows.ops.elementwise import log as log
+from arrows.ops.elementwise import maximum as maximum
+from arrows.ops.elementwise import minimum as minimum
+from arrows.ops.elementwise import multiply as multiply
+from arrows.ops.elementwise import negative as negative
+from arrows.ops.elementwise import power as power
+from arrows.ops.elementwise import relu as relu
+from arrows.ops.elementwise import sigmoid as sigmoid
+from arrows.ops.elementwise import sign as sign
+from arrows.ops.elementwise import softplus as softplus
+from arrows.ops.elementwise import sqrt as sqrt
+from arrows.ops.elementwise import square as square
+from arrows.ops.elementwise import subtract as subtract
+from arrows.ops.elementwise import tanh as tanh
+from arrows.ops.elementwise import where as where
+from arrows.ops.errors import FunctionError as FunctionError
+from arrows.ops.errors import ShapeError as ShapeError
+from arrows.ops.evaluate import Evaluation as Evaluation
+from arrows.ops.evaluate import Value as Value
+from arrows.ops.indexing import IndexOutOfRange as IndexOutOfRange
+from arrows.ops.indexing import index as index
+from arrows.ops.indexing import lookup as lookup
+from arrows.ops.indexing import pad_slice as pad_slice
+from arrows.ops.indexing import pick as pick
+from arrows.ops.indexing import place as place
+from arrows.ops.indexing import scatter_row as scatter_row
+from arrows.ops.linear import dot as dot
+from arrows.ops.linear import matmul as matmul
+from arrows.ops.linear import outer as outer
+from arrows.ops.primitive import INVARIANT as INVARIANT
+from arrows.ops.primitive import ROW as ROW
+from arrows.ops.primitive import Primitive as Primitive
+from arrows.ops.reductions import argmax as argmax
+from arrows.ops.reductions import log_softmax as log_softmax
+from arrows.ops.reductions import logsumexp as logsumexp
+from arrows.ops.reductions import max as max  # noqa: A004
+from arrows.ops.reductions import mean as mean
+from arrows.ops.reductions import min as min  # noqa: A004
+from arrows.ops.reductions import softmax as softmax
+from arrows.ops.reductions import sum as sum  # noqa: A004
+from arrows.ops.registry import get as get
+from arrows.ops.registry import primitives as primitives
+from arrows.ops.registry import register as register
+from arrows.ops.registry import unregister as unregister
+from arrows.ops.rowsparse import RowSparse as RowSparse
+from arrows.ops.segment import segment_broadcast as segment_broadcast
+from arrows.ops.segment import segment_count as segment_count
+from arrows.ops.segment import segment_max as segment_max
+from arrows.ops.segment import segment_mean as segment_mean
+from arrows.ops.segment import segment_min as segment_min
+from arrows.ops.segment import segment_softmax as segment_softmax
+from arrows.ops.segment import segment_sum as segment_sum
+from arrows.ops.segments import Segments as Segments
+from arrows.ops.shaping import broadcast_to as broadcast_to
+from arrows.ops.shaping import cast as cast
+from arrows.ops.shaping import concat as concat
+from arrows.ops.shaping import reshape as reshape
+from arrows.ops.shaping import stack as stack
+from arrows.ops.shaping import sum_to as sum_to
+from arrows.ops.shaping import transpose as transpose
+from arrows.ops.tensorlike import TensorLike as TensorLike
+from arrows.ops.trace import Equation as Equation
+from arrows.ops.trace import Recorder as Recorder
+from arrows.ops.trace import Trace as Trace
+from arrows.ops.trace import Tracer as Tracer
+from arrows.ops.trace import Var as Var
+from arrows.ops.trace import trace as trace
+
+__all__ = [
+    "INVARIANT",
+    "ROW",
+    "Equation",
+    "Evaluation",
+    "FunctionError",
+    "IndexOutOfRange",
+    "Parameter",
+    "Primitive",
+    "Recorder",
+    "RowSparse",
+    "Segments",
+    "ShapeError",
+    "TensorLike",
+    "Trace",
+    "Tracer",
+    "Value",
+    "Var",
+    "abs",
+    "add",
+    "argmax",
+    "bind",
+    "broadcast_to",
+    "cast",
+    "concat",
+    "divide",
+    "dot",
+    "equal",
+    "exp",
+    "get",
+    "greater",
+    "greater_equal",
+    "index",
+    "less",
+    "less_equal",
+    "log",
+    "log_softmax",
+    "logsumexp",
+    "lookup",
+    "matmul",
+    "max",
+    "maximum",
+    "mean",
+    "min",
+    "minimum",
+    "multiply",
+    "negative",
+    "outer",
+    "pad_slice",
+    "parameter",
+    "pick",
+    "place",
+    "power",
+    "primitives",
+    "register",
+    "relu",
+    "reshape",
+    "scatter_row",
+    "segment_broadcast",
+    "segment_count",
+    "segment_max",
+    "segment_mean",
+    "segment_min",
+    "segment_softmax",
+    "segment_sum",
+    "sigmoid",
+    "sign",
+    "softmax",
+    "softplus",
+    "sqrt",
+    "square",
+    "stack",
+    "subtract",
+    "sum",
+    "sum_to",
+    "tanh",
+    "trace",
+    "transpose",
+    "unregister",
+    "where",
+]

@@ -1,0 +1,182 @@
+"""Apply a primitive: constants become tensors, ranks and levels come together, the rule gives the type."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any, cast
+
+import numpy as np
+
+from arrows.ops.context import Context
+from arrows.ops.errors import ShapeError
+from arrows.ops.primitive import INVARIANT, ROW, Primitive
+from arrows.ops.registry import get
+from arrows.ops.tensorlike import Operand, TensorLike
+
+NumpyArray = np.ndarray[Any, Any]
+
+
+def is_float(dtype: str) -> bool:
+    """True for float16, float32 and float64.
+
+    >>> is_float("float32"), is_float("int32")
+    (True, False)
+    """
+    return dtype.startswith("float")
+
+
+def bind(
+    primitive: Primitive, *operands: Operand, like: TensorLike | None = None, **attributes: Any
+) -> TensorLike:
+    """Apply a primitive to tensors of a Function, NumPy constants and Python numbers.
+
+    Python numbers take the element type of the tensor beside them, NumPy constants keep theirs.  Operands of
+    an element-wise primitive get leading axes of size 1 until their ranks agree.  A tensor that is one for
+    each example is repeated for each element where another operand is one for each element of a sequence.
+
+    Args:
+        primitive: what to apply.
+        operands: its operands, in the order of its rule.
+        like: for `segment_broadcast`, a tensor of the sequence that is meant.
+        attributes: hashable keyword arguments of the rule, the kernel and the vjp.
+
+    Returns:
+        A tensor of the same Function; given arrays and numbers alone, the computed array.
+
+    Raises:
+        ShapeError: the operands do not fit.
+
+    >>> bind(get("add"), np.array([1.0, 2.0]), 3.0).tolist()
+    [4.0, 5.0]
+    """
+    context = _context(primitive, operands, like)
+    if context is None:
+        return cast("TensorLike", _compute(primitive, operands, attributes))
+    values = _tensors(context, primitive, operands)
+    if primitive.elementwise:
+        values = _equal_rank(values)
+    rows, values = _levels(primitive, values, attributes)
+    kind = primitive.rule(*(value.type for value in values), **attributes)
+    return context.emit(primitive, values, attributes, kind, rows, like)
+
+
+def constant(value: Any, beside: TensorLike | None = None) -> NumpyArray:
+    """An array made of a Python number (of the element type of `beside`), a NumPy number or an array.
+
+    Raises:
+        ShapeError: it is something else, or does not fit the element type.
+
+    >>> constant(2).dtype.name
+    'int64'
+    """
+    if isinstance(value, (np.ndarray, np.generic)):
+        array = np.array(value)
+        if array.dtype.kind not in "biuf":
+            raise ShapeError(f"a constant of element type {array.dtype} is no tensor")
+        return array
+    if not isinstance(value, (bool, int, float)):
+        raise ShapeError(
+            f"expected a tensor, a number or a NumPy array, got {type(value).__name__}",
+            hint="use arrows.ops.stack or numpy.array" if isinstance(value, (list, tuple)) else None,
+        )
+    if beside is None:
+        return np.asarray(value)
+    dtype = beside.dtype
+    if isinstance(value, float) and not is_float(dtype):
+        raise ShapeError(
+            f"{value!r} is no whole number, and the tensor beside it is {beside.type}",
+            hint='cast the tensor first: x.cast("float32")',
+        )
+    if dtype == "bool" and not isinstance(value, bool):
+        raise ShapeError(
+            f"{value!r} beside a tensor of bool", hint='cast the tensor first: x.cast("float32")'
+        )
+    try:
+        return np.asarray(value, dtype)
+    except OverflowError:
+        raise ShapeError(f"{value!r} is out of range for {dtype}") from None
+
+
+def _context(primitive: Primitive, operands: tuple[Operand, ...], like: TensorLike | None) -> Context | None:
+    context: Context | None = None
+    for operand in (*operands, like):
+        if isinstance(operand, TensorLike):
+            if context is None:
+                context = operand.context
+            elif context is not operand.context:
+                raise ShapeError(
+                    f"{primitive.name}: a tensor of another function call got in; "
+                    "a Function must not keep tensors between calls"
+                )
+    return context
+
+
+def _tensors(context: Context, primitive: Primitive, operands: tuple[Operand, ...]) -> tuple[TensorLike, ...]:
+    beside = next((operand for operand in operands if isinstance(operand, TensorLike)), None)
+    rank = builtins.max((x.ndim for x in operands if isinstance(x, (TensorLike, np.ndarray))), default=0)
+    values = []
+    for operand in operands:
+        if not isinstance(operand, TensorLike):
+            try:
+                array = constant(operand, beside)
+            except ShapeError as error:
+                raise ShapeError(f"{primitive.name}: {error.message}", hint=error.hint) from None
+            if primitive.elementwise:
+                array = array.reshape((1,) * (rank - array.ndim) + array.shape)
+            operand = context.constant(array)
+        values.append(operand)
+    return tuple(values)
+
+
+def _equal_rank(values: tuple[TensorLike, ...]) -> tuple[TensorLike, ...]:
+    rank = builtins.max(value.ndim for value in values)
+    return tuple(
+        value
+        if value.ndim == rank
+        else bind(get("reshape"), value, shape=(1,) * (rank - value.ndim) + value.shape)
+        for value in values
+    )
+
+
+def _levels(
+    primitive: Primitive, values: tuple[TensorLike, ...], attributes: dict[str, Any]
+) -> tuple[int, tuple[TensorLike, ...]]:
+    """The level of the result, and the operands at levels that go together."""
+    if primitive.segmented:
+        if "domain" in attributes:  # one row for each example becomes one for each element
+            if values[0].rows >= 0:
+                raise ShapeError(f"{primitive.name}: {values[0].type} is one for each element already")
+            return int(attributes["domain"]), values
+        if not values or values[0].rows < 0:
+            kind = values[0].type if values else "nothing"
+            raise ShapeError(
+                f"{primitive.name} takes a sequence, and {kind} is one tensor for each example",
+                hint="sum, max, mean and softmax work along the axes of one tensor",
+            )
+    ragged = sorted({value.rows for value in values if value.rows >= 0})
+    if len(ragged) > 1:
+        raise ShapeError(
+            f"{primitive.name}: sequences of different length: sequence {ragged[0]} and sequence "
+            f"{ragged[1]} of the function's input are not known to have as many elements as each other"
+        )
+    if not ragged:
+        return builtins.max((value.rows for value in values), default=INVARIANT), values
+    domain = ragged[0]
+    like = next(value for value in values if value.rows == domain)
+    values = tuple(
+        bind(get("segment_broadcast"), value, like=like, domain=domain) if value.rows == ROW else value
+        for value in values
+    )
+    return (ROW if primitive.collapses else domain), values
+
+
+def _compute(primitive: Primitive, operands: tuple[Operand, ...], attributes: dict[str, Any]) -> NumpyArray:
+    """No tensor of a Function among the operands: compute at once, as NumPy would."""
+    from arrows.ops.evaluate import Evaluation  # which builds on this module
+
+    evaluation = Evaluation()
+    beside = next((operand for operand in operands if isinstance(operand, (np.ndarray, np.generic))), None)
+    like = None if beside is None else evaluation.constant(np.asarray(beside))
+    values = [evaluation.constant(constant(operand, like)) for operand in operands]
+    result = bind(primitive, *values, **attributes)
+    return cast("NumpyArray", result.array)  # type: ignore[attr-defined]

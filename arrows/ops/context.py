@@ -1,0 +1,109 @@
+"""Where operations go: into a recording of the function, or into arrays.  And parameters of layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar, Token
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+import numpy as np
+
+from arrows.ops.errors import ShapeError
+from arrows.ops.primitive import Primitive
+from arrows.typesys import types as T
+
+if TYPE_CHECKING:
+    from arrows.ops.tensorlike import TensorLike
+
+Initializer = Callable[[np.random.Generator, tuple[int, ...], str], np.ndarray[Any, Any]]
+"""`initializer(generator, shape, dtype) -> array`; see `arrows.layers.initializers`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Parameter:
+    """The description of one trained array of a layer; its values live in a model.
+
+    Args:
+        name: unique in its layer, such as "weight".
+        shape: sizes of the axes.
+        dtype: element type.
+        initializer: makes the first values, `(generator, shape, dtype) -> array`.
+
+    >>> Parameter("bias", (3,), "float32", lambda generator, shape, dtype: np.zeros(shape, dtype)).shape
+    (3,)
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    initializer: Initializer
+
+    @property
+    def type(self) -> T.Tensor:
+        """Shape and element type as a type."""
+        return T.Tensor(self.shape, self.dtype)
+
+
+class Context(Protocol):
+    """What `Recorder` and `Evaluation` have in common."""
+
+    float_type: str | None
+
+    def constant(self, array: np.ndarray[Any, Any]) -> TensorLike: ...
+
+    def parameter(self, owner: object, spec: Parameter) -> TensorLike: ...
+
+    def emit(
+        self,
+        primitive: Primitive,
+        operands: tuple[Any, ...],
+        attributes: dict[str, Any],
+        type: T.Tensor,
+        rows: int,
+        like: Any,
+    ) -> TensorLike: ...
+
+
+_current: ContextVar[Context | None] = ContextVar("arrows_ops_context", default=None)
+
+
+def current() -> Context | None:
+    """The innermost context of this thread, if any."""
+    return _current.get()
+
+
+class Entered:
+    """Mixin of the two contexts: `with context:` makes it the current one; entering twice is fine."""
+
+    _tokens: list[Token[Context | None]]
+
+    def __enter__(self) -> Self:
+        self._tokens.append(_current.set(self))  # type: ignore[arg-type]
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _current.reset(self._tokens.pop())
+
+
+def parameter(owner: object, spec: Parameter) -> TensorLike:
+    """The layer's parameter as a tensor of the current function: the same one each time it is asked for.
+
+    Raises:
+        ShapeError: no function is being traced or evaluated.
+
+    >>> parameter(
+    ...     object(),
+    ...     Parameter("bias", (3,), "float32", lambda generator, shape, dtype: np.zeros(shape, dtype)),
+    ... )
+    Traceback (most recent call last):
+    ...
+    arrows.ops.errors.ShapeError: parameter 'bias' was asked for outside of any function; ...
+    """
+    context = _current.get()
+    if context is None:
+        raise ShapeError(
+            f"parameter {spec.name!r} was asked for outside of any function; "
+            "call layers inside a Function, or put them into a block"
+        )
+    return context.parameter(owner, spec)

@@ -1,0 +1,38 @@
+"""What can go wrong while a function is traced: shapes that do not fit, and whatever user code raises."""
+
+from __future__ import annotations
+
+from arrows.typesys.errors import ArrowTypeError, Site
+
+
+class ShapeError(ArrowTypeError):
+    """An operation was asked for tensors that it does not take.
+
+    Args:
+        message: what is wrong, in the user's words; one sentence.
+        hint: the obvious repair, if there is one.
+
+    Attributes:
+        message, hint: as given; `str` holds both.
+        site: the line outside of the library where the operation was asked for.
+
+    >>> error = ShapeError("add: float32[3] and int32[3] differ in element type", hint="cast one of them")
+    >>> error.hint
+    'cast one of them'
+    """
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message if hint is None else f"{message}\n  hint  {hint}")
+        self.message = message
+        self.hint = hint
+        self.site = Site.here()
+
+
+class FunctionError(ArrowTypeError):
+    """A user's function raised while it was traced; the original error is chained (`__cause__`).
+
+    >>> raise FunctionError("lambda raised KeyError: 'h'")
+    Traceback (most recent call last):
+    ...
+    arrows.ops.errors.FunctionError: lambda raised KeyError: 'h'
+    """

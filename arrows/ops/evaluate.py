@@ -1,0 +1,313 @@
+"""A function on tensors, computed at once on the arrays of one example, with a tape to differentiate it.
+
+This is the meaning of a Function: kernels run as they are written, for one example, one after another.
+Everything faster is measured against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from arrows.ops.bind import is_float
+from arrows.ops.context import Entered, Parameter
+from arrows.ops.errors import ShapeError
+from arrows.ops.primitive import INVARIANT, ROW, Primitive
+from arrows.ops.segments import Segments
+from arrows.ops.tensorlike import TensorLike
+from arrows.typesys.errors import ArrowValueError
+from arrows.typesys.types import Tensor
+
+NumpyArray = np.ndarray[Any, Any]
+Lookup = Callable[[Any, Parameter], NumpyArray]
+
+
+class Value(TensorLike):
+    """A tensor of a function that is being computed: it wraps the array.
+
+    Attributes:
+        array: the numbers; a value of a sequence (`rows >= 0`) has the elements along axis 0.
+
+    >>> evaluation = Evaluation()
+    >>> (evaluation.value(np.array([1.0, 2.0])) * 3).array.tolist()
+    [3.0, 6.0]
+    """
+
+    __slots__ = ("_rows", "_type", "array", "evaluation", "segments")
+
+    def __init__(
+        self, evaluation: Evaluation, array: NumpyArray, type: Tensor, rows: int, segments: Segments | None
+    ) -> None:
+        self.evaluation = evaluation
+        self.array = array
+        self._type = type
+        self._rows = rows
+        self.segments = segments
+
+    @property
+    def type(self) -> Tensor:
+        return self._type
+
+    @property
+    def rows(self) -> int:
+        return self._rows
+
+    @property
+    def context(self) -> Evaluation:
+        return self.evaluation
+
+    def __repr__(self) -> str:
+        return f"Value({self.array!r}, rows={self.rows})"
+
+
+class _Applied:
+    """Tape entry: a primitive was applied."""
+
+    __slots__ = ("attributes", "operands", "primitive", "result")
+
+    def __init__(
+        self, primitive: Primitive, operands: tuple[Value, ...], attributes: dict[str, Any], result: Value
+    ) -> None:
+        self.primitive = primitive
+        self.operands = operands
+        self.attributes = attributes
+        self.result = result
+
+
+class _Joined:
+    """Tape entry: rows became a sequence."""
+
+    __slots__ = ("operands", "result")
+
+    def __init__(self, operands: tuple[Value, ...], result: Value) -> None:
+        self.operands = operands
+        self.result = result
+
+
+class _Split:
+    """Tape entry: a sequence became rows."""
+
+    __slots__ = ("operand", "results")
+
+    def __init__(self, operand: Value, results: list[Value]) -> None:
+        self.operand = operand
+        self.results = results
+
+
+class Evaluation(Entered):
+    """Computes functions on tensors of one example: `with evaluation: function(*values)`.
+
+    Args:
+        lookup: `lookup(owner, parameter) -> array`, the value of a layer's parameter.
+        record: keep a tape, so that `backward` can be asked.
+        float_type: the element type that every floating constant, cast and parameter gets; None leaves them.
+
+    >>> evaluation = Evaluation(record=True)
+    >>> x = evaluation.value(np.array([1.0, 2.0]))
+    >>> y = (x * x).sum()
+    >>> evaluation.backward([(y, np.array(1.0))])[x].tolist()
+    [2.0, 4.0]
+    """
+
+    def __init__(
+        self, lookup: Lookup | None = None, record: bool = False, float_type: str | None = None
+    ) -> None:
+        self.float_type = float_type
+        self.record = record
+        self._lookup = lookup
+        self._tokens = []
+        self._tape: list[_Applied | _Joined | _Split] = []
+        self._parameters: dict[tuple[Any, str], Value] = {}
+
+    def value(self, array: Any, rows: int = ROW, type: Tensor | None = None) -> Value:
+        """Wrap an array.
+
+        Args:
+            array: of one row, or, with `rows >= 0`, of the elements of a sequence along axis 0.
+            rows: the level.
+            type: of one row; the array's own by default.
+
+        Raises:
+            ArrowValueError: the array is not of that type.
+        """
+        array = np.asarray(array)
+        shape = array.shape[1:] if rows >= 0 else array.shape
+        if type is None:
+            type = Tensor(shape, array.dtype.name)
+        elif shape != type.shape or array.dtype.name != type.dtype or (rows >= 0 and not array.ndim):
+            raise ArrowValueError(
+                f"an array {array.dtype.name}{list(array.shape)} is no value of type {type}"
+            )
+        return Value(self, array, type, rows, _one_segment(len(array)) if rows >= 0 else None)
+
+    def constant(self, array: NumpyArray) -> Value:
+        """Wrap a constant, at level INVARIANT."""
+        if self.float_type is not None and array.dtype.kind == "f":
+            array = array.astype(self.float_type)
+        return Value(self, array, Tensor(array.shape, array.dtype.name), INVARIANT, None)
+
+    def parameter(self, owner: Any, spec: Parameter) -> Value:
+        """A layer's parameter, at level INVARIANT; the same value each time."""
+        key = (owner, spec.name)
+        if key not in self._parameters:
+            if self._lookup is None:
+                raise ShapeError(f"parameter {spec.name!r} was asked for where there are none")
+            array = self._lookup(owner, spec)
+            dtype = self.float_type if self.float_type is not None and is_float(spec.dtype) else spec.dtype
+            if array.shape != tuple(spec.shape):
+                raise ArrowValueError(
+                    f"parameter {spec.name!r} has shape {list(array.shape)}, "
+                    f"and its layer says {list(spec.shape)}"
+                )
+            array = array if array.dtype.name == dtype else array.astype(dtype)
+            self._parameters[key] = Value(self, array, Tensor(array.shape, dtype), INVARIANT, None)
+        return self._parameters[key]
+
+    def join(self, values: Sequence[Value], rows: int, type: Tensor) -> Value:
+        """Rows as one value of a sequence: what a function with a `Sequence` in its input takes.
+
+        Args:
+            values: one for each element; none is fine.
+            rows: the level k >= 0 of the result.
+            type: of one row.
+        """
+        array = np.stack([v.array for v in values]) if values else np.zeros((0, *type.shape), type.dtype)
+        result = Value(self, array, type, rows, _one_segment(len(array)))
+        if self.record:
+            self._tape.append(_Joined(tuple(values), result))
+        return result
+
+    def split(self, value: Value) -> list[Value]:
+        """The elements of a value with the rows of a sequence, each as one row."""
+        results = [Value(self, row, value.type, ROW, None) for row in value.array]
+        results = [_zero_dimensional(result) for result in results]
+        if self.record:
+            self._tape.append(_Split(value, results))
+        return results
+
+    def emit(
+        self,
+        primitive: Primitive,
+        operands: tuple[Any, ...],
+        attributes: dict[str, Any],
+        type: Tensor,
+        rows: int,
+        like: Any,
+    ) -> Value:
+        """Compute one primitive as it stands (`bind` has checked it)."""
+        segments: Segments | None = next(
+            (v.segments for v in (*operands, like) if v is not None and v.rows >= 0), None
+        )
+        for operand in operands:
+            if segments is not None and operand.rows >= 0 and len(operand.array) != segments.total:
+                raise ShapeError(
+                    f"{primitive.name}: sequences of different length, "
+                    f"{segments.total} and {len(operand.array)}"
+                )
+        arrays = [operand.array for operand in operands]
+        if primitive.segmented:
+            array = primitive.kernel(np, **attributes)(*arrays, segments=segments)
+        elif segments is not None:
+            has_rows = tuple(operand.rows >= 0 for operand in operands)
+            lifted = primitive.lift(attributes, has_rows, tuple(operand.type for operand in operands))
+            array = primitive.kernel(np, **lifted)(*arrays)
+        else:
+            array = primitive.kernel(np, **attributes)(*arrays)
+        array = np.asarray(array)
+        shape = (segments.total, *type.shape) if segments is not None and rows >= 0 else type.shape
+        if array.shape != shape or array.dtype.name != type.dtype:
+            raise ArrowValueError(
+                f"the kernel of {primitive.name} gave {array.dtype.name}{list(array.shape)}, "
+                f"and its rule says {type.dtype}{list(shape)}"
+            )
+        result = Value(self, array, type, rows, None if rows < 0 else segments)
+        if self.record:
+            self._tape.append(_Applied(primitive, operands, attributes, result))
+        return result
+
+    def backward(self, seeds: Iterable[tuple[Value, NumpyArray]]) -> dict[Hashable, NumpyArray]:
+        """Gradients of sum(value * cotangent) over the seeds, by walking the tape from its end.
+
+        Returns:
+            By `(owner, name)` the gradient of each parameter that was used (zeros where none arrives), and by
+            value that of each wrapped input that a gradient arrives at.
+
+        Raises:
+            ArrowValueError: nothing was recorded, or a vjp gives a gradient of another shape than its
+                operand.
+        """
+        if not self.record:
+            raise ArrowValueError("this evaluation keeps no tape; make it with record=True")
+        gradients: dict[Value, NumpyArray] = {}
+        for value, cotangent in seeds:
+            cotangent = np.asarray(cotangent, value.type.dtype)
+            if cotangent.shape != value.array.shape:
+                raise ArrowValueError(
+                    f"a gradient of shape {cotangent.shape} for a value of shape {value.array.shape}"
+                )
+            _accumulate(gradients, value, cotangent)
+        self.record = False
+        try:
+            for entry in reversed(self._tape):
+                self._step(entry, gradients)
+        finally:
+            self.record = True
+        parameters = {
+            key: gradients.pop(value) if value in gradients else np.zeros_like(value.array)
+            for key, value in self._parameters.items()
+        }
+        found: dict[Hashable, NumpyArray] = {v: g for v, g in gradients.items() if v.rows != INVARIANT}
+        return found | parameters
+
+    def _step(self, entry: _Applied | _Joined | _Split, gradients: dict[Value, NumpyArray]) -> None:
+        if isinstance(entry, _Split):
+            if any(result in gradients for result in entry.results):
+                total = np.zeros_like(entry.operand.array)
+                for i, result in enumerate(entry.results):
+                    if result in gradients:
+                        total[i] = gradients.pop(result)
+                _accumulate(gradients, entry.operand, total)
+            return
+        g = gradients.pop(entry.result, None)
+        if g is None or not is_float(entry.result.dtype):
+            return
+        if isinstance(entry, _Joined):
+            for i, operand in enumerate(entry.operands):
+                _accumulate(gradients, operand, g[i])
+            return
+        result = entry.result
+        wrapped = Value(self, g, result.type, result.rows, result.segments)
+        given = entry.primitive.vjp(wrapped, result, *entry.operands, **entry.attributes)
+        if len(given) != len(entry.operands):
+            raise ArrowValueError(
+                f"the vjp of {entry.primitive.name} gave {len(given)} gradients "
+                f"for {len(entry.operands)} operands"
+            )
+        for operand, gradient in zip(entry.operands, given, strict=True):
+            if gradient is None or not is_float(operand.dtype):
+                continue
+            if not isinstance(gradient, Value) or gradient.type != operand.type:
+                raise ArrowValueError(
+                    f"the vjp of {entry.primitive.name} gave {getattr(gradient, 'type', gradient)} "
+                    f"as the gradient of {operand.type}"
+                )
+            array = gradient.array
+            if gradient.rows >= 0 and operand.rows == INVARIANT:
+                array = array.sum(axis=0, dtype=array.dtype)
+            _accumulate(gradients, operand, np.broadcast_to(array, operand.array.shape))
+
+
+def _accumulate(gradients: dict[Value, NumpyArray], value: Value, g: NumpyArray) -> None:
+    known = gradients.get(value)
+    gradients[value] = g if known is None else np.asarray(known + g)
+
+
+def _one_segment(total: int) -> Segments:
+    return Segments.of(np, np.array([0, total]))
+
+
+def _zero_dimensional(value: Value) -> Value:
+    value.array = np.asarray(value.array)  # iterating a vector gives NumPy numbers, not arrays
+    return value

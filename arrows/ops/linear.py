@@ -1,0 +1,242 @@
+"""Products: matrix and vector in every combination, and the outer product that their gradients are made of.
+
+Lifted, a product of rows with a parameter is one matrix product over all rows; the gradient of the parameter,
+summed over the rows, is one as well (`sum_rows`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from arrows.ops.bind import bind
+from arrows.ops.errors import ShapeError
+from arrows.ops.kernels import contiguous, put
+from arrows.ops.primitive import Attributes, Primitive
+from arrows.ops.registry import register
+from arrows.ops.rules import arithmetic, same_dtype
+from arrows.ops.shaping import reshape, transpose
+from arrows.ops.tensorlike import Operand, TensorLike
+from arrows.typesys.types import Tensor
+
+
+def matmul(a: Operand, b: Operand) -> TensorLike:
+    """Matrix product: vector @ matrix, matrix @ vector, matrix @ matrix, vector @ vector.
+
+    >>> import numpy as np
+    >>> matmul(np.array([1.0, 2.0]), np.array([[1.0, 0.0], [0.0, 3.0]])).tolist()
+    [1.0, 6.0]
+    """
+    return bind(_matmul, a, b)
+
+
+def dot(a: Operand, b: Operand) -> TensorLike:
+    """Inner product of two vectors.
+
+    >>> import numpy as np
+    >>> float(dot(np.array([1.0, 2.0]), np.array([3.0, 4.0])))
+    11.0
+    """
+    for x in (a, b):
+        if getattr(x, "ndim", 0) != 1:
+            raise ShapeError(
+                f"dot takes two vectors, got {getattr(x, 'type', x)}", hint="use matmul or sum(a * b)"
+            )
+    return bind(_matmul, a, b)
+
+
+def outer(a: Operand, b: Operand) -> TensorLike:
+    """Outer product of vectors [m] and [k]: all products, [m, k].
+
+    >>> import numpy as np
+    >>> outer(np.array([1, 2]), np.array([3, 4])).tolist()
+    [[3, 4], [6, 8]]
+    """
+    return bind(_outer, a, b)
+
+
+def _matmul_rule(a: Tensor, b: Tensor) -> Tensor:
+    dtype = same_dtype("matmul", a, b)
+    arithmetic("matmul", a)
+    for kind in (a, b):
+        if kind.ndim not in (1, 2):
+            raise ShapeError(f"matmul takes vectors and matrices, got {kind}")
+    if a.shape[-1] != b.shape[0]:
+        raise ShapeError(
+            f"matmul: {a} @ {b} do not fit: axis {a.ndim - 1} is {a.shape[-1]} on the left "
+            f"and axis 0 is {b.shape[0]} on the right"
+        )
+    return Tensor((*a.shape[:-1], *b.shape[1:]), dtype)
+
+
+def _matmul_lift(attributes: Attributes, has_rows: tuple[bool, ...], types: tuple[Tensor, ...]) -> Attributes:
+    if not any(has_rows):
+        return attributes
+    return {**attributes, "rows": has_rows, "ranks": (types[0].ndim, types[1].ndim)}
+
+
+def _matmul_kernel(xp: Any, rows: tuple[bool, bool] = (False, False), ranks: tuple[int, int] = (0, 0)) -> Any:
+    if rows == (False, False) or (rows, ranks) in _PLAIN:
+        return xp.matmul
+    return _LIFTED[rows, ranks](xp)
+
+
+_PLAIN = {
+    ((True, False), (1, 2)),  # [n, k] @ [k, m]: one product
+    ((True, False), (1, 1)),  # [n, k] @ [k]
+    ((False, True), (1, 2)),  # [k] @ [n, k, m]
+    ((False, True), (2, 2)),  # [m, k] @ [n, k, p]
+    ((True, True), (2, 2)),  # [n, m, k] @ [n, k, p]
+}
+"""What NumPy's own broadcasting does right and well."""
+
+
+def _swapped(xp: Any) -> Any:
+    """[m, k] or [k], without rows, times rows of vectors [n, k]: one product with the rows in front."""
+
+    def run(a: Any, b: Any, out: Any = None) -> Any:
+        return xp.matmul(b, a.T, out=out)
+
+    return run
+
+
+def _row_vectors(xp: Any) -> Any:
+    """[n, k] @ [n, k, m]."""
+
+    def run(a: Any, b: Any, out: Any = None) -> Any:
+        if out is None:
+            return xp.matmul(a[:, None, :], b)[:, 0, :]
+        xp.matmul(a[:, None, :], b, out=out[:, None, :])
+        return out
+
+    return run
+
+
+def _column_vectors(xp: Any) -> Any:
+    """[n, m, k] @ [n, k]."""
+
+    def run(a: Any, b: Any, out: Any = None) -> Any:
+        if out is None:
+            return xp.matmul(a, b[:, :, None])[:, :, 0]
+        xp.matmul(a, b[:, :, None], out=out[:, :, None])
+        return out
+
+    return run
+
+
+def _inner(xp: Any) -> Any:
+    """[n, k] with [n, k], row by row."""
+
+    def run(a: Any, b: Any, out: Any = None) -> Any:
+        if out is None:
+            return xp.matmul(a[:, None, :], b[:, :, None])[:, 0, 0]
+        xp.matmul(a[:, None, :], b[:, :, None], out=out[:, None, None])
+        return out
+
+    return run
+
+
+def _flattened(xp: Any) -> Any:
+    """[n, m, k] @ [k, p] or [k]: the rows' own axis joins the rows, and it is one product."""
+
+    def run(a: Any, b: Any, out: Any = None) -> Any:
+        n, m, k = a.shape
+        shape = (n, m, *b.shape[1:])
+        flat = a.reshape((n * m, k))
+        if out is None:
+            return xp.matmul(flat, b).reshape(shape)
+        if not contiguous(out):
+            return put(xp.matmul(flat, b).reshape(shape), out)
+        xp.matmul(flat, b, out=out.reshape((n * m, *b.shape[1:])))
+        return out
+
+    return run
+
+
+_LIFTED = {
+    ((True, True), (1, 2)): _row_vectors,
+    ((True, False), (2, 1)): _flattened,
+    ((False, True), (2, 1)): _swapped,
+    ((True, True), (2, 1)): _column_vectors,
+    ((True, False), (2, 2)): _flattened,
+    ((False, True), (1, 1)): _swapped,
+    ((True, True), (1, 1)): _inner,
+}
+
+
+def _matmul_vjp(g: Any, result: Any, a: Any, b: Any) -> Any:
+    if a.ndim == 1 and b.ndim == 2:
+        return matmul(g, transpose(b)), outer(a, g)
+    if a.ndim == 2 and b.ndim == 1:
+        return outer(g, b), matmul(transpose(a), g)
+    if a.ndim == 2:
+        return matmul(g, transpose(b)), matmul(transpose(a), g)
+    # g * b as an outer product with one row, whose sum over rows is a matrix product.
+    column = reshape(g, (1,))
+    return reshape(outer(column, b), b.shape), reshape(outer(column, a), a.shape)
+
+
+def _matmul_sum_rows(
+    xp: Any,
+    has_rows: tuple[bool, ...],
+    types: tuple[Tensor, ...],
+    rows: tuple[bool, bool] = (False, False),
+    ranks: tuple[int, int] = (0, 0),
+) -> Any:
+    if has_rows == (True, False):
+        return lambda a, b, out=None: xp.matmul(a.sum(axis=0, dtype=a.dtype), b, out=out)
+    if has_rows == (False, True):
+        return lambda a, b, out=None: xp.matmul(a, b.sum(axis=0, dtype=b.dtype), out=out)
+    left, right = ranks
+
+    def run(a: Any, b: Any, out: Any = None) -> Any:
+        # sum over n of A[n] @ B[n] is one product over n and k together, with A's rows joined into its
+        # columns.
+        n, k = b.shape[0], b.shape[1]
+        columns = b.reshape((n * k, *b.shape[2:]))
+        if left == 1:
+            return put(xp.matmul(a.reshape((n * k,)), columns), out)
+        joined = a.transpose((1, 0, 2)).reshape((a.shape[1], n * k))
+        return put(xp.matmul(joined, columns), out) if right == 1 else xp.matmul(joined, columns, out=out)
+
+    return run
+
+
+def _outer_rule(a: Tensor, b: Tensor) -> Tensor:
+    dtype = same_dtype("outer", a, b)
+    arithmetic("outer", a)
+    if a.ndim != 1 or b.ndim != 1:
+        raise ShapeError(f"outer takes two vectors, got {a} and {b}")
+    return Tensor((*a.shape, *b.shape), dtype)
+
+
+def _outer_kernel(xp: Any) -> Any:
+    def run(a: Any, b: Any, out: Any = None) -> Any:
+        return xp.multiply(a[..., :, None], b[..., None, :], out=out)
+
+    return run
+
+
+def _outer_sum_rows(xp: Any, has_rows: tuple[bool, ...], types: tuple[Tensor, ...]) -> Any:
+    if has_rows == (True, True):
+        return lambda a, b, out=None: xp.matmul(a.T, b, out=out)
+
+    def run(a: Any, b: Any, out: Any = None) -> Any:
+        a = a.sum(axis=0, dtype=a.dtype) if has_rows[0] else a
+        b = b.sum(axis=0, dtype=b.dtype) if has_rows[1] else b
+        return xp.multiply(a[:, None], b[None, :], out=out)
+
+    return run
+
+
+_matmul = register(
+    Primitive("matmul", _matmul_rule, _matmul_kernel, _matmul_vjp, _matmul_lift, sum_rows=_matmul_sum_rows)
+)
+_outer = register(
+    Primitive(
+        "outer",
+        _outer_rule,
+        _outer_kernel,
+        lambda g, result, a, b: (matmul(g, b), matmul(transpose(g), a)),
+        sum_rows=_outer_sum_rows,
+    )
+)

@@ -1,0 +1,258 @@
+"""Sums, means and extremes along axes of one tensor, and the softmax family.  Axes count from the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from arrows.ops import elementwise as e
+from arrows.ops.bind import bind
+from arrows.ops.errors import ShapeError
+from arrows.ops.kernels import put
+from arrows.ops.primitive import Primitive
+from arrows.ops.registry import register
+from arrows.ops.rules import arithmetic, floating, negative_axes, negative_axis
+from arrows.ops.shaping import broadcast_to, cast, reshape
+from arrows.ops.tensorlike import Operand, TensorLike
+from arrows.typesys.types import Tensor
+
+Axis = int | tuple[int, ...] | None
+
+
+def sum(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
+    """Sum along axes (all by default).  The element type stays.
+
+    >>> import numpy as np
+    >>> sum(np.array([[1.0, 2.0], [3.0, 4.0]]), axis=1).tolist()
+    [3.0, 7.0]
+    """
+    return _reduce(_sum, x, axis, keepdims)
+
+
+def mean(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
+    """Mean along axes (all by default) of floating numbers.
+
+    >>> import numpy as np
+    >>> mean(np.array([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
+    [2.0, 3.0]
+    """
+    shape = _shape(x)
+    count = 1
+    for a in negative_axes("mean", axis, len(shape)):
+        count *= shape[a]
+    if not count:
+        raise ShapeError(f"mean: {list(shape)} has no elements along the axis")
+    floating("mean", _type(x))
+    total = sum(x, axis, keepdims)
+    return total if count == 1 else e.multiply(total, 1 / count)
+
+
+def max(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
+    """The greatest along axes (all by default); equal ones share the gradient.
+
+    >>> import numpy as np
+    >>> float(max(np.array([1.0, 3.0, 2.0])))
+    3.0
+    """
+    return _reduce(_max, x, axis, keepdims)
+
+
+def min(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
+    """The least along axes (all by default); equal ones share the gradient.
+
+    >>> import numpy as np
+    >>> float(min(np.array([1.0, 3.0, 2.0])))
+    1.0
+    """
+    return _reduce(_min, x, axis, keepdims)
+
+
+def argmax(x: Operand, axis: int = -1) -> TensorLike:
+    """Place of the greatest along an axis, int64; the first of equal ones; no gradient passes.
+
+    >>> import numpy as np
+    >>> int(argmax(np.array([1.0, 3.0, 2.0])))
+    1
+    """
+    return bind(_argmax, x, axis=negative_axis("argmax", axis, len(_shape(x))))
+
+
+def softmax(x: Operand, axis: int = -1) -> TensorLike:
+    """exp(x) / sum(exp(x)) along an axis, without overflow.
+
+    >>> import numpy as np
+    >>> softmax(np.array([1000.0, 1000.0])).tolist()
+    [0.5, 0.5]
+    """
+    return bind(_softmax, x, axis=negative_axis("softmax", axis, len(_shape(x))))
+
+
+def log_softmax(x: Operand, axis: int = -1) -> TensorLike:
+    """log(softmax(x)) along an axis, without overflow.
+
+    >>> import numpy as np
+    >>> log_softmax(np.array([1000.0, 0.0])).tolist()
+    [0.0, -1000.0]
+    """
+    return bind(_log_softmax, x, axis=negative_axis("log_softmax", axis, len(_shape(x))))
+
+
+def logsumexp(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
+    """log(sum(exp(x))) along axes (all by default), without overflow.
+
+    >>> import numpy as np
+    >>> round(float(logsumexp(np.array([1000.0, 1000.0]))), 6)
+    1000.693147
+    """
+    return _reduce(_logsumexp, x, axis, keepdims)
+
+
+def _shape(x: Operand) -> tuple[int, ...]:
+    return x.shape if isinstance(x, (TensorLike, np.ndarray)) else ()
+
+
+def _type(x: Operand) -> Tensor:
+    return x.type if isinstance(x, TensorLike) else Tensor(_shape(x), np.asarray(x).dtype.name)
+
+
+def _reduce(primitive: Primitive, x: Operand, axis: Axis, keepdims: bool) -> TensorLike:
+    axes = negative_axes(primitive.name, axis, len(_shape(x)))
+    if not axes and isinstance(x, TensorLike):
+        return x  # a scalar is its own sum, maximum and logarithm of summed exponentials
+    return bind(primitive, x, axes=axes, keepdims=bool(keepdims))
+
+
+def _rule(name: str, check: Callable[[str, Tensor], Tensor], empty: bool) -> Callable[..., Tensor]:
+    def rule(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
+        check(name, x)
+        if not empty and any(x.shape[a] == 0 for a in axes):
+            raise ShapeError(f"{name}: {x} has no elements along the axis")
+        return Tensor(_reduced(x.shape, axes, keepdims), x.dtype)
+
+    return rule
+
+
+def _reduced(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
+    dropped = [a + len(shape) for a in axes]
+    if keepdims:
+        return tuple(1 if i in dropped else n for i, n in enumerate(shape))
+    return tuple(n for i, n in enumerate(shape) if i not in dropped)
+
+
+def _spread(y: Any, x: Any, axes: tuple[int, ...]) -> Any:
+    """A reduced tensor in the shape of the whole one."""
+    return broadcast_to(_kept(y, x, axes), x.shape)
+
+
+def _kept(y: Any, x: Any, axes: tuple[int, ...]) -> Any:
+    return reshape(y, _reduced(x.shape, axes, True))
+
+
+def _sum_kernel(xp: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    def run(x: Any, out: Any = None) -> Any:
+        return x.sum(axis=axes, dtype=x.dtype, out=out, keepdims=keepdims)
+
+    return run
+
+
+def _extreme_kernel(method: str) -> Any:
+    def kernel(xp: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+        def run(x: Any, out: Any = None) -> Any:
+            return getattr(x, method)(axis=axes, out=out, keepdims=keepdims)
+
+        return run
+
+    return kernel
+
+
+def _extreme_vjp(g: Any, result: Any, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    ties = cast(e.equal(x, _kept(result, x, axes)), x.dtype)
+    share = _kept(g, x, axes) / sum(ties, axes, keepdims=True)
+    return (ties * share,)
+
+
+def _argmax_rule(x: Tensor, axis: int) -> Tensor:
+    arithmetic("argmax", x)
+    if not x.shape[axis]:
+        raise ShapeError(f"argmax: {x} has no elements along the axis")
+    return Tensor(_reduced(x.shape, (axis,), False), "int64")
+
+
+def _argmax_kernel(xp: Any, axis: int) -> Any:
+    def run(x: Any, out: Any = None) -> Any:
+        return put(x.argmax(axis=axis).astype("int64"), out)
+
+    return run
+
+
+def _along_rule(name: str) -> Callable[..., Tensor]:
+    def rule(x: Tensor, axis: int) -> Tensor:
+        if not floating(name, x).shape[axis]:
+            raise ShapeError(f"{name}: {x} has no elements along the axis")
+        return x
+
+    return rule
+
+
+def _softmax_kernel(xp: Any, axis: int) -> Any:
+    def run(x: Any, out: Any = None) -> Any:
+        out = xp.subtract(x, x.max(axis=axis, keepdims=True), out=out)
+        xp.exp(out, out=out)
+        return xp.divide(out, out.sum(axis=axis, keepdims=True), out=out)
+
+    return run
+
+
+def _log_softmax_kernel(xp: Any, axis: int) -> Any:
+    def run(x: Any, out: Any = None) -> Any:
+        out = xp.subtract(x, x.max(axis=axis, keepdims=True), out=out)
+        total = xp.exp(out).sum(axis=axis, keepdims=True)
+        return xp.subtract(out, xp.log(total, out=total), out=out)
+
+    return run
+
+
+def _logsumexp_kernel(xp: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    def run(x: Any, out: Any = None) -> Any:
+        top = x.max(axis=axes, keepdims=True)
+        shifted = xp.subtract(x, top)
+        total = xp.exp(shifted, out=shifted).sum(axis=axes, keepdims=keepdims)
+        total = xp.log(total, out=total) if total.ndim else xp.log(total)
+        return xp.add(total, top if keepdims else top.reshape(total.shape), out=out)
+
+    return run
+
+
+def _log_softmax_vjp(g: Any, result: Any, x: Any, axis: int) -> Any:
+    return (g - e.exp(result) * sum(g, axis, keepdims=True),)
+
+
+def _softmax_vjp(g: Any, result: Any, x: Any, axis: int) -> Any:
+    return (result * (g - sum(g * result, axis, keepdims=True)),)
+
+
+def _logsumexp_vjp(g: Any, result: Any, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    return (_kept(g, x, axes) * e.exp(x - _kept(result, x, axes)),)
+
+
+_sum = register(
+    Primitive(
+        "sum",
+        _rule("sum", arithmetic, empty=True),
+        _sum_kernel,
+        lambda g, result, x, axes, keepdims: (_spread(g, x, axes),),
+        additive=True,
+    )
+)
+_max = register(Primitive("max", _rule("max", arithmetic, empty=False), _extreme_kernel("max"), _extreme_vjp))
+_min = register(Primitive("min", _rule("min", arithmetic, empty=False), _extreme_kernel("min"), _extreme_vjp))
+_argmax = register(Primitive("argmax", _argmax_rule, _argmax_kernel))
+_softmax = register(Primitive("softmax", _along_rule("softmax"), _softmax_kernel, _softmax_vjp))
+_log_softmax = register(
+    Primitive("log_softmax", _along_rule("log_softmax"), _log_softmax_kernel, _log_softmax_vjp)
+)
+_logsumexp = register(
+    Primitive("logsumexp", _rule("logsumexp", floating, empty=False), _logsumexp_kernel, _logsumexp_vjp)
+)

@@ -1,0 +1,116 @@
+"""The gradient of a table of which few rows were read."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from arrows.ops.segments import Segments
+from arrows.typesys.errors import ArrowValueError
+
+
+@dataclass(frozen=True, eq=False)
+class RowSparse:
+    """An array that is zero but for some rows; rows may repeat, and then add up.
+
+    Args:
+        rows: integers [m].
+        values: [m, ...], what is added to each of these rows.
+        shape: of the whole array, [size, ...].
+
+    >>> a = RowSparse(np.array([1, 1]), np.array([[1.0], [2.0]]), (3, 1))
+    >>> (a + a).to_dense(np).tolist()
+    [[0.0], [6.0], [0.0]]
+    """
+
+    rows: Any
+    values: Any
+    shape: tuple[int, ...]
+
+    @property
+    def dtype(self) -> Any:
+        """Element type of the values."""
+        return self.values.dtype
+
+    def to_dense(self, xp: Any) -> Any:
+        """The whole array, on the device of `xp`, where the rows and values are."""
+        return add_rows(xp, self.rows, self.values, self.shape[0])
+
+    def coalesce(self, xp: Any) -> RowSparse:
+        """The same gradient with each row once, in rising order.  On a device this waits for the number of
+        rows.
+
+        >>> RowSparse(np.array([4, 1, 4]), np.array([1.0, 2.0, 3.0]), (9,)).coalesce(np).values.tolist()
+        [2.0, 4.0]
+        """
+        from arrows.ops.segment import reduce_segments
+
+        total = self.rows.shape[0]
+        if not total:
+            return self
+        order = xp.argsort(self.rows)
+        rows = self.rows[order]
+        starts = xp.flatnonzero(xp.concatenate([xp.ones(1, bool), rows[1:] != rows[:-1]]))
+        offsets = xp.concatenate([starts, xp.full(1, total, starts.dtype)])
+        segments = Segments.of(xp, offsets, total)
+        sums = reduce_segments(xp, "add", self.values[order], segments, 0)
+        return RowSparse(rows[starts], sums, self.shape)
+
+    def __add__(self, other: RowSparse) -> RowSparse:
+        if not isinstance(other, RowSparse):
+            return NotImplemented
+        if other.shape != self.shape:
+            raise ArrowValueError(
+                f"row-sparse arrays of shapes {list(self.shape)} and {list(other.shape)} do not add"
+            )
+        xp = module_of(self.values)
+        return RowSparse(
+            xp.concatenate([self.rows, other.rows]), xp.concatenate([self.values, other.values]), self.shape
+        )
+
+    def __mul__(self, factor: float) -> RowSparse:
+        return RowSparse(self.rows, self.values * factor, self.shape)
+
+    __rmul__ = __mul__
+
+    def __repr__(self) -> str:
+        return f"RowSparse({self.rows.shape[0]} rows of {self.values.dtype}{list(self.shape)})"
+
+
+def add_rows(xp: Any, rows: Any, values: Any, size: int) -> Any:
+    """Zeros [size, ...] with `values[i]` added to row `rows[i]`.
+
+    Sorting brings equal rows together, and each row's values are one segment: no scattered `+=`, which loses
+    updates where a row repeats, and no atomic additions, whose order changes from run to run.
+
+    >>> add_rows(np, np.array([2, 0, 2]), np.array([1.0, 2.0, 3.0]), 3).tolist()
+    [2.0, 0.0, 4.0]
+    """
+    from arrows.ops.segment import reduce_segments
+
+    if rows.shape[0] == 1:
+        dense = xp.zeros((size, *values.shape[1:]), values.dtype)
+        dense[rows] = values
+        return dense
+    order = xp.argsort(rows)
+    offsets = xp.searchsorted(rows[order], xp.arange(size + 1))
+    return reduce_segments(xp, "add", values[order], Segments.of(xp, offsets, rows.shape[0]), 0)
+
+
+def module_of(array: Any) -> Any:
+    """The array module that an array belongs to: NumPy, CuPy, or what its `__array_namespace__` names.
+
+    >>> module_of(np.zeros(2)) is np
+    True
+    """
+    if isinstance(array, np.ndarray):
+        return np
+    cupy = sys.modules.get("cupy")
+    if cupy is not None and isinstance(array, cupy.ndarray):
+        return cupy
+    if hasattr(array, "__array_namespace__"):
+        return array.__array_namespace__()
+    return sys.modules[type(array).__module__].xp  # a device of our own: its module holds its `xp`

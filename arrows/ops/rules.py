@@ -1,0 +1,153 @@
+"""Shape rules that several primitives share, and the words in which they refuse."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from operator import index as as_int
+from typing import Any
+
+from arrows.ops.errors import ShapeError
+from arrows.typesys.types import Tensor
+
+CAST = 'cast one of them, as in x.cast("float32")'
+
+
+def same_dtype(name: str, *types: Tensor) -> str:
+    """The element type that all have.
+
+    Raises:
+        ShapeError: they differ.
+
+    >>> same_dtype("add", Tensor((3,)), Tensor((), "int32"))
+    Traceback (most recent call last):
+    ...
+    arrows.ops.errors.ShapeError: add: float32[3] and int32 have different element types
+      hint  cast one of them, as in x.cast("float32")
+    """
+    for kind in types[1:]:
+        if kind.dtype != types[0].dtype:
+            raise ShapeError(f"{name}: {types[0]} and {kind} have different element types", hint=CAST)
+    return types[0].dtype
+
+
+def floating(name: str, kind: Tensor) -> Tensor:
+    """The type, if its elements are floating; else a ShapeError that says so."""
+    if not kind.floating:
+        raise ShapeError(
+            f"{name} takes floating numbers, and {kind} is none", hint='cast it: x.cast("float32")'
+        )
+    return kind
+
+
+def arithmetic(name: str, kind: Tensor) -> Tensor:
+    """The type, if its elements are numbers, not truth values; else a ShapeError that says so."""
+    if kind.dtype == "bool":
+        raise ShapeError(
+            f"{name} takes numbers, and {kind} holds truth values", hint='cast it: x.cast("float32")'
+        )
+    return kind
+
+
+def integral(name: str, kind: Tensor) -> Tensor:
+    """The type, if its elements are integers; else a ShapeError that says so."""
+    if kind.floating or kind.dtype == "bool":
+        raise ShapeError(
+            f"{name} takes integers as an index, and {kind} is none", hint='cast it: x.cast("int32")'
+        )
+    return kind
+
+
+def broadcast(name: str, *types: Tensor) -> tuple[int, ...]:
+    """The shape that operands of equal rank have together: sizes agree, or are 1.
+
+    Raises:
+        ShapeError: two sizes differ and neither is 1.
+
+    >>> broadcast("add", Tensor((3, 1)), Tensor((1, 4)))
+    (3, 4)
+    """
+    shape = list(types[0].shape)
+    for kind in types[1:]:
+        for axis, n in enumerate(kind.shape):
+            if shape[axis] == 1:
+                shape[axis] = n
+            elif n not in (1, shape[axis]):
+                sides = f"{shape[axis]} on the left and {n} on the right"
+                if len(types) != 2:
+                    sides = f"{shape[axis]} and {n}"
+                raise ShapeError(
+                    f"{name}: {' and '.join(map(str, types))} do not fit: axis {axis} is {sides}"
+                )
+    return tuple(shape)
+
+
+def one_operand(name: str, check: Callable[[str, Tensor], Tensor]) -> Callable[..., Tensor]:
+    """The rule of an element-wise function of one operand: its own type, if that passes the check."""
+
+    def rule(x: Tensor, **attributes: Any) -> Tensor:
+        return check(name, x)
+
+    return rule
+
+
+def two_operands(
+    name: str, check: Callable[[str, Tensor], Tensor], dtype: str | None = None
+) -> Callable[..., Tensor]:
+    """The rule of an element-wise function of two operands: one element type, shapes that broadcast."""
+
+    def rule(a: Tensor, b: Tensor) -> Tensor:
+        common = same_dtype(name, a, b)
+        check(name, a)
+        return Tensor(broadcast(name, a, b), dtype or common)
+
+    return rule
+
+
+def negative_axis(name: str, axis: Any, ndim: int) -> int:
+    """The axis counted from the end (-1 the last), so that it means the same with rows in front.
+
+    Raises:
+        ShapeError: it is no axis of the tensor.
+
+    >>> negative_axis("sum", 0, 2)
+    -2
+    """
+    try:
+        place = int(as_int(axis))
+    except TypeError:
+        raise ShapeError(f"{name}: an axis is an integer, got {axis!r}") from None
+    if not -ndim <= place < ndim:
+        raise ShapeError(f"{name}: a tensor with {ndim} {'axis' if ndim == 1 else 'axes'} has no axis {axis}")
+    return place if place < 0 else place - ndim
+
+
+def negative_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
+    """All axes for None, else one or several; counted from the end, in order, each once."""
+    if axis is None:
+        return tuple(range(-ndim, 0))
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    found = tuple(sorted(negative_axis(name, a, ndim) for a in axes))
+    if len(set(found)) != len(found):
+        raise ShapeError(f"{name}: an axis stands twice in {tuple(axes)}")
+    return found
+
+
+def sizes(name: str, shape: Any) -> tuple[int, ...]:
+    """A shape given as an integer or several.
+
+    Raises:
+        ShapeError: something in it is no integer.
+    """
+    try:
+        return tuple(as_int(n) for n in (shape if isinstance(shape, (tuple, list)) else (shape,)))
+    except TypeError:
+        raise ShapeError(f"{name}: a shape is made of integers, got {shape!r}") from None
+
+
+def product(shape: tuple[int, ...]) -> int:
+    """Number of elements of a shape."""
+    count = 1
+    for n in shape:
+        count *= builtins.int(n)
+    return count

@@ -1,0 +1,329 @@
+"""Other shapes and element types for the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from arrows.ops.bind import bind, is_float
+from arrows.ops.errors import ShapeError
+from arrows.ops.kernels import put
+from arrows.ops.primitive import Attributes, Primitive
+from arrows.ops.registry import register
+from arrows.ops.rules import arithmetic, negative_axis, product, same_dtype, sizes
+from arrows.ops.tensorlike import Operand, TensorLike
+from arrows.typesys.errors import ArrowTypeError
+from arrows.typesys.types import Tensor
+
+
+def reshape(x: Operand, shape: int | Sequence[int]) -> TensorLike:
+    """The same numbers in another shape.
+
+    Args:
+        x: any tensor.
+        shape: sizes of the axes, one of which may be -1: what is left.
+
+    >>> import numpy as np
+    >>> reshape(np.arange(6), (2, -1)).tolist()
+    [[0, 1, 2], [3, 4, 5]]
+    """
+    old = _shape(x)
+    new = sizes("reshape", tuple(shape) if isinstance(shape, list) else shape)
+    if new.count(-1) == 1:
+        rest = product(tuple(n for n in new if n != -1))
+        if rest:
+            new = tuple(product(old) // rest if n == -1 else n for n in new)
+    if min(new, default=0) < 0 or product(new) != product(old):
+        raise ShapeError(
+            f"reshape: {list(old)} has {product(old)} elements and does not fit into {list(new)}"
+        )
+    return x if new == old and isinstance(x, TensorLike) else bind(_reshape, x, shape=new)
+
+
+def transpose(x: Operand, axes: Sequence[int] | None = None) -> TensorLike:
+    """Axes in another order; reversed if none is given.
+
+    >>> import numpy as np
+    >>> transpose(np.array([[1, 2, 3]])).tolist()
+    [[1], [2], [3]]
+    """
+    ndim = len(_shape(x))
+    order = range(ndim)[::-1] if axes is None else axes
+    found = tuple(negative_axis("transpose", axis, ndim) for axis in order)
+    if sorted(found) != list(range(-ndim, 0)):
+        raise ShapeError(f"transpose: {tuple(order)} does not name each of the {ndim} axes once")
+    if found == tuple(range(-ndim, 0)) and isinstance(x, TensorLike):
+        return x
+    return bind(_transpose, x, axes=found)
+
+
+def broadcast_to(x: Operand, shape: int | Sequence[int]) -> TensorLike:
+    """Repeat axes of size 1, and new axes in front, until the shape is the given one.
+
+    >>> import numpy as np
+    >>> broadcast_to(np.array([1, 2]), (2, 2)).tolist()
+    [[1, 2], [1, 2]]
+    """
+    old = _shape(x)
+    new = sizes("broadcast_to", tuple(shape) if isinstance(shape, list) else shape)
+    if len(old) > len(new) or any(n not in (1, m) for n, m in zip(old[::-1], new[::-1], strict=False)):
+        raise ShapeError(f"broadcast_to: {list(old)} does not broadcast to {list(new)}")
+    if isinstance(x, TensorLike) and old == new:
+        return x
+    return bind(_broadcast_to, reshape(x, (1,) * (len(new) - len(old)) + old), shape=new)
+
+
+def sum_to(x: Operand, shape: Sequence[int]) -> TensorLike:
+    """Sum over the axes along which `shape` was repeated: the transpose of `broadcast_to`.
+
+    >>> import numpy as np
+    >>> sum_to(np.array([[1, 2], [3, 4]]), (1, 2)).tolist()
+    [[4, 6]]
+    """
+    old = _shape(x)
+    new = sizes("sum_to", tuple(shape))
+    if old == new and isinstance(x, TensorLike):
+        return x
+    full = (1,) * (len(old) - len(new)) + new
+    if len(full) != len(old) or any(n not in (1, m) for n, m in zip(full, old, strict=True)):
+        raise ShapeError(f"sum_to: {list(old)} is no broadcast of {list(new)}")
+    return reshape(bind(_sum_to, x, shape=full), new)
+
+
+def concat(xs: Any, axis: int = 0) -> TensorLike:
+    """Tensors one after another along an axis; all other axes agree.
+
+    >>> import numpy as np
+    >>> concat([np.array([1, 2]), np.array([3])]).tolist()
+    [1, 2, 3]
+    """
+    if isinstance(xs, (TensorLike, np.ndarray)) or not xs:
+        raise ShapeError("concat takes a list of tensors, and at least one")
+    if len(xs) == 1 and isinstance(xs[0], TensorLike):
+        negative_axis("concat", axis, xs[0].ndim)
+        return xs[0]
+    return bind(_concat, *xs, axis=negative_axis("concat", axis, len(_shape(xs[0]))))
+
+
+def stack(xs: Any, axis: int = 0) -> TensorLike:
+    """Tensors of one shape side by side along a new axis.
+
+    >>> import numpy as np
+    >>> stack([np.array([1, 2]), np.array([3, 4])], axis=1).tolist()
+    [[1, 3], [2, 4]]
+    """
+    if isinstance(xs, (TensorLike, np.ndarray)) or not xs:
+        raise ShapeError("stack takes a list of tensors, and at least one")
+    beside = next((x for x in xs if isinstance(x, TensorLike)), None)
+    shape = _shape(xs[0])
+    place = negative_axis("stack", axis, len(shape) + 1)
+    one = (*shape[: len(shape) + 1 + place], 1, *shape[len(shape) + 1 + place :])
+    parts: list[Operand] = []
+    for x in xs:
+        if _shape(x) != shape:
+            raise ShapeError(f"stack: shapes differ, {list(shape)} and {list(_shape(x))}")
+        if beside is not None and not isinstance(x, TensorLike):
+            x = beside.context.constant(_constant(x, beside))
+        parts.append(reshape(x, one))
+    return concat(parts, place)
+
+
+def cast(x: Operand, dtype: Any) -> TensorLike:
+    """The same numbers in another element type; towards zero where fractions are lost.
+
+    Under `compile(float_type=...)` a floating `dtype` means that type.
+
+    >>> import numpy as np
+    >>> cast(np.array([1.7]), "int32").tolist()
+    [1]
+    """
+    try:
+        name = Tensor((), dtype).dtype
+    except ArrowTypeError as error:
+        raise ShapeError(f"cast: {error}") from None
+    if isinstance(x, TensorLike):
+        if x.context.float_type is not None and is_float(name):
+            name = x.context.float_type
+        if x.dtype == name:
+            return x
+    return bind(_cast, x, dtype=name)
+
+
+def _shape(x: Operand) -> tuple[int, ...]:
+    return x.shape if isinstance(x, (TensorLike, np.ndarray)) else ()
+
+
+def _constant(x: Operand, beside: TensorLike) -> Any:
+    from arrows.ops.bind import constant
+
+    return constant(x, beside)
+
+
+def _with_rows(attributes: Attributes, has_rows: tuple[bool, ...], types: tuple[Tensor, ...]) -> Attributes:
+    return {**attributes, "rows": True} if any(has_rows) else attributes
+
+
+def _reshape_kernel(xp: Any, shape: tuple[int, ...], rows: bool = False) -> Any:
+    def run(x: Any, out: Any = None) -> Any:
+        return put(x.reshape((x.shape[0], *shape) if rows else shape), out)
+
+    return run
+
+
+def _transpose_kernel(xp: Any, axes: tuple[int, ...], rows: bool = False) -> Any:
+    order = (0, *axes) if rows else axes
+
+    def run(x: Any, out: Any = None) -> Any:
+        return put(x.transpose(order), out)
+
+    return run
+
+
+def _transpose_vjp(g: Any, result: Any, x: Any, axes: tuple[int, ...]) -> Any:
+    back = [0] * len(axes)
+    for place, axis in enumerate(axes):
+        back[axis] = place
+    return (transpose(g, back),)
+
+
+def _broadcast_kernel(xp: Any, shape: tuple[int, ...], rows: bool = False) -> Any:
+    def run(x: Any, out: Any = None) -> Any:
+        return put(xp.broadcast_to(x, (x.shape[0], *shape) if rows else shape) if out is None else x, out)
+
+    return run
+
+
+def _sum_to_kernel(xp: Any, shape: tuple[int, ...], rows: bool = False) -> Any:
+    ndim = len(shape)
+
+    def run(x: Any, out: Any = None) -> Any:
+        have = x.shape[1:] if rows else x.shape
+        axes = tuple(i - ndim for i in range(ndim) if shape[i] == 1 and have[i] != 1)
+        if not axes:
+            return put(x, out)
+        return x.sum(axis=axes, dtype=x.dtype, out=out, keepdims=True)
+
+    return run
+
+
+def _concat_rule(*types: Tensor, axis: int) -> Tensor:
+    first = types[0]
+    dtype = same_dtype("concat", *types)
+    if not first.ndim:
+        raise ShapeError("concat: scalars have no axis to be joined along", hint="use stack")
+    place = axis + first.ndim
+    size = 0
+    for kind in types:
+        for i in range(max(first.ndim, kind.ndim)):
+            if first.ndim != kind.ndim or (i != place and first.shape[i] != kind.shape[i]):
+                raise ShapeError(f"concat: {first} and {kind} do not fit along axis {place}")
+        size += kind.shape[place]
+    return Tensor((*first.shape[:place], size, *first.shape[place + 1 :]), dtype)
+
+
+def _concat_lift(attributes: Attributes, has_rows: tuple[bool, ...], types: tuple[Tensor, ...]) -> Attributes:
+    return {**attributes, "rows": has_rows} if any(has_rows) else attributes
+
+
+def _concat_kernel(xp: Any, axis: int, rows: tuple[bool, ...] = ()) -> Any:
+    if all(rows):
+        return lambda *arrays, out=None: xp.concatenate(arrays, axis=axis, out=out)
+
+    def run(*arrays: Any, out: Any = None) -> Any:
+        # Parameters and constants among the parts stand once; each row gets a copy.
+        n = next(array.shape[0] for array, has in zip(arrays, rows, strict=True) if has)
+        if out is None:
+            shape = list(arrays[rows.index(True)].shape)
+            shape[axis] = sum(array.shape[axis] for array in arrays)
+            out = xp.empty((n, *shape[1:]), arrays[0].dtype)
+        start = 0
+        for array in arrays:
+            stop = start + array.shape[axis]
+            out[(..., slice(start, stop), *(slice(None),) * (-1 - axis))] = array
+            start = stop
+        return out
+
+    return run
+
+
+def _concat_vjp(g: Any, result: Any, *xs: Any, axis: int) -> Any:
+    from arrows.ops.indexing import index
+
+    found, start = [], 0
+    for x in xs:
+        stop = start + x.shape[axis]
+        found.append(index(g, (..., slice(start, stop), *(slice(None),) * (-1 - axis))))
+        start = stop
+    return tuple(found)
+
+
+def _cast_kernel(xp: Any, dtype: str) -> Any:
+    def run(x: Any, out: Any = None) -> Any:
+        return put(x.astype(dtype) if out is None else x, out)
+
+    return run
+
+
+def _cast_vjp(g: Any, result: Any, x: Any, dtype: str) -> Any:
+    return (cast(g, x.dtype) if x.type.floating and result.type.floating else None,)
+
+
+def _sum_to_rule(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    return Tensor(shape, arithmetic("sum_to", x).dtype)
+
+
+def _shape_rule(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    return Tensor(shape, x.dtype)
+
+
+_reshape = register(
+    Primitive(
+        "reshape",
+        _shape_rule,
+        _reshape_kernel,
+        lambda g, result, x, shape: (reshape(g, x.shape),),
+        _with_rows,
+        additive=True,
+        view=True,
+    )
+)
+_transpose = register(
+    Primitive(
+        "transpose",
+        lambda x, axes: Tensor(tuple(x.shape[axis] for axis in axes), x.dtype),
+        _transpose_kernel,
+        _transpose_vjp,
+        _with_rows,
+        additive=True,
+        view=True,
+    )
+)
+_broadcast_to = register(
+    Primitive(
+        "broadcast_to",
+        _shape_rule,
+        _broadcast_kernel,
+        lambda g, result, x, shape: (sum_to(g, x.shape),),
+        _with_rows,
+        additive=True,
+        view=True,
+    )
+)
+_sum_to = register(
+    Primitive(
+        "sum_to",
+        _sum_to_rule,
+        _sum_to_kernel,
+        lambda g, result, x, shape: (broadcast_to(g, x.shape),),
+        _with_rows,
+        additive=True,
+    )
+)
+_concat = register(
+    Primitive("concat", _concat_rule, _concat_kernel, _concat_vjp, _concat_lift, additive=True)
+)
+_cast = register(
+    Primitive("cast", lambda x, dtype: Tensor(x.shape, dtype), _cast_kernel, _cast_vjp, elementwise=True)
+)

@@ -1,0 +1,239 @@
+"""The face of a tensor inside a Function: operators and methods shared by recorded and by computed values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NoReturn, Union
+
+import numpy as np
+
+import arrows.ops as ops  # only used when a method runs, long after both modules are complete
+from arrows.ops.errors import ShapeError
+from arrows.ops.primitive import INVARIANT
+from arrows.typesys.types import Tensor as TensorType
+
+if TYPE_CHECKING:
+    from arrows.ops.context import Context
+
+Operand = Union["TensorLike", np.ndarray[Any, Any], np.generic, float, int, bool]
+"""What functions of `arrows.ops` take: a tensor of the function, a NumPy constant or a Python number."""
+
+_UFUNCS = {"true_divide": "divide", "absolute": "abs"}
+"""NumPy's names where ours differ."""
+
+
+class TensorLike:
+    """A tensor inside a Function: `x + y`, `x @ w`, `x[0]`, `x.sum()`.  Shapes are those of one example.
+
+    Attributes:
+        type: element type and shape of one row.
+        rows: level, see `arrows.ops.primitive`: -2 a parameter or constant, -1 one for each example, k >= 0
+            one for each element of the function's k-th sequence.
+
+    >>> from arrows.ops import trace
+    >>> print(trace(lambda x: (2 * x + 1).sum(), TensorType((3,))).output)
+    float32
+    """
+
+    __slots__ = ()
+    __array_priority__ = 1000.0
+
+    if TYPE_CHECKING:
+
+        @property
+        def type(self) -> TensorType: ...
+
+        @property
+        def rows(self) -> int: ...
+
+        @property
+        def context(self) -> Context: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes of one row."""
+        return self.type.shape
+
+    @property
+    def dtype(self) -> str:
+        """Element type, such as "float32"."""
+        return self.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes of one row."""
+        return len(self.type.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements of one row."""
+        count = 1
+        for n in self.type.shape:
+            count *= n
+        return count
+
+    @property
+    def T(self) -> TensorLike:
+        """Axes in reverse order."""
+        return ops.transpose(self)
+
+    def __add__(self, other: Operand) -> TensorLike:
+        return ops.add(self, other)
+
+    def __radd__(self, other: Operand) -> TensorLike:
+        return ops.add(other, self)
+
+    def __sub__(self, other: Operand) -> TensorLike:
+        return ops.subtract(self, other)
+
+    def __rsub__(self, other: Operand) -> TensorLike:
+        return ops.subtract(other, self)
+
+    def __mul__(self, other: Operand) -> TensorLike:
+        return ops.multiply(self, other)
+
+    def __rmul__(self, other: Operand) -> TensorLike:
+        return ops.multiply(other, self)
+
+    def __truediv__(self, other: Operand) -> TensorLike:
+        return ops.divide(self, other)
+
+    def __rtruediv__(self, other: Operand) -> TensorLike:
+        return ops.divide(other, self)
+
+    def __matmul__(self, other: Operand) -> TensorLike:
+        return ops.matmul(self, other)
+
+    def __rmatmul__(self, other: Operand) -> TensorLike:
+        return ops.matmul(other, self)
+
+    def __pow__(self, exponent: float) -> TensorLike:
+        return ops.power(self, exponent)
+
+    def __neg__(self) -> TensorLike:
+        return ops.negative(self)
+
+    def __pos__(self) -> TensorLike:
+        return self
+
+    def __abs__(self) -> TensorLike:
+        return ops.abs(self)
+
+    def __getitem__(self, key: Any) -> TensorLike:
+        return ops.index(self, key)
+
+    def sum(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> TensorLike:
+        """See `arrows.ops.sum`."""
+        return ops.sum(self, axis, keepdims)
+
+    def mean(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> TensorLike:
+        """See `arrows.ops.mean`."""
+        return ops.mean(self, axis, keepdims)
+
+    def max(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> TensorLike:
+        """See `arrows.ops.max`."""
+        return ops.max(self, axis, keepdims)
+
+    def min(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> TensorLike:
+        """See `arrows.ops.min`."""
+        return ops.min(self, axis, keepdims)
+
+    def argmax(self, axis: int = -1) -> TensorLike:
+        """See `arrows.ops.argmax`."""
+        return ops.argmax(self, axis)
+
+    def reshape(self, *shape: Any) -> TensorLike:
+        """See `arrows.ops.reshape`; takes `(2, 3)` or `2, 3`."""
+        return ops.reshape(self, shape[0] if len(shape) == 1 else shape)
+
+    def transpose(self, *axes: Any) -> TensorLike:
+        """See `arrows.ops.transpose`; takes `(1, 0)` or `1, 0` or nothing."""
+        return ops.transpose(self, axes[0] if len(axes) == 1 else axes or None)
+
+    def cast(self, dtype: str) -> TensorLike:
+        """See `arrows.ops.cast`."""
+        return ops.cast(self, dtype)
+
+    def astype(self, dtype: Any) -> TensorLike:
+        """NumPy's name for `cast`."""
+        return ops.cast(self, dtype)
+
+    def __bool__(self) -> NoReturn:
+        raise ShapeError(
+            f"the truth of a tensor ({self.type}) is not known while the function is built; "
+            "a Function cannot branch on values",
+            hint="branch on shapes, use arrows.ops.where or maximum, or choose between blocks with OneOf",
+        )
+
+    def __iter__(self) -> Iterator[TensorLike]:
+        if self.rows >= 0:
+            raise ShapeError(
+                f"a sequence of {self.type} cannot be iterated inside a function: "
+                "its length differs from example to example",
+                hint="use arrows.ops.segment_sum and its like, or Map and Fold outside",
+            )
+        raise ShapeError(
+            f"a tensor ({self.type}) cannot be iterated or unpacked",
+            hint="take it apart by index: x[0], x[1]",
+        )
+
+    def __contains__(self, item: object) -> NoReturn:
+        raise ShapeError(f"`in` asks for the values of a tensor ({self.type}), which are not known here")
+
+    def __len__(self) -> int:
+        if self.rows >= 0:
+            raise ShapeError(
+                "the length of a sequence differs from example to example; use arrows.ops.segment_count"
+            )
+        if not self.type.shape:
+            raise ShapeError(f"a scalar ({self.type}) has no length")
+        return self.type.shape[0]
+
+    def __float__(self) -> NoReturn:
+        raise ShapeError(f"the value of a tensor ({self.type}) is not known while the function is built")
+
+    def __int__(self) -> NoReturn:
+        raise ShapeError(f"the value of a tensor ({self.type}) is not known while the function is built")
+
+    def __index__(self) -> NoReturn:
+        raise ShapeError(
+            f"a tensor ({self.type}) is no Python integer",
+            hint="arrows.ops.lookup(x, i) or x[i] takes it as an index",
+        )
+
+    def __array__(self, *arguments: Any, **keywords: Any) -> NoReturn:
+        raise ShapeError(
+            f"a tensor ({self.type}) of a Function is no NumPy array", hint="use the functions of arrows.ops"
+        )
+
+    def __array_function__(self, function: Any, *rest: Any) -> NoReturn:
+        raise ShapeError(
+            f"numpy.{function.__name__} does not take a tensor of a Function ({self.type})",
+            hint="use the functions of arrows.ops",
+        )
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **keywords: Any) -> TensorLike:
+        """`np.tanh(x)` and `array * x` mean `ops.tanh(x)` and `ops.multiply(array, x)`."""
+        name = _UFUNCS.get(ufunc.__name__, ufunc.__name__)
+        function = getattr(ops, name, None)
+        if method != "__call__" or keywords or name not in ops.__all__ or function is None:
+            raise ShapeError(
+                f"numpy.{ufunc.__name__} does not take a tensor of a Function ({self.type})",
+                hint="use the functions of arrows.ops",
+            )
+        result: TensorLike = function(*operands)
+        return result
+
+
+def is_tensor(value: object) -> bool:
+    """True for tensors of a Function (recorded or computed).
+
+    >>> is_tensor(np.zeros(3))
+    False
+    """
+    return isinstance(value, TensorLike)
+
+
+def has_rows(value: TensorLike) -> bool:
+    """True if the tensor carries a row axis once lifted: it depends on the example."""
+    return value.rows != INVARIANT

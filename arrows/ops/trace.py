@@ -1,0 +1,298 @@
+"""A function on tensors as a list of equations: recorded once for each input type, on shapes alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from arrows.ops.bind import is_float
+from arrows.ops.context import Entered, Parameter
+from arrows.ops.errors import FunctionError, ShapeError
+from arrows.ops.primitive import INVARIANT, ROW, Primitive
+from arrows.ops.structure import collect, spread
+from arrows.ops.tensorlike import TensorLike
+from arrows.typesys import types as T
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+
+NumpyArray = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """One value of a trace: its number, the type of one row, and its level (-2, -1 or a sequence's number).
+
+    >>> print(Var(0, T.Tensor((3,)), ROW))
+    %0: float32[3] row
+    """
+
+    id: int
+    type: T.Tensor
+    rows: int
+
+    def __str__(self) -> str:
+        level = {INVARIANT: "invariant", ROW: "row"}.get(self.rows, f"rows of sequence {self.rows}")
+        return f"%{self.id}: {self.type} {level}"
+
+
+@dataclass(frozen=True, slots=True)
+class Equation:
+    """`result = primitive(*operands, **attributes)`; attributes are sorted pairs, hashable.
+
+    >>> print(trace(lambda x: x + x, T.Tensor((3,))).equations[0])
+    %1: float32[3] row = add(%0, %0)
+    """
+
+    primitive: Primitive
+    operands: tuple[Var, ...]
+    attributes: tuple[tuple[str, Hashable], ...]
+    result: Var
+
+    def __str__(self) -> str:
+        arguments = [f"%{operand.id}" for operand in self.operands]
+        arguments += [f"{name}={value!r}" for name, value in self.attributes]
+        return f"{self.result} = {self.primitive.name}({', '.join(arguments)})"
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """What a function on tensors does, as single assignments.
+
+    Args:
+        inputs: the tensor leaves of the input type, depth first.
+        parameters: (owner layer, description, var), in the order of first use.
+        constants: (array, var); the arrays are read-only.
+        equations: in order; none without use.
+        results: the tensor leaves of the output type, depth first.
+        output: the output type; a result with the rows of a sequence is a `Sequence`.
+
+    >>> print(trace(lambda x, y: (x @ y.T, x.sum()), T.Tuple((T.Tensor((3,)), T.Tensor((2, 3))))))
+    inputs %0: float32[3] row, %1: float32[2, 3] row
+    %2: float32[3, 2] row = transpose(%1, axes=(-1, -2))
+    %3: float32[2] row = matmul(%0, %2)
+    %4: float32 row = sum(%0, axes=(-1,), keepdims=False)
+    results %3, %4 : (float32[2], float32)
+    """
+
+    inputs: tuple[Var, ...]
+    parameters: tuple[tuple[object, Parameter, Var], ...]
+    constants: tuple[tuple[NumpyArray, Var], ...]
+    equations: tuple[Equation, ...]
+    results: tuple[Var, ...]
+    output: T.Type
+
+    def key(self) -> Hashable:
+        """Equal for two traces exactly where they are the same operation with the same parameters.
+
+        Variables count by position, owners of parameters by identity, constants by their bytes; how inputs
+        and results are nested into tuples does not count.
+
+        >>> a, b = (trace(f, T.Tensor((3,))) for f in (lambda x: x * 2, lambda y: y * 2.0))
+        >>> a.key() == b.key()
+        True
+        """
+        return self._key
+
+    @cached_property
+    def _key(self) -> Hashable:
+        numbers: dict[int, int] = {}
+
+        def number(var: Var) -> int:
+            return numbers.setdefault(var.id, len(numbers))
+
+        inputs = tuple((number(var), var.type, var.rows) for var in self.inputs)
+        parameters = tuple(
+            (number(var), id(owner), spec.name, spec.shape, spec.dtype)
+            for owner, spec, var in self.parameters
+        )
+        constants = tuple(
+            (number(var), array.shape, array.dtype.str, array.tobytes()) for array, var in self.constants
+        )
+        equations = tuple(
+            (e.primitive.name, tuple(map(number, e.operands)), e.attributes, number(e.result), e.result.rows)
+            for e in self.equations
+        )
+        return inputs, parameters, constants, equations, tuple(map(number, self.results))
+
+    def __str__(self) -> str:
+        lines = ["inputs " + ", ".join(map(str, self.inputs))]
+        lines += [f"{var} = parameter {spec.name}" for _, spec, var in self.parameters]
+        lines += [
+            f"{var} = constant" + (f" {array}" if array.size < 8 else "") for array, var in self.constants
+        ]
+        lines += map(str, self.equations)
+        lines.append("results " + ", ".join(f"%{var.id}" for var in self.results) + f" : {self.output}")
+        return "\n".join(lines)
+
+
+class Tracer(TensorLike):
+    """A tensor of a function that is being recorded: a type and a level, no numbers."""
+
+    __slots__ = ("recorder", "var")
+
+    def __init__(self, recorder: Recorder, var: Var) -> None:
+        self.recorder = recorder
+        self.var = var
+
+    @property
+    def type(self) -> T.Tensor:
+        return self.var.type
+
+    @property
+    def rows(self) -> int:
+        return self.var.rows
+
+    @property
+    def context(self) -> Recorder:
+        return self.recorder
+
+    def __repr__(self) -> str:
+        return f"Tracer({self.var})"
+
+
+class Recorder(Entered):
+    """Records what is done to its tracers.  Equal equations are recorded once.
+
+    Args:
+        float_type: the element type that every floating constant, cast and parameter gets; None leaves them.
+
+    >>> recorder = Recorder()
+    >>> x = recorder.input(T.Tensor((3,)))
+    >>> y = x * x + x * x
+    >>> [equation.primitive.name for equation in recorder.equations]
+    ['multiply', 'add']
+    """
+
+    def __init__(self, float_type: str | None = None) -> None:
+        self.float_type = float_type
+        self.inputs: list[Var] = []
+        self.parameters: list[tuple[object, Parameter, Var]] = []
+        self.constants: list[tuple[NumpyArray, Var]] = []
+        self.equations: list[Equation] = []
+        self._tokens = []
+        self._count = 0
+        self._known: dict[Hashable, Tracer] = {}
+
+    def _new(self, kind: T.Tensor, rows: int) -> Tracer:
+        var = Var(self._count, kind, rows)
+        self._count += 1
+        return Tracer(self, var)
+
+    def input(self, type: T.Tensor, rows: int = ROW) -> Tracer:
+        """A new input of the function: the type of one row, and its level."""
+        tracer = self._new(type, rows)
+        self.inputs.append(tracer.var)
+        return tracer
+
+    def tracer(self, var: Var) -> Tracer:
+        """The tensor that stands for one of this recorder's vars."""
+        return Tracer(self, var)
+
+    def constant(self, array: NumpyArray) -> Tracer:
+        """A constant, at level INVARIANT; equal ones are one."""
+        if self.float_type is not None and array.dtype.kind == "f":
+            array = array.astype(self.float_type)
+        key = ("constant", array.shape, array.dtype.str, array.tobytes())
+        if key not in self._known:
+            array = array.copy()
+            array.flags.writeable = False
+            tracer = self._new(T.Tensor(array.shape, array.dtype.name), INVARIANT)
+            self.constants.append((array, tracer.var))
+            self._known[key] = tracer
+        return self._known[key]
+
+    def parameter(self, owner: object, spec: Parameter) -> Tracer:
+        """A layer's parameter, at level INVARIANT; the same one each time."""
+        key = ("parameter", id(owner), spec.name)
+        if key not in self._known:
+            if self.float_type is not None and is_float(spec.dtype):
+                spec = replace(spec, dtype=self.float_type)
+            tracer = self._new(spec.type, INVARIANT)
+            self.parameters.append((owner, spec, tracer.var))  # keeps the owner alive, and so its id its own
+            self._known[key] = tracer
+        return self._known[key]
+
+    def bind(
+        self, primitive: Primitive, *operands: Any, like: TensorLike | None = None, **attributes: Any
+    ) -> TensorLike:
+        """`arrows.ops.bind` into this recorder, even if every operand is a constant."""
+        from arrows.ops.bind import bind, constant
+
+        values = [x if isinstance(x, TensorLike) else self.constant(constant(x)) for x in operands]
+        return bind(primitive, *values, like=like, **attributes)
+
+    def emit(
+        self,
+        primitive: Primitive,
+        operands: tuple[Any, ...],
+        attributes: dict[str, Any],
+        type: T.Tensor,
+        rows: int,
+        like: Any,
+    ) -> Tracer:
+        """Record one equation as it stands (`bind` has checked it); the earlier one if it is known."""
+        pairs = tuple(sorted(attributes.items()))
+        key = (primitive.name, tuple(operand.var.id for operand in operands), pairs)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._new(type, rows)
+            variables = tuple(operand.var for operand in operands)
+            self.equations.append(Equation(primitive, variables, pairs, known.var))
+        return known
+
+    def finish(self, results: tuple[Var, ...], output: T.Type) -> Trace:
+        """The trace of what has been recorded, without equations and constants that no result needs."""
+        needed = {var.id for var in results}
+        kept = []
+        for equation in reversed(self.equations):
+            if equation.result.id in needed:
+                needed.update(operand.id for operand in equation.operands)
+                kept.append(equation)
+        constants = tuple((array, var) for array, var in self.constants if var.id in needed)
+        return Trace(
+            tuple(self.inputs), tuple(self.parameters), constants, tuple(reversed(kept)), results, output
+        )
+
+
+def trace(function: Callable[..., Any], input: T.Type, *, float_type: str | None = None) -> Trace:
+    """Run a function on the shapes of one example and record what it does.
+
+    A tensor type calls `function(x)`; a tuple type calls `function(*items)`, nested tuples as Python tuples;
+    a `Sequence(E)` is one tensor-like (or a Python tuple of them, if E is a tuple) that stands for all of its
+    elements.
+
+    Args:
+        function: pure; returns a tensor, a number, or tuples, lists, dicts, NamedTuples, dataclasses of them.
+        input: its input type.
+        float_type: every floating element type becomes this one.
+
+    Raises:
+        ShapeError: the tensors do not fit, the input type is none of these, or the result is no tensor.
+        FunctionError: the function raised something else, which is chained.
+
+    >>> print(trace(lambda x: {"twice": x * 2, "half": x / 2}, T.Tensor(())).output)
+    (twice: float32, half: float32)
+    """
+    if float_type is not None:
+        input = T.with_float(input, float_type)
+    recorder = Recorder(float_type)
+    arguments = spread(input, recorder.input)
+    with recorder:
+        try:
+            returned = function(*arguments)
+        except (ArrowTypeError, ArrowValueError):
+            raise
+        except Exception as error:
+            raise FunctionError(f"{_name(function)} raised {type(error).__name__}: {error}") from error
+    leaves, output = collect(returned, recorder, _name(function))
+    for leaf in leaves:
+        if leaf.recorder is not recorder:
+            raise ShapeError(f"{_name(function)} returned a tensor of another function call")
+    return recorder.finish(tuple(leaf.var for leaf in leaves), output)
+
+
+def _name(function: Any) -> str:
+    return str(getattr(function, "__name__", None) or repr(function))
