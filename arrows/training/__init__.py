@@ -3,7 +3,7 @@
 >>> from arrows.training import Adagrad, load, save, train
 """
 
-from arrows.training.checkpoint import load, save
+from arrows.training.checkpoint import load, read_metadata, save
 from arrows.training.loop import Epoch, train
 from arrows.training.optimizers import SGD, Adagrad, Optimizer
 from arrows.training.rules import AdaptiveSquares, Momentum, Rule
@@ -17,6 +17,7 @@ __all__ = [
     "Optimizer",
     "Rule",
     "load",
+    "read_metadata",
     "save",
     "train",
 ]

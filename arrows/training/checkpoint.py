@@ -99,21 +99,44 @@ def load(model: Trainable, path: str | Path) -> dict[str, str]:
       'w': float64[2] in the file, float64[2, 3] in the model
     """
     path = Path(path)
-    with open(path, "rb"):  # a missing or unreadable file as Python says it
-        pass
-    try:
-        with safe_open(path, framework="numpy") as file:
-            names = file.keys()
-            found: dict[str, HostArray] = {name: file.get_tensor(name) for name in names}
-            metadata: dict[str, str] = file.metadata() or {}
-    except SafetensorError as error:
-        raise ArrowValueError(f"{path} is not a whole safetensors file: {error}") from error
+    found, texts = _read(path)
     problems = _differences(found, model.params)
     if problems:
         raise ArrowValueError("\n  ".join([f"{path} does not fit the model:", *problems]))
     for name, values in found.items():
         model.params[name][...] = model.backend.to_device(values)
-    return metadata
+    return texts
+
+
+def read_metadata(path: str | Path) -> dict[str, str]:
+    """The texts that were saved with a model, without a model to load it into.
+
+    Raises:
+        ArrowValueError: the file is no safetensors file.
+        OSError: the file cannot be read.
+
+    >>> import tempfile
+    >>> from types import SimpleNamespace
+    >>> from arrows.engine.backend import backend
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(
+    ...         SimpleNamespace(params={}, backend=backend("cpu")), folder + "/m.safetensors", {"size": "64"}
+    ...     )
+    ...     read_metadata(folder + "/m.safetensors")
+    {'size': '64'}
+    """
+    return _read(Path(path), values=False)[1]
+
+
+def _read(path: Path, *, values: bool = True) -> tuple[dict[str, HostArray], dict[str, str]]:
+    with open(path, "rb"):  # a missing or unreadable file as Python says it
+        pass
+    try:
+        with safe_open(path, framework="numpy") as file:
+            names = file.keys() if values else []
+            return {name: file.get_tensor(name) for name in names}, file.metadata() or {}
+    except SafetensorError as error:
+        raise ArrowValueError(f"{path} is not a whole safetensors file: {error}") from error
 
 
 def _differences(found: Mapping[str, HostArray], params: Mapping[str, Any]) -> list[str]:

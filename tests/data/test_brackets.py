@@ -64,7 +64,7 @@ def test_bare_spellings(text, tree):
         ("", "1:1: there is no tree in this text"),
         ("()", "1:2: the node opened at 1:1 should hold one word or two trees and holds nothing"),
         ("(a b c)", "1:6: the node opened at 1:1 has two parts already, got 'c'"),
-        ("(a\n b (c", "2:6: the text ends, but the bracket opened at 2:4 is not closed"),
+        ("(a\n (b c", "2:6: the text ends, but the bracket opened at 2:2 is not closed"),
         ("(a))", "1:4: the tree is complete, but ')' follows"),
         (")", "1:1: ')' closes no bracket"),
         ("a b", "1:3: the tree is complete, but 'b' follows"),

@@ -1,0 +1,12 @@
+"""Benchmarks: `arrows bench NAME`. Medians of interleaved runs, with the machine they were measured on.
+
+>>> from arrows.bench import NAMES
+>>> NAMES
+('treelstm',)
+"""
+
+from __future__ import annotations
+
+NAMES = ("treelstm",)
+
+__all__ = ["NAMES"]

@@ -1,0 +1,77 @@
+"""Times several systems in turns, so that whatever slows the machine for a while slows all of them."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Mapping
+
+from arrows.bench.machine import Blas
+
+
+def interleaved(
+    systems: Mapping[str, Callable[[], object]],
+    runs: int,
+    *,
+    threads: Mapping[str, int] | None = None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, list[float]]:
+    """Runs every system once without counting, then in rounds, each of which begins with another system.
+
+    Garbage is collected before each run and not within, so that no system pays for what another left behind.
+
+    Args:
+        systems: name -> what to time.
+        runs: rounds that count, at least 1.
+        threads: BLAS threads for each system; those not named run with what is set.
+        clock: seconds; for tests.
+
+    Returns:
+        Name -> seconds of each run, in the order of the rounds.
+
+    >>> times = interleaved({"a": lambda: None, "b": lambda: None}, runs=3)
+    >>> [len(seconds) for seconds in times.values()]
+    [3, 3]
+    """
+    blas = Blas()
+    before, names = blas.threads, list(systems)
+    seconds: dict[str, list[float]] = {name: [] for name in names}
+    was_enabled = gc.isenabled()
+    try:
+        for round_ in range(-1, runs):
+            first = round_ % len(names)
+            for name in names[first:] + names[:first]:
+                blas.set_threads((threads or {}).get(name, before))
+                gc.collect()
+                gc.disable()
+                start = clock()
+                systems[name]()
+                elapsed = clock() - start
+                if was_enabled:
+                    gc.enable()
+                if round_ >= 0:
+                    seconds[name].append(elapsed)
+    finally:
+        blas.set_threads(before)
+        if was_enabled:
+            gc.enable()
+    return seconds
+
+
+def best_threads(systems: Mapping[str, Callable[[], object]], runs: int = 3) -> dict[str, int]:
+    """The number of BLAS threads, one or all, with which each system is faster: its own best setting.
+
+    Where the number cannot be set, it is what it is.
+
+    >>> set(best_threads({"a": lambda: None}, runs=1)) == {"a"}
+    True
+    """
+    blas = Blas()
+    choices = sorted({1, blas.threads}) if blas.settable else [blas.threads]
+    best = {}
+    for name, system in systems.items():
+        times = {}
+        for count in choices if len(choices) > 1 else []:
+            times[count] = min(interleaved({name: system}, runs, threads={name: count})[name])
+        best[name] = min(times, key=times.__getitem__) if times else choices[0]
+    return best

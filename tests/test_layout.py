@@ -1,0 +1,157 @@
+"""The house keeps its shape: imports go one way, files are short, public names are explained."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import arrows
+
+PACKAGE = Path(arrows.__file__).parent
+FILES = sorted(path.relative_to(PACKAGE.parent) for path in PACKAGE.rglob("*.py"))
+
+# A room may lean on rooms of a lower floor, and on itself.
+FLOORS = {
+    "typesys": 0,
+    "ops": 1,
+    "data": 1,
+    "combinators": 2,
+    "layers": 3,
+    "engine": 4,
+    "training": 5,
+    "models": 5,
+    "bench": 6,
+    "demo": 6,
+    "cli": 7,
+    "__main__": 8,
+}
+# The one import upward: `Block.eval` asks the engine, inside the method.
+EXCEPTIONS = {("combinators", "engine")}
+LINES = 450
+
+
+def room(name: str) -> str:
+    """The room of a dotted module name; the package itself is no room."""
+    parts = name.split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+def imports(tree: ast.Module) -> Iterator[tuple[str, bool]]:
+    """The modules of the package that a file imports, and whether at its top."""
+    top = {id(node) for node in tree.body}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            module = node.module or ""
+            names = [f"arrows.{alias.name}" for alias in node.names] if module == "arrows" else [module]
+        else:
+            continue
+        yield from ((name, id(node) in top) for name in names if name.split(".")[0] == "arrows")
+
+
+@pytest.mark.parametrize("path", FILES, ids=str)
+def test_imports_go_one_way(path):
+    own = path.parts[1].removesuffix(".py")
+    if own == "__init__":  # the front door may open every room
+        return
+    assert own in FLOORS, f"{own} stands on no floor: add it to FLOORS, as low as it can"
+    for name, at_top in imports(ast.parse((PACKAGE.parent / path).read_text(encoding="utf-8"))):
+        other = room(name)
+        if other == own or (not at_top and (own, other) in EXCEPTIONS):
+            continue
+        # `import arrows` and `from arrows import X` enter by the front door, which needs the engine below.
+        floor = FLOORS.get(other, FLOORS["engine"])
+        assert floor < FLOORS[own], f"{path} imports {name}, which is not below it"
+
+
+def test_the_rule_sees_imports_of_every_kind():
+    source = (
+        "import arrows.ops\nfrom arrows import x\ndef f():\n    from arrows.engine.model import y\nimport re"
+    )
+    assert list(imports(ast.parse(source))) == [
+        ("arrows.ops", True),
+        ("arrows.x", True),
+        ("arrows.engine.model", False),
+    ]
+
+
+@pytest.mark.parametrize("path", FILES, ids=str)
+def test_files_can_be_read_in_one_sitting(path):
+    count = len((PACKAGE.parent / path).read_text(encoding="utf-8").splitlines())
+    assert count <= LINES, f"{path} has {count} lines: is it still one idea?"
+
+
+def python(code: str) -> str:
+    """Runs code in a new interpreter, warnings as errors, and returns what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=PACKAGE.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_import_does_not_touch_cupy_or_other_extras():
+    loaded = python("import sys, arrows; print(*{name.split('.')[0] for name in sys.modules})").split()
+    assert "numpy" in loaded
+    assert not {"cupy", "numba", "torch", "cloudpickle", "hypothesis", "pytest", "matplotlib"} & set(loaded)
+
+
+ONLY_CORE = """
+import sys
+ALLOWED = set(sys.stdlib_module_names) | {"arrows", "numpy", "tqdm", "safetensors", "numpy_distutils"}
+
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] not in ALLOWED:
+            raise ModuleNotFoundError(f"not a core dependency: {name}", name=name)
+
+sys.meta_path.insert(0, Refuse())
+"""
+
+
+def test_core_dependencies_suffice():
+    python(ONLY_CORE + f"import importlib\nfor name in {module_names()}: importlib.import_module(name)")
+
+
+def test_the_refusal_of_other_dependencies_works():
+    with pytest.raises(AssertionError, match="not a core dependency: hypothesis"):
+        python(ONLY_CORE + "import hypothesis")
+
+
+def module_names() -> list[str]:
+    names = [".".join(path.with_suffix("").parts).removesuffix(".__init__") for path in FILES]
+    return [name for name in names if not name.endswith("__main__")]
+
+
+@pytest.mark.parametrize("name", [name for name in module_names() if name.count(".") < 2])
+def test_public_names_have_docstrings_with_examples(name):
+    """What the package and its rooms offer in `__all__`."""
+    module, silent = importlib.import_module(name), []
+    for item in getattr(module, "__all__", ()):
+        value = getattr(module, item)
+        if (inspect.isclass(value) or inspect.isroutine(value)) and value.__module__.startswith("arrows"):
+            silent += [item] * (">>>" not in (value.__doc__ or ""))
+    assert not silent, f"{name}: no docstring with an example for {silent}"
+
+
+def test_rooms_say_what_they_offer():
+    for name in FLOORS:
+        if (PACKAGE / name).is_dir():
+            assert importlib.import_module(f"arrows.{name}").__all__, name
+
+
+def test_the_package_is_typed():
+    assert (PACKAGE / "py.typed").is_file()
