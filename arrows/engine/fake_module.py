@@ -65,7 +65,7 @@ def _names(text: str) -> list[str]:
 
 # What CuPy and NumPy share, by what their positional arguments may be.  Absent on purpose: `add.at`,
 # `reduceat` (CuPy lacks them or has them in part), `nonzero`, `unique`, `array_equal`, `allclose` (they wait
-# for the device).
+# for the device).  `flatnonzero` waits too; it is there for row-sparse gradients, whose rows must be counted.
 _UFUNCS = _names("""
     add subtract multiply divide true_divide floor_divide remainder power negative positive absolute abs sign
     square sqrt reciprocal exp expm1 exp2 log log1p log2 sin cos tan sinh cosh tanh arcsin arccos arctan
@@ -77,8 +77,8 @@ _CREATION = _names("empty zeros ones full arange eye identity linspace")
 _ONE_ARRAY = _names("""
     sum prod mean max min amax amin argmax argmin all any cumsum cumprod var std reshape ravel transpose
     swapaxes moveaxis squeeze expand_dims broadcast_to flip roll repeat tile sort argsort empty_like
-    zeros_like ones_like full_like copy ascontiguousarray diff nan_to_num clip pad split array_split diagonal
-    diag trace tril triu rollaxis
+    zeros_like ones_like full_like copy ascontiguousarray flatnonzero diff nan_to_num clip pad split
+    array_split diagonal diag trace tril triu rollaxis
 """)
 _ARRAYS_ONLY = _names("""
     dot vdot inner outer tensordot kron searchsorted take_along_axis compress shares_memory
