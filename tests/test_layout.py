@@ -19,6 +19,7 @@ FILES = sorted(path.relative_to(PACKAGE.parent) for path in PACKAGE.rglob("*.py"
 
 # A room may lean on rooms of a lower floor, and on itself.
 FLOORS = {
+    "version": 0,
     "typesys": 0,
     "ops": 1,
     "data": 1,

@@ -92,9 +92,10 @@ def train(
         InputError: from preparing an example that the model cannot read; nothing has been trained then.
 
     >>> import arrows as ar
+    >>> from arrows.training import SGD
     >>> halve = ar.Vector([2]) >> ar.FC(1, name="fc") >> ar.Function(lambda y: (y[0] - 1.0) ** 2)
     >>> model = ar.compile(halve)
-    >>> history = train(model, [[1.0, 0.0], [0.0, 1.0]], ar.SGD(0.1), epochs=20, progress=False)
+    >>> history = train(model, [[1.0, 0.0], [0.0, 1.0]], SGD(0.1), epochs=20, progress=False)
     >>> history[-1].loss < 0.1 * history[0].loss
     True
     """
