@@ -10,6 +10,7 @@ from arrows.combinators.constant import Constant, Void, Zeros
 from arrows.combinators.convert import as_block
 from arrows.combinators.effects import Metric, Shared, shared
 from arrows.combinators.fanout import AllOf, Fan, Record
+from arrows.combinators.infer import infer
 from arrows.combinators.inputs import GetItem, InputTransform, Item, Read, Scalar, Tensor, Transform, Vector
 from arrows.combinators.layer import Layer
 from arrows.combinators.notation import Graph, GraphNode, arrow, unpack
@@ -61,6 +62,7 @@ __all__ = [
     "as_block",
     "fix",
     "has_effects",
+    "infer",
     "shared",
     "unpack",
 ]

@@ -35,9 +35,9 @@ class Apply(Block[A, B]):
 class Function(Apply[A, B]):
     """A function of tensors, written for one example.
 
-    It sees shapes without a batch axis; the engine lifts it to batches. It is traced once for each input type: Python
-    control flow may depend on shapes, never on values. A tuple arrives as several arguments, nested tuples as Python
-    tuples, a sequence as rows of unknown number. Layers may be called inside.
+    It sees shapes without a batch axis; the engine lifts it to batches. It is traced once for each input
+    type: Python control flow may depend on shapes, never on values. A tuple arrives as several arguments,
+    nested tuples as Python tuples, a sequence as rows of unknown number. Layers may be called inside.
 
     Args:
         function: from tensors to a tensor, a (nested) tuple, a dict, a NamedTuple or a dataclass of tensors.
@@ -174,8 +174,8 @@ class Concat(Apply[Any, Any]):
 class Sum(Apply[Any, Any]):
     """The sum of a sequence's elements, or of a tuple's items; zeros if there are none.
 
-    Elements are tensors or tuples of tensors of one type; tuples are added item by item. One segment operation, whatever
-    the lengths.
+    Elements are tensors or tuples of tensors of one type; tuples are added item by item. One segment
+    operation, whatever the lengths.
 
     Args:
         name: the name in messages.

@@ -1,8 +1,9 @@
 """`Block`: an arrow from one type to another, as a frozen value.
 
-A block holds no array, remembers nothing, and knows nothing of where it stands: it may stand in many places and many
-models at once. Blocks compare by identity. All that walks over a block (printing, copying, pickling) uses explicit
-stacks, so an expression may be as deep as memory allows.
+A block holds no array, remembers nothing, and knows nothing of where it stands: it may stand in many places
+    and many
+models at once. Blocks compare by identity. All that walks over a block (printing, copying, pickling) uses
+explicit stacks, so an expression may be as deep as memory allows.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ B_co = TypeVar("B_co", covariant=True)
 
 
 class Block(Generic[A_contra, B_co]):
-    """An arrow from `A` to `B`. Compose with `f >> g`, fan out with `f & g`, apply to wires inside `@ar.arrow`.
+    """An arrow from `A` to `B`. Compose with `f >> g`, fan out with `f & g`, apply to wires inside
+    `@ar.arrow`.
 
     Attributes:
         name: given by `name=`, else None.
@@ -201,14 +203,22 @@ class Block(Generic[A_contra, B_co]):
         return expression(self)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        from arrows.combinators.copying import assemble, flatten
+        from arrows.combinators.copying import reduce
 
-        return assemble, flatten(self)
+        return reduce(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def __copy__(self) -> Self:
+        from arrows.combinators.copying import shallow_copy
+
+        return shallow_copy(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         from arrows.combinators.copying import deep_copy
 
-        return deep_copy(self, memo)  # type: ignore[return-value]
+        return deep_copy(self, memo)
 
 
 def _sealing(init: Callable[..., None]) -> Callable[..., None]:

@@ -136,14 +136,15 @@ def OneOf(key: Any, cases: Any = None, *, name: str | None = None) -> Any:
     """One of several blocks, chosen for each example by a key.
 
     Args:
-        key: a function of the input (a Python object), or a block whose result is a Python object. It runs while an
-            example is read.
-        cases: a dict of blocks by key, a list of pairs (key, block), or a list of blocks (keys 0, 1, ...; a bool
-            counts as 0 or 1). Left out: add them by `.case(key, block)`, which type checkers follow.
+        key: a function of the input (a Python object), or a block whose result is a Python object. It runs
+            while an example is read.
+        cases: a dict of blocks by key, a list of pairs (key, block), or a list of blocks (keys 0, 1, ...; a
+            bool counts as 0 or 1). Left out: add them by `.case(key, block)`, which type checkers follow.
         name: the name in messages.
 
     Raises:
-        ArrowTypeError: `key` is no function and no block, the cases are none of these, or a key cannot be hashed.
+        ArrowTypeError: `key` is no function and no block, the cases are none of these, or a key cannot be
+            hashed.
         ArrowValueError: no cases, or a key twice.
         InputError: at evaluation, a key without a case; whatever the key function raises.
 

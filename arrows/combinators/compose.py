@@ -17,7 +17,8 @@ C = TypeVar("C")
 class Pipe(Block[A, B]):
     """One block after another: the result of each is the input of the next.
 
-    `Pipe()` is the identity. Chains made by `>>` are flat: `(f >> g) >> h` and `f >> (g >> h)` have three steps.
+    `Pipe()` is the identity. Chains made by `>>` are flat: `(f >> g) >> h` and `f >> (g >> h)` have three
+    steps.
 
     Args:
         *steps: blocks, or what stands for one (dicts and tuples of blocks, arrays).
@@ -38,8 +39,8 @@ class Pipe(Block[A, B]):
 
     @property
     def parts(self) -> tuple[Block[Any, Any], ...]:
-        # A chain grown by `>>` keeps its last piece and the chain before; it is laid flat once, when first asked, so
-        # that growing a chain step by step costs the same at every step.
+        # A chain grown by `>>` keeps its last piece and the chain before; it is laid flat once, when first
+        # asked, so that growing a chain step by step costs the same at every step.
         state = self.__dict__
         if "_before" in state:
             pieces: list[tuple[Block[Any, Any], ...]] = []

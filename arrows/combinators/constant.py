@@ -20,14 +20,15 @@ class Constant(Block[object, B_co], Generic[B_co]):
     The core form of all blocks that ignore their input: `Zeros` and `Void` are constants too.
 
     Args:
-        value: a number, nested lists or an array. Python floats become float32, integers int32, `bool` stays; NumPy
-            arrays keep their element type.
+        value: a number, nested lists or an array. Python floats become float32, integers int32, `bool` stays;
+            NumPy arrays keep their element type.
         dtype: element type to convert to.
         name: the name in messages.
 
     Attributes:
         type: the type of the result; None where inference is to find it (`Optional`'s default).
-        value: a NumPy array, or None: zeros (of a tuple: a tuple of zeros; of a sequence: nothing; of Void: None).
+        value: a NumPy array, or None: zeros (of a tuple: a tuple of zeros; of a sequence: nothing; of Void:
+            None).
 
     Raises:
         ArrowTypeError: not an array of numbers.
@@ -63,14 +64,16 @@ class Constant(Block[object, B_co], Generic[B_co]):
 
 
 class Zeros(Constant[Any]):
-    """Zeros of a type, whatever the input: zeros of a tensor, a tuple of zeros, an empty sequence, None for Void.
+    """Zeros of a type, whatever the input: zeros of a tensor, a tuple of zeros, an empty sequence, None for
+    Void.
 
     Args:
         type: a type or a short-hand: `[300]`, `(t1, t2)`, `"int32"`.
         name: the name in messages.
 
     Raises:
-        ArrowTypeError: no type, or one with an `Input` or an endless sequence inside, of which there is no zero.
+        ArrowTypeError: no type, or one with an `Input` or an endless sequence inside, of which there is no
+            zero.
 
     Source: TensorFlow Fold, `td.Zeros`.
 

@@ -15,7 +15,8 @@ def as_block(x: Any, where: str) -> Block[Any, Any]:
     """`x` as a block.
 
     Args:
-        x: a block; a dict of blocks, a tuple of blocks, or a list of pairs: a record; a NumPy array: a constant.
+        x: a block; a dict of blocks, a tuple of blocks, or a list of pairs: a record; a NumPy array: a
+            constant.
         where: what the block is wanted for, for the message (`the left side of >>`).
 
     Raises:

@@ -117,9 +117,9 @@ class AllOf(Fan[A, B]):
 class Record(Fan[Any, Any]):
     """Reads a record field by field: each block gets the item of the input at its key.
 
-    The input is a Python object that can be indexed (a dict, a list, ...), or a tuple with these keys. The result is a
-    tuple in the order of the fields; a dict's keys become its labels. A field whose block ignores its input
-    (`Zeros`, `Constant`) is not read.
+    The input is a Python object that can be indexed (a dict, a list, ...), or a tuple with these keys. The
+    result is a tuple in the order of the fields; a dict's keys become its labels. A field whose block ignores
+    its input (`Zeros`, `Constant`) is not read.
 
     Args:
         fields: a dict or a list of pairs (key, block), or a tuple of blocks, whose keys are 0, 1, ...

@@ -59,7 +59,8 @@ def Scalar(dtype: str = "float32", *, name: str | None = None) -> Read[Any, Any]
     """Reads a number.
 
     Args:
-        dtype: element type. Integer types take `int`, `bool` and NumPy integers in range; float types any real number.
+        dtype: element type. Integer types take `int`, `bool` and NumPy integers in range; float types any
+            real number.
         name: makes it a named input, whose gradient may be asked for.
 
     Raises:
@@ -193,7 +194,8 @@ class Item(Block[A, B]):
 
 
 class GetItem(Item[Any, Any]):
-    """Takes an item: `x[key]` of a Python object; an item of a tuple by position or label; an element of a sequence.
+    """Takes an item: `x[key]` of a Python object; an item of a tuple by position or label; an element of a
+    sequence.
 
     Args:
         key: index, slice, or key. A tuple's labels go before positions.

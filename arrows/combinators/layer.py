@@ -21,8 +21,8 @@ B = TypeVar("B")
 class Layer(Apply[A, B]):
     """A block with parameters: a frozen description; the values live in the model.
 
-    Weights are shared exactly where the same layer object stands. A layer has one input type in a model. Write one by
-    giving `parameters` and `forward`, and `signature` where types are known beforehand.
+    Weights are shared exactly where the same layer object stands. A layer has one input type in a model.
+    Write one by giving `parameters` and `forward`, and `signature` where types are known beforehand.
 
     Args:
         name: the name in messages, and of the parameters (`name/weight`).

@@ -98,16 +98,17 @@ def arrow(body: Callable[..., Any]) -> Graph[Any, Any]: ...
 def arrow(body: Callable[..., Any]) -> Graph[Any, Any]:
     """A block from a function on wires (arrow notation).
 
-    The body runs once, now, on untyped wires. Inside, `f(x)` passes a wire through a block, `f(u, v)` reads the tuple
-    `(u, v)`, `w[k]` is `GetItem(k)`, `ar.unpack(w, 2)` takes a pair apart. Several parameters mean that the block's
-    input is a tuple. The result is a wire, a (nested) tuple of wires, or a dict of wires (a tuple with keys).
+    The body runs once, now, on untyped wires. Inside, `f(x)` passes a wire through a block, `f(u, v)` reads
+    the tuple `(u, v)`, `w[k]` is `GetItem(k)`, `ar.unpack(w, 2)` takes a pair apart. Several parameters mean
+    that the block's input is a tuple. The result is a wire, a (nested) tuple of wires, or a dict of wires (a
+    tuple with keys).
 
     Args:
         body: the function; its name becomes the block's name.
 
     Raises:
-        ArrowTypeError: the body tests, iterates or calculates with a wire, uses a wire of another arrow, or returns
-            something else than wires; at `compile`, a wire that nobody reads, unless it is Void.
+        ArrowTypeError: the body tests, iterates or calculates with a wire, uses a wire of another arrow, or
+            returns something else than wires; at `compile`, a wire that nobody reads, unless it is Void.
         ArrowValueError: the body has no parameter.
 
     Source: Paterson, "A new notation for arrows" (2001).

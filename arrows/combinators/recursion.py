@@ -70,17 +70,18 @@ def fix(definition: Callable[[Block[A, B]], Block[A, B]]) -> Block[A, B]:
     """A recursive block.
 
     Args:
-        definition: from a reference to the finished block, to that block. It is called once, now; its name becomes
-            the block's name.
+        definition: from a reference to the finished block, to that block. It is called once, now; its name
+            becomes the block's name.
 
     Returns:
         The block; it may stand in many places.
 
     Raises:
-        ArrowTypeError: `definition` is no function of one argument, or gives no block; at `compile`, a reference
-            stands outside its own definition, or its types do not agree.
+        ArrowTypeError: `definition` is no function of one argument, or gives no block; at `compile`, a
+            reference stands outside its own definition, or its types do not agree.
 
-    Source: Hughes, "Generalising monads to arrows" (2000), section 5 (`loop`); TensorFlow Fold, `td.ForwardDeclaration`.
+    Source: Hughes, "Generalising monads to arrows" (2000), section 5 (`loop`); TensorFlow Fold,
+        `td.ForwardDeclaration`.
 
     Example:
         >>> import arrows as ar

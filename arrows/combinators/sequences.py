@@ -17,8 +17,8 @@ S = TypeVar("S")
 class Map(Block[Sequence[A], Sequence[B]]):
     """One block on every element.
 
-    The input is a Python container, a sequence, an endless sequence, or a tuple whose items have one type; the result
-    is a sequence (endless for an endless one).
+    The input is a Python container, a sequence, an endless sequence, or a tuple whose items have one type;
+    the result is a sequence (endless for an endless one).
 
     Args:
         element: what to do with one element.
@@ -58,8 +58,8 @@ class Fold(Block[Sequence[A], S]):
         name: the name in messages.
 
     Raises:
-        ArrowTypeError: an argument is no block; at `compile`, an input without elements or without end, or a step that
-            gives another type than the start.
+        ArrowTypeError: an argument is no block; at `compile`, an input without elements or without end, or a
+            step that gives another type than the start.
 
     Source: TensorFlow Fold, `td.Fold`.
 

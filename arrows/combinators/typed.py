@@ -1,7 +1,7 @@
 """The typed tree: what inference gives, and what the engine reads.
 
-One `Typed` stands for one occurrence of a block: a block that stands in two places has two, each with its own types. A
-recursive block has one `Knot` for each occurrence of its `Fix`; the references inside point to it.
+One `Typed` stands for one occurrence of a block: a block that stands in two places has two, each with its own
+types. A recursive block has one `Knot` for each occurrence of its `Fix`; the references inside point to it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 class Path:
-    """The way from the root of an expression down to an occurrence, printed `tree > case 'leaf' > step 2 of 3`.
+    """The way from the root of an expression down to an occurrence, printed `tree > case 'leaf' > step 2 of
+    3`.
 
     Attributes:
         parent: the way to the block around it; None at the root.
@@ -56,9 +57,11 @@ class Path:
 class Typed:
     """One occurrence of a block, with its types.
 
-    Where a value passes from one occurrence to another (step to step, input to part, wire to node, input to case, case
-    to result, element to the block of a `Map`, state to the step of a `Fold`, call to knot, body to knot) the types on
-    both sides may differ in one way: a tuple or sequence of `Input`s may go where an `Input` is wanted; labels may
+    Where a value passes from one occurrence to another (step to step, input to part, wire to node, input to
+    case, case to result, element to the block of a `Map`, state to the step of a `Fold`, call to knot, body
+    to knot) the types on
+    both sides may differ in one way: a tuple or sequence of `Input`s may go where an `Input` is wanted;
+        labels may
     differ too.
 
     Attributes:

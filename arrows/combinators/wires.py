@@ -1,7 +1,7 @@
 """Wires: values that are not there yet, inside an arrow.
 
-The body of an `@ar.arrow` runs once, at decoration, on wires. Calling a block on wires records a call; what is
-recorded here is plain data, which `notation.arrow` turns into a wiring graph.
+The body of an `@ar.arrow` runs once, at decoration, on wires. Calling a block on wires records a call; what
+is recorded here is plain data, which `notation.arrow` turns into a wiring graph.
 """
 
 from __future__ import annotations
@@ -223,7 +223,8 @@ class Recorder:
                     hint=f"make it one more parameter of {self.name}, and pass it in where {self.name} is called",
                 )
             )
-        # Projections become calls only when something reads them: `h, c = ar.unpack(state, 2)` may leave c alone.
+        # Projections become calls only when something reads them: `h, c = ar.unpack(state, 2)` may leave c
+        # alone.
         chain: list[Wire[Any]] = []
         wire: Wire[Any] = x
         while wire.place is None:

@@ -1,8 +1,9 @@
 """The errors of the house, and the form in which they speak.
 
-Every type error answers the same questions in the same order: what was attempted; who stood on both sides, of which
-type, made where; at which place of the expression; why it cannot be; what to do about it. Texts are put together here
-and nowhere else, so that they stay alike.
+Every type error answers the same questions in the same order: what was attempted; who stood on both sides, of
+    which
+type, made where; at which place of the expression; why it cannot be; what to do about it. Texts are put
+together here and nowhere else, so that they stay alike.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ class InputError(ValueError):
     """
 
 
-# Frames of these rooms are never where a user made a block. The others (command line, benchmarks, the demonstration)
-# make blocks as a user does.
+# Frames of these rooms are never where a user made a block. The others (command line, benchmarks, the
+# demonstration) make blocks as a user does.
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _INSIDE = tuple(
     os.path.join(_ROOT, room) + os.sep
@@ -114,7 +115,8 @@ def message(
         attempt: what was attempted, without a full stop (`cannot compose f >> g`).
         sides: who took part.
         at: path down the expression; left out if empty.
-        reason: why it cannot be, in one sentence; lines break where it has line breaks, and at `WIDTH` columns.
+        reason: why it cannot be, in one sentence; lines break where it has line breaks, and at `WIDTH`
+            columns.
         hint: what to do about it; left out if empty.
 
     Example:

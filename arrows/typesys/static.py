@@ -1,8 +1,8 @@
 """Phantom types for type checkers: what `Block[A, B]` is generic in.
 
-`Tensor[F32, tuple[Hidden]]` is a vector whose axis is named `Hidden`; nothing here is ever instantiated, and a user
-without a checker never sees it. Sizes are not its business (`arrows check` knows them): it says element type, rank,
-named axes and structure.
+`Tensor[F32, tuple[Hidden]]` is a vector whose axis is named `Hidden`; nothing here is ever instantiated, and
+a user without a checker never sees it. Sizes are not its business (`arrows check` knows them): it says
+element type, rank, named axes and structure.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ S = TypeVar("S")
 
 
 class Tensor(Generic[D, S]):
-    """A tensor as checkers see it: element type `D`, axes `S` (a tuple of `Axis` classes; `tuple[()]` is a scalar).
+    """A tensor as checkers see it: element type `D`, axes `S` (a tuple of `Axis` classes; `tuple[()]` is a
+    scalar).
 
     Arithmetic keeps the element type and forgets the axes, since broadcasting may change them.
 

@@ -1,9 +1,10 @@
 """The type language: what may flow along an arrow.
 
-Six kinds of type: `Input` (a Python object), `Tensor` (a shape without a batch axis, and an element type), `Tuple`,
+Six kinds of type: `Input` (a Python object), `Tensor` (a shape without a batch axis, and an element type),
+    `Tuple`,
 `Sequence`, `Broadcast` (an endless sequence) and `Void`. Types are immutable values: they compare and hash by
-structure (labels of tuples apart), print in a short notation, and nothing here recurses, so a type may nest as deep
-as memory allows.
+structure (labels of tuples apart), print in a short notation, and nothing here recurses, so a type may nest
+as deep as memory allows.
 """
 
 from __future__ import annotations
@@ -40,22 +41,24 @@ class Type:
     """Base of all types; compare with `==`, print with `str`.
 
     Attributes:
-        pure_input: the type is `Input`, or a tuple or sequence of nothing else, so that it may go where an `Input`
-            is wanted.
+        pure_input: the type is `Input`, or a tuple or sequence of nothing else, so that it may go where an
+            `Input` is wanted.
         convertible: some part of the type is a tuple or sequence for which `pure_input` holds.
         labelled: some tuple inside has labels.
+        has_input: an `Input` stands somewhere inside.
 
     Example:
         >>> Tuple((Input(), Tensor((3,)))) == Tuple((Input(), Tensor((3,))), labels=("a", "b"))
         True
     """
 
-    __slots__ = ("_hash", "convertible", "labelled", "pure_input")
+    __slots__ = ("_hash", "convertible", "has_input", "labelled", "pure_input")
 
     _hash: int
     pure_input: bool
     convertible: bool
     labelled: bool
+    has_input: bool
 
     @property
     def children(self) -> tuple[Type, ...]:
@@ -63,13 +66,19 @@ class Type:
         return ()
 
     def _seal(
-        self, key: Hashable, pure_input: bool = False, convertible: bool = False, labelled: bool = False
+        self,
+        key: Hashable,
+        pure_input: bool = False,
+        convertible: bool = False,
+        labelled: bool = False,
+        has_input: bool = False,
     ) -> None:
         put = object.__setattr__
         put(self, "_hash", hash(key))
         put(self, "pure_input", pure_input)
         put(self, "convertible", convertible)
         put(self, "labelled", labelled)
+        put(self, "has_input", has_input)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"types are immutable: cannot set {name!r} of {self}")
@@ -209,13 +218,14 @@ class Tuple(Type):
         self, items: tuple[Type, ...] | list[Type] = (), labels: tuple[Hashable, ...] | None = None
     ) -> None:
         items = tuple(items)
-        pure, convertible, labelled = True, False, labels is not None
+        pure, convertible, labelled, has_input = True, False, labels is not None, False
         for i, item in enumerate(items):
             if not isinstance(item, Type):
                 raise ArrowTypeError(f"item {i} of a tuple type must be a type, not {item!r}")
             pure = pure and item.pure_input
             convertible = convertible or item.convertible
             labelled = labelled or item.labelled
+            has_input = has_input or item.has_input
         if labels is not None:
             labels = tuple(labels)
             if len(labels) != len(items):
@@ -224,7 +234,7 @@ class Tuple(Type):
                 raise ArrowValueError(f"a label stands twice in {labels!r}")
         object.__setattr__(self, "items", items)
         object.__setattr__(self, "labels", labels)
-        self._seal(("Tuple", items), pure, pure or convertible, labelled)
+        self._seal(("Tuple", items), pure, pure or convertible, labelled, has_input)
 
     @property
     def children(self) -> tuple[Type, ...]:
@@ -313,12 +323,14 @@ def _element(self: Sequence | Broadcast, element: Type, convertible: bool) -> No
     if not isinstance(element, Type):
         raise ArrowTypeError(f"the element of a {kind} type must be a type, not {element!r}")
     object.__setattr__(self, "element", element)
-    self._seal((kind, element), convertible, convertible or element.convertible, element.labelled)
+    self._seal(
+        (kind, element), convertible, convertible or element.convertible, element.labelled, element.has_input
+    )
 
 
 def _singleton(cls: type[Type], pure_input: bool) -> Any:
     self = object.__new__(cls)
-    self._seal(cls.__name__, pure_input)
+    self._seal(cls.__name__, pure_input, has_input=pure_input)
     return self
 
 
@@ -330,8 +342,9 @@ def as_type(x: object) -> Type:
     """The type that a short-hand stands for.
 
     Args:
-        x: a type; a list of sizes, perhaps with an element type at its end (`[3]`, `[]`, `[3, "int32"]`); the name of
-            an element type, or a NumPy one (`"int32"`, `np.int32`): a scalar; a tuple of short-hands: a tuple.
+        x: a type; a list of sizes, perhaps with an element type at its end (`[3]`, `[]`, `[3, "int32"]`); the
+            name of an element type, or a NumPy one (`"int32"`, `np.int32`): a scalar; a tuple of short-hands:
+            a tuple.
 
     Raises:
         ArrowTypeError: `x` is none of these.
@@ -430,6 +443,42 @@ def with_float(t: Type, float_type: str) -> Type:
     """
     dtype = _dtype(float_type)
     return transform(t, lambda x: Tensor(x.shape, dtype) if isinstance(x, Tensor) and x.floating else x)
+
+
+def common_labels(t: Type, other: Type) -> Type:
+    """`t`, equal to `other`, with those labels only that both have; `t` itself if that drops none.
+
+    Example:
+        >>> a = Tuple((Void(), Tuple((Void(),), ("x",))), ("a", "b"))
+        >>> common_labels(a, Tuple((Void(), Tuple((Void(),), ("y",))), ("a", "b")))
+        (a: Void, b: (Void,))
+    """
+    done: dict[tuple[int, int], Type] = {}
+    todo = [(t, other)]
+    while todo:
+        x, y = todo[-1]
+        pair = (id(x), id(y))
+        if pair in done:
+            todo.pop()
+            continue
+        if x is y or not x.labelled:
+            done[pair] = x
+            continue
+        inside = list(zip(x.children, y.children, strict=True))
+        missing = [p for p in inside if (id(p[0]), id(p[1])) not in done]
+        if missing:
+            todo.extend(missing)
+            continue
+        children = tuple(done[id(p), id(q)] for p, q in inside)
+        same = all(a is b for a, b in zip(children, x.children, strict=True))
+        if isinstance(x, Tuple) and isinstance(y, Tuple):
+            labels = x.labels if x.labels == y.labels else None
+            done[pair] = x if same and labels == x.labels else Tuple(children, labels)
+        elif isinstance(x, (Sequence, Broadcast)):
+            done[pair] = x if same else type(x)(children[0])
+        else:
+            done[pair] = x
+    return done[id(t), id(other)]
 
 
 def _shape(shape: object) -> tuple[int, ...]:

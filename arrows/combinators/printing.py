@@ -1,0 +1,153 @@
+"""Blocks and typed trees as text, by explicit stacks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from arrows.combinators.block import Block
+from arrows.combinators.choice import Choice
+from arrows.combinators.compose import Pipe
+from arrows.combinators.fanout import Fan, Run
+from arrows.combinators.inputs import Item, function_name
+from arrows.combinators.notation import Graph
+from arrows.combinators.recursion import Fix, Reference
+from arrows.combinators.typed import Typed
+from arrows.combinators.wires import Source
+
+PIECES = 1_000_000  # a block that stands twice in a block that stands twice ... prints exponentially long
+INDENT = 40
+
+
+def expression(block: Block[Any, Any]) -> str:
+    """A block as the expression that makes it.
+
+    Example:
+        >>> import arrows as ar
+        >>> (ar.GetItem("a") >> ar.Scalar() & ar.Zeros([2])) >> ar.Concat()
+        (GetItem('a') >> Scalar('float32') & Zeros(float32[2])) >> Concat()
+    """
+    text: list[str] = []
+    todo: list[Block[Any, Any] | str] = [block]
+    while todo:
+        if len(text) > PIECES:
+            return "".join(text) + "..."
+        x = todo.pop()
+        if isinstance(x, str):
+            text.append(x)
+        else:
+            todo.extend(reversed(_pieces(x)))
+    return "".join(text)
+
+
+def _pieces(x: Block[Any, Any]) -> list[Block[Any, Any] | str]:
+    """A block as text around its parts."""
+    parts = x.parts
+    name = "" if x.name is None else f"name={x.name!r}"
+    if isinstance(x, Reference):
+        return [x.label]
+    if isinstance(x, Pipe) and x.name is None and parts:
+        pieces: list[Block[Any, Any] | str] = []
+        for i, step in enumerate(parts):
+            pieces.append(" >> " if i else "")
+            loose = isinstance(step, Run) or (
+                isinstance(step, Pipe) and step.name is None and len(step.parts) > 1
+            )
+            pieces.extend(["(", step, ")"] if loose else [step])
+        return pieces
+    if isinstance(x, Run):
+        pieces = []
+        for i, part in enumerate(parts):
+            pieces.append(" & " if i else "")
+            pieces.extend(["(", part, ")"] if isinstance(part, Run) else [part])
+        return pieces
+    if isinstance(x, Graph):
+        return _graph(x)
+    if isinstance(x, Fix):
+        return [f"fix({x.label}: ", parts[0], ")"]
+    head = "Identity" if isinstance(x, Pipe) and not parts else x.kind
+    inside: list[list[Block[Any, Any] | str]]
+    if isinstance(x, Fan) and x.labels is not None:
+        fields: list[Block[Any, Any] | str] = []
+        for i, (key, part) in enumerate(zip(x.labels, parts, strict=True)):
+            fields.extend([", " if i else "{", f"{key!r}: ", *_field(key, part)])
+        inside = [[*fields, "}"] if fields else ["{}"]]
+    elif isinstance(x, Choice) and x.kind != "Optional":
+        cases: list[Block[Any, Any] | str] = []
+        for i, (key, case) in enumerate(zip(x.keys, x.cases, strict=True)):
+            cases.extend([", " if i else "{", f"{key!r}: ", case])
+        key_block = x.key_block
+        inside = [[key_block if key_block is not None else function_name(x.key)], [*cases, "}"]]
+    elif parts:
+        inside = [[part] for part in parts]
+    else:
+        inside = [[x.arguments()]] if x.arguments() else []
+    if name:
+        inside.append([name])
+    pieces = [f"{head}("]
+    for i, group in enumerate(inside):
+        pieces.extend([", " if i else "", *group])
+    return [*pieces, ")"]
+
+
+def _field(key: Any, part: Block[Any, Any]) -> list[Block[Any, Any] | str]:
+    """A record's field without the `GetItem` that a Record puts before it."""
+    if isinstance(part, Item) and part.key == key:
+        return ["Identity()"]
+    if isinstance(part, Pipe) and part.name is None and part.parts:
+        first = part.parts[0]
+        if isinstance(first, Item) and first.key == key:
+            pieces: list[Block[Any, Any] | str] = []
+            for i, step in enumerate(part.parts[1:]):
+                pieces.append(" >> " if i else "")
+                pieces.extend(["(", step, ")"] if isinstance(step, Run) else [step])
+            return pieces
+    return [part]
+
+
+def _graph(x: Graph[Any, Any]) -> list[Block[Any, Any] | str]:
+    root = x.parameters[0] if len(x.parameters) == 1 else "input"
+    pieces: list[Block[Any, Any] | str] = [f"arrow {x.name or 'lambda'}({', '.join(x.parameters)}) {{"]
+    for j, (node, block) in enumerate(zip(x.nodes, x.parts, strict=True)):
+        pieces.extend([f"w{j + 1} = (", block, f")({_source(node.source, root)}); "])
+    return [*pieces, f"return {_source(x.output, root)}}}"]
+
+
+def _source(source: Source, root: str) -> str:
+    text: list[str] = []
+    todo: list[Source | str] = [source]
+    while todo:
+        x = todo.pop()
+        if isinstance(x, str):
+            text.append(x)
+        elif isinstance(x, int):
+            text.append(root if x == 0 else f"w{x}")
+        else:
+            inside: list[Source | str] = ["("]
+            for i, item in enumerate(x):
+                inside.extend([", ", item] if i else [item])
+            todo.extend(reversed([*inside, ",)" if len(x) == 1 else ")"]))
+    return "".join(text)
+
+
+def typed_tree(typed: Typed) -> str:
+    """A typed expression, one occurrence a line, parts indented.
+
+    Example:
+        >>> import arrows as ar
+        >>> print(ar.infer(ar.Map(ar.Scalar()) >> ar.Sum()))
+        Map(Scalar('float32')) >> Sum(): Input -> float32
+          Map(Scalar('float32')): Input -> Sequence(float32)
+            Scalar('float32'): Input -> float32
+          Sum(): Sequence(float32) -> float32
+    """
+    lines: list[str] = []
+    todo = [(typed, 0)]
+    while todo:
+        x, depth = todo.pop()
+        indent = "  " * depth if depth <= INDENT else "  " * INDENT + f"[{depth}] "
+        lines.append(f"{indent}{x.form.label}: {x.input} -> {x.output}")
+        inside = x.parts
+        if x.knot is not None and x.knot.fix is x:
+            inside = (x.knot.body,)
+        todo.extend((part, depth + 1) for part in reversed(inside))
+    return "\n".join(lines)

@@ -1,0 +1,343 @@
+"""The rules of single forms that must wait for a type: suspended, and run again whenever it becomes better known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from arrows.combinators.apply import Apply
+from arrows.combinators.constant import Constant, without_zero
+from arrows.combinators.effects import Metric
+from arrows.combinators.inputs import Item
+from arrows.combinators.layer import Layer
+from arrows.combinators.nodes import Joined, Node
+from arrows.combinators.notation import Graph
+from arrows.combinators.wires import Source
+from arrows.typesys import types as T
+from arrows.typesys.errors import ArrowTypeError
+from arrows.typesys.unify import Constraint, Solver, Struct, Var, compound, find, ground, labels_of
+
+
+class Misfit(ArrowTypeError):
+    """A form cannot take what it is given. The text is one sentence; the message around it is put together
+    later.
+
+    Attributes:
+        reason: why, in one sentence.
+        hint: the obvious repair, or empty.
+    """
+
+    def __init__(self, reason: str, hint: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.hint = hint
+
+
+class Rule(Constraint):
+    """A rule of one node."""
+
+    __slots__ = ("done", "node")
+
+    def __init__(self, node: Node) -> None:
+        super().__init__()
+        self.node = node
+        self.done = False
+
+
+class MapRule(Rule):
+    """`Map`: elements pass to its block, results make a sequence."""
+
+    __slots__ = ("linked", "result", "source")
+
+    def __init__(self, node: Node, source: Var, result: Var) -> None:
+        super().__init__(node)
+        self.source = source
+        self.result = result
+        self.linked = False
+
+    def run(self, solver: Solver) -> None:
+        if self.done:
+            return
+        v = find(self.node.input)
+        if v.head is None:
+            out = find(self.node.output)
+            if not self.linked and isinstance(out.head, (T.Sequence, T.Broadcast, Struct)):
+                self.linked = True
+                if len(solver.view(out).args) == 1:
+                    solver.unify(self.result, solver.view(out).args[0])
+            return
+        self.done = True
+        endless = spread_elements(solver, self.node, v, self.source, "element")
+        solver.bind(
+            self.node.output, "broadcast" if endless else "sequence", [self.result], None, self.node, None
+        )
+
+    def open(self) -> bool:
+        """Whether the input is still unknown."""
+        return find(self.node.input).head is None
+
+    def default(self, solver: Solver) -> bool:
+        """Settles an input of which only the elements are known: a sequence of them."""
+        element = find(self.source)
+        if element.head is None or isinstance(element.head, T.Input):
+            return False
+        solver.bind(self.node.input, "sequence", [element], None, self.node, None)
+        return True
+
+
+class FoldRule(Rule):
+    """`Fold`: its elements."""
+
+    __slots__ = ("element",)
+
+    def __init__(self, node: Node, element: Var) -> None:
+        super().__init__(node)
+        self.element = element
+
+    def run(self, solver: Solver) -> None:
+        v = find(self.node.input)
+        if self.done or v.head is None:
+            return
+        self.done = True
+        if isinstance(v.head, T.Broadcast) or (isinstance(v.head, Struct) and v.head.kind == "broadcast"):
+            raise Misfit(
+                "an endless sequence has no last element, so a Fold over it would never end",
+                "fold a Zip of it with a sequence",
+            )
+        spread_elements(solver, self.node, v, self.element, "folded")
+
+
+def spread_elements(solver: Solver, node: Node, v: Var, element: Var, where: str) -> bool:
+    """What is inside the container at `v` passes to `element`; whether the container is endless.
+
+    Raises:
+        Misfit: it has no elements.
+    """
+    if isinstance(v.head, T.Input):
+        solver.join(Var(T.Input(), v.origin), element, Joined(where, node, 0))
+        return False
+    if not compound(v.head):
+        kind = node.form.kind
+        raise Misfit(
+            f"{kind} goes over the elements of a sequence, and {v.head} has none",
+            f"apply the block itself to it, without {kind}"
+            if isinstance(v.head, T.Tensor) and kind == "Map"
+            else "",
+        )
+    struct = solver.view(v)
+    if struct.kind == "tuple" and not struct.args:
+        raise Misfit(f"an empty tuple has no elements whose type {node.form.kind} could take")
+    for i, arg in enumerate(struct.args):
+        solver.join(arg, element, Joined(where, node, i if struct.kind == "tuple" else -1))
+    return struct.kind == "broadcast"
+
+
+class ApplyRule(Rule):
+    """`Function` and layers: traced once their input is ground."""
+
+    __slots__ = ("float_type", "traces")
+
+    def __init__(self, node: Node, float_type: str | None, traces: dict[Any, Any]) -> None:
+        super().__init__(node)
+        self.float_type = float_type
+        self.traces = traces
+
+    def run(self, solver: Solver) -> None:
+        t = ground(self.node.input)
+        if self.done or t is None:
+            return
+        self.done = True
+        form = self.node.form
+        assert isinstance(form, Apply)
+        wrong = no_tensor(t)
+        if wrong is not None and form.check(t) is None:
+            raise Misfit(*wrong)
+        trouble = form.check(t)
+        if trouble is not None:
+            raise Misfit(trouble)
+        key = (id(form), t)
+        found = self.traces.get(key)
+        if found is None:
+            from arrows import ops
+
+            found = self.traces[key] = ops.trace(form.function, t, float_type=self.float_type)
+        self.node.trace = found
+        solver.assign(self.node.output, found.output, self.node)
+
+
+def no_tensor(t: T.Type) -> tuple[str, str] | None:
+    """Why a function of tensors cannot take `t`: a reason and a hint; None if it can."""
+    todo = [(t, "it")]
+    while todo:
+        x, where = todo.pop()
+        if isinstance(x, T.Input):
+            return (
+                f"a function takes tensors, and {'the input' if x is t else where} is a Python object",
+                "read it first: ar.Scalar(), ar.Vector(n) or ar.Tensor(shape); "
+                "a function of Python objects is ar.InputTransform(f)",
+            )
+        if isinstance(x, T.Void):
+            return f"a function takes tensors, and {'the input' if x is t else where} is Void: nothing", ""
+        if isinstance(x, T.Broadcast):
+            return f"a function takes tensors, and {'the input' if x is t else where} is endless: {x}", ""
+        if isinstance(x, T.Tuple):
+            names = x.labels if x.labels is not None else range(len(x.items))
+            todo.extend(
+                (item, f"item {name!r}") for name, item in reversed(list(zip(names, x.items, strict=True)))
+            )
+        elif isinstance(x, T.Sequence):
+            todo.append((x.element, "an element"))
+    return None
+
+
+class ItemRule(Rule):
+    """`GetItem`."""
+
+    __slots__ = ()
+
+    def run(self, solver: Solver) -> None:
+        form = self.node.form
+        assert isinstance(form, Item)
+        v = find(self.node.input)
+        if self.done or v.head is None:
+            return
+        self.done = True
+        if isinstance(v.head, T.Input):
+            solver.assign(self.node.output, v.head, self.node)
+            return
+        if not compound(v.head):
+            hint = f"inside a function a tensor has items: ar.Function(lambda x: x[{form.key!r}])"
+            raise Misfit(f"{v.head} has no items", hint if isinstance(v.head, T.Tensor) else "")
+        struct = solver.view(v)
+        if struct.kind == "broadcast":
+            raise Misfit(
+                "an endless sequence has no items to take; all its elements are one", "drop the GetItem"
+            )
+        if struct.kind == "sequence":
+            self._of_sequence(solver, v, struct, form.key)
+            return
+        count = len(struct.args)
+        if form.arity is not None and form.arity != count:
+            raise Misfit(
+                f"{form.arity} items are expected, and the tuple has {count}", f"take it apart into {count}"
+            )
+        if isinstance(form.key, slice):
+            chosen = range(count)[form.key]
+            labels = tuple(struct.labels[i] for i in chosen) if struct.labels is not None else None
+            solver.bind(self.node.output, "tuple", [struct.args[i] for i in chosen], labels, self.node, None)
+            return
+        solver.unify(self.node.output, struct.args[position(form.key, labels_of(v.head), count)])
+
+    def _of_sequence(self, solver: Solver, v: Var, struct: Struct, key: Any) -> None:
+        if isinstance(key, slice):
+            solver.unify(self.node.output, v)
+        elif isinstance(key, int):
+            solver.unify(self.node.output, struct.args[0])
+        else:
+            raise Misfit(f"an element of a sequence is taken by its number, not by {key!r}")
+
+
+def position(key: Any, labels: tuple[Any, ...] | None, count: int) -> int:
+    """The place of a tuple's item: by label first, then by position.
+
+    Raises:
+        Misfit: there is no such item.
+    """
+    if labels is not None and key in labels:
+        return labels.index(key)
+    if isinstance(key, int):
+        if -count <= key < count:
+            return key % count
+        items = "no items" if count == 0 else f"items 0 to {count - 1}" if count > 1 else "one item, 0"
+        raise Misfit(f"there is no item {key}: the tuple has {items}")
+    if labels is None:
+        raise Misfit(
+            f"there is no item {key!r}: the tuple has no keys",
+            "take it by position, or make the tuple with ar.Record({...}), which keeps keys",
+        )
+    raise Misfit(
+        f"there is no item {key!r}: the keys are {', '.join(map(repr, labels))}", _nearest(key, labels)
+    )
+
+
+def _nearest(key: Any, labels: tuple[Any, ...]) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(str(key), [str(x) for x in labels], 1)
+    return f"did you mean {close[0]!r}?" if close else ""
+
+
+class MetricRule(Rule):
+    """`Metric`: a tensor, or a tensor and a label."""
+
+    __slots__ = ()
+
+    def run(self, solver: Solver) -> None:
+        v = find(self.node.input)
+        if self.done or v.head is None:
+            return
+        self.done = True
+        if isinstance(v.head, T.Tensor):
+            return
+        hint = "a metric takes a tensor, or the pair of a tensor and a Python object that labels it"
+        if isinstance(v.head, T.Tuple) or (isinstance(v.head, Struct) and v.head.kind == "tuple"):
+            struct = solver.view(v)
+            if len(struct.args) != 2:
+                raise Misfit(f"it gets a tuple of {len(struct.args)} items", hint)
+            solver.join(struct.args[1], Var(T.Input(), self.node), Joined("label", self.node, 0))
+            return
+        if isinstance(v.head, T.Input):
+            hint = "read it first: ar.Scalar() >> ar.Metric(...)"
+        raise Misfit(
+            f"it gets {v.head if isinstance(v.head, T.Type) else 'a sequence'}, which is no tensor", hint
+        )
+
+
+def final_check(node: Node, metrics: dict[str, tuple[T.Type, Node]]) -> None:
+    """What can be judged only when all types are known.
+
+    Raises:
+        ArrowTypeError: a last rule is broken.
+    """
+    from arrows.combinators import explain
+
+    form = node.form
+    if isinstance(form, Metric):
+        t = ground(node.input)
+        tensor = t.children[0] if isinstance(t, T.Tuple) else t
+        if not isinstance(tensor, T.Tensor):
+            raise explain.refused(node, Misfit(f"the first item is {tensor}, which is no tensor"))
+        known = metrics.setdefault(form.metric, (tensor, node))
+        if known[0] != tensor:
+            raise explain.two_metrics(node, tensor, known[1], known[0])
+    elif isinstance(form, Constant) and form.type is None:
+        t = ground(node.output)
+        assert t is not None
+        if without_zero(t) is not None:
+            raise explain.no_default(node, t)
+    elif isinstance(form, Item):
+        t = ground(node.input)
+        if isinstance(t, T.Tuple) and not isinstance(form.key, slice):
+            try:
+                position(form.key, t.labels, len(t.items))
+            except Misfit as error:
+                error.reason += "; places that give this tuple differ in their keys, and so it has none"
+                raise explain.refused(node, error) from None
+    elif isinstance(form, Graph):
+        read = _read_wires(form)
+        for j, part in enumerate(node.parts):
+            if j + 1 not in read and not isinstance(ground(part.output), T.Void):
+                raise explain.unread(node, j)
+    elif isinstance(form, Layer) and node.first is not None:
+        node.trace = node.first.trace
+
+
+def _read_wires(form: Graph[Any, Any]) -> set[int]:
+    read: set[int] = set()
+    todo: list[Source] = [form.output, *(n.source for n in form.nodes)]
+    while todo:
+        x = todo.pop()
+        if isinstance(x, int):
+            read.add(x)
+        else:
+            todo.extend(x)
+    return read

@@ -1,0 +1,655 @@
+"""Solving equations between types: variables, joints, and a worklist.
+
+A variable stands for a type that is not known yet; it lives in one inference run. It is open, or has a
+*head*: a ground type, or a `Struct`, a tuple or sequence whose parts are variables. Two kinds of relation
+hold between variables: `Solver.unify` makes two of them one (union-find), and a `Joint` lets a value pass
+from one place to another, where one
+conversion is allowed: a tuple or sequence of `Input`s may go where an `Input` is wanted. A joint that cannot
+    tell yet
+whether it converts waits; what still waits when everything else is solved does not convert.
+
+Constraints wait on the variables that they read, and run again when one of these changes; nothing is ever
+scanned, so the work is linear in the number of changes. Nothing recurses.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Hashable
+from typing import Any, Literal
+
+from arrows.typesys import types as T
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+
+Kind = Literal["tuple", "sequence", "broadcast"]
+
+
+class Struct:
+    """A tuple or sequence whose parts may be open.
+
+    Attributes:
+        kind: which.
+        args: variables of its parts.
+        labels: keys of a tuple's items, or None.
+        pending: how many parts are not ground yet.
+        impure: some part is known to be no `Input`, so that the whole can never convert to one.
+        owner: the variable whose head this is.
+    """
+
+    __slots__ = ("args", "impure", "kind", "labels", "owner", "pending")
+
+    def __init__(self, kind: Kind, args: list[Var], labels: tuple[Hashable, ...] | None, owner: Var) -> None:
+        self.kind = kind
+        self.args = args
+        self.labels = labels
+        self.owner = owner
+        self.pending = 0
+        self.impure = kind == "broadcast"
+
+    def ground(self) -> T.Type:
+        """The type, once all parts are ground."""
+        parts = tuple(find(a).head for a in self.args)
+        if self.kind == "tuple":
+            return T.Tuple(parts, self.labels)  # type: ignore[arg-type]
+        return (T.Sequence if self.kind == "sequence" else T.Broadcast)(parts[0])  # type: ignore[arg-type]
+
+
+class Var:
+    """A type that is not known yet.
+
+    Attributes:
+        link: the variable that this one was made equal to, if any.
+        head: a ground type, a `Struct`, or None while it is open.
+        struct: the parts of a compound type, once someone asked for them; kept when the head becomes ground.
+        watch: constraints to run when this changes.
+        parents: structs that this is a part of.
+        origin: what fixed it first; opaque here, used in messages.
+        via: the joint through which that came, if any.
+    """
+
+    __slots__ = ("head", "link", "origin", "parents", "struct", "via", "watch")
+
+    def __init__(self, head: T.Type | None = None, origin: Any = None) -> None:
+        self.link: Var | None = None
+        self.head: T.Type | Struct | None = head
+        self.struct: Struct | None = None
+        self.watch: list[Constraint] = []
+        self.parents: list[Struct] = []
+        self.origin = origin
+        self.via: Joint | None = None
+
+
+def find(v: Var) -> Var:
+    """The variable that now stands for `v`."""
+    root = v
+    while root.link is not None:
+        root = root.link
+    while v is not root:
+        assert v.link is not None
+        v.link, v = root, v.link
+    return root
+
+
+def ground(v: Var) -> T.Type | None:
+    """The type of `v`, or None while some part of it is open."""
+    head = find(v).head
+    return head if isinstance(head, T.Type) else None
+
+
+class Clash(Exception):
+    """Two types that should be one are not; caught by the solver, explained by whoever knows the blocks."""
+
+    def __init__(self, left: Var, right: Var, infinite: bool = False) -> None:
+        super().__init__()
+        self.left = left
+        self.right = right
+        self.infinite = infinite
+
+
+class Constraint:
+    """Something that must hold. It runs whenever a variable that it waits on changes.
+
+    A constraint may refine the types that it is about, any number of times; running it twice must do no harm.
+    """
+
+    __slots__ = ("queued",)
+
+    def __init__(self) -> None:
+        self.queued = False
+
+    def run(self, solver: Solver) -> None:
+        """Does what can be done with what is known.
+
+        Raises:
+            Clash: it cannot hold.
+        """
+        raise NotImplementedError
+
+
+class Joint(Constraint):
+    """The value at `left` passes to `right`.
+
+    Attributes:
+        left, right: the variables on both sides.
+        context: where this is; opaque here, used in messages.
+        number: joints are decided in the order in which they were made.
+    """
+
+    __slots__ = ("context", "left", "number", "right", "split", "waiting")
+
+    def __init__(self, left: Var, right: Var, context: Any, number: int) -> None:
+        super().__init__()
+        self.left = left
+        self.right = right
+        self.context = context
+        self.number = number
+        self.split = False
+        self.waiting = False
+
+    def run(self, solver: Solver) -> None:
+        a, b = find(self.left), find(self.right)
+        if a is b:
+            return
+        if self.split:
+            self._labels(solver, a, b)
+            return
+        left, right = a.head, b.head
+        if isinstance(left, T.Type):
+            self._from_ground(solver, a, left, b)
+        elif left is None:
+            self._from_open(solver, a, b)
+        elif right is None:
+            if left.impure:
+                self._expand(solver, a, b)
+            else:
+                solver.wait(self)
+        elif isinstance(right, T.Input):
+            if left.impure:
+                raise Clash(a, b)
+            self.split = True
+            for arg in left.args:
+                solver.join(arg, b, self.context)
+        elif isinstance(right, T.Type) and not right.has_input:
+            solver.assign(a, right, b.origin, self)
+        else:
+            self._match(solver, a, b)
+
+    def _from_ground(self, solver: Solver, a: Var, left: T.Type, b: Var) -> None:
+        right = b.head
+        if right is None:
+            if not left.convertible:
+                solver.assign(b, left, a.origin, self)
+            elif left.pure_input:
+                solver.wait(self)
+            else:
+                self._expand(solver, a, b)
+        elif isinstance(right, T.Type):
+            if left is right:
+                return
+            if left == right:
+                self._labels(solver, a, b)
+            elif not passes(left, right):
+                raise Clash(a, b)
+        elif left.convertible:
+            self._match(solver, a, b)
+        else:
+            solver.assign(b, left, a.origin, self)
+
+    def _from_open(self, solver: Solver, a: Var, b: Var) -> None:
+        right = b.head
+        if right is None or isinstance(right, T.Input):
+            solver.wait(self)
+        elif isinstance(right, T.Type) and not right.has_input:
+            solver.assign(a, right, b.origin, self)
+        else:
+            self._expand(solver, b, a)
+
+    def _expand(self, solver: Solver, known: Var, unknown: Var) -> None:
+        """The open side becomes a structure like the known one; conversions are decided part by part."""
+        shape = solver.view(known)
+        solver.count_fresh(known, unknown, len(shape.args))
+        args = [Var() for _ in shape.args]
+        solver.bind(unknown, shape.kind, args, shape.labels, known.origin, self)
+        self._match(solver, find(self.left), find(self.right))
+
+    def _match(self, solver: Solver, a: Var, b: Var) -> None:
+        if not (compound(a.head) and compound(b.head)):
+            raise Clash(a, b)
+        left, right = solver.view(a), solver.view(b)
+        if left.kind != right.kind or len(left.args) != len(right.args):
+            raise Clash(a, b)
+        self.split = True
+        self._labels(solver, a, b)
+        for x, y in zip(left.args, right.args, strict=True):
+            solver.join(x, y, self.context)
+
+    def _labels(self, solver: Solver, a: Var, b: Var) -> None:
+        left, right = a.head, b.head
+        if isinstance(left, T.Type) and isinstance(right, T.Type):
+            if (left.labelled or right.labelled) and left == right:
+                solver.narrow(b, T.common_labels(right, left))
+        elif compound(left) and compound(right) and labels_of(left) != labels_of(right):
+            solver.drop_labels(b)
+
+    def settle(self, solver: Solver) -> None:
+        """Decides a joint that waited in vain: it does not convert."""
+        a, b = find(self.left), find(self.right)
+        if a is b or self.split:
+            return
+        if a.head is None:
+            if isinstance(b.head, T.Type):
+                solver.assign(a, b.head, b.origin, self)
+            elif b.head is None:
+                solver.unify(a, b)
+        elif b.head is None:
+            if isinstance(a.head, T.Type):
+                solver.assign(b, a.head, a.origin, self)
+            else:
+                b.via, b.origin = self, a.origin
+                solver.unify(a, b)
+
+
+class Solver:
+    """One run of inference: its variables, its constraints, its failures.
+
+    Attributes:
+        failures: what could not hold: a constraint and the exception, in the order found.
+    """
+
+    def __init__(self) -> None:
+        self.work: deque[Constraint] = deque()
+        self.failures: list[tuple[Constraint, Exception]] = []
+        self.forward: list[tuple[int, Joint]] = []
+        self.backward: list[tuple[int, Joint]] = []
+        self.undecided: list[tuple[int, Joint]] = []
+        self.joints = 0
+        self.fresh = 0
+
+    # Making
+
+    def join(self, left: Var, right: Var, context: Any) -> None:
+        """The value at `left` passes to `right`."""
+        self.joints += 1
+        joint = Joint(left, right, context, self.joints)
+        find(left).watch.append(joint)
+        find(right).watch.append(joint)
+        self.schedule(joint)
+
+    def add(self, constraint: Constraint, *watched: Var) -> None:
+        """A constraint that reads these variables."""
+        for v in watched:
+            find(v).watch.append(constraint)
+        self.schedule(constraint)
+
+    def make(self, kind: Kind, args: list[Var], labels: tuple[Hashable, ...] | None = None) -> Var:
+        """A variable for a structure of these parts."""
+        v = Var()
+        self.bind(v, kind, args, labels, None, None)
+        return v
+
+    def schedule(self, constraint: Constraint) -> None:
+        """Runs the constraint soon."""
+        if not constraint.queued:
+            constraint.queued = True
+            self.work.append(constraint)
+
+    # Running
+
+    def drain(self) -> None:
+        """Runs constraints until none is left to run."""
+        work = self.work
+        while work:
+            constraint = work.popleft()
+            constraint.queued = False
+            try:
+                constraint.run(self)
+            except (Clash, ArrowTypeError, ArrowValueError) as error:
+                self.failures.append((constraint, error))
+
+    def settle_one(self, which: Literal["forward", "backward", "undecided"]) -> bool:
+        """Decides the earliest waiting joint of a kind; whether there was one."""
+        heap: list[tuple[int, Joint]] = getattr(self, which)
+        while heap:
+            _, joint = heapq.heappop(heap)
+            joint.waiting = False
+            a, b = find(joint.left), find(joint.right)
+            if a is b or joint.split or (a.head is not None and b.head is not None):
+                continue
+            now = _waits(a, b)
+            if now != which:
+                self.wait(joint)
+                continue
+            try:
+                joint.settle(self)
+            except Clash as error:
+                self.failures.append((joint, error))
+            return True
+        return False
+
+    def wait(self, joint: Joint) -> None:
+        """A joint that cannot tell yet: it is decided at the end, if nothing decides it before."""
+        if not joint.waiting:
+            joint.waiting = True
+            heapq.heappush(getattr(self, _waits(find(joint.left), find(joint.right))), (joint.number, joint))
+
+    # Knowing
+
+    def assign(self, v: Var, t: T.Type, origin: Any, via: Joint | None = None) -> None:
+        """`v` is the ground type `t`.
+
+        Raises:
+            Clash: it is another.
+        """
+        todo = [(v, t)]
+        while todo:
+            v, t = todo.pop()
+            v = find(v)
+            head = v.head
+            if head is None:
+                v.head, v.origin, v.via = t, origin, via
+                self._became_ground(v)
+            elif isinstance(head, T.Type):
+                if head is t:
+                    continue
+                if head != t:
+                    raise Clash(Var(t, origin), v)
+                if head.labelled:
+                    self.narrow(v, T.common_labels(head, t))
+            else:
+                if _kind(t) != head.kind or len(t.children) != len(head.args):
+                    raise Clash(Var(t, origin), v)
+                if head.labels is not None and head.labels != labels_of(t):
+                    self.drop_labels(v)
+                todo.extend(zip(head.args, t.children, strict=True))
+
+    def bind(
+        self,
+        v: Var,
+        kind: Kind,
+        args: list[Var],
+        labels: tuple[Hashable, ...] | None,
+        origin: Any,
+        via: Joint | None,
+    ) -> None:
+        """`v` is a structure of these parts.
+
+        Raises:
+            Clash: it is something else.
+        """
+        v = find(v)
+        if v.head is not None:
+            self.unify(v, self.make(kind, args, labels))
+            return
+        struct = Struct(kind, args, labels, v)
+        v.head, v.struct = struct, struct
+        v.origin, v.via = origin, via
+        for arg in args:
+            arg = find(arg)
+            arg.parents.append(struct)
+            if isinstance(arg.head, T.Type):
+                struct.impure = struct.impure or not arg.head.pure_input
+            else:
+                struct.pending += 1
+                struct.impure = struct.impure or (arg.head is not None and arg.head.impure)
+        if struct.pending == 0:
+            v.head = struct.ground()
+            self._became_ground(v)
+        else:
+            self._fire(v)
+            if struct.impure:
+                self._became_impure(v)
+
+    def unify(self, a: Var, b: Var) -> None:
+        """`a` and `b` are one.
+
+        Raises:
+            Clash: they cannot be.
+        """
+        todo = [(a, b)]
+        while todo:
+            a, b = find(todo[-1][0]), find(todo.pop()[1])
+            if a is b:
+                continue
+            if a.head is None or (b.head is not None and len(a.watch) < len(b.watch)):
+                a, b = b, a
+            # Now b goes away: it is open, or has the shorter list of constraints.
+            if b.head is None:
+                if isinstance(a.head, Struct) and self._occurs(b, a.head):
+                    raise Clash(a, b, infinite=True)
+                self._link(b, a)
+            elif isinstance(a.head, T.Type) and isinstance(b.head, T.Type):
+                if a.head != b.head:
+                    raise Clash(a, b)
+                labelled = a.head.labelled or b.head.labelled
+                common = T.common_labels(a.head, b.head) if labelled else a.head
+                changed = b.head.labelled and common is not b.head
+                self._link(b, a, fire=changed)
+                self.narrow(a, common)
+            elif isinstance(a.head, T.Type):
+                self.assign(b, a.head, a.origin, a.via)
+                todo.append((a, b))
+            elif isinstance(b.head, T.Type):
+                self.assign(a, b.head, b.origin, b.via)
+                todo.append((a, b))
+            else:
+                left, right = a.head, b.head
+                if left.kind != right.kind or len(left.args) != len(right.args):
+                    raise Clash(a, b)
+                if left.labels != right.labels:
+                    self.drop_labels(a)
+                self._link(b, a)
+                todo.extend(zip(left.args, right.args, strict=True))
+
+    def view(self, v: Var) -> Struct:
+        """The parts of a compound type as variables."""
+        v = find(v)
+        if v.struct is None:
+            t = v.head
+            assert isinstance(t, T.Type) and t.children or isinstance(t, T.Tuple)
+            struct = Struct(_kind(t), [], labels_of(t), v)
+            struct.impure = not t.pure_input
+            for child in t.children:
+                arg = Var(child, v.origin)
+                arg.via = v.via
+                arg.parents.append(struct)
+                struct.args.append(arg)
+            v.struct = struct
+        return v.struct
+
+    def narrow(self, v: Var, t: T.Type) -> None:
+        """`v` loses labels: it is `t`, which is equal to what it was."""
+        todo = [(v, t)]
+        while todo:
+            v, t = todo.pop()
+            v = find(v)
+            if v.head is t:
+                continue
+            v.head = t
+            self._fire(v)
+            if v.struct is not None:
+                v.struct.labels = labels_of(t)
+                for arg, child in zip(v.struct.args, t.children, strict=True):
+                    common = T.common_labels(find(arg).head, child)  # type: ignore[arg-type]
+                    todo.append((arg, common))
+            for struct in v.parents:
+                owner = find(struct.owner)
+                if isinstance(owner.head, T.Type):
+                    todo.append((owner, T.common_labels(owner.head, struct.ground())))
+
+    def drop_labels(self, v: Var) -> None:
+        """The tuple at `v` loses its own labels."""
+        v = find(v)
+        if isinstance(v.head, T.Tuple):
+            self.narrow(v, T.Tuple(v.head.items))
+        elif isinstance(v.head, Struct) and v.head.labels is not None:
+            v.head.labels = None
+            self._fire(v)
+
+    def count_fresh(self, known: Var, unknown: Var, count: int) -> None:
+        """Counts variables made while solving: a type without end would make them for ever.
+
+        Raises:
+            Clash: there are too many.
+        """
+        self.fresh += count
+        if self.fresh > 100_000 + 50 * self.joints:
+            raise Clash(known, unknown, infinite=True)
+
+    # Telling those who wait
+
+    def _fire(self, v: Var) -> None:
+        for constraint in v.watch:
+            if not constraint.queued:
+                constraint.queued = True
+                self.work.append(constraint)
+
+    def _became_ground(self, v: Var) -> None:
+        todo = [v]
+        while todo:
+            v = todo.pop()
+            if v.watch:
+                self._fire(v)
+            if not v.parents:
+                continue
+            impure = not v.head.pure_input  # type: ignore[union-attr]
+            for struct in v.parents:
+                struct.pending -= 1
+                owner = find(struct.owner)
+                if isinstance(owner.head, T.Type):
+                    continue
+                if struct.pending == 0:
+                    owner.head = struct.ground()
+                    todo.append(owner)
+                elif impure and not struct.impure:
+                    struct.impure = True
+                    self._fire(owner)
+                    self._became_impure(owner)
+
+    def _became_impure(self, v: Var) -> None:
+        todo = [v]
+        while todo:
+            for struct in todo.pop().parents:
+                if not struct.impure:
+                    struct.impure = True
+                    owner = find(struct.owner)
+                    self._fire(owner)
+                    todo.append(owner)
+
+    def _link(self, gone: Var, kept: Var, fire: bool = True) -> None:
+        """`gone` is from now on `kept`."""
+        if fire:
+            self._fire(gone)
+        waiting = gone.parents if not isinstance(gone.head, T.Type) and isinstance(kept.head, T.Type) else []
+        gone.link = kept
+        kept.watch.extend(gone.watch)
+        kept.parents.extend(gone.parents)
+        if kept.struct is None:
+            kept.struct = gone.struct
+            if gone.struct is not None:
+                gone.struct.owner = kept
+        gone.watch, gone.parents = [], []
+        impure = isinstance(kept.head, Struct) and kept.head.impure
+        if waiting:
+            lone = Var(kept.head)  # type: ignore[arg-type]
+            lone.parents = waiting
+            self._became_ground(lone)
+        elif impure:
+            self._became_impure(kept)
+
+    def _occurs(self, v: Var, struct: Struct) -> bool:
+        seen: set[int] = set()
+        todo = [struct]
+        while todo:
+            for arg in todo.pop().args:
+                arg = find(arg)
+                if arg is v:
+                    return True
+                if isinstance(arg.head, Struct) and id(arg) not in seen:
+                    seen.add(id(arg))
+                    todo.append(arg.head)
+        return False
+
+
+def passes(left: T.Type, right: T.Type) -> bool:
+    """Whether a value of type `left` may go where `right` is wanted.
+
+    Example:
+        >>> passes(T.Tuple((T.Input(), T.Input())), T.Input()), passes(T.Tensor(()), T.Input())
+        (True, False)
+    """
+    todo = [(left, right)]
+    while todo:
+        left, right = todo.pop()
+        if left is right or (isinstance(right, T.Input) and left.pure_input):
+            continue
+        if not right.has_input:
+            if left != right:
+                return False
+            continue
+        if type(left) is not type(right) or len(left.children) != len(right.children):
+            return False
+        todo.extend(zip(left.children, right.children, strict=True))
+    return True
+
+
+def compound(head: T.Type | Struct | None) -> bool:
+    """Whether a head has parts."""
+    return isinstance(head, (Struct, T.Tuple, T.Sequence, T.Broadcast))
+
+
+def labels_of(head: T.Type | Struct | None) -> tuple[Hashable, ...] | None:
+    """The labels of a tuple, at its top."""
+    return head.labels if isinstance(head, (Struct, T.Tuple)) else None
+
+
+def _kind(t: T.Type | None) -> Any:
+    if isinstance(t, T.Tuple):
+        return "tuple"
+    if isinstance(t, T.Sequence):
+        return "sequence"
+    return "broadcast" if isinstance(t, T.Broadcast) else ""
+
+
+def _waits(a: Var, b: Var) -> Literal["forward", "backward", "undecided"]:
+    if a.head is not None:
+        return "forward"
+    return "backward" if b.head is not None else "undecided"
+
+
+def notation(v: Var) -> str:
+    """The type at `v` as far as it is known; `?` is open.
+
+    Example:
+        >>> s = Solver()
+        >>> notation(s.make("tuple", [Var(T.Input()), Var()]))
+        '(Input, ?)'
+    """
+    text: list[str] = []
+    todo: list[Var | str] = [v]
+    met: set[int] = set()
+    while todo:
+        x = todo.pop()
+        if isinstance(x, str):
+            text.append(x)
+            continue
+        x = find(x)
+        head = x.head
+        if head is None:
+            text.append("?")
+        elif isinstance(head, T.Type):
+            text.append(str(head))
+        elif id(x) in met or len(text) > 10_000:
+            text.append("...")
+        else:
+            met.add(id(x))
+            pieces: list[Var | str] = ["(" if head.kind == "tuple" else f"{head.kind.capitalize()}("]
+            for i, arg in enumerate(head.args):
+                if i:
+                    pieces.append(", ")
+                if head.labels is not None:
+                    pieces.append(f"{T.label(head.labels[i])}: ")
+                pieces.append(arg)
+            pieces.append(",)" if head.kind == "tuple" and len(head.args) == 1 else ")")
+            todo.extend(reversed(pieces))
+    return "".join(text)
