@@ -1,8 +1,8 @@
 """Optimizers: an update rule, the state it keeps for each parameter, and the clipping of gradients.
 
-Dense gradients are worked off in blocks of rows that stay in cache. A row-sparse gradient, such as an
-embedding's, costs time for its own rows only: those rows of the parameter and of its state are gathered,
-updated and put back. So a row moves, decays and loses momentum only in the steps that touch it.
+Dense gradients are worked off in blocks of rows. A row-sparse gradient, such as an embedding's, costs time for
+its own rows only: those rows of the parameter and of its state are gathered, updated and put back. So a row
+moves, decays and loses momentum only in the steps that touch it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from arrows.training.rules import AdaptiveSquares, Momentum, Rule
 from arrows.training.trainable import Array, Trainable, notation
 from arrows.typesys.errors import ArrowValueError
 
-# Elements in a block. 64 Ki float32 are 256 KiB: parameter, state, gradient and scratch together fit in a
-# core's cache.
-BLOCK = 1 << 16
+# Elements in a block: as fast as whole arrays (measured; a quarter of it costs 1.4 times as much), and
+# scratch memory stays at 1 MiB of float32.
+BLOCK = 1 << 18
 
 Gradient = Any  # an array, or a RowSparse
 
@@ -182,16 +182,19 @@ class Optimizer:
         scale: Array | None,
     ) -> None:
         xp, decay = backend.xp, self.rule.weight_decay
-        own = self._buffer(backend, "gradient", gradient)
         scratch = self._buffer(backend, "scratch", gradient)
-        if scale is None:
-            own[...] = gradient
-        else:
-            xp.multiply(gradient, scale, out=own)
-        if decay:
-            xp.multiply(parameter, decay, out=scratch)
-            xp.add(own, scratch, out=own)
-        self.rule.update(xp, parameter, own, slots, scratch, rate=self.learning_rate, step=self.steps)
+        if scale is not None or decay:  # the caller's gradient stays as it is
+            own = self._buffer(backend, "gradient", gradient)
+            if decay:
+                xp.multiply(parameter, decay, out=scratch)
+            if scale is None:
+                xp.add(gradient, scratch, out=own)
+            else:
+                xp.multiply(gradient, scale, out=own)
+                if decay:
+                    xp.add(own, scratch, out=own)
+            gradient = own
+        self.rule.update(xp, parameter, gradient, slots, scratch, rate=self.learning_rate, step=self.steps)
 
     def _buffer(self, backend: Backend, role: str, like: Array) -> Array:
         """Memory of `like`'s shape and type that is used again from step to step."""

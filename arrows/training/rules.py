@@ -28,8 +28,7 @@ class Rule(Protocol):
     ...     learning_rate, weight_decay, slots = 0.1, 0.0, {}
     ...
     ...     def update(self, xp, parameter, gradient, state, scratch, *, rate, step):
-    ...         gradient *= rate
-    ...         parameter -= gradient
+    ...         parameter -= rate * gradient
     >>> from arrows.training import Optimizer
     >>> Optimizer(Descent()).steps
     0
@@ -60,7 +59,7 @@ class Rule(Protocol):
         Args:
             xp: the array module.
             parameter: some rows of a parameter.
-            gradient: of these rows, clipped, weight decay added; scratch that the rule may overwrite.
+            gradient: of these rows, clipped, weight decay added; not to be changed.
             state: the same rows of each slot.
             scratch: an array like `gradient`, of unspecified content.
             rate: the learning rate of this step.
@@ -107,14 +106,14 @@ class Momentum:
         rate: float,
         step: int,
     ) -> None:
-        xp.multiply(gradient, rate, out=gradient)
+        xp.multiply(gradient, rate, out=scratch)
         if self.momentum:
             velocity = state["velocity"]
             xp.multiply(velocity, self.momentum, out=velocity)
-            xp.subtract(velocity, gradient, out=velocity)
+            xp.subtract(velocity, scratch, out=velocity)
             xp.add(parameter, velocity, out=parameter)
         else:
-            xp.subtract(parameter, gradient, out=parameter)
+            xp.subtract(parameter, scratch, out=parameter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +163,9 @@ class AdaptiveSquares:
         xp.add(squares, scratch, out=squares)
         xp.sqrt(squares, out=scratch)
         xp.add(scratch, self.epsilon, out=scratch)
-        xp.divide(gradient, scratch, out=gradient)
-        xp.multiply(gradient, rate, out=gradient)
-        xp.subtract(parameter, gradient, out=parameter)
+        xp.divide(gradient, scratch, out=scratch)
+        xp.multiply(scratch, rate, out=scratch)
+        xp.subtract(parameter, scratch, out=parameter)
 
 
 def require_range(owner: str, name: str, value: float, least: float, below: float = float("inf")) -> None:
