@@ -1,8 +1,8 @@
 """Optimizers: an update rule, the state it keeps for each parameter, and the clipping of gradients.
 
-Dense gradients are worked off in blocks of rows. A row-sparse gradient, such as an embedding's, costs time for
-its own rows only: those rows of the parameter and of its state are gathered, updated and put back. So a row
-moves, decays and loses momentum only in the steps that touch it.
+Dense gradients are worked off in blocks of rows. A row-sparse gradient, such as an embedding's, costs time
+for its own rows only: those rows of the parameter and of its state are gathered, updated and put back. So a
+row moves, decays and loses momentum only in the steps that touch it.
 """
 
 from __future__ import annotations
