@@ -75,6 +75,9 @@ from arrows.ops.shaping import stack as stack
 from arrows.ops.shaping import sum_to as sum_to
 from arrows.ops.shaping import transpose as transpose
 from arrows.ops.tensorlike import TensorLike as TensorLike
+from arrows.ops.testing import Elements as Elements
+from arrows.ops.testing import check_grads as check_grads
+from arrows.ops.testing import check_primitive as check_primitive
 from arrows.ops.trace import Equation as Equation
 from arrows.ops.trace import Recorder as Recorder
 from arrows.ops.trace import Trace as Trace
@@ -85,6 +88,7 @@ from arrows.ops.trace import trace as trace
 __all__ = [
     "INVARIANT",
     "ROW",
+    "Elements",
     "Equation",
     "Evaluation",
     "FunctionError",
@@ -106,6 +110,8 @@ __all__ = [
     "bind",
     "broadcast_to",
     "cast",
+    "check_grads",
+    "check_primitive",
     "concat",
     "divide",
     "dot",

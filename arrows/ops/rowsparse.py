@@ -62,11 +62,13 @@ class RowSparse:
     def __add__(self, other: RowSparse) -> RowSparse:
         if not isinstance(other, RowSparse):
             return NotImplemented
+        return self.add(other, module_of(self.values))
+
+    def add(self, other: RowSparse, xp: Any) -> RowSparse:
+        """The sum of two of one shape, on the device of `xp`: the rows of both."""
         if other.shape != self.shape:
-            raise ArrowValueError(
-                f"row-sparse arrays of shapes {list(self.shape)} and {list(other.shape)} do not add"
-            )
-        xp = module_of(self.values)
+            shapes = f"{list(self.shape)} and {list(other.shape)}"
+            raise ArrowValueError(f"row-sparse arrays of shapes {shapes} do not add")
         return RowSparse(
             xp.concatenate([self.rows, other.rows]), xp.concatenate([self.values, other.values]), self.shape
         )
@@ -103,6 +105,9 @@ def add_rows(xp: Any, rows: Any, values: Any, size: int) -> Any:
 def module_of(array: Any) -> Any:
     """The array module that an array belongs to: NumPy, CuPy, or what its `__array_namespace__` names.
 
+    Raises:
+        ArrowValueError: it is none of these.
+
     >>> module_of(np.zeros(2)) is np
     True
     """
@@ -113,4 +118,4 @@ def module_of(array: Any) -> Any:
         return cupy
     if hasattr(array, "__array_namespace__"):
         return array.__array_namespace__()
-    return sys.modules[type(array).__module__].xp  # a device of our own: its module holds its `xp`
+    raise ArrowValueError(f"where does {type(array).__name__} live? use the method that takes `xp`")

@@ -129,7 +129,15 @@ class Trace:
 
 
 class Tracer(TensorLike):
-    """A tensor of a function that is being recorded: a type and a level, no numbers."""
+    """A tensor of a function that is being recorded: a type and a level, no numbers.
+
+    Attributes:
+        recorder: where it is recorded.
+        var: what it is called there.
+
+    >>> Recorder().input(T.Tensor((3,)))
+    Tracer(%0: float32[3] row)
+    """
 
     __slots__ = ("recorder", "var")
 

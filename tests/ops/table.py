@@ -1,0 +1,198 @@
+"""One row for each check of a primitive: its name, operands of one example, attributes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+_rng = np.random.default_rng(5)
+
+
+def n(*shape: int) -> np.ndarray[Any, Any]:
+    """Normal numbers, none near zero: a kink there would spoil finite differences."""
+    x = _rng.standard_normal(shape)
+    return np.asarray(x + np.where(x < 0, -0.1, 0.1))
+
+
+def p(*shape: int) -> np.ndarray[Any, Any]:
+    """Positive numbers."""
+    return np.asarray(_rng.uniform(0.5, 2.0, shape))
+
+
+def i(*shape: int, high: int = 4) -> np.ndarray[Any, Any]:
+    """Integers from 0 to high - 1."""
+    return np.asarray(_rng.integers(0, high, shape), "int32")
+
+
+def b(*shape: int) -> np.ndarray[Any, Any]:
+    """Truth values."""
+    return np.asarray(_rng.integers(0, 2, shape), bool)
+
+
+def d(*shape: int) -> np.ndarray[Any, Any]:
+    """Different numbers, far enough apart that no step of a finite difference changes their order."""
+    count = int(np.prod(shape))
+    return np.asarray(_rng.permutation(count) * 0.25 - 1.1).reshape(shape)
+
+
+Case = tuple[str, tuple[np.ndarray[Any, Any], ...], dict[str, Any]]
+
+_UNARY = ("negative", "abs", "sign", "square", "exp", "tanh", "sigmoid", "relu", "softplus")
+_BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "greater", "greater_equal", "equal")
+
+CASES: list[Case] = []
+for _name in _UNARY:
+    CASES += [(_name, (n(*shape),), {}) for shape in ((), (3,), (2, 3), (0,), (2, 0))]
+for _name in ("log", "sqrt"):
+    CASES += [(_name, (p(*shape),), {}) for shape in ((), (3,), (2, 3), (0,))]
+for _name in _BINARY:
+    CASES += [
+        (_name, (n(*one), n(*two)), {})
+        for one, two in (
+            ((), ()),
+            ((3,), (3,)),
+            ((1,), (3,)),
+            ((2, 1), (1, 3)),
+            ((2, 3), (1, 3)),
+            ((0,), (1,)),
+        )
+    ]
+CASES += [("power", (p(3),), {"exponent": e}) for e in (3, -1, 1.5, -0.5, 0)]
+CASES += [("power", (i(3),), {"exponent": 3})]
+CASES += [
+    ("where", (b(*c), n(*x), n(*y)), {})
+    for c, x, y in (
+        ((), (), ()),
+        ((3,), (3,), (3,)),
+        ((1,), (3,), (1,)),
+        ((2, 1), (1, 3), (2, 3)),
+        ((0,), (0,), (0,)),
+    )
+]
+
+CASES += [
+    ("matmul", (n(*x), n(*y)), {})
+    for x, y in (
+        ((3,), (3, 4)), ((3, 4), (4,)), ((2, 3), (3, 4)), ((3,), (3,)), ((1,), (1, 1)),
+        ((0,), (0, 4)), ((3,), (3, 0)), ((0, 3), (3, 4)), ((2, 0), (0, 4)), ((2, 3), (3, 0)), ((0,), (0,)),
+        ((2, 0), (0,)), ((0, 3), (3,)),
+    )
+]  # fmt: skip
+CASES += [("matmul", (i(2, 3), i(3, 2)), {})]
+CASES += [("outer", (n(*x), n(*y)), {}) for x, y in (((3,), (2,)), ((1,), (1,)), ((0,), (2,)), ((3,), (0,)))]
+
+CASES += [
+    ("sum", (n(*shape),), {"axes": axes, "keepdims": keep})
+    for shape, axes in (
+        ((3,), (-1,)),
+        ((2, 3), (-1,)),
+        ((2, 3), (-2,)),
+        ((2, 3), (-2, -1)),
+        ((2, 0), (-1,)),
+        ((), ()),
+    )
+    for keep in (False, True)
+]
+CASES += [("sum", (i(3),), {"axes": (-1,), "keepdims": False})]
+for _name in ("max", "min"):
+    CASES += [
+        (_name, (d(*shape),), {"axes": axes, "keepdims": keep})
+        for shape, axes in (
+            ((3,), (-1,)),
+            ((2, 3), (-1,)),
+            ((2, 3), (-2,)),
+            ((2, 3), (-2, -1)),
+            ((0, 3), (-1,)),
+        )
+        for keep in (False, True)
+    ]
+CASES += [
+    ("logsumexp", (n(*shape),), {"axes": axes, "keepdims": keep})
+    for shape, axes in (((3,), (-1,)), ((2, 3), (-1,)), ((2, 3), (-2,)), ((2, 3), (-2, -1)), ((0, 3), (-1,)))
+    for keep in (False, True)
+]
+for _name in ("softmax", "log_softmax"):
+    CASES += [
+        (_name, (n(*shape),), {"axis": axis})
+        for shape, axis in (((3,), -1), ((2, 3), -1), ((2, 3), -2), ((0, 3), -1), ((1,), -1))
+    ]
+CASES += [
+    ("argmax", (d(*shape),), {"axis": axis}) for shape, axis in (((3,), -1), ((2, 3), -2), ((0, 3), -1))
+]
+
+CASES += [
+    ("reshape", (n(*old),), {"shape": new})
+    for old, new in (((6,), (2, 3)), ((2, 3), (6,)), ((), (1, 1)), ((1,), ()), ((0, 3), (0,)))
+]
+CASES += [
+    ("transpose", (n(*shape),), {"axes": axes})
+    for shape, axes in (((2, 3), (-1, -2)), ((2, 3, 4), (-1, -3, -2)), ((0, 3), (-1, -2)), ((), ()))
+]
+CASES += [
+    ("broadcast_to", (n(*old),), {"shape": new})
+    for old, new in (((1,), (3,)), ((2, 1), (2, 3)), ((1, 1), (2, 3)), ((1,), (0,)), ((2,), (2,)))
+]
+CASES += [
+    ("sum_to", (n(*old),), {"shape": new})
+    for old, new in (((3,), (1,)), ((2, 3), (2, 1)), ((2, 3), (1, 1)), ((0,), (1,)), ((2,), (2,)))
+]
+CASES += [
+    ("concat", tuple(n(*shape) for shape in shapes), {"axis": axis})
+    for shapes, axis in (
+        (((2,), (3,)), -1), (((2,), (0,), (3,)), -1), (((2, 3), (1, 3)), -2), (((2, 3), (2, 1)), -1),
+        (((2,),), -1), (((0, 3), (0, 2)), -1),
+    )
+]  # fmt: skip
+CASES += [
+    ("cast", (n(3),), {"dtype": "float64"}),
+    ("cast", (n(3),), {"dtype": "int32"}),
+    ("cast", (i(3),), {"dtype": "float64"}),
+    ("cast", (b(3),), {"dtype": "float64"}),
+    ("cast", (n(),), {"dtype": "bool"}),
+]
+
+_KEYS: list[tuple[tuple[int, ...], tuple[Any, ...]]] = [
+    ((4,), (1,)),
+    ((4,), ((1, 3, 1),)),
+    ((4,), ((0, 4, 2),)),
+    ((4,), ((3, None, -1),)),
+    ((4,), ((2, 2, 1),)),
+    ((3, 4), (2,)),
+    ((3, 4), ((0, 2, 1), 1)),
+    ((3, 4), (1, (1, 4, 1))),
+    ((0, 4), ((0, 0, 1), 2)),
+]
+CASES += [("index", (n(*shape),), {"key": key}) for shape, key in _KEYS]
+for _shape, _key in _KEYS:
+    _part = np.zeros(_shape)[tuple(slice(*k) if isinstance(k, tuple) else k for k in _key)]
+    CASES += [("pad_slice", (n(*_part.shape),), {"key": _key, "shape": _shape})]
+CASES += [
+    ("lookup", (n(*table), i(*index)), {})
+    for table, index in (
+        ((4, 2), ()),
+        ((4,), ()),
+        ((4, 2), (3,)),
+        ((4, 2, 3), (2,)),
+        ((4, 2), (0,)),
+        ((4, 0), (2,)),
+    )
+]
+CASES += [
+    ("scatter_row", (n(*x), i(*index)), {"size": 4})
+    for x, index in (((2,), ()), ((), ()), ((3, 2), (3,)), ((2, 2, 3), (2,)), ((0, 2), (0,)), ((2, 0), (2,)))
+]
+CASES += [("pick", (n(*x), i(*x[:-1])), {}) for x in ((4,), (3, 4), (0, 4))]
+CASES += [("place", (n(*x), i(*x)), {"size": 4}) for x in ((), (3,), (0,))]
+
+for _name in ("segment_sum", "segment_softmax"):
+    CASES += [(_name, (n(5, *shape),), {}) for shape in ((), (3,), (2, 3), (0,))]
+CASES += [
+    ("segment_max", (d(5, *shape),), {"default": default})
+    for shape in ((), (3,), (2, 3), (0,))
+    for default in (None, 0.0, -3.5)
+]
+CASES += [
+    ("segment_count", (n(5, *shape),), {"dtype": t}) for shape in ((), (3,)) for t in ("float64", "int32")
+]
+CASES += [("segment_broadcast", (n(*shape),), {"domain": 0}) for shape in ((), (3,), (2, 3), (0,))]

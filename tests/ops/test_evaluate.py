@@ -1,0 +1,177 @@
+"""The reference evaluation: values, tape, joined and split sequences, parameters, indices out of range."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arrows import ops
+from arrows.ops import Elements, Evaluation, RowSparse, check_grads
+from arrows.ops.context import Parameter, parameter
+from arrows.typesys import types as T
+from arrows.typesys.errors import ArrowValueError
+
+OWNER = object()
+
+
+def array(value: Any) -> Any:
+    return value.array
+
+
+def normal(name: str, *shape: int) -> Parameter:
+    return Parameter(name, shape, "float32", lambda generator, shape, dtype: generator.standard_normal(shape))
+
+
+def test_gradients_of_parameters_and_inputs() -> None:
+    w = np.array([[1.0, 2.0], [3.0, 4.0]])
+    evaluation = Evaluation(lambda owner, spec: w, record=True, float_type="float64")
+    with evaluation:
+        x = evaluation.value(np.array([1.0, -1.0]))
+        y: Any = x @ parameter(OWNER, normal("weight", 2, 2)) + parameter(OWNER, normal("weight", 2, 2))[0]
+    grads = evaluation.backward([(y, np.array([1.0, 10.0]))])
+    np.testing.assert_array_equal(grads[x], w @ [1, 10])
+    np.testing.assert_array_equal(grads[OWNER, "weight"], [[2, 20], [-1, -10]])
+
+
+def test_a_parameter_without_gradient_gets_zeros() -> None:
+    evaluation = Evaluation(lambda owner, spec: np.ones(spec.shape, "float32"), record=True)
+    with evaluation:
+        parameter(OWNER, normal("weight", 2))
+    assert evaluation.backward([])[OWNER, "weight"].tolist() == [0, 0]
+
+
+def test_joined_and_split_sequences_pass_gradients() -> None:
+    evaluation = Evaluation(record=True)
+    xs = [evaluation.value(np.array(float(i))) for i in range(4)]
+    sequence = evaluation.join(xs, 0, xs[0].type)
+    squares: Any = ops.square(sequence)
+    parts = evaluation.split(squares)
+    total: Any = ops.segment_sum(evaluation.join(parts[:3], 1, xs[0].type))
+    grads = evaluation.backward([(total, np.array(1.0)), (parts[3], np.array(0.5))])
+    assert [float(grads[x]) for x in xs] == [0, 2, 4, 3]
+    empty: Any = evaluation.join([], 2, T.Tensor((3,)))
+    assert array(ops.segment_sum(empty)).tolist() == [0, 0, 0]
+    assert array(ops.segment_softmax(empty)).shape == (0, 3)
+
+
+def test_gradients_of_what_is_one_for_all_elements_are_summed() -> None:
+    def f(x: Any, hs: Any) -> Any:
+        w, v = parameter(OWNER, normal("w", 3, 2)), parameter(OWNER, normal("v", 2))
+        scores = ops.tanh(hs @ w + x) @ v
+        weights = ops.segment_softmax(scores)
+        return (
+            ops.segment_sum(weights.reshape(1) * hs),
+            ops.segment_mean(hs, default=2.0),
+            ops.segment_max(hs),
+        )
+
+    rng = np.random.default_rng(0)
+    check_grads(f, rng.standard_normal(2), Elements(rng.standard_normal((4, 3))))
+
+
+def test_segment_min_and_mean_of_empty_sequences() -> None:
+    evaluation = Evaluation()
+    empty = evaluation.value(np.zeros((0, 2)), rows=0)
+    assert array(ops.segment_mean(empty)).tolist() == [0, 0]
+    assert array(ops.segment_mean(empty, default=3.0)).tolist() == [3, 3]
+    assert array(ops.segment_min(empty, default=5.0)).tolist() == [5, 5]
+    with pytest.raises(ArrowValueError, match="segment_max: a sequence is empty"):
+        ops.segment_max(empty)
+
+
+def test_a_long_tape() -> None:
+    evaluation = Evaluation(record=True)
+    x: Any = evaluation.value(np.array(1.0))
+    y: Any = x
+    for _ in range(50_000):
+        y = y + x
+    assert float(evaluation.backward([(y, np.array(1.0))])[x]) == 50_001
+
+
+@pytest.mark.parametrize("index", [5, -1])
+def test_an_index_out_of_range_is_named(index: int) -> None:
+    with pytest.raises(
+        IndexError, match=rf"lookup: index {index} is out of range for an axis of size 5"
+    ) as caught:
+        ops.lookup(np.zeros((5, 2)), np.array(index))
+    assert caught.value.row is None  # type: ignore[attr-defined]
+    lifted = ops.get("lookup").kernel(np, rows=(False, True))
+    with pytest.raises(ops.IndexOutOfRange) as rows:
+        lifted(np.zeros((5, 2)), np.array([0, 1, index, index]))
+    assert (rows.value.row, rows.value.index, rows.value.size) == (2, index, 5)
+
+
+def test_pick_out_of_range() -> None:
+    with pytest.raises(IndexError, match="pick: index 3 is out of range for an axis of size 3"):
+        ops.pick(np.zeros(3), np.array(3))
+
+
+def test_embedding_gradients_add_up_repeated_rows() -> None:
+    t = np.zeros((5, 2))
+    check_grads(lambda table: ops.lookup(table, np.array([1, 1, 4])), t)
+
+
+def test_tapes_are_kept_only_where_asked() -> None:
+    evaluation = Evaluation()
+    with pytest.raises(ArrowValueError, match="record=True"):
+        evaluation.backward([])
+
+
+def test_values_must_be_of_their_type() -> None:
+    with pytest.raises(ArrowValueError, match="is no value of type"):
+        Evaluation().value(np.zeros(3), type=T.Tensor((4,)))
+    wrong = Evaluation(lambda owner, spec: np.zeros(4))
+    with (
+        wrong,
+        pytest.raises(ArrowValueError, match=r"parameter 'w' has shape \[4\], and its layer says \[3\]"),
+    ):
+        parameter(OWNER, normal("w", 3))
+
+
+def test_arrays_compute_at_once() -> None:
+    assert isinstance(ops.add(np.ones(2), 1), np.ndarray)
+    assert ops.multiply(np.ones(2, "float32"), 2.0).dtype == "float32"
+    assert ops.where(np.array(True), 1.0, np.float32(2)).dtype == "float32"
+
+
+def test_shared_conveniences() -> None:
+    x = np.array([[1.0, -2.0], [3.0, 4.0]])
+
+    def f(t: Any) -> Any:
+        stacked = ops.stack([t[0], t.T[1], np.array([5.0, 6.0])], axis=1)
+        return (
+            -t + abs(t) - 1 / (t * t + 1), t**3, stacked, t.mean(axis=0), t.max(), t.min(axis=1),
+            3 - t.sum(axis=-1), t.mean(keepdims=True),
+            ops.dot(t[0], t[1]), ops.less(t, 0).cast("float64") * t,
+            ops.less_equal(t, 1.5).astype("float64") * t,
+            t.transpose(1, 0), t.transpose(), t.reshape((4,)), t.reshape(-1, 1), +t,
+        )  # fmt: skip
+
+    check_grads(f, x)
+
+
+def test_row_sparse() -> None:
+    a = RowSparse(np.array([3, 1, 3]), np.arange(6.0).reshape(3, 2), (5, 2))
+    dense = np.zeros((5, 2))
+    np.add.at(dense, a.rows, a.values)
+    np.testing.assert_array_equal(a.to_dense(np), dense)
+    np.testing.assert_array_equal((a + a * 2).to_dense(np), 3 * dense)
+    once = a.coalesce(np)
+    assert once.rows.tolist() == [1, 3]
+    np.testing.assert_array_equal(once.to_dense(np), dense)
+    nothing = RowSparse(np.zeros(0, int), np.zeros((0, 2)), (5, 2))
+    np.testing.assert_array_equal((nothing + nothing).coalesce(np).to_dense(np), np.zeros((5, 2)))
+    with pytest.raises(ArrowValueError):
+        a + RowSparse(np.zeros(0, int), np.zeros((0, 3)), (5, 3))
+
+
+def test_row_sparse_on_the_fake_device() -> None:
+    from arrows.engine.backend import backend
+
+    fake = backend("fake")
+    rows, values = np.array([3, 1, 3]), np.arange(6.0).reshape(3, 2)
+    a = RowSparse(fake.to_device(rows), fake.to_device(values), (5, 2))
+    host = RowSparse(rows, values, (5, 2))
+    np.testing.assert_array_equal(fake.to_numpy(a.add(a, fake.xp).to_dense(fake.xp)), 2 * host.to_dense(np))

@@ -1,0 +1,94 @@
+"""Every primitive: rule, kernel, vjp, lift and sum_rows against each other, on NumPy and the fake device."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arrows import ops
+from arrows.engine.backend import backend
+from arrows.ops.testing import Device
+from arrows.typesys import types as T
+
+from .table import CASES
+
+IDS = [
+    f"{name}-{'-'.join(str(x.shape) for x in operands)}-{attributes}" for name, operands, attributes in CASES
+]
+
+
+def fake() -> Device:
+    device = backend("fake")
+    return Device(device.xp, device.to_device, device.to_numpy)
+
+
+def test_every_primitive_stands_in_the_table() -> None:
+    missing = set(ops.primitives()) - {name for name, _, _ in CASES}
+    assert not missing, f"write rows for {sorted(missing)} in tests/ops/table.py"
+
+
+@pytest.mark.parametrize(("name", "operands", "attributes"), CASES, ids=IDS)
+def test_on_numpy(name: str, operands: tuple[Any, ...], attributes: dict[str, Any]) -> None:
+    ops.check_primitive(ops.get(name), *operands, **attributes)
+
+
+@pytest.mark.parametrize(("name", "operands", "attributes"), CASES, ids=IDS)
+def test_on_the_fake_device(name: str, operands: tuple[Any, ...], attributes: dict[str, Any]) -> None:
+    ops.check_primitive(ops.get(name), *operands, device=fake(), gradients=False, **attributes)
+
+
+@pytest.mark.parametrize("name", sorted({name for name, _, _ in CASES}))
+def test_float32_stays_float32(name: str) -> None:
+    for _, operands, attributes in (case for case in CASES if case[0] == name):
+        small = [x.astype("float32") if x.dtype.kind == "f" else x for x in operands]
+        attributes = {k: "float32" if v == "float64" else v for k, v in attributes.items()}
+        primitive = ops.get(name)
+        types = [T.Tensor(x.shape, x.dtype.name) for x in small]
+        extra: dict[str, Any] = {}
+        if primitive.segmented:
+            if primitive.name != "segment_broadcast":
+                types[0] = T.Tensor(small[0].shape[1:], small[0].dtype.name)
+            extra["segments"] = ops.Segments.of(np, np.array([0, 5]))
+        kind = primitive.rule(*types, **attributes)
+        assert kind.dtype != "float64"
+        assert np.asarray(primitive.kernel(np, **attributes)(*small, **extra)).dtype.name == kind.dtype
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "sigmoid", "softplus", "tanh", "relu"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_large_numbers_do_not_overflow(name: str, dtype: str) -> None:
+    x = np.array([-100, -1, 0, 1, 100], dtype)
+    with np.errstate(all="raise", under="ignore"):
+        y = np.asarray(getattr(ops, name)(x))
+    assert np.isfinite(y).all()
+    assert y.dtype == dtype
+
+
+def test_logsumexp_of_large_numbers() -> None:
+    with np.errstate(all="raise", under="ignore"):
+        assert float(ops.logsumexp(np.array([1e4, -1e4], "float32"))) == 1e4
+
+
+def test_a_sum_of_many_segments_is_that_of_each() -> None:
+    generator = np.random.default_rng(0)
+    lengths = generator.integers(0, 40, 300)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    x = generator.standard_normal((offsets[-1], 3))
+    wanted = np.array([x[a:b].sum(axis=0) for a, b in pairwise(offsets)])
+    for device in (ops.testing.HOST, fake()):
+        segments = ops.Segments.of(device.xp, device.to_device(offsets), int(offsets[-1]))
+        run = ops.get("segment_sum").kernel(device.xp, rows=True)
+        got = device.to_numpy(run(device.to_device(x), segments=segments))
+        np.testing.assert_allclose(got, wanted, atol=1e-12)
+
+
+def test_one_segment_of_100_000_rows() -> None:
+    x = np.random.default_rng(0).standard_normal((100_000, 4)).astype("float32")
+    segments = ops.Segments.of(np, np.array([0, 100_000]))
+    got = ops.get("segment_sum").kernel(np, rows=True)(x, segments=segments)
+    np.testing.assert_allclose(got[0], x.sum(axis=0, dtype="float64"), rtol=1e-3, atol=1e-2)
+    y = ops.get("segment_softmax").kernel(np, rows=True)(x, segments=segments)
+    np.testing.assert_allclose(y.sum(axis=0), 1, rtol=1e-3)
