@@ -156,14 +156,17 @@ class Concat(Apply[Any, Any]):
         shapes = [t.shape or (1,) for t in tensors]
         for i, (t, shape) in enumerate(zip(tensors, shapes, strict=True)):
             if t.dtype != tensors[0].dtype:
-                return f"item 0 has element type {tensors[0].dtype}, item {i} has {t.dtype}; convert one with ar.ops.cast"
+                return (
+                    f"item 0 has elements of {tensors[0].dtype}, item {i} of {t.dtype}; ar.ops.cast converts"
+                )
             if len(shape) != len(shapes[0]):
                 return f"item 0 is {tensors[0]}, item {i} is {t}: they have different numbers of axes"
             if not -len(shape) <= self.dim < len(shape):
                 return f"item {i} is {t}, which has no axis {self.dim}"
             for axis, (n, m) in enumerate(zip(shapes[0], shape, strict=True)):
                 if n != m and axis != self.dim % len(shape):
-                    return f"axis {axis} is {n} in item 0 and {m} in item {i}; all axes but {self.dim} must agree"
+                    must = f"all axes but {self.dim} must agree"
+                    return f"axis {axis} is {n} in item 0 and {m} in item {i}; {must}"
         return None
 
     def arguments(self) -> str:
@@ -206,7 +209,7 @@ class Sum(Apply[Any, Any]):
         if isinstance(input, T.Sequence):
             return None
         if not isinstance(input, T.Tuple):
-            return f"Sum adds the elements of a sequence, and {input} is none; ar.Function(lambda x: x.sum()) adds along axes"
+            return f"Sum adds the elements of a sequence, and {input} is none; along axes adds ar.ops.sum"
         if not input.items:
             return "the sum of an empty tuple has no type"
         for i, item in enumerate(input.items):

@@ -158,7 +158,7 @@ class Block(Generic[A_contra, B_co]):
             message(
                 f"cannot iterate over {self.label} at {Site.here()}",
                 reason="a block has no items; its result has, once it is on a wire",
-                hint="inside an @ar.arrow: `a, b = ar.unpack(block(x), 2)`; elsewhere: block >> ar.GetItem(0)",
+                hint="in an @ar.arrow: `a, b = ar.unpack(block(x), 2)`; elsewhere: block >> ar.GetItem(0)",
             )
         )
 
@@ -193,7 +193,7 @@ class Block(Generic[A_contra, B_co]):
         """
         from arrows import engine  # the one import upward in the house
 
-        return engine.compile(self, seed=0).eval(x)
+        return engine.evaluate(self, x)
 
     # Printing, copying, pickling: no recursion
 

@@ -167,7 +167,7 @@ def OneOf(key: Any, cases: Any = None, *, name: str | None = None) -> Any:
                 message(
                     f"cannot make a OneOf at {Site.here()}",
                     reason=f"expected as key a function of the input, or a block, got {key!r}",
-                    hint="to choose by a field: ar.OneOf(lambda x: x['kind']), or ar.OneOf(ar.GetItem('kind'))",
+                    hint="to choose by a field: ar.OneOf(lambda x: x['kind'])",
                 )
             )
     if cases is None:
@@ -184,7 +184,8 @@ def OneOf(key: Any, cases: Any = None, *, name: str | None = None) -> Any:
         raise ArrowTypeError(
             message(
                 f"cannot make a OneOf at {Site.here()}",
-                reason=f"expected as cases a dict of blocks, a list of pairs (key, block) or a list of blocks, got {cases!r}",
+                reason="expected a dict of blocks, a list of pairs (key, block) or a list of blocks, "
+                f"got {cases!r}",
                 hint="ar.OneOf(key, {'leaf': f, 'pair': g})",
             )
         )

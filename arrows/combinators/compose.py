@@ -102,9 +102,9 @@ def chain(left: Any, right: Any) -> Block[Any, Any]:
     """`left >> right`, flat; an unnamed identity leaves no step."""
     left = as_block(left, "the left side of >>")
     right = as_block(right, "the right side of >>")
-    if _flat(left) and not left.parts:
+    if _neutral(left):
         return right  # type: ignore[no-any-return]
-    if _flat(right) and not right.parts:
+    if _neutral(right):
         return left  # type: ignore[no-any-return]
     pipe: Pipe[Any, Any] = Pipe()
     state = pipe.__dict__
@@ -115,6 +115,11 @@ def chain(left: Any, right: Any) -> Block[Any, Any]:
     else:
         state["_parts"] = (left, *after)
     return pipe
+
+
+def _neutral(block: Block[Any, Any]) -> bool:
+    """An unnamed chain without steps; asked without laying a chain flat."""
+    return _flat(block) and "_before" not in block.__dict__ and not block._parts
 
 
 def _flat(block: Block[Any, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""What may stand where a block is expected: blocks, dicts and tuples of blocks (records), NumPy arrays (constants)."""
+"""What may stand where a block is expected: blocks, dicts and tuples of blocks, NumPy arrays."""
 
 from __future__ import annotations
 
@@ -54,6 +54,8 @@ def _pairs(x: list[Any]) -> bool:
 
 
 def _short(x: Any) -> str:
+    if isinstance(x, type):
+        return f"the class {x.__name__}"
     if callable(x) and hasattr(x, "__name__"):
         return "a lambda" if x.__name__ == "<lambda>" else f"the function {x.__name__}"
     text = repr(x)
@@ -62,7 +64,7 @@ def _short(x: Any) -> str:
 
 def _kind(x: Any) -> str:
     if isinstance(x, type) and issubclass(x, Block):
-        return f"the class {x.__name__}, not one of its blocks"
+        return "a class of blocks, not a block"
     if callable(x):
         return "a Python function"
     name = type(x).__name__

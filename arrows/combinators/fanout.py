@@ -152,7 +152,8 @@ class Record(Fan[Any, Any]):
             raise ArrowTypeError(
                 message(
                     f"cannot make a Record at {Site.here()}",
-                    reason=f"expected a dict of blocks, a list of pairs (key, block) or a tuple of blocks, got {fields!r}",
+                    reason="expected a dict of blocks, a list of pairs (key, block) or a tuple of blocks, "
+                    f"got {fields!r}",
                     hint="ar.Record({'word': f, 'label': g})",
                 )
             )

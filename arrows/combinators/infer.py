@@ -97,6 +97,8 @@ class _Run:
                 self.knots[id(task[0])].pop()
                 continue
             parent, form, source, result, word = task
+            if form.name is not None and form.parts:
+                word = f"{word} > {form.name}" if word else form.name
             node = Node(form, source, result, Path(parent.path if parent is not None else None, word))
             self.nodes.append(node)
             if parent is not None:
@@ -134,6 +136,8 @@ class _Run:
             solver.drain()
             if solver.failures:
                 raise explain.failure(self.nodes, *solver.failures[0])
+            if solver.settle_one("certain"):
+                continue
             if solver.settle_one("forward"):
                 continue
             while self.maps and not self.maps[-1].open():
@@ -219,7 +223,7 @@ def _graph(run: _Run, node: Node) -> None:
         run.solver.join(_wires(run.solver, call.source, wires), sources[j], Joined("call", node, j))
         wires.append(Var())
     for j, block in enumerate(form.parts):
-        word = block.name or block.kind
+        word = block.kind if block.name is None or block.parts else block.name
         line = form.nodes[j].site.line
         run.enter(node, block, sources[j], wires[j + 1], f"{word} in line {line}" if line else word)
     run.solver.unify(node.output, _wires(run.solver, form.output, wires))
@@ -253,13 +257,13 @@ def _choice(run: _Run, node: Node) -> None:
         source, key = Var(), Var()
         solver.join(node.input, source, Joined("key input", node, 0))
         run.enter(node, form.key_block, source, key, "key")
-        solver.join(key, Var(INPUT, node), Joined("key", node, 0))
+        solver.join(key, Var(INPUT), Joined("key", node, 0))
     shift = 0 if form.key_block is None else 1
     optional = form.kind == "Optional"
     for i, case in enumerate(form.cases):
         source, result = Var(), Var()
         solver.join(node.input, source, Joined("case", node, i + shift))
-        word = ("None" if form.keys[i] else "not None") if optional else repr(form.keys[i])
+        word = ("not None", "None")[i] if optional else repr(form.keys[i])
         run.enter(node, case, source, result, f"case {word}")
         solver.join(result, node.output, Joined("result", node, i + shift))
 
@@ -268,7 +272,6 @@ def _fix(run: _Run, node: Node) -> None:
     assert isinstance(node.form, Fix)
     result = Var()
     node.knot = node
-    node.path.word += (" > " if node.path.word else "") + node.form.label
     run.knots.setdefault(id(node.form.token), []).append(node)
     run.enter(node, node.form.body, node.input, result, "")
     run.solver.join(result, node.output, Joined("body", node, 0))
@@ -297,7 +300,7 @@ def _fold(run: _Run, node: Node) -> None:
     solver = run.solver
     pair, step, start_in, start = Var(), Var(), Var(), Var()
     element = Var()
-    solver.join(Var(T.Void(), node), start_in, Joined("start", node, 1))
+    solver.join(Var(T.Void()), start_in, Joined("start", node, 1))
     solver.join(start, node.output, Joined("start state", node, 1))
     solver.join(solver.make("tuple", [node.output, element]), pair, Joined("fold", node, 0))
     solver.join(step, node.output, Joined("state", node, 0))
@@ -379,9 +382,9 @@ _HANDLERS: dict[type, Callable[[_Run, Node], None]] = {
 def _handler(form: Block[Any, Any]) -> Callable[[_Run, Node], None]:
     """The rule of a form: that of its nearest core form."""
     for cls in type(form).__mro__:
-        found = _HANDLERS.get(cls)
-        if found is not None:
+        if (found := _HANDLERS.get(cls)) is not None:
             return found
     raise ArrowTypeError(
-        f"{form.label} is no core form: a block is made of core forms (a Layer, a Function, f >> g, ...), not a class of its own"
+        f"{form.label} is no core form: a new block is a Layer, a Function, or made of other blocks, "
+        "not a class derived from Block itself"
     )

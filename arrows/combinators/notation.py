@@ -1,4 +1,4 @@
-"""Arrow notation: `@ar.arrow` draws a wiring graph from a function on wires; `ar.unpack` takes a wire apart."""
+"""Arrow notation: `@ar.arrow` draws a wiring graph from a function on wires."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar, overload
 from arrows.combinators.block import Block, set_name
 from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import Item, function_name
-from arrows.combinators.wires import Call, Recorder, Source, Wire
+from arrows.combinators.wires import Call, Recorder, Source, Wire, drawing
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message
 
 A = TypeVar("A")
@@ -132,15 +132,14 @@ def arrow(body: Callable[..., Any]) -> Graph[Any, Any]:
     name = function_name(body)
     site = Site.here()
     recorder = Recorder(name, _parameter_names(body, name), site)
-    result = body(*recorder.inputs)
-    output = _output(recorder, result)
-    for parameter, wire in zip(recorder.parameters, recorder.inputs, strict=True):
-        if len(recorder.parameters) > 1 and not parameter.startswith("_"):
-            recorder.source(wire, "read a parameter")
-    recorder.open = False
-    blocks = []
-    for call in recorder.calls:
-        blocks.append(call.block if call.block is not None else _projection(call, recorder))
+    with drawing(recorder):
+        output = _output(recorder, body(*recorder.inputs))
+        for parameter, wire in zip(recorder.parameters, recorder.inputs, strict=True):
+            if len(recorder.parameters) > 1 and not parameter.startswith("_"):
+                recorder.source(wire, "read a parameter")
+    blocks = [
+        call.block if call.block is not None else _projection(call, recorder) for call in recorder.calls
+    ]
     nodes = tuple(GraphNode(call.source, call.site) for call in recorder.calls)
     return Graph(nodes, tuple(blocks), output, recorder.parameters, name=None if name == "lambda" else name)
 

@@ -1,4 +1,4 @@
-"""The rules of single forms that must wait for a type: suspended, and run again whenever it becomes better known."""
+"""The rules of single forms that must wait for a type: run again whenever it becomes better known."""
 
 from __future__ import annotations
 
@@ -170,11 +170,9 @@ def no_tensor(t: T.Type) -> tuple[str, str] | None:
     while todo:
         x, where = todo.pop()
         if isinstance(x, T.Input):
-            return (
-                f"a function takes tensors, and {'the input' if x is t else where} is a Python object",
-                "read it first: ar.Scalar(), ar.Vector(n) or ar.Tensor(shape); "
-                "a function of Python objects is ar.InputTransform(f)",
-            )
+            reason = f"a function takes tensors, and {'the input' if x is t else where} is a Python object"
+            reader = "read it first: ar.Scalar(), ar.Vector(n) or ar.Tensor(shape)"
+            return reason, f"{reader}; a function of Python objects is ar.InputTransform(f)"
         if isinstance(x, T.Void):
             return f"a function takes tensors, and {'the input' if x is t else where} is Void: nothing", ""
         if isinstance(x, T.Broadcast):
@@ -205,7 +203,9 @@ class ItemRule(Rule):
             solver.assign(self.node.output, v.head, self.node)
             return
         if not compound(v.head):
-            hint = f"inside a function a tensor has items: ar.Function(lambda x: x[{form.key!r}])"
+            hint = "take the item before the object is read into a tensor"
+            if isinstance(form.key, (int, slice)):
+                hint = f"inside a function a tensor has items: ar.Function(lambda x: x[{_index(form.key)}])"
             raise Misfit(f"{v.head} has no items", hint if isinstance(v.head, T.Tensor) else "")
         struct = solver.view(v)
         if struct.kind == "broadcast":
@@ -234,6 +234,14 @@ class ItemRule(Rule):
             solver.unify(self.node.output, struct.args[0])
         else:
             raise Misfit(f"an element of a sequence is taken by its number, not by {key!r}")
+
+
+def _index(key: int | slice) -> str:
+    """An index as it is written between brackets."""
+    if isinstance(key, int):
+        return str(key)
+    words = ["" if x is None else str(x) for x in (key.start, key.stop, key.step)]
+    return ":".join(words if key.step is not None else words[:2])
 
 
 def position(key: Any, labels: tuple[Any, ...] | None, count: int) -> int:

@@ -95,7 +95,7 @@ class Typed:
     __repr__ = __str__
 
     def walk(self) -> Iterator[Typed]:
-        """Every occurrence once, in the order of the expression; bodies of knots stand where their `Fix` stands."""
+        """Every occurrence once, in the order of the expression; a knot's body comes after its `Fix`."""
         todo = [self]
         while todo:
             typed = todo.pop()

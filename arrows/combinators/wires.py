@@ -7,6 +7,8 @@ is recorded here is plain data, which `notation.arrow` turns into a wiring graph
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, TypeVarTuple, overload
 
 from arrows.typesys.errors import ArrowTypeError, Site, message
@@ -73,10 +75,10 @@ class Wire(Generic[B_co]):
     def __iter__(self) -> Iterator[Any]:
         self._refuse("iterate over", "a wire has no length while the arrow is drawn", _UNPACK)
 
-    def __len__(self) -> int:
+    def __len__(self) -> int:  # noqa: PLE0303  it always raises
         self._refuse("take the length of", "a wire has no length while the arrow is drawn", _UNPACK)
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> bool:  # noqa: PLE0304  it always raises
         self._refuse(
             "test",
             "an arrow's body runs once, before there is any value",
@@ -143,7 +145,7 @@ class Call:
 
 
 class Recorder:
-    """What an arrow's body does while it is drawn: its calls, in order; wire `j + 1` is the result of call `j`."""
+    """What an arrow's body does: its calls, in order; wire `j + 1` is the result of call `j`."""
 
     def __init__(self, name: str, parameters: tuple[str, ...], site: Site) -> None:
         self.name = name
@@ -220,7 +222,7 @@ class Recorder:
                     at=f"the body of the arrow {self.name}",
                     reason=f"the wire {x.describe()} belongs to another arrow, "
                     f"{x.recorder.name} ({x.recorder.site})",
-                    hint=f"make it one more parameter of {self.name}, and pass it in where {self.name} is called",
+                    hint=f"make it a parameter of {self.name}, and pass it in where {self.name} is called",
                 )
             )
         # Projections become calls only when something reads them: `h, c = ar.unpack(state, 2)` may leave c
@@ -241,13 +243,27 @@ class Recorder:
         return place
 
 
+_drawing: ContextVar[Recorder | None] = ContextVar("arrows_drawing", default=None)
+
+
+@contextmanager
+def drawing(recorder: Recorder) -> Iterator[None]:
+    """Calls on wires go to this recorder."""
+    token = _drawing.set(recorder)
+    try:
+        yield
+    finally:
+        _drawing.reset(token)
+        recorder.open = False
+
+
 def recorder_of(args: tuple[Any, ...]) -> Recorder | None:
-    """The recorder of the first wire among nested arguments; None if there is no wire."""
+    """The recorder of the arrow being drawn, if there is a wire among nested arguments; else None."""
     todo = list(reversed(args))
     while todo:
         x = todo.pop()
         if isinstance(x, Wire):
-            return x.recorder
+            return _drawing.get() or x.recorder
         if isinstance(x, tuple):
             todo.extend(reversed(x))
     return None

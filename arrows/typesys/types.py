@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message
 
 __all__ = [
     "DTYPES",
@@ -119,7 +119,7 @@ class Input(Type):
 
     __slots__ = ()
 
-    def __new__(cls) -> Input:
+    def __new__(cls) -> Input:  # noqa: PYI034  there is one, of this class
         return _INPUT
 
     def _head(self) -> Hashable:
@@ -136,7 +136,7 @@ class Void(Type):
 
     __slots__ = ()
 
-    def __new__(cls) -> Void:
+    def __new__(cls) -> Void:  # noqa: PYI034  there is one, of this class
         return _VOID
 
     def _head(self) -> Hashable:
@@ -379,12 +379,14 @@ def _leaf_type(x: object) -> Type:
         return Tensor(tuple(x))
     if isinstance(x, (str, np.dtype)) or (isinstance(x, type) and issubclass(x, np.generic)):
         return Tensor((), _dtype(x))
-    hint = (
-        f"; for a vector of {x} numbers write [{x}]" if isinstance(x, int) and not isinstance(x, bool) else ""
-    )
+    number = isinstance(x, int) and not isinstance(x, bool)
     raise ArrowTypeError(
-        f"cannot read {x!r} as a type: expected a type, a shape such as [3] or [3, 'int32'], "
-        f"an element type such as 'int32', or a tuple of these{hint}"
+        message(
+            f"cannot read {x!r} as a type at {Site.here()}",
+            reason="expected a type, a shape such as [3] or [3, 'int32'], an element type such as 'int32', "
+            "or a tuple of these",
+            hint=f"a vector of {x} numbers is [{x}]" if number else "",
+        )
     )
 
 

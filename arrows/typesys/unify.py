@@ -23,6 +23,7 @@ from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 
 Kind = Literal["tuple", "sequence", "broadcast"]
+Waiting = Literal["certain", "forward", "backward", "undecided"]
 
 
 class Struct:
@@ -158,7 +159,7 @@ class Joint(Constraint):
         if isinstance(left, T.Type):
             self._from_ground(solver, a, left, b)
         elif left is None:
-            self._from_open(solver, a, b)
+            solver.wait(self)
         elif right is None:
             if left.impure:
                 self._expand(solver, a, b)
@@ -196,15 +197,6 @@ class Joint(Constraint):
         else:
             solver.assign(b, left, a.origin, self)
 
-    def _from_open(self, solver: Solver, a: Var, b: Var) -> None:
-        right = b.head
-        if right is None or isinstance(right, T.Input):
-            solver.wait(self)
-        elif isinstance(right, T.Type) and not right.has_input:
-            solver.assign(a, right, b.origin, self)
-        else:
-            self._expand(solver, b, a)
-
     def _expand(self, solver: Solver, known: Var, unknown: Var) -> None:
         """The open side becomes a structure like the known one; conversions are decided part by part."""
         shape = solver.view(known)
@@ -233,21 +225,25 @@ class Joint(Constraint):
             solver.drop_labels(b)
 
     def settle(self, solver: Solver) -> None:
-        """Decides a joint that waited in vain: it does not convert."""
+        """Goes on with a joint that waited.
+
+        What flows backward waits until nothing flows forward any more, so that a contradiction is found at
+        the joint where it is, not somewhere before it. What may convert waits until all else is solved, and
+        then does not.
+        """
         a, b = find(self.left), find(self.right)
-        if a is b or self.split:
-            return
         if a.head is None:
-            if isinstance(b.head, T.Type):
+            if b.head is None:
+                solver.unify(a, b)
+            elif isinstance(b.head, T.Input) or (isinstance(b.head, T.Type) and not b.head.has_input):
                 solver.assign(a, b.head, b.origin, self)
-            elif b.head is None:
-                solver.unify(a, b)
-        elif b.head is None:
-            if isinstance(a.head, T.Type):
-                solver.assign(b, a.head, a.origin, self)
             else:
-                b.via, b.origin = self, a.origin
-                solver.unify(a, b)
+                self._expand(solver, b, a)
+        elif isinstance(a.head, T.Type):
+            solver.assign(b, a.head, a.origin, self)
+        else:
+            b.via, b.origin = self, a.origin
+            solver.unify(a, b)
 
 
 class Solver:
@@ -261,6 +257,7 @@ class Solver:
         self.work: deque[Constraint] = deque()
         self.failures: list[tuple[Constraint, Exception]] = []
         self.forward: list[tuple[int, Joint]] = []
+        self.certain: list[tuple[int, Joint]] = []
         self.backward: list[tuple[int, Joint]] = []
         self.undecided: list[tuple[int, Joint]] = []
         self.joints = 0
@@ -307,7 +304,7 @@ class Solver:
             except (Clash, ArrowTypeError, ArrowValueError) as error:
                 self.failures.append((constraint, error))
 
-    def settle_one(self, which: Literal["forward", "backward", "undecided"]) -> bool:
+    def settle_one(self, which: Waiting) -> bool:
         """Decides the earliest waiting joint of a kind; whether there was one."""
         heap: list[tuple[int, Joint]] = getattr(self, which)
         while heap:
@@ -316,10 +313,9 @@ class Solver:
             a, b = find(joint.left), find(joint.right)
             if a is b or joint.split or (a.head is not None and b.head is not None):
                 continue
-            now = _waits(a, b)
-            if now != which:
+            if _waits(a, b) != which:
                 self.wait(joint)
-                continue
+                return True
             try:
                 joint.settle(self)
             except Clash as error:
@@ -379,7 +375,12 @@ class Solver:
         """
         v = find(v)
         if v.head is not None:
-            self.unify(v, self.make(kind, args, labels))
+            made = Var()
+            self.bind(made, kind, args, labels, origin, None)
+            try:
+                self.unify(v, made)
+            except Clash as clash:
+                raise Clash(made, v, clash.infinite) from None
             return
         struct = Struct(kind, args, labels, v)
         v.head, v.struct = struct, struct
@@ -432,7 +433,7 @@ class Solver:
             elif isinstance(b.head, T.Type):
                 self.assign(a, b.head, b.origin, b.via)
                 todo.append((a, b))
-            else:
+            elif a.head is not None:
                 left, right = a.head, b.head
                 if left.kind != right.kind or len(left.args) != len(right.args):
                     raise Clash(a, b)
@@ -446,7 +447,7 @@ class Solver:
         v = find(v)
         if v.struct is None:
             t = v.head
-            assert isinstance(t, T.Type) and t.children or isinstance(t, T.Tuple)
+            assert isinstance(t, (T.Tuple, T.Sequence, T.Broadcast))
             struct = Struct(_kind(t), [], labels_of(t), v)
             struct.impure = not t.pure_input
             for child in t.children:
@@ -611,10 +612,12 @@ def _kind(t: T.Type | None) -> Any:
     return "broadcast" if isinstance(t, T.Broadcast) else ""
 
 
-def _waits(a: Var, b: Var) -> Literal["forward", "backward", "undecided"]:
+def _waits(a: Var, b: Var) -> Waiting:
     if a.head is not None:
         return "forward"
-    return "backward" if b.head is not None else "undecided"
+    if b.head is None:
+        return "undecided"
+    return "backward" if isinstance(b.head, T.Input) else "certain"
 
 
 def notation(v: Var) -> str:
