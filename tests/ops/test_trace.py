@@ -286,7 +286,6 @@ def test_indexing_is_numpys() -> None:
     for key in (
         0, -1, (0, 1), (..., 1), (0, ..., -1), slice(None), slice(1, None),
         (slice(None), slice(None, None, -1)),
-
         (None, 0), (slice(0, 0),), (..., None), (1, slice(5, 1, -2)), (0, 1, 2), slice(-1, None),
     ):  # fmt: skip
         np.testing.assert_array_equal(np.asarray(ops.index(x, key)), x[key])

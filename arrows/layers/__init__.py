@@ -1,0 +1,21 @@
+"""Layers: blocks with parameters, the losses, and the initializers of parameters."""
+
+from __future__ import annotations
+
+from arrows.layers import initializers
+from arrows.layers.embedding import Embedding
+from arrows.layers.fc import FC
+from arrows.layers.losses import Loss, SoftmaxCrossEntropy, SquaredError
+from arrows.layers.lstm import LSTMCell
+from arrows.layers.tree_lstm import TreeLSTM
+
+__all__ = [
+    "FC",
+    "Embedding",
+    "LSTMCell",
+    "Loss",
+    "SoftmaxCrossEntropy",
+    "SquaredError",
+    "TreeLSTM",
+    "initializers",
+]

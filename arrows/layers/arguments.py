@@ -1,0 +1,91 @@
+"""What layers ask of their arguments and of their input's type, in one set of words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from arrows.ops import ShapeError
+from arrows.typesys import types as T
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+from arrows.typesys.static import Axis
+
+
+def size_of(layer: str, size: Any, what: str = "size") -> int:
+    """A positive size, given as a number or as a named axis.
+
+    Raises:
+        ArrowTypeError: it is neither.
+        ArrowValueError: it is not positive.
+
+    >>> class Hidden(Axis):
+    ...     size = 300
+    >>> size_of("FC", Hidden), size_of("FC", 5)
+    (300, 5)
+    """
+    number = size.size if isinstance(size, type) and issubclass(size, Axis) else size
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise ArrowTypeError(f"the {what} of {layer} is a whole number or an Axis, got {size!r}")
+    if number < 1:
+        raise ArrowValueError(f"the {what} of {layer} is at least 1, got {number}")
+    return number
+
+
+def float_type(layer: str, dtype: Any) -> str:
+    """The name of a floating element type.
+
+    Raises:
+        ArrowTypeError: it is no element type.
+        ArrowValueError: it is not floating.
+
+    >>> float_type("Embedding", "float64")
+    'float64'
+    """
+    kind = T.Tensor((), dtype)
+    if not kind.floating:
+        raise ArrowValueError(f"the element type of {layer} is floating, got {kind.dtype}")
+    return kind.dtype
+
+
+def function_of(layer: str, what: str, function: Any) -> Any:
+    """A function, or None.
+
+    Raises:
+        ArrowTypeError: it is neither.
+
+    >>> function_of("FC", "activation", None)
+    """
+    if function is not None and not callable(function):
+        raise ArrowTypeError(f"the {what} of {layer} is a function such as ar.ops.tanh, got {function!r}")
+    return function
+
+
+def vector(layer: str, kind: T.Type, what: str = "input") -> T.Tensor:
+    """The type, if it is a vector of floating numbers.
+
+    Raises:
+        ShapeError: it is not.
+
+    >>> vector("FC", T.Tensor((3,)))
+    float32[3]
+    """
+    if not isinstance(kind, T.Tensor) or kind.ndim != 1:
+        scalar = isinstance(kind, T.Tensor) and not kind.ndim
+        hint = "make a vector of it with ar.Concat()" if scalar or isinstance(kind, T.Tuple) else None
+        raise ShapeError(f"the {what} of {layer} is a vector, and {kind} is none", hint=hint)
+    if not kind.floating:
+        raise ShapeError(f"the {what} of {layer} is floating, and {kind} is not", hint="cast it: ar.ops.cast")
+    return kind
+
+
+def items(layer: str, kind: T.Type, form: str, count: int) -> tuple[T.Type, ...]:
+    """The items of a tuple type of that many.
+
+    Raises:
+        ShapeError: it is none; the text shows the form that the layer takes.
+
+    >>> items("LSTMCell", T.Tuple((T.Tensor((3,)), T.Tensor(()))), "(x, (h, c))", 2)
+    (float32[3], float32)
+    """
+    if not isinstance(kind, T.Tuple) or len(kind.items) != count:
+        raise ShapeError(f"the input of {layer} is {form}, and {kind} is not")
+    return kind.items

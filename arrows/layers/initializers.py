@@ -1,0 +1,129 @@
+"""First values of parameters: small frozen callables `(generator, shape, dtype) -> array`.
+
+The generator is handed in, so that a model's seed fixes its values; they are drawn in float64 and then
+rounded, so that float32 and float64 models begin at the same place.  The last axis of a shape is the output
+of a layer, the axes before it are its input.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod, sqrt
+from typing import Any, Literal
+
+import numpy as np
+
+from arrows.typesys.errors import ArrowValueError
+
+NumpyArray = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """Random values whose variance is `scale / n`, where n counts inputs, outputs or both.
+
+    Args:
+        scale: the variance times n.
+        fan: "in": n = number of inputs; "average": the mean of the numbers of inputs and outputs.
+        law: "uniform" or "normal".
+
+    Raises:
+        ArrowValueError: the scale is not positive.
+
+    >>> Scaled(2.0, "in", "normal")(np.random.default_rng(0), (400, 300), "float32").std().round(2)
+    np.float32(0.07)
+    """
+
+    scale: float
+    fan: Literal["in", "average"]
+    law: Literal["uniform", "normal"]
+
+    def __post_init__(self) -> None:
+        if not self.scale > 0:
+            raise ArrowValueError(f"the scale of an initializer is positive, got {self.scale}")
+
+    def __call__(self, generator: np.random.Generator, shape: tuple[int, ...], dtype: str) -> NumpyArray:
+        inputs, outputs = prod(shape[:-1]), shape[-1] if shape else 1
+        n = inputs if self.fan == "in" else (inputs + outputs) / 2
+        deviation = sqrt(self.scale / max(n, 1))
+        if self.law == "normal":
+            return (generator.standard_normal(shape) * deviation).astype(dtype)
+        return generator.uniform(-sqrt(3) * deviation, sqrt(3) * deviation, shape).astype(dtype)
+
+
+@dataclass(frozen=True)
+class uniform:
+    """Uniform between -limit and limit.
+
+    >>> bool(abs(uniform(0.1)(np.random.default_rng(0), (9,), "float32")).max() < 0.1)
+    True
+    """
+
+    limit: float = 0.05
+
+    def __call__(self, generator: np.random.Generator, shape: tuple[int, ...], dtype: str) -> NumpyArray:
+        return generator.uniform(-self.limit, self.limit, shape).astype(dtype)
+
+
+@dataclass(frozen=True)
+class normal:
+    """Normal with mean 0 and a standard deviation.
+
+    >>> normal(0.5)(np.random.default_rng(0), (2,), "float32").dtype
+    dtype('float32')
+    """
+
+    deviation: float = 0.05
+
+    def __call__(self, generator: np.random.Generator, shape: tuple[int, ...], dtype: str) -> NumpyArray:
+        return (generator.standard_normal(shape) * self.deviation).astype(dtype)
+
+
+@dataclass(frozen=True)
+class constant:
+    """One value everywhere.
+
+    >>> constant(1.0)(np.random.default_rng(0), (2,), "float32").tolist()
+    [1.0, 1.0]
+    """
+
+    value: float
+
+    def __call__(self, generator: np.random.Generator, shape: tuple[int, ...], dtype: str) -> NumpyArray:
+        return np.full(shape, self.value, dtype)
+
+
+small_uniform = uniform(0.1)
+"""Uniform between -0.1 and 0.1: embeddings."""
+zeros = constant(0.0)
+"""Zeros everywhere."""
+ones = constant(1.0)
+"""Ones everywhere."""
+glorot_uniform = Scaled(1.0, "average", "uniform")
+"""Glorot, Bengio, "Understanding the difficulty of training deep feedforward nets", AISTATS 2010, (16)."""
+glorot_normal = Scaled(1.0, "average", "normal")
+"""As `glorot_uniform`, from a normal distribution."""
+he_uniform = Scaled(2.0, "in", "uniform")
+"""He, Zhang, Ren, Sun, "Delving Deep into Rectifiers", ICCV 2015, section 2.2; uniform distribution."""
+he_normal = Scaled(2.0, "in", "normal")
+"""He, Zhang, Ren, Sun, "Delving Deep into Rectifiers", ICCV 2015, (10)."""
+lecun_uniform = Scaled(1.0, "in", "uniform")
+"""LeCun, Bottou, Orr, Müller, "Efficient BackProp", 1998, (16), from a uniform distribution."""
+lecun_normal = Scaled(1.0, "in", "normal")
+"""LeCun, Bottou, Orr, Müller, "Efficient BackProp", 1998, (16)."""
+
+__all__ = [
+    "Scaled",
+    "constant",
+    "glorot_normal",
+    "glorot_uniform",
+    "he_normal",
+    "he_uniform",
+    "lecun_normal",
+    "lecun_uniform",
+    "normal",
+    "ones",
+    "small_uniform",
+    "uniform",
+    "zeros",
+]

@@ -1,0 +1,146 @@
+"""`TreeLSTM`: a long short-term memory whose state comes from several children."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from arrows import ops
+from arrows.combinators import Layer
+from arrows.layers import initializers
+from arrows.layers.arguments import float_type, function_of, items, size_of, vector
+from arrows.layers.gates import GateBias, check_state, state_type
+from arrows.ops import ShapeError
+from arrows.ops.context import Initializer, Parameter
+from arrows.typesys import types as T
+
+
+class TreeLSTM(Layer[Any, Any]):
+    """A Tree-LSTM: from (x, states of the children) to a state (h, c); x is a vector [in], h and c are
+    [size].
+
+    Tai, Socher, Manning, "Improved Semantic Representations From Tree-Structured Long Short-Term Memory
+    Networks", ACL 2015.  With `children=N`, section 3.2, (9) to (14), the input is (x, (state, ..., state))
+    with N states, and each child has its own matrix::
+
+        i, o, u, f1 .. fN = split(concat(x, h1 .. hN) @ weight + bias)      one product for all gates, in this
+        order c = sigmoid(i) * tanh(u) + sum over k of sigmoid(fk) * ck h = sigmoid(o) * tanh(c)
+
+    With `children=None`, section 3.1, (2) to (8), the *child-sum* cell, the input is (x, Sequence(state)):
+    any number of children, also none, whose order does not count::
+
+        i, o, u = split(concat(x, sum over k of hk) @ weight + bias)
+        fk = x @ forget_input + hk @ forget_state + forget_bias
+        c = sigmoid(i) * tanh(u) + sum over k of sigmoid(fk) * ck
+        h = sigmoid(o) * tanh(c)
+
+    Args:
+        size: length of h and of c.
+        children: number of children, at least 1, or None for the child-sum cell.
+        forget_bias: first value of the biases of f.
+        initializer: first values of the weights.
+        dtype: element type of the states, and of x.
+        name: the name in messages, and of the parameters: `name/weight`.
+
+    Attributes:
+        state: the type of (h, c), as `ar.Zeros` takes it.
+
+    Parameters of the layer:
+        weight [in + N * size, (3 + N) * size] and bias [(3 + N) * size]; of the child-sum cell weight
+        [in + size, 3 * size], bias [3 * size], forget_input [in, size], forget_state [size, size],
+        forget_bias [size].
+
+    Raises:
+        ArrowTypeError, ArrowValueError: an argument is none of these.
+        ShapeError: when types are checked, the input is not of the form above.
+
+    >>> import arrows as ar
+    >>> cell = ar.TreeLSTM(4, children=2)
+    >>> cell.state
+    (float32[4], float32[4])
+    >>> leaf = (ar.Vector(3) & ar.Zeros((cell.state, cell.state))) >> cell
+    >>> h, c = leaf.eval([1, 2, 3])
+    >>> h.shape
+    (4,)
+    """
+
+    size: int
+    children: int | None
+    forget_bias: float
+    dtype: str
+    initializer: Initializer
+
+    def __init__(
+        self,
+        size: Any,
+        children: int | None = 2,
+        *,
+        forget_bias: float = 1.0,
+        initializer: Initializer = initializers.glorot_uniform,
+        dtype: str = "float32",
+        name: str | None = None,
+    ) -> None:
+        super().__init__(name=name)
+        self.size = size_of("TreeLSTM", size)
+        self.children = None if children is None else size_of("TreeLSTM", children, "number of children")
+        self.forget_bias = float(forget_bias)
+        self.initializer = function_of("TreeLSTM", "initializer", initializer)
+        self.dtype = float_type("TreeLSTM", dtype)
+
+    @property
+    def state(self) -> T.Tuple:
+        """The type of the state (h, c)."""
+        return state_type(self.size, self.dtype)
+
+    def signature(self) -> tuple[T.Type | None, T.Type | None]:
+        return None, self.state
+
+    def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
+        if self.children is None:
+            return self._child_sum_parameters(input)
+        count, n = self.children, self.size
+        form = f"(x, ({'state' if count == 1 else f'{count} states'}))"
+        x, states = items("TreeLSTM", input, form, 2)
+        x = vector("TreeLSTM", x, "x")
+        for k, state in enumerate(items("TreeLSTM", states, f"{form}; its second item", count)):
+            check_state("TreeLSTM", state, n, x, f"state of child {k}")
+        return (
+            Parameter("weight", (x.shape[0] + count * n, (3 + count) * n), x.dtype, self.initializer),
+            Parameter("bias", ((3 + count) * n,), x.dtype, GateBias(3 * n, self.forget_bias)),
+        )
+
+    def _child_sum_parameters(self, input: T.Type) -> tuple[Parameter, ...]:
+        x, states = items("TreeLSTM", input, "(x, Sequence(state))", 2)
+        x = vector("TreeLSTM", x, "x")
+        if not isinstance(states, T.Sequence):
+            raise ShapeError(
+                f"the states of TreeLSTM(children=None) are a sequence, and {states} is none",
+                hint=f"give it children={len(states.items)}" if isinstance(states, T.Tuple) else None,
+            )
+        n = self.size
+        check_state("TreeLSTM", states.element, n, x, "states of the children")
+        return (
+            Parameter("weight", (x.shape[0] + n, 3 * n), x.dtype, self.initializer),
+            Parameter("bias", (3 * n,), x.dtype, initializers.zeros),
+            Parameter("forget_input", (x.shape[0], n), x.dtype, self.initializer),
+            Parameter("forget_state", (n, n), x.dtype, self.initializer),
+            Parameter("forget_bias", (n,), x.dtype, initializers.constant(self.forget_bias)),
+        )
+
+    def forward(self, parameters: Mapping[str, Any], *args: Any) -> Any:
+        x, states = args
+        n = self.size
+        if self.children is None:
+            hs, cs = states
+            gates = ops.concat([x, ops.segment_sum(hs)]) @ parameters["weight"] + parameters["bias"]
+            shared = x @ parameters["forget_input"] + parameters["forget_bias"]
+            kept = ops.segment_sum(ops.sigmoid(hs @ parameters["forget_state"] + shared) * cs)
+        else:
+            gates = ops.concat([x, *(h for h, _ in states)]) @ parameters["weight"] + parameters["bias"]
+            f = ops.sigmoid(gates[3 * n :])
+            kept = f[:n] * states[0][1]
+            for k in range(1, self.children):
+                kept = kept + f[k * n : (k + 1) * n] * states[k][1]
+        io, u = ops.sigmoid(gates[: 2 * n]), ops.tanh(gates[2 * n : 3 * n])
+        c = io[:n] * u + kept
+        return io[n:] * ops.tanh(c), c
