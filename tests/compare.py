@@ -1,0 +1,89 @@
+"""Comparing numbers: what two right evaluations must agree on, and where they need not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from arrows.engine.reference import Lookup, _Arrays
+from arrows.ops.evaluate import _Applied
+
+
+def random_parameters(seed: int = 0, scale: float = 0.5) -> Lookup:
+    """Parameters for the reference, made when first asked for and the same ever after.
+
+    Args:
+        seed: of the generator.
+        scale: the standard deviation.
+    """
+    generator = np.random.default_rng(seed)
+    made: dict[tuple[int, str], tuple[Any, Any]] = {}
+
+    def lookup(owner: Any, parameter: Any) -> Any:
+        key = (id(owner), parameter.name)
+        if key not in made:
+            made[key] = (owner, generator.normal(scale=scale, size=parameter.shape))
+        return made[key][1]
+
+    return lookup
+
+
+def close(a: Any, b: Any, tolerance: float) -> bool:
+    """Whether two results are the same numbers: |a - b| <= tolerance * (1 + max|b|), part by part."""
+    todo = [(a, b)]
+    while todo:
+        a, b = todo.pop()
+        if isinstance(b, dict):
+            if a.keys() != b.keys():
+                return False
+            todo.extend((a[key], b[key]) for key in b)
+        elif isinstance(b, (tuple, list)):
+            if len(a) != len(b):
+                return False
+            todo.extend(zip(a, b, strict=True))
+        elif b is None:
+            if a is not None:
+                return False
+        else:
+            a, b = np.asarray(a), np.asarray(b)
+            if a.shape != b.shape:
+                return False
+            if b.size and not (np.abs(a - b) <= tolerance * (1 + np.abs(b).max())).all():
+                return False
+    return True
+
+
+_KINKS = frozenset(("relu", "abs", "maximum", "minimum", "sign", "max", "min", "segment_max", "segment_min"))
+
+
+def meets_kink(
+    typed: Any, examples: list[Any], lookup: Lookup, float_type: str | None = None, tolerance: float = 1e-6
+) -> bool:
+    """Whether the reference comes within `tolerance` of a place where a function has no derivative.
+
+    There a gradient may differ between two right evaluations, as rounding decides on which side they are.
+    """
+    for example in examples:
+        arrays = _Arrays(lookup, float_type, record=True)
+        arrays.run(typed, example, None, 10**7)
+        for entry in arrays.evaluation._tape:
+            if not isinstance(entry, _Applied) or entry.primitive.name not in _KINKS:
+                continue
+            if _near_kink([operand.array for operand in entry.operands], tolerance):
+                return True
+    return False
+
+
+def _near_kink(operands: list[Any], tolerance: float) -> bool:
+    if len(operands) == 2:
+        return bool((np.abs(operands[0] - operands[1]) < tolerance).any())
+    (x,) = operands
+    if (np.abs(x) < tolerance).any():  # relu, abs, sign
+        return True
+    # A reduction: any two of the largest few may tie; all pairs along every axis are compared, being few.
+    for axis in range(x.ndim):
+        ordered = np.sort(x, axis=axis)
+        if (np.abs(np.diff(ordered, axis=axis)) < tolerance).any():
+            return True
+    return False
