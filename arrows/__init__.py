@@ -1,1 +1,52 @@
-"""Typed blocks for neural networks on trees, records and sequences, batched dynamically on NumPy and CUDA."""
+"""Typed blocks for neural networks on trees, records and sequences, batched dynamically on NumPy and CUDA.
+
+Write a model for one example as an expression of blocks; `compile` checks its types, batches the work of differently
+shaped examples into few large operations, and differentiates it.
+
+>>> import arrows as ar
+>>> total = ar.Map(ar.Scalar()) >> ar.Sum()
+>>> ar.compile(total)([[1, 2, 3], [], [10]]).tolist()
+[6.0, 0.0, 10.0]
+"""
+
+from __future__ import annotations
+
+from arrows import ops as ops
+from arrows.combinators import AllOf as AllOf
+from arrows.combinators import Block as Block
+from arrows.combinators import Concat as Concat
+from arrows.combinators import Constant as Constant
+from arrows.combinators import Fold as Fold
+from arrows.combinators import Function as Function
+from arrows.combinators import GetItem as GetItem
+from arrows.combinators import Identity as Identity
+from arrows.combinators import InputTransform as InputTransform
+from arrows.combinators import Layer as Layer
+from arrows.combinators import Map as Map
+from arrows.combinators import Metric as Metric
+from arrows.combinators import OneOf as OneOf
+from arrows.combinators import Optional as Optional
+from arrows.combinators import Pipe as Pipe
+from arrows.combinators import Record as Record
+from arrows.combinators import Scalar as Scalar
+from arrows.combinators import Sum as Sum
+from arrows.combinators import Tensor as Tensor
+from arrows.combinators import Vector as Vector
+from arrows.combinators import Void as Void
+from arrows.combinators import Wire as Wire
+from arrows.combinators import Zeros as Zeros
+from arrows.combinators import arrow as arrow
+from arrows.combinators import fix as fix
+from arrows.combinators import shared as shared
+from arrows.combinators import unpack as unpack
+from arrows.combinators.infer import infer as infer
+from arrows.engine import Model as Model
+from arrows.engine import Prepared as Prepared
+from arrows.engine import Ragged as Ragged
+from arrows.engine import compile as compile
+from arrows.engine import to_numpy as to_numpy
+from arrows.typesys import types as types
+from arrows.typesys.errors import ArrowTypeError as ArrowTypeError
+from arrows.typesys.errors import ArrowValueError as ArrowValueError
+from arrows.typesys.errors import InputError as InputError
+from arrows.version import __version__ as __version__

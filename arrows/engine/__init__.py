@@ -1,0 +1,10 @@
+"""From a checked block and examples to numbers and gradients: plan, lower, merge, execute, differentiate."""
+
+from __future__ import annotations
+
+from arrows.engine.backend import Backend
+from arrows.engine.model import Model, compile, evaluate
+from arrows.engine.prepared import Batch, Prepared
+from arrows.engine.results import Ragged, to_numpy
+
+__all__ = ["Backend", "Batch", "Model", "Prepared", "Ragged", "compile", "evaluate", "to_numpy"]

@@ -1,0 +1,274 @@
+"""A batch's operation bound to arrays: gathers its operands, runs its steps, adds gradients back to where
+they go."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from arrows.engine.backend import Backend
+from arrows.engine.codegen import Slot
+from arrows.engine.memory import Arena
+from arrows.engine.merge import OperationRows
+from arrows.engine.program import Program
+from arrows.engine.transpose import plan_scatter
+from arrows.engine.upload import Upload
+from arrows.ops.segments import Segments
+from arrows.typesys import types as T
+
+Array = Any
+
+
+class _Gather:
+    """One port: where its rows are and how each step gets at them."""
+
+    def __init__(self, of: T.Tensor, slab: int, domain: int | None) -> None:
+        self.type, self.slab, self.domain = of, slab, domain
+        self.views: list[int] = []  # for each step, the first row of a range, or -1
+        self.rows: Array = None
+        self.whole = -1  # the first row, if the rows of all steps are one range
+        self.bounds: list[int] = []  # where each step's rows start
+        self.longest = 0
+
+
+class Binding:
+    """One operation of one batch.
+
+    Args:
+        program: what to run.
+        rows: the operation's part of the merged batch.
+        upload: where index arrays are sent to the device.
+    """
+
+    def __init__(self, program: Program, rows: OperationRows, upload: Upload) -> None:
+        self.program = program
+        self.rows = rows
+        self.bounds = rows.bounds.tolist()
+        self.upload = upload
+        operation = program.operation
+        self.gathers: list[_Gather] = []
+        domain_bounds = {d: rows.offsets[d][rows.bounds] for d in operation.domains}
+        for port, found in zip(operation.ports, rows.ports, strict=True):
+            gather = _Gather(program.trace.inputs[port.leaf].type, port.slab, port.domain)
+            bounds = rows.bounds if port.domain is None else domain_bounds[port.domain]
+            gather.bounds = bounds.tolist()
+            gather.views = found.views(bounds)
+            gather.longest = int(np.diff(bounds).max(initial=0))
+            (gather.whole,) = found.views(np.array([0, len(found.rows)]))
+            if -1 in gather.views:
+                gather.rows = upload.add(found.rows)
+            self.gathers.append(gather)
+        self.ragged: list[list[tuple[int, int, Segments]]] = []
+        self.segments = {d: self._segments(rows.offsets[d], rows.bounds) for d in operation.domains}
+
+    def _segments(self, offsets: np.ndarray, bounds: np.ndarray) -> tuple[list[tuple[int, int, Any]], Any]:
+        """The bounds of the sequences, step by step and for the whole operation; index arrays still on their
+        way."""
+        lengths = np.diff(offsets)
+        nodes = len(lengths)
+        steps = np.diff(bounds)
+        # Offsets that start at 0 in every step: one entry more than nodes for each step.
+        at = np.arange(nodes + len(steps)) - np.repeat(np.arange(len(steps)), steps + 1)
+        local = offsets[at] - np.repeat(offsets[bounds[:-1]], steps + 1)
+        ids = np.repeat(np.arange(nodes) - np.repeat(bounds[:-1], steps), lengths)
+        local_handle, ids_handle = self.upload.add(local), self.upload.add(ids)
+        whole = (self.upload.add(offsets), self.upload.add(np.repeat(np.arange(nodes), lengths)))
+        longest = int(lengths.max(initial=0))
+        gapless = bool(nodes == 0 or lengths.min() > 0)
+        pieces = []
+        elements = offsets[bounds].tolist()
+        for j, (a, z) in enumerate(zip(self.bounds[:-1], self.bounds[1:], strict=True)):
+            pieces.append(
+                (elements[j], elements[j + 1], (local_handle, a + j, z + j + 1, ids_handle, longest, gapless))
+            )
+        return pieces, (whole, nodes, int(offsets[-1]), longest, gapless)
+
+    def bind(
+        self,
+        backend: Backend,
+        arena: Arena,
+        invariants: tuple[Array, ...],
+        slabs: Sequence[Array],
+        outputs: list[Array],
+    ) -> None:
+        """Binds the forward part to arrays, once the index arrays are on the device."""
+        program, operation = self.program, self.program.operation
+        self.backend, self.arena, self.slabs = backend, arena, slabs
+        self.invariants, self.outputs = invariants, outputs
+        name = operation.index
+        kept_ports = set(program.kept_ports)
+        self.operands: list[Array] = [None] * len(self.gathers)  # kept for all rows
+        self.copies: list[bool] = [False] * len(self.gathers)
+        for number, gather in enumerate(self.gathers):
+            if gather.rows is not None:
+                gather.rows = self.upload.get(gather.rows)
+            if number not in kept_ports:
+                continue
+            slab, total = slabs[gather.slab], gather.bounds[-1]
+            if gather.whole >= 0:
+                self.operands[number] = slab[gather.whole : gather.whole + total]
+            else:
+                self.copies[number] = True
+                self.operands[number] = arena.array(
+                    ("operand", name, number), (total, *gather.type.shape), gather.type.dtype
+                )
+        self.kept = [
+            arena.array(("kept", name, number), (self._total(var.rows), *var.type.shape), var.type.dtype)
+            for number, var in enumerate(program.kept)
+        ]
+        self.bound_segments: list[list[tuple[int, int, Segments]]] = []
+        self.whole_segments: list[tuple[int, int, Segments]] = []
+        for domain in operation.domains:
+            pieces, ((offsets, ids), count, total, longest, gapless) = self.segments[domain]
+            bound = []
+            for a, z, (local, first, last, ids_handle, _, _) in pieces:
+                segments = Segments(
+                    self.upload.get(local)[first:last],
+                    self.upload.get(ids_handle)[a:z],
+                    last - first - 1,
+                    z - a,
+                    longest,
+                    gapless,
+                )
+                bound.append((a, z, segments))
+            self.bound_segments.append(bound)
+            whole = Segments(self.upload.get(offsets), self.upload.get(ids), count, total, longest, gapless)
+            self.whole_segments.append((0, total, whole))
+        self.forward = program.forward.make(
+            invariants, None, outputs, self.kept, None, None, self._scratch("s", program.forward.slots)
+        )
+
+    def _total(self, level: int) -> int:
+        if level < 0:
+            return self.rows.count
+        return int(self.rows.offsets[level][-1])
+
+    def _scratch(self, kind: Hashable, slots: Sequence[Slot], whole: bool = False) -> list[Array]:
+        """Scratch arrays are shared by all operations: nothing outlives its step."""
+        made = []
+        for slot in slots:
+            if whole:
+                rows = self._total(slot.rows)
+            elif slot.rows < 0:
+                rows = int(np.diff(self.rows.bounds).max(initial=0))
+            else:
+                rows = int(np.diff(self.rows.offsets[slot.rows][self.rows.bounds]).max(initial=0))
+            made.append(self.arena.array((kind, slot.number), (rows, *slot.shape), slot.dtype))
+        return made
+
+    # --------------------------------------------------------------------------------------------------
+    # running
+
+    def run(self, step: int) -> None:
+        """Runs the forward part on the rows of one step."""
+        ports = []
+        for number, gather in enumerate(self.gathers):
+            first = gather.views[step]
+            a, z = gather.bounds[step], gather.bounds[step + 1]
+            slab = self.slabs[gather.slab]
+            kept = self.operands[number]
+            if first >= 0:
+                value = slab[first : first + z - a]
+                if self.copies[number]:
+                    kept = kept[a:z]
+                    kept[...] = value
+                    value = kept
+            else:
+                if self.copies[number]:
+                    out = kept[a:z]
+                else:
+                    whole = self.arena.array(
+                        ("gather", number), (gather.longest, *gather.type.shape), gather.type.dtype
+                    )
+                    out = whole[: z - a]
+                value = self.backend.take(slab, gather.rows[a:z], out)
+            ports.append(value)
+        self.forward(
+            self.bounds[step], self.bounds[step + 1], ports, [bound[step] for bound in self.bound_segments]
+        )
+
+    def plan_backward(self, constants: Sequence[int], slab_rows: Sequence[int]) -> None:
+        """Plans the transposes of the gathers whose gradients are wanted."""
+        self.scatters = {}
+        for number in self.program.gradients:
+            gather, found = self.gathers[number], self.rows.ports[number]
+            plan = plan_scatter(
+                found, np.asarray(gather.bounds), constants[gather.slab], slab_rows[gather.slab]
+            )
+            if plan is not None:
+                self.scatters[number] = (
+                    self.upload.add(plan.order),
+                    self.upload.add(plan.rows),
+                    self.upload.add(plan.starts),
+                    plan.bounds.tolist(),
+                )
+            elif gather.rows is None and -1 in gather.views:
+                gather.rows = self.upload.add(found.rows)
+
+    def bind_backward(self, gradients: Sequence[Array], seeds: list[Array]) -> None:
+        """Binds the backward parts to arrays: slabs of gradients, and the rows of the results' gradients."""
+        program = self.program
+        self.gradients, self.seeds = gradients, seeds
+        self.saved = [
+            self.arena.array(
+                ("saved", program.operation.index, number),
+                (self._total(var.rows), *var.type.shape),
+                var.type.dtype,
+            )
+            for number, var in enumerate(program.saved)
+        ]
+        self.bound_scatters = {
+            number: (self.upload.get(order), self.upload.get(rows), self.upload.get(starts), bounds)
+            for number, (order, rows, starts, bounds) in self.scatters.items()
+        }
+        if program.backward is not None:
+            self.backward = program.backward.make(
+                self.invariants,
+                self.operands,
+                self.outputs,
+                self.kept,
+                seeds,
+                self.saved,
+                self._scratch("s", program.backward.slots),
+            )
+
+    def run_backward(self, step: int) -> None:
+        """Runs the backward step part on the rows of one step and adds its gradients to the rows they came
+        from."""
+        if self.program.backward is None:
+            return
+        a, z = self.bounds[step], self.bounds[step + 1]
+        found = self.backward(a, z, None, [bound[step] for bound in self.bound_segments])
+        for number, value in zip(self.program.gradients, found, strict=True):
+            gather = self.gathers[number]
+            target = self.gradients[gather.slab]
+            first = gather.views[step]
+            a, z = gather.bounds[step], gather.bounds[step + 1]
+            if first >= 0:
+                rows = target[first : first + z - a]
+                rows += value
+                continue
+            if number not in self.bound_scatters:
+                self.backend.add_at_unique(target, gather.rows[a:z], value)
+                continue
+            order, rows, starts, bounds = self.bound_scatters[number]
+            b, y = bounds[step], bounds[step + 1]
+            self.backend.add_reduced(target, rows[b:y], value, order[a:z], starts[b:y])
+
+    def run_deferred(self) -> tuple[Array, ...]:
+        """Runs the deferred part over all rows; returns the gradients of `Program.parameters`."""
+        program = self.program
+        assert program.deferred is not None
+        step = program.deferred.make(
+            self.invariants,
+            self.operands,
+            self.outputs,
+            self.kept,
+            self.seeds,
+            self.saved,
+            self._scratch(("late", program.operation.index), program.deferred.slots, whole=True),
+        )
+        result: tuple[Array, ...] = step(0, self.rows.count, None, self.whole_segments)
+        return result

@@ -1,0 +1,72 @@
+"""Finds out what was wrong with an example: a slow walk that keeps the path, run only when lowering has
+failed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from arrows.combinators.typed import Typed
+from arrows.engine.algebra import Algebra
+from arrows.engine.interpret import interpret
+from arrows.engine.leaves import convert
+from arrows.engine.trampoline import Steps, trampoline
+from arrows.typesys import types as T
+
+
+def check_example(typed: Typed, example: Any, number: int, max_nodes: int) -> None:
+    """Walks one example without computing anything.
+
+    Args:
+        typed: the model's expression.
+        example: the Python object.
+        number: its place in the batch.
+        max_nodes: when to call a recursion endless.
+
+    Raises:
+        InputError: what does not fit, and where.  Returns if the walk finds nothing wrong.
+    """
+    interpret(typed, example, _Dry(), number=number, max_nodes=max_nodes)
+
+
+class _Dry(Algebra):
+    """A tensor is nothing; sequences have their lengths."""
+
+    def constant(self, typed: Typed) -> Any:
+        return trampoline(_empty(typed.output, 0))
+
+    def read(self, typed: Typed, thing: Any) -> None:
+        assert isinstance(typed.output, T.Tensor)
+        convert(thing, typed.output)
+
+    def apply(self, typed: Typed, value: Any) -> Any:
+        if not isinstance(typed.output, (T.Tuple, T.Sequence)):
+            return None
+        lengths = trampoline(_lengths(typed.input, value))
+        assert typed.trace is not None
+        rows = [var.rows for var in typed.trace.results]
+        longest = lengths[max(rows)] if max(rows, default=-1) >= 0 else 0
+        return trampoline(_empty(typed.output, longest))
+
+    def metric(self, typed: Typed, value: Any, label: Any) -> None:
+        return
+
+
+def _empty(of: T.Type, length: int) -> Steps:
+    if isinstance(of, T.Tuple):
+        items = []
+        for item in of.items:
+            items.append((yield _empty(item, length)))
+        return tuple(items)
+    if isinstance(of, T.Sequence):
+        return [(yield _empty(of.element, 0))] * length
+    return None
+
+
+def _lengths(of: T.Type, value: Any) -> Steps:
+    if isinstance(of, T.Sequence):
+        return [len(value)]
+    found: list[int] = []
+    if isinstance(of, T.Tuple):
+        for item, part in zip(of.items, value, strict=True):
+            found += yield _lengths(item, part)
+    return found

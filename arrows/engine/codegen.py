@@ -1,0 +1,246 @@
+"""Turns equations into straight-line Python over arrays that are handed in: no loop, no allocation, `out=`
+throughout.
+
+A *part* is a list of equations that runs at once: an operation's forward step, its backward step, what is
+deferred until all its steps have run, or what has no rows.  Each variable with rows gets a place to be
+written: a buffer the caller hands in (kept for all rows of the operation, a slab's rows) or a scratch slot,
+reused as soon as nothing reads it any more.  A ``concat`` costs no copy where its pieces can be written
+straight into their range of the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from arrows.engine.derive import Reduction
+from arrows.ops.primitive import INVARIANT, ROW
+from arrows.ops.trace import Equation, Var
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A scratch array: its number, and what its rows are."""
+
+    number: int
+    rows: int
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(eq=False, slots=True)
+class Part:
+    """One part being written.
+
+    Attributes:
+        xp: the array module.
+        prefix: what the names of new variables begin with.
+        lines: the body of the function.
+        names: what the variables are called in it.
+        destinations: for variables that must be written to a given array, that array's name.
+        kept: variables that are read after the part has run.
+        kernels: the kernels that the body calls, by name.
+        slots: the scratch arrays that the body uses.
+    """
+
+    xp: Any
+    prefix: str = "v"
+    names: dict[Var, str] = field(default_factory=dict)
+    destinations: dict[Var, str] = field(default_factory=dict)
+    kept: set[Var] = field(default_factory=set)
+    lines: list[str] = field(default_factory=list)
+    kernels: dict[str, Any] = field(default_factory=dict)
+    slots: list[Slot] = field(default_factory=list)
+    _free: dict[tuple[int, tuple[int, ...], str], list[Slot]] = field(default_factory=dict)
+    _root: dict[Var, Var] = field(default_factory=dict)  # of a view, the variable whose memory it shows
+
+    def write(self, equations: Sequence[Equation]) -> None:
+        """Writes ``equations`` in order."""
+        last_use = self._last_uses(equations)
+        pieces = self._pieces(equations)
+        slot_of: dict[Var, Slot] = {}
+        held_until: dict[Slot, int] = {}
+
+        def place(var: Var, position: int) -> str:
+            """The array that ``var`` is written to."""
+            if var in self.destinations:
+                return self.destinations[var]
+            if var in pieces:
+                whole, subscript = pieces[var]
+                return f"{place(whole, position)}{subscript}"
+            if var not in slot_of:
+                slot = self._slot(var)
+                slot_of[var] = slot
+                held_until[slot] = last_use.get(var, position)
+            return f"s{slot_of[var].number}"
+
+        for position, equation in enumerate(equations):
+            result = equation.result
+            dying = [slot for slot, until in held_until.items() if until == position]
+            if equation.primitive.elementwise:
+                # An element-wise kernel may write over what it reads.
+                same = [s for s in dying if self._fits(s, result) and self._reads_whole(equation, s, slot_of)]
+                for slot in same:
+                    self._release(slot, held_until)
+                    dying.remove(slot)
+            self._equation(equation, place, pieces, position)
+            for slot in dying:
+                self._release(slot, held_until)
+
+    def _equation(
+        self,
+        equation: Equation,
+        place: Callable[[Var, int], str],
+        pieces: dict[Var, tuple[Var, str]],
+        position: int,
+    ) -> None:
+        result = equation.result
+        name = f"{self.prefix}{len(self.names)}"
+        if equation.primitive.name == "concat" and any(
+            pieces.get(v, (None,))[0] == result for v in equation.operands
+        ):
+            whole = place(result, position)
+            self.lines.append(f"{name} = {whole}")
+            start = 0
+            axis = dict(equation.attributes)["axis"]
+            for operand in equation.operands:
+                stop = start + operand.type.shape[axis]
+                if pieces.get(operand, (None,))[0] != result:
+                    self.lines.append(f"{name}{_range(axis, start, stop)} = {self.names[operand]}")
+                start = stop
+            self.names[result] = name
+            return
+        call = f"{self._kernel(equation)}({', '.join(self.names[operand] for operand in equation.operands)}"
+        if equation.primitive.segmented:
+            call += f", segments=g{_domain(equation)}"
+        if equation.primitive.view or result.rows == INVARIANT:
+            self.lines.append(f"{name} = {call})")
+            if result in self.destinations:
+                self.lines.append(f"{self.destinations[result]}[...] = {name}")
+        else:
+            self.lines.append(f"{name} = {place(result, position)}")
+            self.lines.append(f"{call}, out={name})")
+        self.names[result] = name
+
+    def reduction(self, reduction: Reduction) -> str:
+        """Writes a sum over rows; returns the name of its value."""
+        if reduction.parts:
+            assert reduction.equation is not None
+            parts = [self.reduction(part) for part in reduction.parts]
+            kernel = reduction.equation.primitive.kernel(self.xp, **dict(reduction.equation.attributes))
+            return self._assign(f"{self._add(kernel)}({', '.join(parts)})")
+        if reduction.equation is not None:
+            equation = reduction.equation
+            has_rows = tuple(operand.rows != INVARIANT for operand in equation.operands)
+            types = tuple(operand.type for operand in equation.operands)
+            attributes = equation.primitive.lift(dict(equation.attributes), has_rows, types)
+            assert equation.primitive.sum_rows is not None
+            run = equation.primitive.sum_rows(self.xp, has_rows, types, **attributes)
+            return self._assign(f"{self._add(run)}({', '.join(self.names[v] for v in equation.operands)})")
+        return self._assign(f"{self.names[reduction.var]}.sum(axis=0)")
+
+    def _assign(self, code: str) -> str:
+        name = f"{self.prefix}r{len(self.lines)}"
+        self.lines.append(f"{name} = {code}")
+        return name
+
+    def _kernel(self, equation: Equation) -> str:
+        has_rows = tuple(operand.rows != INVARIANT for operand in equation.operands)
+        types = tuple(operand.type for operand in equation.operands)
+        attributes = dict(equation.attributes)
+        if any(has_rows):
+            attributes = equation.primitive.lift(attributes, has_rows, types)
+        return self._add(equation.primitive.kernel(self.xp, **attributes))
+
+    def _add(self, function: Any) -> str:
+        name = f"k{len(self.kernels)}"
+        self.kernels[name] = function
+        return name
+
+    # --------------------------------------------------------------------------------------------------
+    # places
+
+    def _last_uses(self, equations: Sequence[Equation]) -> dict[Var, int]:
+        """For each variable with memory of its own, the last equation that reads it, through views too."""
+        self._root.clear()
+        root = self._root
+        last: dict[Var, int] = {}
+        for position, equation in enumerate(equations):
+            result = equation.result
+            if equation.primitive.view:
+                root[result] = root.get(equation.operands[0], equation.operands[0])
+            for operand in equation.operands:
+                last[root.get(operand, operand)] = position
+        for var in self.kept:
+            last[root.get(var, var)] = len(equations)
+        # A piece of a concat lives as long as the whole.
+        for equation in reversed(equations):
+            if equation.primitive.name == "concat" and equation.result in last:
+                for operand in equation.operands:
+                    own = root.get(operand, operand)
+                    last[own] = max(last[own], last[equation.result])
+        return last
+
+    def _pieces(self, equations: Sequence[Equation]) -> dict[Var, tuple[Var, str]]:
+        """Variables that can be written straight into a range of the ``concat`` that alone reads them."""
+        made = {
+            e.result: e
+            for e in equations
+            if e.primitive.elementwise and not e.primitive.view and e.result.rows >= ROW
+        }
+        uses: dict[Var, int] = {}
+        for equation in equations:
+            for operand in equation.operands:
+                uses[operand] = uses.get(operand, 0) + 1
+        pieces: dict[Var, tuple[Var, str]] = {}
+        for equation in equations:
+            if equation.primitive.name != "concat" or equation.result.rows == INVARIANT:
+                continue
+            axis = dict(equation.attributes)["axis"]
+            start = 0
+            for operand in equation.operands:
+                stop = start + operand.type.shape[axis]
+                alone = uses[operand] == 1 and operand not in self.kept and operand not in self.destinations
+                if operand in made and alone and operand.rows == equation.result.rows:
+                    pieces[operand] = equation.result, _range(axis, start, stop)
+                start = stop
+        return pieces
+
+    def _slot(self, var: Var) -> Slot:
+        kind = (var.rows, var.type.shape, var.type.dtype)
+        free = self._free.get(kind)
+        if free:
+            return free.pop()
+        slot = Slot(len(self.slots), *kind)
+        self.slots.append(slot)
+        return slot
+
+    def _release(self, slot: Slot, held_until: dict[Slot, int]) -> None:
+        del held_until[slot]
+        self._free.setdefault((slot.rows, slot.shape, slot.dtype), []).append(slot)
+
+    @staticmethod
+    def _fits(slot: Slot, var: Var) -> bool:
+        return (slot.rows, slot.shape, slot.dtype) == (var.rows, var.type.shape, var.type.dtype)
+
+    def _reads_whole(self, equation: Equation, slot: Slot, slot_of: dict[Var, Slot]) -> bool:
+        """The slot is read by this equation only as an operand of the result's own shape, not through a
+        view."""
+        readers = [var for var in equation.operands if slot_of.get(self._root.get(var, var)) is slot]
+        return bool(readers) and all(var in slot_of and var.type == equation.result.type for var in readers)
+
+
+def _domain(equation: Equation) -> int:
+    attributes = dict(equation.attributes)
+    return int(attributes["domain"]) if "domain" in attributes else equation.operands[0].rows  # type: ignore[call-overload]
+
+
+def _range(axis: int, start: int, stop: int) -> str:
+    """The subscript of a range along a negative axis."""
+    return f"[..., {start}:{stop}{', :' * (-1 - axis)}]"
+
+
+def levels(variables: Iterable[Var]) -> tuple[int, ...]:
+    """The sequences among the levels of ``variables``, ascending."""
+    return tuple(sorted({var.rows for var in variables if var.rows >= 0}))

@@ -1,0 +1,420 @@
+"""Reverse mode: derives an operation's backward program from its trace, split in two.
+
+What gives the *inputs'* gradients runs step by step, in the reverse order of the schedule.  What gives the
+gradients of *parameters* (of anything that is the same for all rows) runs once over all rows of the
+operation: a sum over rows is pushed down through the additive equations to a primitive that knows how to sum
+without making the rows, so that the gradient of a product's matrix is one matrix product a batch instead of
+one a step.
+
+Equations whose result is the same for all rows (weight normalisation, transposes of parameters) form the
+*prologue*: it runs once a batch, and its gradient is pulled back once, at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from arrows import ops
+from arrows.engine.simplify import emit
+from arrows.ops.primitive import INVARIANT, ROW
+from arrows.ops.trace import Equation, Recorder, Trace, Tracer, Var
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """A sum over rows, to be computed once over all rows of an operation.
+
+    Attributes:
+        equation: with ``parts``: applied to the reduced parts, without rows.  Without: its
+            `Primitive.sum_rows` is applied to the rows of its operands; None means a plain sum of ``var``.
+        var: what is summed.
+        parts: reductions that ``equation`` is applied to.
+    """
+
+    var: Var
+    equation: Equation | None = None
+    parts: tuple[Reduction, ...] = ()
+
+    def rows(self) -> Iterable[Var]:
+        """The variables with rows that the reduction reads."""
+        if self.parts:
+            for part in self.parts:
+                yield from part.rows()
+        elif self.equation is not None:
+            yield from self.equation.operands
+        else:
+            yield self.var
+
+
+@dataclass(frozen=True, slots=True)
+class Backward:
+    """The backward program of one operation.
+
+    Its variables are numbered on their own; `forward` and `cotangents` say which of them stand for the
+    forward program's values and for the gradients of its results.
+
+    Attributes:
+        forward: (backward variable, forward variable) for each forward value that is read.
+        cotangents: (backward variable, number of the result).
+        constants: (array, variable).
+        hoisted: equations without rows, once a batch.
+        step: equations run step by step.
+        inputs: for each input leaf of the trace, the variable of its gradient, or None.
+        deferred: equations run once over all rows.
+        saved: variables of ``step`` that ``deferred`` or the reductions read: kept for all rows.
+        boundary: (forward variable without rows, reduction that gives its gradient).
+        pullback: from the gradients of the boundary to those of parameters, or None where no parameter has
+            one.
+    """
+
+    forward: tuple[tuple[Var, Var], ...]
+    cotangents: tuple[tuple[Var, int], ...]
+    constants: tuple[tuple[np.ndarray, Var], ...]
+    hoisted: tuple[Equation, ...]
+    step: tuple[Equation, ...]
+    inputs: tuple[Var | None, ...]
+    deferred: tuple[Equation, ...]
+    saved: tuple[Var, ...]
+    boundary: tuple[tuple[Var, Reduction], ...]
+    pullback: Pullback | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pullback:
+    """The backward program of the prologue, without rows.
+
+    Attributes:
+        forward, constants, equations: as in `Backward`.
+        seeds: (backward variable, boundary variable) that receive the reduced gradients.
+        parameters: (number of the trace's parameter, variable of its gradient).
+    """
+
+    forward: tuple[tuple[Var, Var], ...]
+    constants: tuple[tuple[np.ndarray, Var], ...]
+    equations: tuple[Equation, ...]
+    seeds: tuple[tuple[Var, Var], ...]
+    parameters: tuple[tuple[int, Var], ...]
+
+
+def specialise(trace: Trace, constants: Sequence[tuple[int, np.ndarray]]) -> Trace:
+    """Returns the trace with some inputs replaced by constants; what depends on these alone has no rows any
+    more."""
+    if not constants:
+        return trace
+    recorder = Recorder()
+    known: dict[Var, Tracer] = {}
+    bound = dict(constants)
+    inputs = []
+    for leaf, var in enumerate(trace.inputs):
+        known[var] = recorder.constant(bound[leaf]) if leaf in bound else recorder.input(var.type, var.rows)
+        inputs.append(known[var].var)
+    for owner, spec, var in trace.parameters:
+        known[var] = recorder.parameter(owner, spec)
+    for array, var in trace.constants:
+        known[var] = recorder.constant(array)
+    for equation in trace.equations:
+        known[equation.result] = emit(recorder, equation, [known[operand] for operand in equation.operands])
+    done = recorder.finish(tuple(known[var].var for var in trace.results), trace.output)
+    return Trace(tuple(inputs), done.parameters, done.constants, done.equations, done.results, done.output)
+
+
+def prologue(trace: Trace) -> tuple[tuple[Equation, ...], tuple[Equation, ...]]:
+    """Splits the equations into those without rows and those with."""
+    without = tuple(equation for equation in trace.equations if equation.result.rows == INVARIANT)
+    return without, tuple(equation for equation in trace.equations if equation.result.rows != INVARIANT)
+
+
+def active(trace: Trace, wanted: Sequence[bool]) -> set[Var]:
+    """The variables that depend on a parameter or on an input whose gradient is wanted, through floats."""
+    found = {var for var, want in zip(trace.inputs, wanted, strict=True) if want and _is_float(var)}
+    found |= {var for _, _, var in trace.parameters if _is_float(var)}
+    for equation in trace.equations:
+        if _is_float(equation.result) and any(operand in found for operand in equation.operands):
+            found.add(equation.result)
+    return found
+
+
+def differentiate(trace: Trace, wanted: Sequence[bool], seeded: Sequence[bool]) -> Backward | None:
+    """Derives the backward program of an operation.
+
+    Args:
+        trace: the operation, specialised.
+        wanted: for each input leaf, whether its gradient is wanted.
+        seeded: for each result, whether a gradient comes in.
+
+    Returns:
+        The program, or None where nothing that is wanted depends on anything seeded.
+    """
+    moving = active(trace, wanted)
+    before, main = prologue(trace)
+    recorder = _Derivation(trace)
+    cotangents: list[tuple[Var, int]] = []
+    gradient: dict[Var, Tracer] = {}
+    for number, (var, seed) in enumerate(zip(trace.results, seeded, strict=True)):
+        if seed and var in moving:
+            g = recorder.input(var.type, max(var.rows, ROW))
+            cotangents.append((g.var, number))
+            recorder.add(gradient, var, g)
+    recorder.walk(main, moving, gradient)
+    inputs = [gradient.get(var) if want else None for var, want in zip(trace.inputs, wanted, strict=True)]
+    boundary = [(var, g) for var, g in gradient.items() if var.rows == INVARIANT and var in moving]
+    if not boundary and all(g is None for g in inputs):
+        return None
+    return _split(recorder, trace, before, cotangents, inputs, boundary)
+
+
+class _Derivation(Recorder):
+    """A recorder in which forward values appear as inputs on first use, views of them as equations again."""
+
+    def __init__(self, trace: Trace) -> None:
+        super().__init__()
+        self.forward: dict[Var, Tracer] = {}
+        self.made_by = {equation.result: equation for equation in trace.equations}
+        self.constant_values = {var: array for array, var in trace.constants}
+
+    def value(self, var: Var) -> Tracer:
+        """The forward value ``var`` in this program."""
+        if var not in self.forward:
+            equation = self.made_by.get(var)
+            if equation is not None and equation.primitive.view and var.rows != INVARIANT:
+                operands = [self.value(operand) for operand in equation.operands]
+                made = self.bind(equation.primitive, *operands, **dict(equation.attributes))
+                assert isinstance(made, Tracer)
+                self.forward[var] = made
+            elif var in self.constant_values:
+                self.forward[var] = self.constant(self.constant_values[var])
+            else:
+                self.forward[var] = self.input(var.type, var.rows)
+        return self.forward[var]
+
+    def add(self, gradient: dict[Var, Tracer], var: Var, g: Tracer) -> None:
+        """Adds ``g`` to the gradient of ``var``."""
+        known = gradient.get(var)
+        gradient[var] = g if known is None else ops.add(known, g)  # type: ignore[assignment]
+
+    def walk(self, equations: Sequence[Equation], moving: set[Var], gradient: dict[Var, Tracer]) -> None:
+        """Pulls the gradients back through ``equations``."""
+        with self:
+            for equation in reversed(equations):
+                g = gradient.get(equation.result)
+                if g is None:
+                    continue
+                result = self.value(equation.result)
+                operands = [self.value(operand) for operand in equation.operands]
+                parts = equation.primitive.vjp(g, result, *operands, **dict(equation.attributes))
+                for operand, part in zip(equation.operands, parts, strict=True):
+                    if part is not None and operand in moving:
+                        assert isinstance(part, Tracer)
+                        self.add(gradient, operand, part)
+
+
+def _split(
+    recorder: _Derivation,
+    trace: Trace,
+    before: tuple[Equation, ...],
+    cotangents: list[tuple[Var, int]],
+    inputs: list[Tracer | None],
+    boundary: list[tuple[Var, Tracer]],
+) -> Backward:
+    equations = assemble(recorder)
+    made_by = {equation.result: equation for equation in equations}
+    first = [_reduce(g.var, made_by, set()) for _, g in boundary]
+    # What the products over all rows read is there anyway: its plain sum needs nothing else to be saved.
+    anyway = {var for found in first if not found.parts for var in found.rows()}
+    reductions = [(var, _reduce(g.var, made_by, anyway)) for var, g in boundary]
+    hoisted = {equation.result for equation in equations if equation.result.rows == INVARIANT}
+
+    step = _closure((g.var for g in inputs if g is not None), made_by)
+    rows = [var for _, reduction in reductions for var in reduction.rows()]
+    late = _closure(rows, made_by) - step
+    step -= hoisted
+    late -= hoisted
+    read_late = set(rows)
+    for equation in equations:
+        if equation.result in late:
+            read_late.update(equation.operands)
+    used = set(rows) | {g.var for g in inputs if g is not None}
+    for equation in equations:
+        if equation.result in step | late:
+            used.update(equation.operands)
+    needed_hoisted = _closure((var for var in used if var in hoisted), made_by)
+    for equation in equations:
+        if equation.result in needed_hoisted:
+            used.update(equation.operands)
+    for _, reduction in reductions:
+        used.update(_invariant_operands(reduction))
+    return Backward(
+        tuple(
+            (g.var, var)
+            for var, g in recorder.forward.items()
+            if g.var in used and g.var not in made_by and not _is_constant(recorder, g.var)
+        ),
+        tuple((var, number) for var, number in cotangents if var in used),
+        tuple((array, var) for array, var in recorder.constants if var in used),
+        tuple(equation for equation in equations if equation.result in needed_hoisted),
+        tuple(equation for equation in equations if equation.result in step),
+        tuple(g.var if g is not None else None for g in inputs),
+        tuple(equation for equation in equations if equation.result in late),
+        tuple(equation.result for equation in equations if equation.result in step & read_late),
+        tuple(reductions),
+        _pullback(trace, before, [var for var, _ in boundary]),
+    )
+
+
+def _is_constant(recorder: Recorder, var: Var) -> bool:
+    return any(var == constant for _, constant in recorder.constants)
+
+
+def _invariant_operands(reduction: Reduction) -> set[Var]:
+    found: set[Var] = set()
+    if reduction.equation is not None:
+        found.update(var for var in reduction.equation.operands if var.rows == INVARIANT)
+    for part in reduction.parts:
+        found |= _invariant_operands(part)
+    return found
+
+
+def _closure(roots: Iterable[Var], made_by: dict[Var, Equation]) -> set[Var]:
+    """The results of all equations that ``roots`` need."""
+    found: set[Var] = set()
+    work = list(roots)
+    while work:
+        var = work.pop()
+        if var in made_by and var not in found:
+            found.add(var)
+            work.extend(made_by[var].operands)
+    return found
+
+
+def _reduce(var: Var, made_by: dict[Var, Equation], anyway: set[Var]) -> Reduction:
+    """Pushes the sum over the rows of ``var`` down as far as it goes, or to what is there ``anyway``."""
+    equation = made_by.get(var)
+    if equation is None or var.rows == INVARIANT or var in anyway:
+        return Reduction(var)
+    with_rows = [operand.rows == var.rows for operand in equation.operands]
+    if equation.primitive.sum_rows is not None:
+        has_rows = tuple(operand.rows != INVARIANT for operand in equation.operands)
+        types = tuple(operand.type for operand in equation.operands)
+        attributes = equation.primitive.lift(dict(equation.attributes), has_rows, types)
+        if equation.primitive.sum_rows(np, has_rows, types, **attributes) is not None:
+            return Reduction(var, equation)
+    if equation.primitive.additive and all(with_rows):
+        return Reduction(
+            var, equation, tuple(_reduce(operand, made_by, anyway) for operand in equation.operands)
+        )
+    return Reduction(var)
+
+
+def _pullback(trace: Trace, before: tuple[Equation, ...], boundary: list[Var]) -> Pullback | None:
+    """The backward program of the prologue: from the boundary's gradients to the parameters'."""
+    moving = active(trace, [False] * len(trace.inputs))
+    recorder = _Derivation(trace)
+    gradient: dict[Var, Tracer] = {}
+    seeds = []
+    for var in boundary:
+        g = recorder.input(var.type, INVARIANT)
+        seeds.append((g.var, var))
+        gradient[var] = g
+    recorder.walk(before, moving, gradient)
+    parameters = [(n, gradient[var].var) for n, (_, _, var) in enumerate(trace.parameters) if var in gradient]
+    if not parameters:
+        return None
+    equations = assemble(recorder)
+    made_by = {equation.result: equation for equation in equations}
+    needed = _closure((var for _, var in parameters), made_by)
+    used = {operand for equation in equations if equation.result in needed for operand in equation.operands}
+    used |= {var for _, var in parameters}
+    return Pullback(
+        tuple(
+            (g.var, var)
+            for var, g in recorder.forward.items()
+            if g.var in used and g.var not in made_by and not _is_constant(recorder, g.var)
+        ),
+        tuple((array, var) for array, var in recorder.constants if var in used),
+        tuple(equation for equation in equations if equation.result in needed),
+        tuple(seeds),
+        tuple(parameters),
+    )
+
+
+def assemble(recorder: _Derivation) -> list[Equation]:
+    """The recorded equations, with sums of slices that were padded to one shape turned into one ``concat``.
+
+    The gradient of ``x[:, a:b]`` is the slice's gradient among zeros; the gates of an LSTM would make four
+    arrays of zeros and add them up.  Where the slices do not overlap, they are written side by side.
+    """
+    made_by = {equation.result: equation for equation in recorder.equations}
+    uses: dict[Var, int] = {}
+    for equation in recorder.equations:
+        for operand in equation.operands:
+            uses[operand] = uses.get(operand, 0) + 1
+    out: list[Equation] = []
+    for equation in recorder.equations:
+        leaves: list[Var] = []
+        work = [equation.result] if equation.primitive.name == "add" else []
+        while work:
+            var = work.pop()
+            made = made_by.get(var)
+            inner = var is equation.result or uses.get(var, 0) == 1
+            if made is not None and inner and made.primitive.name == "add" and made.result.type == var.type:
+                work.extend(reversed(made.operands))
+            else:
+                leaves.append(var)
+        joined = _side_by_side(recorder, [made_by.get(leaf) for leaf in leaves])
+        out.append(equation if joined is None else Equation(_CONCAT, joined[0], joined[1], equation.result))
+    return out
+
+
+def _side_by_side(
+    recorder: _Derivation, parts: list[Equation | None]
+) -> tuple[tuple[Var, ...], tuple[tuple[str, int], ...]] | None:
+    """The operands and attributes of the ``concat`` that sums padded slices, if they lie side by side on one
+    axis."""
+    if len(parts) < 2:
+        return None
+    ranges = []
+    kinds = set()
+    for part in parts:
+        if part is None or part.primitive.name != "pad_slice":
+            return None
+        attributes: dict[str, Any] = dict(part.attributes)
+        shape = attributes["shape"]
+        kinds.add((part.result.type, part.result.rows))
+        full = [(0, size, 1) for size in shape]
+        key = [*attributes["key"], *full[len(attributes["key"]) :]]
+        axes = [axis for axis, item in enumerate(key) if item != full[axis]]
+        if len(axes) != 1 or not isinstance(key[axes[0]], tuple) or key[axes[0]][2] != 1:
+            return None
+        kinds.add(("axis", axes[0] - len(shape)))
+        ranges.append((key[axes[0]][0], key[axes[0]][1], part.operands[0]))
+    if len(kinds) != 2:
+        return None
+    (axis,) = (kind[1] for kind in kinds if kind[0] == "axis")
+    of = next(kind[0] for kind in kinds if kind[0] != "axis")
+    operands: list[Var] = []
+    at = 0
+    for start, stop, var in [
+        *sorted(ranges, key=lambda found: found[0]),
+        (of.shape[axis], of.shape[axis], None),
+    ]:
+        if start < at:
+            return None
+        if start > at:
+            gap = list(of.shape)
+            gap[axis] = start - at
+            operands.append(recorder.constant(np.zeros(gap, of.dtype)).var)
+        if var is not None:
+            operands.append(var)
+        at = stop
+    return tuple(operands), (("axis", axis),)
+
+
+def _is_float(var: Var) -> bool:
+    return var.type.dtype.startswith("float")
+
+
+_CONCAT = ops.get("concat")

@@ -1,0 +1,316 @@
+"""Runs a merged batch: slabs of rows, forward steps in order, backward steps in reverse, deferred parts at
+the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from arrows.engine.backend import Backend
+from arrows.engine.binding import Binding
+from arrows.engine.memory import Arena
+from arrows.engine.merge import Merged
+from arrows.engine.plan import Plan
+from arrows.engine.program import Program, make_program
+from arrows.engine.upload import Upload
+from arrows.engine.wiring import Wirings
+from arrows.ops.context import Parameter
+from arrows.ops.rowsparse import RowSparse
+
+Array = Any
+Gradient = Any
+ParameterKey = tuple[int, str]  # identity of the layer, name of the parameter
+
+
+@dataclass(frozen=True, slots=True)
+class Seeds:
+    """Where gradients come in.
+
+    Attributes:
+        metrics: for each metric stream, the weight of each of its values in the loss; absent: not in the
+            loss.
+        result: the weight of each example's result, if the loss is the (scalar) result.
+    """
+
+    metrics: Mapping[int, float]
+    result: float | None = None
+
+
+class Run:
+    """One batch on one device: its slabs and bound operations, from the forward pass to the gradients."""
+
+    def __init__(
+        self, executor: Executor, merged: Merged, bindings: dict[int, Binding], upload: Upload
+    ) -> None:
+        self.executor, self.merged, self.bindings, self.upload = executor, merged, bindings, upload
+        self.slabs: list[Array] = []
+
+    def forward(self) -> None:
+        """Computes every value of the batch."""
+        executor, merged = self.executor, self.merged
+        plan, backend, arena = executor.plan, executor.backend, executor.arena
+        for s, (slab, rows) in enumerate(zip(plan.slabs, merged.slab_rows, strict=True)):
+            array = arena.array(("slab", s), (rows, *slab.type.shape), slab.type.dtype)
+            for row, constant in enumerate(slab.constants):
+                array[row] = executor.constant(constant)
+            self.slabs.append(array)
+        for operation in plan.operations:
+            if operation.kind == "read":
+                found = merged.operations[operation.index]
+                if found.count:
+                    values = merged.raw[operation.stream]
+                    self._rows(operation.index, 0)[...] = backend.to_device(np.ascontiguousarray(values))
+        for o, binding in self.bindings.items():
+            program = binding.program
+            invariants = executor.invariants(program)
+            binding.bind(backend, arena, invariants, self.slabs, self._outputs(self.slabs, o, program))
+        for o, step in merged.steps:
+            self.bindings[o].run(step)
+
+    def _rows(self, operation: int, output: int, of: Sequence[Array] | None = None) -> Array:
+        """The rows of one output, as a range of its slab."""
+        plan, found = self.executor.plan, self.merged.operations[operation]
+        first = found.first_rows[output]
+        slab = (self.slabs if of is None else of)[plan.operations[operation].slabs[output]]
+        return slab[first : first + found.count]
+
+    def _outputs(self, of: Sequence[Array], operation: int, program: Program) -> list[Array]:
+        """For each result of an operation, its rows: its own, or those of the nodes that stand for its
+        elements."""
+        plan = self.executor.plan
+        outputs = []
+        seen: dict[int, int] = {}
+        for var in program.trace.results:
+            owner = operation if var.rows < 0 else plan.element_operation(operation, var.rows)
+            output = seen.get(owner, 0)
+            seen[owner] = output + 1
+            array = of[plan.operations[owner].slabs[output]]
+            outputs.append(None if array is None else self._rows(owner, output, of))
+        return outputs
+
+    def gather(self, slab: int, rows: np.ndarray) -> Array:
+        """Copies rows of a slab."""
+        index = self.executor.backend.to_device(rows.astype(self.executor.backend.index_dtype))
+        return self.executor.backend.take(self.slabs[slab], index)
+
+    def backward(self, seeds: Seeds) -> dict[ParameterKey, Gradient]:
+        """Computes the gradients of all parameters, from the weights of the values that make the loss."""
+        executor, merged = self.executor, self.merged
+        plan, backend, arena = executor.plan, executor.backend, executor.arena
+        self.gradients: list[Array] = [
+            arena.zeros(("gradient", s), (rows, *slab.type.shape), slab.type.dtype)
+            if s in executor.receiving
+            else None
+            for s, (slab, rows) in enumerate(zip(plan.slabs, merged.slab_rows, strict=True))
+        ]
+        self._seed(seeds)
+        for o, binding in self.bindings.items():
+            binding.bind_backward(self.gradients, self._outputs(self.gradients, o, binding.program))
+        for o, step in reversed(merged.steps):
+            self.bindings[o].run_backward(step)
+        found: dict[ParameterKey, Gradient] = {}
+        for binding in self.bindings.values():
+            program = binding.program
+            if program.deferred is None:
+                continue
+            for number, value in zip(program.parameters, binding.run_deferred(), strict=True):
+                owner, spec, _ = program.trace.parameters[number]
+                key = (id(owner), spec.name)
+                found[key] = value if key not in found else add_gradients(backend, found[key], value)
+        return found
+
+    def loss(self, seeds: Seeds) -> Array:
+        """The weighted sum that the gradients are taken of, a scalar of the device."""
+        plan, merged = self.executor.plan, self.merged
+        parts = [(plan.metrics[m], merged.metrics[m].values, weight) for m, weight in seeds.metrics.items()]
+        if seeds.result is not None:
+            parts.append((plan.results[0], merged.results[0].values, seeds.result))
+        return sum(self.gather(slab, rows).sum() * weight for slab, rows, weight in parts)
+
+    def input_gradients(self, wirings: Wirings, sites: Sequence[int]) -> tuple[Array, np.ndarray]:
+        """The gradients of what some read sites read, in the order of the visits, and where each example
+        starts."""
+        plan, backend = self.executor.plan, self.executor.backend
+        operation = plan.operations[plan.site_operation[sites[0]]]
+        of_node = wirings.site.values
+        reads = plan.site_operation[of_node] == operation.index
+        wanted = np.isin(of_node, sites)
+        rows = (np.cumsum(reads) - 1)[wanted]
+        before = np.concatenate(([0], np.cumsum(wanted)))
+        gradients = self.gradients[operation.slabs[0]]
+        found = self.merged.operations[operation.index]
+        if gradients is None:
+            values = backend.zeros((len(rows), *operation.outputs[0].shape), operation.outputs[0].dtype)
+        else:
+            index = backend.to_device((rows + found.first_rows[0]).astype(backend.index_dtype))
+            values = backend.take(gradients, index)
+        return values, before[wirings.site.offsets]
+
+    def _seed(self, seeds: Seeds) -> None:
+        plan, merged, backend = self.executor.plan, self.merged, self.executor.backend
+        weights: dict[int, np.ndarray] = {}
+        placed = [(plan.metrics[m], merged.metrics[m].values, weight) for m, weight in seeds.metrics.items()]
+        if seeds.result is not None:
+            placed.append((plan.results[0], merged.results[0].values, seeds.result))
+        for slab, rows, weight in placed:
+            # A value may count more than once: under two names, or returned by two branches.
+            counted = np.bincount(rows, minlength=merged.slab_rows[slab]) * weight
+            weights[slab] = weights.get(slab, 0) + counted
+        for slab, weight in weights.items():
+            if self.gradients[slab] is not None:
+                of = plan.slabs[slab].type
+                column = weight.astype(of.dtype).reshape(-1, *(1 for _ in of.shape))
+                self.gradients[slab][...] = backend.to_device(column)
+
+
+def own(gradient: Gradient) -> Gradient:
+    """The gradient in memory of its own: a row-sparse one shares that of the batch, which the next batch
+    takes."""
+    if isinstance(gradient, RowSparse):
+        return RowSparse(gradient.rows.copy(), gradient.values.copy(), gradient.shape)
+    return gradient
+
+
+def add_gradients(backend: Backend, one: Gradient, other: Gradient) -> Gradient:
+    """The sum of two gradients of one parameter, dense or row-sparse."""
+    if isinstance(one, RowSparse) and isinstance(other, RowSparse):
+        return one.add(other, backend.xp)
+    dense = [g.to_dense(backend.xp) if isinstance(g, RowSparse) else g for g in (one, other)]
+    return dense[0] + dense[1]
+
+
+class Executor:
+    """Programs and memory of a model on one device, for one choice of what to differentiate.
+
+    Args:
+        plan: the model's plan.
+        backend: the device.
+        arena: memory, shared by the executors of a model.
+        parameter: gives the live array of a layer's parameter.
+        loss: the metric streams that make the loss; empty for none.
+        result: whether the (scalar) result is the loss.
+        inputs: the read sites whose gradients are wanted.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        backend: Backend,
+        arena: Arena,
+        parameter: Callable[[object, Parameter], Array],
+        loss: Sequence[int] = (),
+        result: bool = False,
+        inputs: Sequence[int] = (),
+    ) -> None:
+        self.plan, self.backend, self.arena, self.parameter = plan, backend, arena, parameter
+        seeds = {plan.metrics[m] for m in loss} | ({plan.results[0]} if result else set())
+        self.moving = _moving(plan, {plan.lowered.sites.sites[s].index for s in inputs})
+        self.receiving = _receiving(plan, seeds, self.moving) if seeds else set()
+        self._constants: dict[int, Array] = {}
+        self.programs: dict[int, Program] = {}
+        for operation in plan.operations:
+            if operation.kind != "apply":
+                continue
+            assert operation.trace is not None
+            wanted = [port.slab in self.moving and port.slab in self.receiving for port in operation.ports]
+            seeded = []
+            plain = 0
+            elements: dict[int, int] = {}
+            for var in operation.trace.results:
+                if var.rows < 0:
+                    slab, plain = operation.slabs[plain], plain + 1
+                else:
+                    owner = plan.operations[plan.element_operation(operation.index, var.rows)]
+                    slab = owner.slabs[elements.get(var.rows, 0)]
+                    elements[var.rows] = elements.get(var.rows, 0) + 1
+                seeded.append(slab in self.receiving)
+            self.programs[operation.index] = make_program(operation, backend.xp, wanted, seeded)
+        self._program_constants = {
+            o: tuple(backend.to_device(np.asarray(array)) for array in program.constants)
+            for o, program in self.programs.items()
+        }
+
+    def constant(self, number: int) -> Array:
+        """A constant of the expression, on the device."""
+        if number not in self._constants:
+            self._constants[number] = self.backend.to_device(self.plan.constants[number])
+        return self._constants[number]
+
+    def invariants(self, program: Program) -> tuple[Array, ...]:
+        """What a program computes of constants and parameters alone, with the parameters as they are now."""
+        parameters = [self.parameter(owner, spec) for owner, spec, _ in program.trace.parameters]
+        return program.compute_invariants(self._program_constants[program.operation.index], parameters)
+
+    def no_gradient(self, owner: object, spec: Parameter) -> Gradient:
+        """The gradient of a parameter that a batch does not reach: of the kind that it has otherwise."""
+        xp = self.backend.xp
+        for program in self.programs.values():
+            for number, sparse in zip(program.parameters, program.sparse, strict=True):
+                known, its, _ = program.trace.parameters[number]
+                if known is owner and its.name == spec.name and not sparse:
+                    return self.backend.zeros(spec.shape, spec.dtype)
+                if known is owner and its.name == spec.name:
+                    empty = xp.zeros((0,), self.backend.index_dtype)
+                    return RowSparse(empty, xp.zeros((0, *spec.shape[1:]), spec.dtype), spec.shape)
+        return self.backend.zeros(spec.shape, spec.dtype)
+
+    def run(self, merged: Merged) -> Run:
+        """Prepares a batch: binds its operations, sends its index arrays, computes nothing yet."""
+        upload = Upload(self.backend)
+        bindings = {
+            o: Binding(program, merged.operations[o], upload)
+            for o, program in self.programs.items()
+            if merged.operations[o].count
+        }
+        if self.receiving:
+            constants = [len(slab.constants) for slab in self.plan.slabs]
+            for binding in bindings.values():
+                binding.plan_backward(constants, merged.slab_rows)
+        upload.send()
+        return Run(self, merged, bindings, upload)
+
+
+def _moving(plan: Plan, wanted_sites: set[int]) -> set[int]:
+    """The slabs whose rows can depend on a parameter, or on a read whose gradient is wanted, through
+    floats."""
+    moving: set[int] = set()
+    for site in plan.lowered.sites.sites:
+        if site.index in wanted_sites:
+            moving.add(plan.operations[plan.site_operation[site.index]].slabs[0])
+    pending = True
+    while pending:
+        pending = False
+        for operation in plan.operations:
+            if operation.kind == "element":
+                source = plan.operations[operation.parent]
+            elif operation.kind == "apply":
+                source = operation
+            else:
+                continue
+            assert source.trace is not None
+            if source.trace.parameters or any(port.slab in moving for port in source.ports):
+                for of, slab in zip(operation.outputs, operation.slabs, strict=True):
+                    if of.dtype.startswith("float") and slab not in moving:
+                        moving.add(slab)
+                        pending = True
+    return moving
+
+
+def _receiving(plan: Plan, seeds: set[int], moving: set[int]) -> set[int]:
+    """The slabs that a gradient reaches, from the seeds back through the operations that moved them."""
+    receiving = seeds & moving
+    pending = True
+    while pending:
+        pending = False
+        for operation in plan.operations:
+            if operation.kind not in ("apply", "element") or not receiving.intersection(operation.slabs):
+                continue
+            source = plan.operations[operation.parent] if operation.kind == "element" else operation
+            for port in source.ports:
+                if port.slab in moving and port.slab not in receiving:
+                    receiving.add(port.slab)
+                    pending = True
+    return receiving

@@ -1,0 +1,286 @@
+"""Merges the wirings of a batch into a schedule by array operations: a stable sort, no loop over nodes.
+
+Rows of a slab are ordered by operation, then step, whatever the order of execution, so that a step writes one
+contiguous range of its operation's rows and an operation's rows are one range.  A step reads each port
+through a range too where the rows it wants are consecutive, else through an index array.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from arrows.engine.plan import Operation, Plan
+from arrows.engine.wiring import Column, Wirings
+
+
+@dataclass(frozen=True, slots=True)
+class PortRows:
+    """The rows that one port of an operation gathers, for all nodes of the operation.
+
+    Attributes:
+        rows: rows of the port's slab, in the order of the operation's rows (of the sequence's elements).
+        breaks: ``breaks[i]`` counts the places up to ``i`` where ``rows`` does not go on by one.
+    """
+
+    rows: np.ndarray
+    breaks: np.ndarray
+
+    def views(self, bounds: np.ndarray) -> list[int]:
+        """For each step, the first row if its rows are a range, else -1."""
+        starts, last = bounds[:-1], bounds[1:] - 1
+        empty = last < starts
+        if empty.any():
+            starts, last = np.where(empty, 0, starts), np.where(empty, 0, last)
+            if len(self.rows) == 0:
+                return [0] * len(starts)
+        found = np.where(self.breaks[last] == self.breaks[starts], self.rows[starts], -1)
+        return np.where(empty, 0, found).tolist()
+
+
+@dataclass(frozen=True, slots=True)
+class OperationRows:
+    """One operation's part of a batch.
+
+    Attributes:
+        count: how many nodes.
+        ports: as `Operation.ports`.
+        offsets: for each sequence domain, where each node's elements start (``count + 1`` entries).
+        first_rows: for each output, its first row in its slab.
+        bounds: where its steps start, ascending, and ``count`` at the end.
+    """
+
+    count: int
+    ports: tuple[PortRows, ...]
+    offsets: dict[int, np.ndarray]
+    first_rows: tuple[int, ...]
+    bounds: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A batch, ready to be executed.
+
+    Attributes:
+        examples: how many.
+        operations: as `Plan.operations`.
+        steps: (operation, number of its step) in the order of execution.
+        slab_rows: how many rows each slab has.
+        raw: for each read type, its values.
+        results: for each tensor leaf of the result, the slab rows, in the order of the examples.
+        levels: for each nesting level of the result, the lengths, and where each example starts.
+        metrics: for each metric stream, the slab rows and where each example starts.
+        labels: for each metric stream, its labels by example, or None.
+        nodes: how many nodes the batch has.
+    """
+
+    examples: int
+    operations: tuple[OperationRows, ...]
+    steps: list[tuple[int, int]]
+    slab_rows: tuple[int, ...]
+    raw: tuple[np.ndarray, ...]
+    results: tuple[Column, ...]
+    levels: tuple[Column, ...]
+    metrics: tuple[Column, ...]
+    labels: tuple[tuple[list[Any], ...] | None, ...]
+    nodes: int
+
+
+def merge(plan: Plan, wirings: Wirings) -> Merged:
+    """Merges the wirings of a batch.
+
+    Args:
+        plan: the model's plan.
+        wirings: one wiring an example.
+
+    Returns:
+        The schedule: steps in order, and for each operation the rows that its ports gather.
+    """
+    site, depth = wirings.site.values, wirings.depth.values
+    operation = plan.site_operation[site]
+    order, starts, run_pair, run_depth = _sort(plan, site, depth)
+    nodes = len(site)
+    run_operation = plan.pair_operation[run_pair]
+
+    count = np.bincount(operation, minlength=len(plan.operations))
+    first = np.cumsum(count) - count  # operations are numbered as they are sorted
+    rank = np.empty(nodes, np.int32)
+    rank[order] = np.arange(nodes, dtype=np.int32)
+    rank -= first[operation].astype(np.int32)
+
+    table, slab_rows = _row_table(plan, count)
+    row_of = _Rows(plan, wirings, operation, rank, table)
+    source_rows = row_of(wirings.sources)
+
+    arity = plan.site_arity[site]
+    lengths = _Lengths(plan, wirings, site, arity)
+    operations = []
+    bounds_of = np.searchsorted(run_operation, np.arange(len(plan.operations) + 1))
+    for operation_plan in plan.operations:
+        o = operation_plan.index
+        mine = order[first[o] : first[o] + count[o]]
+        if plan.schedule == "none":
+            bounds = np.arange(count[o] + 1)
+        else:
+            bounds = np.append(starts[bounds_of[o] : bounds_of[o + 1]], first[o] + count[o]) - first[o]
+        operations.append(_operation_rows(operation_plan, mine, lengths, source_rows, table[o], bounds))
+
+    runs = np.array([known.kind == "apply" for known in plan.operations])
+    if plan.schedule == "none":
+        at = np.flatnonzero(runs[operation])
+        steps = list(zip(operation[at].tolist(), rank[at].tolist(), strict=True))
+    else:
+        when = np.lexsort((run_operation, run_depth, plan.pair_component[run_pair]))
+        when = when[runs[run_operation[when]]]
+        o = run_operation[when]
+        steps = list(zip(o.tolist(), (when - bounds_of[o]).tolist(), strict=True))
+    return Merged(
+        len(wirings),
+        tuple(operations),
+        steps,
+        slab_rows,
+        tuple(column.values for column in wirings.raw),
+        tuple(Column(row_of(column), column.offsets) for column in wirings.results),
+        wirings.levels,
+        tuple(Column(row_of(column), column.offsets) for column in wirings.metrics),
+        wirings.labels,
+        nodes,
+    )
+
+
+def _sort(
+    plan: Plan, site: np.ndarray, depth: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Sorts the nodes by operation, component and depth, stably: (order, first of each run, its pair, its
+    depth)."""
+    span = int(depth.max(initial=0)) + 1
+    pair = plan.site_pair[site]
+    largest = len(plan.pair_operation) * span
+    # 16 bits: NumPy's stable sort is a radix sort.
+    kind = np.int16 if largest < 2**15 else np.int32 if largest < 2**31 else np.int64
+    key = pair.astype(kind) * kind(span) + depth.astype(kind)
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    if len(key) == 0:
+        starts = np.zeros(0, np.int64)
+    else:
+        starts = np.concatenate(([0], np.flatnonzero(key[1:] != key[:-1]) + 1))
+    run_pair, run_depth = np.divmod(key[starts].astype(np.int64), span)
+    return order, starts, run_pair, run_depth
+
+
+def _row_table(plan: Plan, count: np.ndarray) -> tuple[np.ndarray, tuple[int, ...]]:
+    """The first row of each output (``[operations, 1 << shift]``) and the number of rows of each slab."""
+    table = np.zeros((len(plan.operations), 1 << plan.shift), np.int32)
+    sizes = []
+    for slab in plan.slabs:
+        row = len(slab.constants)
+        for o, k in slab.outputs:
+            table[o, k] = row
+            row += int(count[o])
+        sizes.append(row)
+    for operation in plan.operations:
+        if operation.kind == "constant":
+            table[operation.index, 0] = plan.slabs[operation.slabs[0]].constants.index(operation.stream)
+    return table, tuple(sizes)
+
+
+class _Rows:
+    """Turns value ids into rows of slabs."""
+
+    def __init__(
+        self, plan: Plan, wirings: Wirings, operation: np.ndarray, rank: np.ndarray, table: np.ndarray
+    ) -> None:
+        self.shift = plan.shift
+        self.constants = len(plan.constants)
+        self.table = table.ravel()
+        constant_operation = np.zeros(self.constants, np.int32)
+        for known in plan.operations:
+            if known.kind == "constant":
+                constant_operation[known.stream] = known.index
+        self.operation = np.concatenate([constant_operation, operation.astype(np.int32)])
+        self.rank = np.concatenate([np.zeros(self.constants, np.int32), rank])
+        # From the node numbers of the wiring to those of the batch.
+        self.move = (wirings.site.offsets[:-1] + self.constants - wirings.base).astype(np.int32) << self.shift
+
+    def __call__(self, ids: Column) -> np.ndarray:
+        values = ids.values
+        moved = values + np.repeat(self.move, np.diff(ids.offsets))
+        if self.constants:
+            moved = np.where(values < (self.constants << self.shift), values, moved)
+        if self.shift == 0:
+            rows = self.table[self.operation[moved]] + self.rank[moved]
+        else:
+            node = moved >> self.shift
+            output = moved & ((1 << self.shift) - 1)
+            rows = self.table[(self.operation[node] << self.shift) + output] + self.rank[node]
+        return rows.astype(np.intp)
+
+
+class _Lengths:
+    """Where each node's sources start, and how long its sequences are."""
+
+    def __init__(self, plan: Plan, wirings: Wirings, site: np.ndarray, arity: np.ndarray) -> None:
+        total = arity
+        self.counts = wirings.counts.values
+        self.first_count: np.ndarray | None = None
+        if len(self.counts):
+            domains = np.array([len(plan.operations[o].domains) for o in plan.site_operation], np.int32)[site]
+            ends = np.cumsum(domains)
+            self.first_count = ends - domains
+            # A sequence of tuples has its count once and its elements once a tensor leaf.
+            leaves = [
+                tuple(sum(port.domain == d for port in operation.ports) for d in operation.domains)
+                for operation in plan.operations
+            ]
+            total = arity.copy()
+            for o, per_domain in enumerate(leaves):
+                if per_domain:
+                    mine = np.flatnonzero(plan.site_operation[site] == o)
+                    for d, width in enumerate(per_domain):
+                        total[mine] += self.counts[self.first_count[mine] + d] * width
+        self.first_source = np.cumsum(total) - total
+
+
+def _operation_rows(
+    operation: Operation,
+    mine: np.ndarray,
+    lengths: _Lengths,
+    source_rows: np.ndarray,
+    first_rows: np.ndarray,
+    bounds: np.ndarray,
+) -> OperationRows:
+    ports: list[PortRows] = []
+    first = lengths.first_source[mine]
+    rows = [port for port in operation.ports if port.domain is None]
+    for number in range(len(rows)):
+        ports.append(_port_rows(source_rows[first + number]))
+    offsets: dict[int, np.ndarray] = {}
+    start = first + len(rows)
+    for number, domain in enumerate(operation.domains):
+        assert lengths.first_count is not None or len(mine) == 0
+        counts = (
+            lengths.counts[lengths.first_count[mine] + number]
+            if lengths.first_count is not None
+            else np.zeros(0, np.int32)
+        )
+        ends = np.zeros(len(mine) + 1, np.intp)
+        np.cumsum(counts, out=ends[1:])
+        offsets[domain] = ends
+        for port in operation.ports:
+            if port.domain == domain:
+                at = np.repeat(start - ends[:-1], counts) + np.arange(ends[-1])
+                ports.append(_port_rows(source_rows[at]))
+                start = start + counts
+    return OperationRows(
+        len(mine), tuple(ports), offsets, tuple(first_rows[: len(operation.outputs)].tolist()), bounds
+    )
+
+
+def _port_rows(rows: np.ndarray) -> PortRows:
+    breaks = np.zeros(len(rows), np.int32)
+    if len(rows):
+        np.cumsum(rows[1:] != rows[:-1] + 1, out=breaks[1:])
+    return PortRows(rows, breaks)

@@ -1,0 +1,422 @@
+"""`compile` and `Model`: a checked block that runs whole batches, differentiates them, and holds their
+parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from arrows.combinators.infer import infer
+from arrows.combinators.typed import Typed
+from arrows.engine import reference
+from arrows.engine.backend import Backend, backend, host
+from arrows.engine.check import check_example
+from arrows.engine.execute import Executor, Run, Seeds, add_gradients, own
+from arrows.engine.interpret import MAX_NODES
+from arrows.engine.losses import as_weights, check_output
+from arrows.engine.lowering import lower
+from arrows.engine.memory import Arena
+from arrows.engine.merge import merge
+from arrows.engine.params import make_params
+from arrows.engine.plan import SCHEDULES, make_plan
+from arrows.engine.prepared import Batch, Prepared, as_examples
+from arrows.engine.results import Ragged, assemble
+from arrows.engine.wiring import Lowerer, Wirings
+from arrows.ops.context import Parameter
+from arrows.typesys import types as T
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
+
+Array = Any
+Gradients = dict[str, Any]
+Examples = Any  # an iterable of Python objects, a `Prepared` or a `Batch`
+
+
+class Optimizer(Protocol):
+    """What `Model.train_step` asks of an optimizer."""
+
+    def step(self, model: Any, grads: Mapping[str, Any], /) -> None:
+        """Changes the model's parameters in place."""
+
+
+def compile(
+    block: Any,
+    *,
+    loss: str | Mapping[str, float] | None = None,
+    seed: int = 0,
+    schedule: str = "depth",
+    device: str | Backend = "cpu",
+    float_type: str | None = None,
+    params: Mapping[str, Any] | None = None,
+    max_nodes: int = MAX_NODES,
+) -> Model:
+    """Type-checks a block and makes a model of it.
+
+    Args:
+        block: a block, or what goes for one (a layer, a dict or tuple of blocks).
+        loss: what `Model.value_and_grad` differentiates: None for the block's own scalar result (the mean
+            over the examples); the name of a `Metric`, or names and weights: the (weighted) sum of their
+            values within an example, averaged over the examples.
+        seed: first values of parameters depend on it and on their names.
+        schedule: ``"depth"``: operations at the same depth run together (Looks et al. 2017, section 2.1);
+            ``"none"``: one node at a time, one example after the other, which is what batching is measured
+            against.
+        device: ``"cpu"`` (NumPy) or ``"cuda"`` (CuPy).
+        float_type: every float of the block becomes this type, say ``"float64"``.
+        params: another model's ``params``: its live arrays are used for the layers that both models have; a
+            plain
+            mapping: values by name.
+        max_nodes: an example with more nodes or more calls of recursive blocks counts as endless.
+
+    Returns:
+        The model.  Nothing of it is kept on the block, which can be compiled again and used elsewhere.
+
+    Raises:
+        ArrowTypeError: the block is ill-typed, or its result is nothing a model can give.
+        ArrowValueError: an argument that cannot be.
+
+    Example:
+        >>> import arrows as ar
+        >>> model = ar.compile(ar.Map(ar.Scalar()) >> ar.Sum())
+        >>> model([[1, 2, 3], [], [10]]).tolist()
+        [6.0, 0.0, 10.0]
+    """
+    if schedule not in SCHEDULES:
+        raise ArrowValueError(
+            f"the schedule must be one of {', '.join(map(repr, SCHEDULES))}, not {schedule!r}"
+        )
+    if isinstance(max_nodes, bool) or not isinstance(max_nodes, int) or max_nodes < 1:
+        raise ArrowValueError(f"max_nodes must be a positive integer, not {max_nodes!r}")
+    typed = infer(block, float_type=float_type)
+    return Model(typed, loss, seed, schedule, backend(device), float_type, params, max_nodes)
+
+
+def evaluate(block: Any, example: Any) -> Any:
+    """The result of a block on one example by the reference, with first values of parameters (seed 0).
+
+    Unlike a model's, the result may hold Python objects and endless sequences.
+
+    Args:
+        block: a block, or what goes for one.
+        example: a Python object.
+
+    Raises:
+        ArrowTypeError: the block is ill-typed.
+        InputError: the example does not fit.
+
+    Example:
+        >>> import arrows as ar
+        >>> evaluate(ar.InputTransform(len), "tree")
+        4
+    """
+    typed = infer(block)
+    params = make_params(typed, backend("cpu"), 0, None)
+    return reference.evaluate(typed, example, params.of).value
+
+
+class Model:
+    """A compiled block: its plan, its parameters, and the device it runs on.  Made by `compile`.
+
+    Attributes:
+        typed: the typed expression; prints as a tree with types.
+        params: parameter name -> live array of the device.
+        metrics: for each `Metric` of the block, the values of the last successful call: a `Ragged` of one
+            sequence an example, in the order of the visits; empty where it never fired.
+        labels: for each metric with labels, the labels by example, in the same order.
+        backend: the device.
+
+    Example:
+        >>> import arrows as ar
+        >>> squares = ar.compile(ar.Scalar(name="x") >> ar.Function(lambda x: x * x))
+        >>> value, grads = squares.value_and_grad([1, 2, 3], inputs=["x"])
+        >>> float(value), grads["x"].tolist()
+        (4.66666..., [[0.66666...], [1.33333...], [2.0]])
+    """
+
+    def __init__(
+        self,
+        typed: Typed,
+        loss: str | Mapping[str, float] | None,
+        seed: int,
+        schedule: str,
+        device: Backend,
+        float_type: str | None,
+        params: Mapping[str, Any] | None,
+        max_nodes: int,
+    ) -> None:
+        check_output(typed)
+        self.typed = typed
+        self.backend = device
+        self.schedule = schedule
+        self.float_type = float_type
+        self.max_nodes = max_nodes
+        self.params = make_params(typed, device, seed, params)
+        self.plan = make_plan(lower(typed), schedule)
+        self.lowerer = Lowerer(self.plan, max_nodes, self._explain)
+        self._weights = as_weights(typed, self.plan, loss)
+        self._arena = Arena(device)
+        self._executors: dict[tuple[Any, ...], Executor] = {}
+        self.metrics: dict[str, Ragged] = {}
+        self.labels: dict[str, list[list[Any]]] = {}
+        self._take_metrics([])
+
+    # ---------------------------------------------------------------------------------------------- calls
+
+    def __call__(self, examples: Examples) -> Any:
+        """The block's results for a batch.
+
+        Args:
+            examples: Python objects, each of its own shape, or a batch of a prepared set.
+
+        Returns:
+            By the block's output type: an array ``[examples, *shape]`` for a tensor, a tuple (with keys where
+            there are) for a tuple, a `Ragged` for a sequence, None for Void; arrays of the device, which stay
+            as they are.
+
+        Raises:
+            InputError: an example does not fit; the message says which, where in it, and why.
+            ArrowTypeError: ``examples`` is no batch.
+        """
+        wirings = self._wirings(examples, "run a model")
+        executor = self._executor(())
+        runs = []
+        parts = []
+        for part in self._parts(wirings):
+            run = executor.run(merge(self.plan, part))
+            run.forward()
+            runs.append(run.merged)
+            parts.append(self._collect(run))
+        result = self._result(wirings, parts)
+        self._take_metrics(parts, wirings)
+        return result
+
+    def value_and_grad(self, examples: Examples, inputs: Sequence[str] = ()) -> tuple[Array, Gradients]:
+        """The loss of a batch and its gradients.
+
+        Args:
+            examples: Python objects, or a batch of a prepared set.
+            inputs: names of inputs (``Scalar(name="x")``) whose gradients are wanted as well.
+
+        Returns:
+            The loss, a scalar of the device: the mean over the examples (0 for an empty batch); and the
+            gradients by parameter name: an array of the parameter's shape, or a `RowSparse` for the table of
+            an embedding.  For each of ``inputs``: a `Ragged` with one sequence an example, a gradient for
+            each time the input was read.
+
+        Raises:
+            InputError: an example does not fit.
+            ArrowTypeError: the block has no loss, or an input has no gradient.
+        """
+        value, found, given = self._differentiate(examples, tuple(inputs))
+        seen: set[int] = set()
+        grads: Gradients = {}
+        for name, gradient in found.items():
+            # What is handed out stays as it is: no memory of ours, no array under two names.
+            gradient = own(gradient)
+            if id(gradient) in seen:
+                gradient = gradient.copy()
+            seen.add(id(gradient))
+            grads[name] = gradient
+        return value, grads | given
+
+    def train_step(self, examples: Examples, optimizer: Optimizer) -> Array:
+        """Computes a batch's gradients, lets the optimizer make one step, and returns the loss.
+
+        Raises:
+            As `value_and_grad`; the parameters are as they were then.
+        """
+        value, grads, _ = self._differentiate(examples, ())
+        optimizer.step(self, grads)
+        return value
+
+    def eval(self, example: Any) -> Any:
+        """The result of one example by the reference: node by node, without batching; for looking at things.
+
+        Returns:
+            NumPy arrays, tuples, lists, Python objects, as the output type says.
+        """
+        return reference.evaluate(
+            self.typed, example, self._host_parameter, max_nodes=self.max_nodes, float_type=self.float_type
+        ).value
+
+    def prepare(self, examples: Examples) -> Prepared:
+        """Lowers examples once; ``prepared[indices]`` is a batch of them.
+
+        Raises:
+            InputError: an example does not fit.
+        """
+        if isinstance(examples, Prepared):
+            self._check_owner(examples)
+            return examples
+        return Prepared(self.plan, self.lowerer.lower_all(as_examples(examples, "prepare examples")))
+
+    def __repr__(self) -> str:
+        count = sum(int(np.prod(array.shape)) for array in self.params.values())
+        return f"<model of {self.typed.form.label}: {self.typed.input} -> {self.typed.output}, {count} parameters>"
+
+    # ---------------------------------------------------------------------------------------------- inside
+
+    def _wirings(self, examples: Examples, what: str) -> Wirings:
+        if isinstance(examples, Batch):
+            self._check_owner(examples.prepared)
+            return examples.wirings
+        if isinstance(examples, Prepared):
+            self._check_owner(examples)
+            return examples.wirings
+        return self.lowerer.lower_all(as_examples(examples, what))
+
+    def _check_owner(self, prepared: Prepared) -> None:
+        if prepared.owner is not self.plan:
+            raise ArrowValueError("these examples were prepared by another model; prepare them with this one")
+
+    def _parts(self, wirings: Wirings) -> Iterator[Wirings]:
+        """What runs at once: the batch, or, without batching, each example."""
+        if self.schedule != "none":
+            yield wirings
+            return
+        for number in range(len(wirings)):
+            yield wirings.select(np.array([number]))
+
+    def _executor(self, inputs: tuple[str, ...] | None, *, training: bool = False) -> Executor:
+        key = (training, inputs)
+        if key not in self._executors:
+            loss: Sequence[int] = ()
+            sites: list[int] = []
+            if training:
+                loss = list(self._weights.metrics)
+                sites = [site for name in inputs or () for site in self._read_sites(name)]
+            self._executors[key] = Executor(
+                self.plan,
+                self.backend,
+                self._arena,
+                self.params.of,
+                loss,
+                training and self._weights.result is not None,
+                sites,
+            )
+        return self._executors[key]
+
+    def _read_sites(self, name: str) -> list[int]:
+        sites = self.plan.lowered.sites.sites
+        found = [
+            s.index for s in sites if s.kind == "read" and s.typed is not None and s.typed.form.name == name
+        ]
+        if not found:
+            names = sorted(
+                {s.typed.form.name for s in sites if s.kind == "read" and s.typed and s.typed.form.name}
+            )
+            raise ArrowValueError(f"no input is named {name!r}; named inputs are {names or 'none'}")
+        if not all(sites[s].outputs[0].dtype.startswith("float") for s in found):
+            raise ArrowTypeError(
+                message(
+                    f"cannot differentiate with respect to the input {name!r}",
+                    reason=f"it is {sites[found[0]].outputs[0]}, and only floats have gradients",
+                )
+            )
+        return found
+
+    def _differentiate(
+        self, examples: Examples, inputs: tuple[str, ...]
+    ) -> tuple[Array, Gradients, dict[str, Ragged]]:
+        if self._weights.missing is not None:
+            raise ArrowTypeError(self._weights.missing)
+        executor = self._executor(inputs, training=True)
+        wirings = self._wirings(examples, "differentiate")
+        batch = len(wirings)
+        seeds = Seeds(
+            {m: weight / max(batch, 1) for m, weight in self._weights.metrics.items()},
+            None if self._weights.result is None else self._weights.result / max(batch, 1),
+        )
+        total: Array = None
+        found: dict[Any, Any] = {}
+        parts = []
+        given: list[dict[str, tuple[Array, np.ndarray]]] = []
+        for part in self._parts(wirings):
+            run = executor.run(merge(self.plan, part))
+            run.forward()
+            parts.append(self._collect(run))
+            value = run.loss(seeds)
+            total = value if total is None else total + value
+            for key, gradient in run.backward(seeds).items():
+                gradient = own(gradient) if self.schedule == "none" else gradient
+                found[key] = (
+                    gradient if key not in found else add_gradients(self.backend, found[key], gradient)
+                )
+            given.append({name: run.input_gradients(part, self._read_sites(name)) for name in inputs})
+        self._take_metrics(parts, wirings)
+        grads = {
+            name: found[key] if key in found else executor.no_gradient(*self.params.owner(name))
+            for name, key in self.params.keys_by_name().items()
+            if self.params.owner(name)[1].dtype.startswith("float")
+        }
+        if total is None:
+            total = self.backend.zeros((), self._weights.dtype)
+        return total, grads, {name: self._joined([one[name] for one in given]) for name in inputs}
+
+    def _collect(self, run: Run) -> tuple[list[Array], list[Array], Run]:
+        """Copies of the result's leaves and of the metrics: the slabs are the next batch's."""
+        merged, plan = run.merged, self.plan
+        leaves = [
+            run.gather(slab, column.values) for slab, column in zip(plan.results, merged.results, strict=True)
+        ]
+        metrics = [
+            run.gather(slab, column.values) for slab, column in zip(plan.metrics, merged.metrics, strict=True)
+        ]
+        return leaves, metrics, run
+
+    def _concatenated(self, columns: list[list[Array]], number: int, of: T.Tensor) -> Array:
+        if not columns:
+            return self.backend.zeros((0, *of.shape), of.dtype)
+        if len(columns) == 1:
+            return columns[0][number]
+        return self.backend.xp.concatenate([one[number] for one in columns])
+
+    def _result(self, wirings: Wirings, parts: list[tuple[list[Array], list[Array], Run]]) -> Any:
+        lowered = self.plan.lowered
+        leaves = [part[0] for part in parts]
+        arrays = [self._concatenated(leaves, n, of) for n, of in enumerate(lowered.leaf_types)]
+        offsets = [
+            np.concatenate(([0], np.cumsum(column.values, dtype=np.int64))) for column in wirings.levels
+        ]
+        return assemble(self.typed.output, arrays, offsets)
+
+    def _take_metrics(
+        self, parts: list[tuple[list[Array], list[Array], Run]], wirings: Wirings | None = None
+    ) -> None:
+        streams = self.plan.metric_streams
+        values = [part[1] for part in parts]
+        metrics: dict[str, Ragged] = {}
+        labels: dict[str, list[list[Any]]] = {}
+        for number, stream in enumerate(streams):
+            offsets = wirings.metrics[number].offsets if wirings is not None else np.zeros(1, np.int64)
+            metrics[stream.name] = Ragged(
+                self._concatenated(values, number, stream.type), offsets - offsets[0]
+            )
+            if stream.labelled:
+                found = wirings.labels[number] if wirings is not None else ()
+                labels[stream.name] = list(found or ())
+        self.metrics, self.labels = metrics, labels
+
+    def _joined(self, pieces: list[tuple[Array, np.ndarray]]) -> Ragged:
+        lengths = np.concatenate([np.zeros(0, np.int64), *(np.diff(offsets) for _, offsets in pieces)])
+        values = [values for values, _ in pieces]
+        whole = values[0] if len(values) == 1 else self.backend.xp.concatenate(values) if values else None
+        return Ragged(whole, np.concatenate(([0], np.cumsum(lengths))))
+
+    def _host_parameter(self, owner: object, spec: Parameter) -> np.ndarray:
+        return host(self.params.of(owner, spec))
+
+    def _explain(self, example: Any, number: int, values: bool) -> None:
+        """Raises the `InputError` that says what is wrong with an example; returns if nothing is found."""
+        if values:
+            reference.evaluate(
+                self.typed,
+                example,
+                self._host_parameter,
+                number=number,
+                max_nodes=self.max_nodes,
+                float_type=self.float_type,
+            )
+        else:
+            check_example(self.typed, example, number, self.max_nodes)

@@ -1,0 +1,101 @@
+"""Examples lowered once, to be used in many batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from arrows.engine.wiring import Wirings
+from arrows.typesys.errors import ArrowTypeError, message
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Batch:
+    """Some examples of a `Prepared` set, in an order of their own; what its indexing gives.
+
+    Attributes:
+        prepared: the set.
+        indices: places in the set, ``[examples]``.
+    """
+
+    prepared: Prepared
+    indices: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    @property
+    def wirings(self) -> Wirings:
+        """The wirings of the batch's examples."""
+        return self.prepared.wirings.select(self.indices)
+
+
+class Prepared:
+    """Examples lowered by one model: ``prepared[indices]`` is a batch for that model and for those that share
+    its plan.
+
+    Lowering runs the users' functions (`InputTransform`, keys of `OneOf`), so what they depended on is
+    remembered as it was.
+
+    Example:
+        >>> import arrows as ar
+        >>> model = ar.compile(ar.Map(ar.Scalar()) >> ar.Sum())
+        >>> examples = model.prepare([[1, 2], [], [3]])
+        >>> len(examples), model(examples[[2, 0]]).tolist()
+        (3, [3.0, 3.0])
+    """
+
+    def __init__(self, owner: object, wirings: Wirings) -> None:
+        self.owner = owner
+        self.wirings = wirings
+
+    def __len__(self) -> int:
+        return len(self.wirings)
+
+    def __getitem__(self, indices: Any) -> Batch:
+        """The batch of the examples at ``indices``: integers, a slice, or one integer (a batch of one).
+
+        Raises:
+            IndexError: there is no such example.
+            ArrowTypeError: ``indices`` are no integers.
+        """
+        if isinstance(indices, slice):
+            found = np.arange(len(self))[indices]
+        else:
+            found = np.atleast_1d(np.asarray(indices))
+            if found.size == 0:
+                found = found.astype(np.intp)
+            if found.dtype.kind not in "iu" or found.ndim != 1:
+                raise ArrowTypeError(
+                    message(
+                        "cannot take a batch of a prepared set",
+                        reason=f"expected places in the set, got {indices!r}",
+                    )
+                )
+            if len(found) and not -len(self) <= int(found.min()) <= int(found.max()) < len(self):
+                raise IndexError(f"the prepared set has {len(self)} examples; there is no {indices!r} in it")
+            found = np.where(found < 0, found + len(self), found)
+        return Batch(self, found.astype(np.intp))
+
+    def __repr__(self) -> str:
+        return f"Prepared({len(self)} examples, {len(self.wirings.site.values)} nodes)"
+
+
+def as_examples(examples: Any, what: str) -> Sequence[Any]:
+    """A batch as a sequence of examples.
+
+    Raises:
+        ArrowTypeError: it is not iterable, or looks like a single example.
+    """
+    if isinstance(examples, (str, bytes, Mapping)) or not isinstance(examples, Iterable):
+        raise ArrowTypeError(
+            message(
+                f"cannot {what}",
+                reason=f"expected a list of examples, got {type(examples).__name__}",
+                hint="a single example makes a batch of one: [example]",
+            )
+        )
+    return examples if isinstance(examples, (list, tuple)) else list(examples)

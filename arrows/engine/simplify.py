@@ -1,0 +1,82 @@
+"""Constant zeros are folded away, not multiplied: what an operation need not compute at a site that feeds it zeros.
+
+A leaf of a tree has no children, and the cell that serves leaves and pairs alike is fed zeros there.  Once a site's
+constants are bound, ``x + 0`` is ``x``, ``x * 0`` is 0, and of ``concat(x, 0) @ W`` only the rows of ``W`` that meet
+``x`` are left.  Known from the site, before any data; never decided by values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from arrows import ops
+from arrows.ops.primitive import INVARIANT
+from arrows.ops.trace import Equation, Recorder, Tracer, Var
+
+
+def emit(recorder: Recorder, equation: Equation, operands: Sequence[Tracer]) -> Tracer:
+    """Records ``equation`` on ``operands``, or what is left of it.
+
+    Args:
+        recorder: where to.
+        equation: the equation as it was.
+        operands: what its operands are now.
+    """
+    name = equation.primitive.name
+    simpler: Tracer | None = None
+    if name in ("add", "subtract", "multiply"):
+        simpler = _arithmetic(recorder, name, operands, equation.result)
+    elif name == "matmul":
+        simpler = _product(recorder, *operands)
+    if simpler is not None and simpler.type == equation.result.type:
+        return simpler
+    attributes: dict[str, Any] = dict(equation.attributes)
+    result = recorder.bind(equation.primitive, *operands, **attributes)
+    assert isinstance(result, Tracer)
+    return result
+
+
+def _is_zero(recorder: Recorder, tracer: Tracer) -> bool:
+    return any(var == tracer.var and not array.any() for array, var in recorder.constants)
+
+
+def _arithmetic(recorder: Recorder, name: str, operands: Sequence[Tracer], result: Var) -> Tracer | None:
+    left, right = operands
+    if name == "multiply":
+        if _is_zero(recorder, left) or _is_zero(recorder, right):
+            return recorder.constant(np.zeros(result.type.shape, result.type.dtype))
+        return None
+    if _is_zero(recorder, right):
+        return left
+    return right if name == "add" and _is_zero(recorder, left) else None
+
+
+def _product(recorder: Recorder, left: Tracer, right: Tracer) -> Tracer | None:
+    """``concat(parts) @ W`` where some parts are zeros and ``W`` is a parameter's matrix."""
+    made = next((e for e in recorder.equations if e.result == left.var), None)
+    if made is None or made.primitive.name != "concat" or right.rows != INVARIANT or right.ndim != 2:
+        return None
+    if dict(made.attributes)["axis"] != -1:
+        return None
+    parts = [recorder.tracer(var) for var in made.operands]
+    ends = np.cumsum([part.shape[-1] for part in parts]).tolist()
+    kept: list[tuple[int, int, Tracer]] = []
+    for part, stop in zip(parts, ends, strict=True):
+        if not _is_zero(recorder, part):
+            kept.append((stop - part.shape[-1], stop, part))
+    if len(kept) == len(parts) or not kept:
+        return None
+    # Neighbouring ranges of rows are one slice of the matrix.
+    ranges: list[list[int]] = []
+    for start, stop, _ in kept:
+        if ranges and ranges[-1][1] == start:
+            ranges[-1][1] = stop
+        else:
+            ranges.append([start, stop])
+    rows = ops.concat([right[start:stop] for start, stop in ranges])
+    result = ops.matmul(ops.concat([part for _, _, part in kept], axis=-1), rows)
+    assert isinstance(result, Tracer)
+    return result
