@@ -20,12 +20,13 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows import ops
+from tests import generate_parts as parts
 
-WIDTH = 3
+WIDTH = parts.WIDTH
 WORDS = 4
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
-Data = st.SearchStrategy[Any]
+Data = parts.Data
 
 
 @dataclass
@@ -76,13 +77,16 @@ def cases(draw: Draw, depth: int = 3, max_examples: int = 4) -> Case:
     """
     build = _Build(draw)
     piece, scalar = build.result(depth)
+    if not scalar and not build.metrics and draw(st.booleans()):
+        piece = build.with_loss(piece, depth)
     block = piece.block
     if build.metrics:
         names = sorted(build.metrics)
         loss: Any = draw(st.sampled_from([*names, {name: 0.5 + i for i, name in enumerate(names)}]))
     else:
         loss = None if scalar else ""
-    examples = draw(st.lists(piece.data, max_size=max_examples))
+    size = draw(st.sampled_from([*range(1, max_examples + 1), 0]))
+    examples = draw(st.lists(piece.data, min_size=size, max_size=size))
     return Case(block, examples, loss, tuple(sorted(build.named)))
 
 
@@ -138,10 +142,21 @@ class _Build:
             return Piece(ar.Map(element.block), st.lists(element.data, max_size=3)), False
         if kind == "ragged":
             element = self.vector(depth - 1)
-            block = ar.Map(element.block) >> ar.Function(self.one_of(_scaled, ops.segment_softmax, _centred))
+            block = ar.Map(element.block) >> ar.Function(
+                self.one_of(parts.scaled, ops.segment_softmax, parts.centred)
+            )
             return Piece(block, st.lists(element.data, max_size=3)), False
         element, _ = self.result(depth - 1) if depth > 1 else (self.vector(0), False)
         return Piece(ar.Map(element.block), st.lists(element.data, max_size=2)), False
+
+    def with_loss(self, piece: Piece, depth: int) -> Piece:
+        """The same result, with a loss beside it."""
+        other = self.vector(depth)
+        self.metrics.add("loss")
+        block = ar.GetItem(0) >> piece.block & ar.GetItem(1) >> other.block >> self.score() >> ar.Metric(
+            "loss"
+        )
+        return Piece(block, st.tuples(piece.data, other.data))
 
     # ------------------------------------------------------------------ vectors
 
@@ -155,6 +170,11 @@ class _Build:
             self.choice,
             self.optional,
             self.sequence,
+            self.converted,
+            self.mapped_tuple,
+            self.parameters,
+            self.folded_input,
+            self.twice_nested,
             self.binary_tree,
             self.tree_of_lists,
             self.chain,
@@ -235,13 +255,81 @@ class _Build:
         if reduced == "fold":
             return Piece(block >> ar.Fold(self.join(2), ar.Zeros([WIDTH])), data)
         if reduced == "segments":
-            return Piece(block >> ar.Function(self.one_of(_mean, _softmaxed, _counted)), data)
+            return Piece(block >> ar.Function(self.one_of(parts.mean, parts.softmaxed, parts.counted)), data)
         if reduced == "pairs":
-            both = ar.Map(element.block >> (ar.Identity() & self.change())) >> ar.Function(_pairs)
+            both = ar.Map(element.block >> (ar.Identity() & self.change())) >> ar.Function(parts.pairs)
             return Piece(both, data)
         query = self.vector(depth)
         pair = ar.GetItem(0) >> block & ar.GetItem(1) >> query.block
-        return Piece(pair >> ar.Function(_attend), st.tuples(data, query.data))
+        return Piece(pair >> ar.Function(parts.attend), st.tuples(data, query.data))
+
+    def converted(self, depth: int) -> Piece:
+        """Other element types and shapes, on their way to a vector of float32."""
+        kind = self.one_of("float64", "bool", "uint8", "matrix", "empty")
+        if kind == "matrix":
+            rows = st.lists(st.lists(numbers, min_size=WIDTH, max_size=WIDTH), min_size=2, max_size=2)
+            return Piece(ar.Tensor([2, WIDTH]) >> ar.Function(parts.means), rows)
+        if kind == "empty":
+            block = ar.Record({"none": ar.Vector(0), "some": ar.Vector(WIDTH)}) >> ar.Concat()
+            return Piece(block, st.fixed_dictionaries({"none": st.just([]), "some": vectors}))
+        values = {"float64": st.floats(-2, 2), "bool": st.booleans(), "uint8": st.integers(0, 3)}[kind]
+        data = st.lists(values, min_size=WIDTH, max_size=WIDTH)
+        return Piece(ar.Vector(WIDTH, kind) >> ar.Function(parts.to_float), data)
+
+    def mapped_tuple(self, depth: int) -> Piece:
+        """A tuple of one type is gone over like a sequence; a part of a sequence is one."""
+        a, b, change = self.vector(depth), self.vector(depth), self.change()
+        pair = ar.GetItem(0) >> a.block & ar.GetItem(1) >> b.block
+        rest = ar.GetItem(self.one_of(slice(None), slice(1, None), slice(None, None, -1)))
+        last = self.one_of(ar.Sum(), ar.Fold(self.join(2), ar.Zeros([WIDTH])))
+        return Piece(pair >> ar.Map(change) >> rest >> last, st.tuples(a.data, b.data))
+
+    def parameters(self, depth: int) -> Piece:
+        """An arrow of several parameters, called on nested tuples, with a result that has keys."""
+        a, b = self.vector(depth), self.vector(depth)
+        join, change = self.join(2), self.change()
+
+        @ar.arrow
+        def inner(u: Any, vw: Any) -> Any:
+            v, w = ar.unpack(vw, 2)
+            return {"out": join(u, w), "state": (v, change(u))}
+
+        @ar.arrow
+        def outer(x: Any) -> Any:
+            u, v = a.block(x["a"]), b.block(x["b"])
+            record = inner(u, (v, u))
+            return join(record["out"], record["state"][0])
+
+        return Piece(outer, st.fixed_dictionaries({"a": a.data, "b": b.data}))
+
+    def folded_input(self, depth: int) -> Piece:
+        """A fold over Python objects, which are read inside its step."""
+        element, join = self.vector(depth), self.join(2)
+        step = (ar.GetItem(0) & ar.GetItem(1) >> element.block) >> join
+        return Piece(ar.Fold(step, ar.Zeros([WIDTH])), st.lists(element.data, max_size=3))
+
+    def twice_nested(self, depth: int) -> Piece:
+        """A recursion inside a recursion, where the inner one calls the outer one."""
+        own, join = self.vector(depth), self.join(2)
+
+        def outer(me: Any) -> Any:
+            def inner(again: Any) -> Any:
+                pair = (ar.GetItem("first") >> me & ar.GetItem("rest") >> again) >> join
+                return ar.OneOf(lambda x: x is None, {True: ar.Zeros([WIDTH]), False: pair})
+
+            deeper = ar.GetItem("kids") >> ar.fix(inner)
+            return ar.OneOf(lambda x: "kids" in x, {True: deeper, False: ar.GetItem("leaf") >> own.block})
+
+        def linked(kids: list[Any]) -> Any:
+            chain = None
+            for kid in kids:
+                chain = {"first": kid, "rest": chain}
+            return {"kids": chain}
+
+        leaf = st.fixed_dictionaries({"leaf": own.data})
+        return Piece(
+            ar.fix(outer), st.recursive(leaf, lambda t: st.lists(t, max_size=2).map(linked), max_leaves=4)
+        )
 
     def binary_tree(self, depth: int) -> Piece:
         leaf, join = self.vector(depth), self.join(2)
@@ -252,7 +340,7 @@ class _Build:
                 lambda t: "leaf" in t, {True: ar.GetItem("leaf") >> leaf.block, False: pair >> join}
             )
 
-        return Piece(ar.fix(tree), _trees(leaf.data))
+        return Piece(ar.fix(tree), parts.trees(leaf.data))
 
     def tree_of_lists(self, depth: int) -> Piece:
         own, join = self.vector(depth), self.join(2)
@@ -261,7 +349,7 @@ class _Build:
             node = (ar.GetItem(0) >> own.block & ar.GetItem(1) >> ar.Map(me) >> ar.Sum()) >> join
             return ar.OneOf(lambda t: bool(t[1]), [ar.GetItem(0) >> own.block, node])
 
-        return Piece(ar.fix(tree), _rose_trees(own.data))
+        return Piece(ar.fix(tree), parts.rose_trees(own.data))
 
     def chain(self, depth: int) -> Piece:
         own, join = self.vector(depth), self.join(2)
@@ -271,7 +359,7 @@ class _Build:
                 ar.GetItem("x") >> own.block & ar.GetItem("next") >> ar.Optional(me, ar.Zeros([WIDTH]))
             ) >> join
 
-        data = st.lists(own.data, min_size=1, max_size=4).map(_linked)
+        data = st.lists(own.data, min_size=1, max_size=4).map(parts.linked)
         return Piece(ar.fix(chain), data)
 
     def dag(self, depth: int) -> Piece:
@@ -284,7 +372,7 @@ class _Build:
             return ar.shared(ar.OneOf(lambda t: bool(t["in"])).case(True, inner).case(False, x))
 
         nodes = st.lists(st.tuples(own.data, st.lists(st.integers(0, 3), max_size=2)), min_size=1, max_size=4)
-        return Piece(ar.fix(node), nodes.map(_dag))
+        return Piece(ar.fix(node), nodes.map(parts.dag))
 
     def graph(self, depth: int) -> Piece:
         first, second, join = self.vector(depth), self.vector(depth), self.join(2)
@@ -346,7 +434,7 @@ class _Build:
             def rose(me: Any) -> Any:
                 return (ar.GetItem(0) >> element.block & ar.GetItem(1) >> ar.Map(me)) >> cell
 
-            return Piece(ar.fix(rose) >> ar.GetItem(0), _rose_trees(element.data))
+            return Piece(ar.fix(rose) >> ar.GetItem(0), parts.rose_trees(element.data))
         cell = self.layer("tree", lambda: ar.TreeLSTM(WIDTH, children=2))
 
         def tree(me: Any) -> Any:
@@ -354,7 +442,7 @@ class _Build:
             pair = (ar.Zeros([WIDTH]) & (ar.GetItem("l") >> me & ar.GetItem("r") >> me)) >> cell
             return ar.OneOf(lambda t: "leaf" in t).case(True, leaf).case(False, pair)
 
-        return Piece(ar.fix(tree) >> ar.GetItem(0), _trees(element.data))
+        return Piece(ar.fix(tree) >> ar.GetItem(0), parts.trees(element.data))
 
     # ------------------------------------------------------------------ between tensors
 
@@ -367,12 +455,21 @@ class _Build:
             return self.layer(("fc", WIDTH), lambda: ar.FC(WIDTH, activation=self.one_of(None, ops.tanh)))
         if kind == "split":
             return (
-                (ar.Function(_split) & ar.Function(ops.tanh))
+                (ar.Function(parts.split) & ar.Function(ops.tanh))
                 >> ar.Concat(flatten=True)
-                >> ar.Function(_narrowed)
+                >> ar.Function(parts.narrowed)
             )
         return ar.Function(
-            self.one_of(ops.tanh, ops.sigmoid, ops.softmax, _bell, _rolled, _matrix, ops.relu, _log)
+            self.one_of(
+                ops.tanh,
+                ops.sigmoid,
+                ops.softmax,
+                parts.bell,
+                parts.rolled,
+                parts.matrix,
+                ops.relu,
+                parts.log,
+            )
         )
 
     def join(self, count: int) -> Any:
@@ -384,130 +481,9 @@ class _Build:
         if kind == "Sum":
             return ar.Sum() >> ar.Function(ops.tanh)
         if kind == "sum":
-            return ar.Function(_tanh_of_sum)
-        return ar.Function(self.one_of(_product, _largest, _gated))
+            return ar.Function(parts.tanh_of_sum)
+        return ar.Function(self.one_of(parts.product, parts.largest, parts.gated))
 
     def score(self) -> Any:
         """A block from a vector to a float scalar."""
-        return ar.Function(self.one_of(ops.sum, _squares, ops.logsumexp, _entropy))
-
-
-# Functions of one example.
-
-
-def _scaled(rows: Any) -> Any:
-    return rows * 0.5 + 1.0
-
-
-def _centred(rows: Any) -> Any:
-    return rows - ops.segment_mean(rows, default=0.0)
-
-
-def _mean(rows: Any) -> Any:
-    return ops.segment_mean(rows, default=0.5)
-
-
-def _softmaxed(rows: Any) -> Any:
-    return ops.segment_sum(rows * ops.segment_softmax(rows))
-
-
-def _counted(rows: Any) -> Any:
-    return ops.tanh(ops.segment_sum(rows)) + ops.segment_max(rows, default=0.0)
-
-
-def _pairs(rows: Any) -> Any:
-    a, b = rows
-    return ops.segment_sum(a * b) * 0.5
-
-
-def _attend(rows: Any, query: Any) -> Any:
-    weights = ops.segment_softmax((rows * query).sum())
-    return ops.segment_sum(rows * ops.reshape(weights, (1,)))
-
-
-def _split(x: Any) -> Any:
-    return {"head": x[0], "tail": x[1:]}
-
-
-def _narrowed(x: Any) -> Any:
-    return x[: 2 * WIDTH : 2] * 0.5 + x[-1]
-
-
-def _bell(x: Any) -> Any:
-    return ops.exp(-x * x)
-
-
-def _rolled(x: Any) -> Any:
-    return ops.concat([x[1:], x[:1]])
-
-
-def _matrix(x: Any) -> Any:
-    square = ops.outer(x, ops.tanh(x))
-    return (square.T @ x) / (1.0 + (x * x).sum())
-
-
-def _log(x: Any) -> Any:
-    return ops.log(x * x + 1.0)
-
-
-def _tanh_of_sum(*xs: Any) -> Any:
-    total = xs[0]
-    for x in xs[1:]:
-        total = total + x
-    return ops.tanh(total)
-
-
-def _product(*xs: Any) -> Any:
-    result = xs[0] * 0.5
-    for x in xs[1:]:
-        result = result * x
-    return ops.tanh(result)
-
-
-def _largest(*xs: Any) -> Any:
-    result = xs[0]
-    for x in xs[1:]:
-        result = ops.maximum(result, x)
-    return ops.tanh(result)
-
-
-def _gated(*xs: Any) -> Any:
-    gate = ops.sigmoid(xs[0])
-    return gate * xs[-1] + (1.0 - gate) * ops.tanh(xs[0])
-
-
-def _squares(x: Any) -> Any:
-    return (x * x).mean()
-
-
-def _entropy(x: Any) -> Any:
-    return -ops.sum(ops.softmax(x) * ops.log_softmax(x))
-
-
-# Data with a shape of its own.
-
-
-def _trees(leaf: Data) -> Data:
-    return st.recursive(
-        st.fixed_dictionaries({"leaf": leaf}), lambda t: st.fixed_dictionaries({"l": t, "r": t}), max_leaves=4
-    )
-
-
-def _rose_trees(own: Data) -> Data:
-    return st.recursive(
-        st.tuples(own, st.just([])), lambda t: st.tuples(own, st.lists(t, max_size=3)), max_leaves=4
-    )
-
-
-def _linked(values: list[Any]) -> Any:
-    chain = None
-    for value in values:
-        chain = {"x": value, "next": chain}
-    return chain
-
-
-def _dag(nodes: list[tuple[Any, list[int]]]) -> Any:
-    made: list[Any] = []
-    for value, earlier in nodes:
-        made.append({"x": value, "in": [made[i % len(made)] for i in earlier] if made else []})
-    return made[-1]
+        return ar.Function(self.one_of(ops.sum, parts.squares, ops.logsumexp, parts.entropy))

@@ -1,0 +1,139 @@
+"""What random blocks are made of: functions of one example, and data with a shape of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from arrows import ops
+
+WIDTH = 3
+
+Data = st.SearchStrategy[Any]
+
+
+def scaled(rows: Any) -> Any:
+    return rows * 0.5 + 1.0
+
+
+def centred(rows: Any) -> Any:
+    return rows - ops.segment_mean(rows, default=0.0)
+
+
+def mean(rows: Any) -> Any:
+    return ops.segment_mean(rows, default=0.5)
+
+
+def softmaxed(rows: Any) -> Any:
+    return ops.segment_sum(rows * ops.segment_softmax(rows))
+
+
+def counted(rows: Any) -> Any:
+    return ops.tanh(ops.segment_sum(rows)) + ops.segment_max(rows, default=0.0)
+
+
+def pairs(rows: Any) -> Any:
+    a, b = rows
+    return ops.segment_sum(a * b) * 0.5
+
+
+def attend(rows: Any, query: Any) -> Any:
+    weights = ops.segment_softmax((rows * query).sum())
+    return ops.segment_sum(rows * ops.reshape(weights, (1,)))
+
+
+def means(x: Any) -> Any:
+    return x.mean(axis=0) + ops.max(x.T, axis=1) * 0.5
+
+
+def to_float(x: Any) -> Any:
+    return ops.cast(x, "float32") * 0.5
+
+
+def split(x: Any) -> Any:
+    return {"head": x[0], "tail": x[1:]}
+
+
+def narrowed(x: Any) -> Any:
+    return x[: 2 * WIDTH : 2] * 0.5 + x[-1]
+
+
+def bell(x: Any) -> Any:
+    return ops.exp(-x * x)
+
+
+def rolled(x: Any) -> Any:
+    return ops.concat([x[1:], x[:1]])
+
+
+def matrix(x: Any) -> Any:
+    square = ops.outer(x, ops.tanh(x))
+    return (square.T @ x) / (1.0 + (x * x).sum())
+
+
+def log(x: Any) -> Any:
+    return ops.log(x * x + 1.0)
+
+
+def tanh_of_sum(*xs: Any) -> Any:
+    total = xs[0]
+    for x in xs[1:]:
+        total = total + x
+    return ops.tanh(total)
+
+
+def product(*xs: Any) -> Any:
+    result = xs[0] * 0.5
+    for x in xs[1:]:
+        result = result * x
+    return ops.tanh(result)
+
+
+def largest(*xs: Any) -> Any:
+    result = xs[0]
+    for x in xs[1:]:
+        result = ops.maximum(result, x)
+    return ops.tanh(result)
+
+
+def gated(*xs: Any) -> Any:
+    gate = ops.sigmoid(xs[0])
+    return gate * xs[-1] + (1.0 - gate) * ops.tanh(xs[0])
+
+
+def squares(x: Any) -> Any:
+    return (x * x).mean()
+
+
+def entropy(x: Any) -> Any:
+    return -ops.sum(ops.softmax(x) * ops.log_softmax(x))
+
+
+# Data with a shape of its own.
+
+
+def trees(leaf: Data) -> Data:
+    return st.recursive(
+        st.fixed_dictionaries({"leaf": leaf}), lambda t: st.fixed_dictionaries({"l": t, "r": t}), max_leaves=4
+    )
+
+
+def rose_trees(own: Data) -> Data:
+    return st.recursive(
+        st.tuples(own, st.just([])), lambda t: st.tuples(own, st.lists(t, max_size=3)), max_leaves=4
+    )
+
+
+def linked(values: list[Any]) -> Any:
+    chain = None
+    for value in values:
+        chain = {"x": value, "next": chain}
+    return chain
+
+
+def dag(nodes: list[tuple[Any, list[int]]]) -> Any:
+    made: list[Any] = []
+    for value, earlier in nodes:
+        made.append({"x": value, "in": [made[i % len(made)] for i in earlier] if made else []})
+    return made[-1]
