@@ -108,10 +108,11 @@ def describe() -> dict[str, Any]:
 
     Returns:
         `cpu`, `cores`, `system`, `python`, `numpy`, `blas` (name, version, kernel, threads), `gemm_gflops` by
-        number of threads, and `pins`, the pinning variables that are set in spite of all.
+        number of threads, `load` (the system's load average of the last minute), and `pins`, the pinning
+        variables that are set in spite of all.
 
     >>> sorted(describe())
-    ['blas', 'cores', 'cpu', 'gemm_gflops', 'numpy', 'pins', 'python', 'system']
+    ['blas', 'cores', 'cpu', 'gemm_gflops', 'load', 'numpy', 'pins', 'python', 'system']
     """
     blas = Blas()
     built: Any = np.show_config(mode="dicts")
@@ -134,6 +135,7 @@ def describe() -> dict[str, Any]:
             "threads": before,
         },
         "gemm_gflops": peaks,
+        "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
         "pins": {name: os.environ[name] for name in PINS if name in os.environ},
     }
 

@@ -62,7 +62,7 @@ def json_lines(machine: Mapping[str, Any], results: list[Result]) -> Iterable[st
     {"bench": "b", "config": {"batch": 1}, "system": "arrows", "median_s": 2.0, "runs": [2.0],
     "ratio_to_arrows": 1.0, "trees_per_s": 5.0}
     """
-    yield json.dumps({"machine": machine})
+    yield json.dumps({"machine": machine}, ensure_ascii=False)
     for result, ratio in zip(results, ratios(results), strict=True):
         yield json.dumps(
             {
@@ -73,7 +73,8 @@ def json_lines(machine: Mapping[str, Any], results: list[Result]) -> Iterable[st
                 "runs": result.runs,
                 "ratio_to_arrows": ratio,
                 **result.figures,
-            }
+            },
+            ensure_ascii=False,
         )
 
 
@@ -99,7 +100,7 @@ def table(results: list[Result]) -> str:
         for result, share in here:
             ratio = f"{share:5.2f} x" if share is not None else " " * 7
             bar = "■" * max(1, round(BAR * result.median / longest)) if longest and len(here) > 1 else ""
-            figures = "  ".join(f"{value:,.0f} {name}" for name, value in result.figures.items())
+            figures = "  ".join(f"{name} {value:,.0f}" for name, value in result.figures.items())
             lines.append(
                 f"  {result.system:<12} {duration(result.median):>9} {ratio}  {bar} {figures}".rstrip()
             )

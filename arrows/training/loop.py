@@ -39,6 +39,7 @@ class Epoch:
         seconds: of training, without the evaluation.
         examples_per_second: in training.
         figures: what `evaluate` returned, by name.
+        unit: what an example is called.
 
     >>> print(Epoch(1, 0.25, 2.0, 50.0, {"accuracy": 0.5}))
     epoch 1: loss 0.2500, accuracy 0.500, 50 examples/s
@@ -49,12 +50,12 @@ class Epoch:
     seconds: float
     examples_per_second: float
     figures: Mapping[str, float] = field(default_factory=dict)
+    unit: str = "example"
 
     def __str__(self) -> str:
         figures = "".join(f"{name} {value:.3f}, " for name, value in self.figures.items())
-        return (
-            f"epoch {self.number}: loss {self.loss:.4f}, {figures}{self.examples_per_second:,.0f} examples/s"
-        )
+        rate = f"{self.examples_per_second:,.0f} {self.unit}s/s"
+        return f"epoch {self.number}: loss {self.loss:.4f}, {figures}{rate}"
 
 
 def train(
@@ -82,7 +83,7 @@ def train(
         evaluate: called after each epoch, its figures go into the result.
         after_epoch: called with each finished `Epoch`, to print or to save, say.
         progress: whether to draw a progress bar on standard error.
-        unit: what the progress bar calls an example.
+        unit: what the progress bar and the result call an example.
 
     Returns:
         One `Epoch` for each epoch. An epoch over no examples has a loss of 0.
@@ -93,7 +94,7 @@ def train(
 
     >>> import arrows as ar
     >>> from arrows.training import SGD
-    >>> halve = ar.Vector([2]) >> ar.FC(1, name="fc") >> ar.Function(lambda y: (y[0] - 1.0) ** 2)
+    >>> halve = ar.Vector(2) >> ar.FC(1, name="fc") >> ar.Function(lambda y: (y[0] - 1.0) ** 2)
     >>> model = ar.compile(halve)
     >>> history = train(model, [[1.0, 0.0], [0.0, 1.0]], SGD(0.1), epochs=20, progress=False)
     >>> history[-1].loss < 0.1 * history[0].loss
@@ -111,7 +112,8 @@ def train(
             model, prepared, optimizer, number, epochs, batch_size, seed, progress=progress, unit=unit
         )
         figures = dict(evaluate()) if evaluate is not None else {}
-        history.append(Epoch(number, loss, seconds, len(prepared) / seconds if seconds else 0.0, figures))
+        rate = len(prepared) / seconds if seconds else 0.0
+        history.append(Epoch(number, loss, seconds, rate, figures, unit))
         if after_epoch is not None:
             after_epoch(history[-1])
     return history

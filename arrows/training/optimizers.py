@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from arrows.engine.backend import Backend
+from arrows.engine.results import Ragged
 from arrows.ops import RowSparse
 from arrows.training.rows import merge_rows
 from arrows.training.rules import AdaptiveSquares, Momentum, Rule
@@ -68,7 +69,7 @@ class Optimizer:
         Args:
             model: whose parameters to change.
             grads: parameter name -> array of the parameter's shape, or `RowSparse`; a parameter without a
-                gradient is left alone.
+                gradient is left alone. Gradients of inputs, which come as `Ragged`, are passed over.
 
         Raises:
             ArrowValueError: a gradient for a name that is no parameter, or of another shape or element type;
@@ -85,6 +86,8 @@ class Optimizer:
         backend = model.backend
         pairs: dict[str, tuple[Array, Gradient]] = {}
         for name, gradient in grads.items():
+            if isinstance(gradient, Ragged):
+                continue
             parameter = model.params.get(name)
             self._check(name, parameter, gradient)
             merged = merge_rows(backend, gradient) if isinstance(gradient, RowSparse) else gradient

@@ -99,6 +99,6 @@ def test_bad_arguments_are_refused(bad):
 
 
 def test_an_epoch_prints_as_one_line():
-    assert (
-        str(Epoch(2, 1.5, 2.0, 1234.5, {"root": 0.5})) == "epoch 2: loss 1.5000, root 0.500, 1,234 examples/s"
-    )
+    full, bare = Epoch(2, 1.5, 2.0, 1234.5, {"root": 0.5}), Epoch(1, 0.0, 0.0, 0.0, {}, "tree")
+    assert str(full) == "epoch 2: loss 1.5000, root 0.500, 1,234 examples/s"
+    assert str(bare) == "epoch 1: loss 0.0000, 0 trees/s"

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arrows.engine.backend import Backend, backend
+from arrows.engine.results import Ragged
 from arrows.ops import RowSparse
 from arrows.training import SGD, Adagrad, Optimizer
 from arrows.training import optimizers as module
@@ -238,3 +239,10 @@ def test_a_rule_of_ones_own():
     model = Model.of("cpu", w=np.zeros(3))
     Optimizer(Sign()).step(model, {"w": np.array([2.0, -7.0, 0.0])})
     assert model.numpy("w").tolist() == [-0.5, 0.5, 0.0]
+
+
+def test_gradients_of_inputs_are_passed_over():
+    model = Model.of("cpu", w=np.zeros(2))
+    inputs = Ragged(np.ones((2, 3)), np.array([0, 1, 2]))
+    SGD(1.0, clip_norm=1e9).step(model, {"w": np.ones(2), "x": inputs})
+    assert model.numpy("w").tolist() == [-1.0, -1.0]

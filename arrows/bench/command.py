@@ -1,0 +1,98 @@
+"""The command `arrows bench`: its options, the measuring process, and where results go."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import importlib
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from arrows.bench import NAMES
+from arrows.bench.machine import describe, unpinned
+from arrows.bench.report import Result, json_lines, table
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Adds what `arrows bench` takes.
+
+    >>> parser = argparse.ArgumentParser()
+    >>> add_options(parser)
+    >>> parser.parse_args(["treelstm", "--quick"]).quick
+    True
+    """
+    parser.add_argument("name", choices=NAMES, metavar="NAME", help=f"one of: {', '.join(NAMES)}")
+    parser.add_argument("--quick", action="store_true", help="one size, few runs: about a minute")
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="write the results there, one JSON object a line"
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help="folder with the Stanford Sentiment Treebank's train.txt "
+        "(default: ../shared/data/sst if it is there, else generated trees)",
+    )
+
+
+def parser(program: str) -> argparse.ArgumentParser:
+    """The parser of the measuring process.
+
+    >>> parser("bench").parse_args(["treelstm"]).json is None
+    True
+    """
+    made = argparse.ArgumentParser(prog=program, description="Measures in this process.")
+    add_options(made)
+    return made
+
+
+def spawn(arguments: Sequence[str]) -> int:
+    """Runs `python -m arrows.bench` with these arguments, in an environment without BLAS pins.
+
+    Returns:
+        Its exit status.
+
+    >>> spawn(["--help"]) == 0  # doctest: +SKIP
+    True
+    """
+    command = [sys.executable, "-m", "arrows.bench", *arguments]
+    return subprocess.run(command, env=unpinned(os.environ), check=False).returncode
+
+
+def measure(options: argparse.Namespace) -> int:
+    """Measures, prints the table, and writes the JSON file if asked.
+
+    Returns:
+        0.
+
+    Raises:
+        FileNotFoundError: the folder of the JSON file is not there; nothing has been measured then.
+
+    >>> measure(parser("bench").parse_args(["treelstm", "--quick"]))  # doctest: +SKIP
+    0
+    """
+    if options.json is not None and not options.json.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder", str(options.json.parent))
+    machine = describe()
+    blas = machine["blas"]
+    peaks = ", ".join(f"{peak} GFLOP/s on {n}" for n, peak in machine["gemm_gflops"].items())
+    print(f"{machine['cpu']}, {machine['cores']} cores; Python {machine['python']}, NumPy {machine['numpy']}")
+    print(f"{blas['name']} {blas['version']} {blas['kernel']}; float32 products: {peaks} threads", flush=True)
+    if (machine["load"] or 0) > 0.5:
+        print(f"warning: the machine is busy (load {machine['load']}); figures may be low", file=sys.stderr)
+    for name, value in machine["pins"].items():
+        print(f"warning: {name}={value} ties the BLAS to one kernel; figures may be low", file=sys.stderr)
+    bench = importlib.import_module(f"arrows.bench.{options.name}")
+    results: list[Result] = []
+    for result in bench.run(quick=options.quick, data=options.data):
+        results.append(result)
+        print(f"  measured {result.system} {result.config['mode']}", file=sys.stderr, flush=True)
+    print(table(results))
+    if options.json is not None:
+        options.json.write_text(
+            "".join(f"{line}\n" for line in json_lines(machine, results)), encoding="utf-8"
+        )
+    return 0

@@ -1,0 +1,56 @@
+"""The Tree-LSTM benchmark at a size of nothing: tasks and systems, the JSON file, the trees it takes."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from arrows.bench import command, treelstm
+from arrows.data import format_tree, generate
+from arrows.typesys.errors import InputError
+
+
+@pytest.fixture
+def folder(tmp_path):
+    text = "\n".join(format_tree(tree) for tree in generate(80, words=(1, 6)))
+    (tmp_path / "train.txt").write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def test_a_tiny_run_has_every_task_and_writes_its_json(folder, capsys, monkeypatch):
+    measured = treelstm.run
+    monkeypatch.setattr(treelstm, "run", lambda **options: measured(sizes=[treelstm.Size(4, 3)], **options))
+    target = folder / "results.jsonl"
+    options = ["treelstm", "--quick", "--data", str(folder), "--json", str(target)]
+    assert command.measure(command.parser("x").parse_args(options)) == 0
+    machine, *results = map(json.loads, target.read_text(encoding="utf-8").splitlines())
+    assert machine["machine"]["cores"] >= 1
+    assert [(r["config"]["mode"], r["system"]) for r in results] == [
+        ("train", "arrows"),
+        ("train", "one-by-one"),
+        ("inference", "arrows"),
+        ("inference", "one-by-one"),
+        ("lower", "arrows"),
+        ("merge", "arrows"),
+    ]
+    for result in results:
+        assert result["bench"] == "treelstm" and result["config"]["trees"] == "sst"
+        assert len(result["runs"]) == 5 and result["median_s"] == np.median(result["runs"]) > 0
+    out = capsys.readouterr().out
+    assert "treelstm, mode train, state 4, batch 3" in out and "■" in out
+
+
+def test_a_folder_without_trees_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"train\.txt"):
+        treelstm.load_trees(tmp_path)
+    (tmp_path / "train.txt").write_text("(3 a", encoding="utf-8")
+    with pytest.raises(InputError, match=r"train\.txt:1:5"):
+        treelstm.load_trees(tmp_path)
+
+
+def test_without_the_treebank_trees_are_generated(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    trees, source = treelstm.load_trees(None)
+    assert source == "generated" and len(trees) == 4000

@@ -1,0 +1,72 @@
+"""The sentiment model: its two blocks, the order of its nodes, and learning what words alone cannot tell."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows.data import generate, parse_tree, vocabulary
+from arrows.demo import accuracy, labels
+from arrows.models import sentiment
+from arrows.training import Adagrad, train
+from arrows.typesys.errors import InputError
+
+TREES = generate(40, seed=5, words=(1, 9))
+NUMBERS = vocabulary(TREES)
+
+
+@pytest.fixture
+def blocks():
+    return sentiment(NUMBERS, size=8, embedding=6)
+
+
+def test_judging_gives_the_scores_whose_loss_is_learnt(blocks):
+    learn = ar.compile(blocks.learn, loss="loss", float_type="float64")
+    judge = ar.compile(blocks.judge, params=learn.params, float_type="float64")
+    loss, _ = learn.value_and_grad(TREES)
+    roots = judge(TREES)
+    scores = judge.metrics["scores"]
+    targets = [label for tree in TREES for label in labels(tree)]
+    shares = np.exp(scores.values) / np.exp(scores.values).sum(axis=1, keepdims=True)
+    expected = -np.log(shares[np.arange(len(targets)), targets]).sum() / len(TREES)
+    assert loss == pytest.approx(expected, rel=1e-9)
+    for example, root in enumerate(roots):
+        np.testing.assert_allclose(scores[example][-1], root, rtol=1e-12)
+
+
+def test_one_node_at_a_time_gives_the_same_numbers(blocks):
+    batched = ar.compile(blocks.learn, loss="loss", float_type="float64")
+    single = ar.compile(
+        blocks.learn, loss="loss", float_type="float64", schedule="none", params=batched.params
+    )
+    (value, grads), (expected, other) = batched.value_and_grad(TREES), single.value_and_grad(TREES)
+    assert value == pytest.approx(expected, rel=1e-9)
+    assert set(grads) == set(other) == set(batched.params)
+    for name, grad in grads.items():
+        dense = [g.to_dense(np) if hasattr(g, "to_dense") else g for g in (grad, other[name])]
+        np.testing.assert_allclose(*dense, rtol=1e-9, atol=1e-12)
+
+
+def test_words_that_are_new_and_trees_without_labels_can_be_judged(blocks):
+    judge = ar.compile(blocks.judge)
+    scores = judge([parse_tree("(purple (very good))"), parse_tree("yellow"), parse_tree("purple")])
+    assert scores.shape == (3, 5)
+    np.testing.assert_array_equal(scores[1], scores[2])
+
+
+def test_a_bad_label_names_the_example_and_the_place(blocks):
+    model = ar.compile(blocks.learn, loss="loss")
+    bad = {"label": 1, "left": {"label": 2, "word": "not"}, "right": {"label": None, "word": "good"}}
+    with pytest.raises(InputError, match=r"example 1: .*right.*label.*None"):
+        model.prepare([TREES[0], bad])
+
+
+def test_it_learns_more_than_words_tell():
+    learning, held_out = generate(800, seed=0, words=(1, 8)), generate(200, seed=1, words=(1, 8))
+    blocks = sentiment(vocabulary(learning), size=24)
+    model = ar.compile(blocks.learn, loss="loss")
+    judge = ar.compile(blocks.judge, params=model.params)
+    history = train(model, learning, Adagrad(0.1), epochs=6, batch_size=25, progress=False)
+    assert history[-1].loss < 0.5 * history[0].loss
+    assert accuracy(judge, held_out)["root"] > 0.75
