@@ -45,6 +45,13 @@ from arrows.engine import Prepared as Prepared
 from arrows.engine import Ragged as Ragged
 from arrows.engine import compile as compile
 from arrows.engine import to_numpy as to_numpy
+from arrows.layers import FC as FC
+from arrows.layers import Embedding as Embedding
+from arrows.layers import LSTMCell as LSTMCell
+from arrows.layers import SoftmaxCrossEntropy as SoftmaxCrossEntropy
+from arrows.layers import SquaredError as SquaredError
+from arrows.layers import TreeLSTM as TreeLSTM
+from arrows.layers import initializers as initializers
 from arrows.typesys import types as types
 from arrows.typesys.errors import ArrowTypeError as ArrowTypeError
 from arrows.typesys.errors import ArrowValueError as ArrowValueError

@@ -189,11 +189,11 @@ class _Build:
         return production(depth - 1)
 
     def read(self, depth: int) -> Piece:
-        return Piece(ar.Vector(WIDTH, name=self.name()), vectors)
+        return Piece(ar.Vector(WIDTH, name=self.name("vector")), vectors)
 
     def scalar(self, depth: int) -> Piece:
         weights = np.linspace(-1, 1, WIDTH, dtype="float32")
-        return Piece(ar.Scalar(name=self.name()) >> ar.Function(lambda x: x * weights), numbers)
+        return Piece(ar.Scalar(name=self.name("scalar")) >> ar.Function(lambda x: x * weights), numbers)
 
     def embedded(self, depth: int) -> Piece:
         dtype = self.one_of("int32", "int64")
@@ -204,8 +204,8 @@ class _Build:
         value = ar.Constant(np.linspace(0, 1, WIDTH, dtype="float32"))
         return Piece(self.one_of(ar.Zeros([WIDTH]), value), anything)
 
-    def name(self) -> str | None:
-        name: str | None = self.one_of(None, "u", "v")
+    def name(self, kind: str) -> str | None:
+        name: str | None = self.one_of(None, f"{kind}_u", f"{kind}_v")
         if name is not None:
             self.named.add(name)
         return name

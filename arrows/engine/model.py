@@ -314,6 +314,15 @@ class Model:
                     reason=f"it is {sites[found[0]].outputs[0]}, and only floats have gradients",
                 )
             )
+        types = {sites[s].outputs[0] for s in found}
+        if len(types) > 1:
+            raise ArrowTypeError(
+                message(
+                    f"cannot differentiate with respect to the input {name!r}",
+                    reason=f"inputs of two types have that name: {' and '.join(sorted(map(str, types)))}",
+                    hint="give them two names",
+                )
+            )
         return found
 
     def _differentiate(

@@ -96,6 +96,7 @@ class Plan:
         site_operation, site_arity, site_domains: arrays over sites, for `merge`.
         site_pair: for each site, its (operation, component), numbered by operation, then component.
         pair_operation, pair_component: arrays over these pairs.
+        elements: by operation and sequence, the operation that stands for the rows it gives for the elements.
         results, metrics: the slabs that the result's leaves and the metric streams are read from.
     """
 
@@ -114,16 +115,16 @@ class Plan:
     results: list[int]
     metrics: list[int]
     constants: list[np.ndarray]
-    _elements: dict[tuple[int, int], int] = field(init=False)
+    elements: dict[tuple[int, int], int] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._elements = {
+        self.elements = {
             (one.parent, one.domain): one.index for one in self.operations if one.kind == "element"
         }
 
     def element_operation(self, operation: int, domain: int) -> int:
         """The operation that stands for the rows that ``operation`` gives for the elements of a sequence."""
-        return self._elements[operation, domain]
+        return self.elements[operation, domain]
 
     @property
     def metric_streams(self) -> list[MetricStream]:

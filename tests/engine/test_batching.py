@@ -1,0 +1,106 @@
+"""Batched equals one by one: values, metrics and gradients, for every schedule, in any order, on every device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import arrows as ar
+from arrows.engine import reference
+from arrows.engine.merge import merge
+from arrows.engine.results import collate
+from arrows.engine.verify import verify
+from tests.compare import close, meets_kink
+from tests.generate import Case, cases
+
+SETTINGS = [("cpu", "depth"), ("cpu", "none"), ("fake", "depth"), ("fake", "none")]
+
+
+def models(case: Case, float_type: str | None, device: str, schedule: str) -> ar.Model:
+    return ar.compile(
+        case.block, loss=case.loss or None, float_type=float_type, device=device, schedule=schedule, seed=3
+    )
+
+
+def host_lookup(model: ar.Model) -> Any:
+    return lambda owner, spec: ar.to_numpy(model.params.of(owner, spec))
+
+
+def plain(result: Any) -> Any:
+    """A result as arrays, tuples and dicts of (values, offsets)."""
+    if isinstance(result, ar.Ragged):
+        return {"values": plain(result.values), "offsets": result.offsets}
+    if isinstance(result, tuple):
+        return [plain(item) for item in result]
+    return None if result is None else ar.to_numpy(result)
+
+
+def check(case: Case, order: list[int], float_type: str | None, tolerance: float, device: str, schedule: str) -> None:
+    model = models(case, float_type, device, schedule)
+    lookup = host_lookup(model)
+    assume(not meets_kink(model.typed, case.examples, lookup, float_type))
+    outcomes = [
+        reference.evaluate(model.typed, example, lookup, number=n, float_type=float_type)
+        for n, example in enumerate(case.examples)
+    ]
+    prepared = model.prepare(case.examples)
+    chosen = [outcomes[i] for i in order]
+    batch = prepared[order]
+    verify(model.plan, merge(model.plan, batch.wirings))
+    assert close(plain(model(batch)), plain(collate(model.typed.output, [o.value for o in chosen])), tolerance)
+    check_metrics(model, chosen, tolerance)
+    if case.loss == "":
+        return
+    examples = [case.examples[i] for i in order]
+    names = tuple(name for name in case.inputs if any(name in o.inputs for o in outcomes))
+    value, grads = model.value_and_grad(batch, inputs=names)
+    check_metrics(model, chosen, tolerance)
+    wanted = reference.value_and_grad(
+        model.typed, examples, lookup, loss=case.loss, inputs=names, float_type=float_type
+    )
+    assert close(float(ar.to_numpy(value)), wanted.value, tolerance)
+    for name, (owner, spec) in ((name, model.params.owner(name)) for name in model.params):
+        found = ar.to_numpy(grads[name])
+        found = found.to_dense(np) if isinstance(found, ar.ops.RowSparse) else found
+        assert close(found, wanted.parameters[owner, spec.name], tolerance), name
+    for name in names:
+        given = ar.to_numpy(grads[name])
+        for n in range(len(order)):
+            assert close(list(given[n]), wanted.inputs[n][name], tolerance), name
+
+
+def check_metrics(model: ar.Model, outcomes: list[Any], tolerance: float) -> None:
+    for name, found in model.metrics.items():
+        found = ar.to_numpy(found)
+        assert len(found) == len(outcomes)
+        for one, outcome in zip(found, outcomes, strict=True):
+            assert close(list(one), outcome.metrics.get(name, []), tolerance)
+
+
+@pytest.mark.parametrize(("device", "schedule"), SETTINGS)
+@given(data=st.data())
+def test_batched_is_one_by_one_in_float64(data: st.DataObject, device: str, schedule: str) -> None:
+    case = data.draw(cases())
+    order = data.draw(st.lists(st.integers(0, len(case.examples) - 1), max_size=6)) if case.examples else []
+    check(case, order, "float64", 1e-9, device, schedule)
+
+
+@pytest.mark.parametrize("schedule", ["depth", "none"])
+@given(data=st.data())
+def test_batched_is_one_by_one_in_float32(data: st.DataObject, schedule: str) -> None:
+    case = data.draw(cases())
+    order = data.draw(st.permutations(range(len(case.examples))))
+    check(case, list(order), None, 1e-4, "cpu", schedule)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("schedule", ["depth", "none"])
+@given(data=st.data())
+def test_batched_is_one_by_one_on_cuda(data: st.DataObject, schedule: str) -> None:
+    case = data.draw(cases())
+    order = data.draw(st.permutations(range(len(case.examples))))
+    check(case, list(order), "float64", 1e-9, "cuda", schedule)
