@@ -143,7 +143,7 @@ def module_names() -> list[str]:
 
 
 def offered(module: ModuleType) -> dict[str, Any]:
-    """The classes and functions of the package that a module offers: its `__all__`, else all without underscore."""
+    """The classes and functions that a module offers: its `__all__`, else all without underscore."""
     names = getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
     values = {name: getattr(module, name) for name in names}
     return {
