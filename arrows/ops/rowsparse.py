@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from arrows.ops.reduce_segments import reduce_segments
 from arrows.ops.segments import Segments
 from arrows.typesys.errors import ArrowValueError
 
@@ -46,8 +47,6 @@ class RowSparse:
         >>> RowSparse(np.array([4, 1, 4]), np.array([1.0, 2.0, 3.0]), (9,)).coalesce(np).values.tolist()
         [2.0, 4.0]
         """
-        from arrows.ops.segment import reduce_segments
-
         total = self.rows.shape[0]
         if not total:
             return self
@@ -91,8 +90,6 @@ def add_rows(xp: Any, rows: Any, values: Any, size: int) -> Any:
     >>> add_rows(np, np.array([2, 0, 2]), np.array([1.0, 2.0, 3.0]), 3).tolist()
     [2.0, 0.0, 4.0]
     """
-    from arrows.ops.segment import reduce_segments
-
     if rows.shape[0] == 1:
         dense = xp.zeros((size, *values.shape[1:]), values.dtype)
         dense[rows] = values

@@ -1,9 +1,7 @@
 """Reductions over the sequences of a batch, and the way back: one row for each example, one for each element.
 
 Inside a Function a sequence is one tensor that stands for all of its elements; these take it to one tensor
-for each example.  On NumPy they are `reduceat`; a device without it (CuPy) sums by doubling: after round r
-each row holds the sum of the 2**r rows from it on within its sequence, so the logarithm of the longest
-sequence bounds the rounds.
+for each example.
 """
 
 from __future__ import annotations
@@ -17,6 +15,7 @@ from arrows.ops.elementwise import add, divide, equal, maximum, minimum, multipl
 from arrows.ops.errors import ShapeError
 from arrows.ops.kernels import put, take
 from arrows.ops.primitive import Attributes, Primitive
+from arrows.ops.reduce_segments import reduce_rows, reduce_segments
 from arrows.ops.registry import register
 from arrows.ops.rules import arithmetic, floating
 from arrows.ops.segments import Segments
@@ -109,55 +108,6 @@ def segment_broadcast(x: TensorLike, like: TensorLike) -> TensorLike:
     return bind(_segment_broadcast, x, like=like, domain=like.rows)
 
 
-def reduce_segments(
-    xp: Any, combine: str, values: Any, segments: Segments, fill: Any, out: Any = None
-) -> Any:
-    """Reduce the rows of each segment with "add" or "maximum"; `fill` for empty ones.
-
-    Args:
-        xp: array module.
-        combine: name of the function of `xp`.
-        values: [total, ...].
-        segments: their bounds.
-        fill: value of the result for an empty segment.
-        out: [count, ...], or None.
-
-    >>> reduce_segments(np, "add", np.array([1, 2, 3]), Segments.of(np, np.array([0, 2, 2, 3])), 0).tolist()
-    [3, 0, 3]
-    """
-    shape = (segments.count, *values.shape[1:])
-    if not segments.total or not segments.count:
-        if out is None:
-            out = xp.empty(shape, values.dtype)
-        out[...] = fill
-        return out
-    function = getattr(xp, combine)
-    starts = segments.offsets[:-1]
-    if xp is np:
-        if segments.gapless:
-            return function.reduceat(values, starts, axis=0, out=out, dtype=values.dtype)
-        if out is None:
-            out = np.empty(shape, values.dtype)
-        full = np.flatnonzero(segments.lengths)
-        if len(full) == segments.count:
-            return function.reduceat(values, starts, axis=0, out=out, dtype=values.dtype)
-        out[...] = fill
-        out[full] = function.reduceat(values, starts[full], axis=0, dtype=values.dtype)
-        return out
-    column = (-1, *(1,) * (values.ndim - 1))
-    stops = take(xp, segments.offsets[1:], segments.ids, 0, None)
-    at = xp.arange(segments.total)
-    step = 1
-    while step < segments.longest:
-        inside = (at[:-step] + step < stops[:-step]).reshape(column)
-        head, tail = values[:-step], values[step:]
-        # A new array each round: rows of one round must not see each other's results.
-        values = xp.concatenate([xp.where(inside, function(head, tail), head), values[-step:]], axis=0)
-        step *= 2
-    found = take(xp, values, xp.minimum(starts, segments.total - 1), 0, None)
-    return put(xp.where((segments.lengths > 0).reshape(column), found, fill), out)
-
-
 def _default(name: str, default: float | None) -> float | None:
     if default is not None and (isinstance(default, bool) or not isinstance(default, (int, float))):
         raise ShapeError(f"{name}: the default is a Python number or None, got {type(default).__name__}")
@@ -179,6 +129,8 @@ def _lift(attributes: Attributes, has_rows: tuple[bool, ...], types: tuple[Tenso
 def _sum_kernel(xp: Any, rows: bool = False) -> Any:
     def run(x: Any, *, segments: Segments, out: Any = None) -> Any:
         if not rows:
+            if xp is np and x.shape[0]:
+                return put(reduce_rows(np.add, x), out)
             return x.sum(axis=0, dtype=x.dtype, out=out)
         return reduce_segments(xp, "add", x, segments, 0, out)
 

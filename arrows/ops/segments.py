@@ -72,3 +72,14 @@ class Segments:
     def lengths(self) -> Any:
         """The number of elements of each sequence, integers [count]."""
         return self.offsets[1:] - self.offsets[:-1]
+
+    @cached_property
+    def by_length(self) -> tuple[Any, Any, Any]:
+        """NumPy only: the sequences that are not empty, longest first: their numbers, starts and lengths.
+
+        >>> [a.tolist() for a in Segments.of(np, np.array([0, 1, 1, 4])).by_length]
+        [[2, 0], [1, 0], [3, 1]]
+        """
+        order = np.argsort(-self.lengths, kind="stable")
+        order = order[: np.count_nonzero(self.lengths)]
+        return order, self.offsets[:-1][order], self.lengths[order]

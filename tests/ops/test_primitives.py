@@ -10,6 +10,7 @@ import pytest
 
 from arrows import ops
 from arrows.engine.backend import backend
+from arrows.ops.reduce_segments import reduce_segments
 from arrows.ops.testing import Device
 from arrows.typesys import types as T
 
@@ -72,17 +73,34 @@ def test_logsumexp_of_large_numbers() -> None:
         assert float(ops.logsumexp(np.array([1e4, -1e4], "float32"))) == 1e4
 
 
-def test_a_sum_of_many_segments_is_that_of_each() -> None:
-    generator = np.random.default_rng(0)
-    lengths = generator.integers(0, 40, 300)
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    x = generator.standard_normal((offsets[-1], 3))
-    wanted = np.array([x[a:b].sum(axis=0) for a, b in pairwise(offsets)])
-    for device in (ops.testing.HOST, fake()):
-        segments = ops.Segments.of(device.xp, device.to_device(offsets), int(offsets[-1]))
-        run = ops.get("segment_sum").kernel(device.xp, rows=True)
-        got = device.to_numpy(run(device.to_device(x), segments=segments))
-        np.testing.assert_allclose(got, wanted, atol=1e-12)
+LENGTHS = {
+    "none": [],
+    "two each": [2] * 50,
+    "one each": [1] * 20,
+    "seventeen each": [17] * 5,
+    "all empty": [0] * 5,
+    "some empty": [0, 3, 0, 1, 0],
+    "mixed": np.random.default_rng(1).integers(0, 40, 300).tolist(),
+    "one long": [1, 1, 3000, 0, 2, 5],
+    "very long": [5000],
+}
+
+
+@pytest.mark.parametrize("width", [(), (3,), (20,), (4, 5), (0,)])
+@pytest.mark.parametrize("name", sorted(LENGTHS))
+def test_segments_of_every_length(name: str, width: tuple[int, ...]) -> None:
+    offsets = np.cumsum([0, *LENGTHS[name]])
+    x = np.random.default_rng(0).standard_normal((offsets[-1], *width))
+    for combine, function in (("add", np.sum), ("maximum", np.max)):
+        wanted = np.full((len(offsets) - 1, *width), -7.0)
+        for i, (a, b) in enumerate(pairwise(offsets)):
+            if b > a:
+                wanted[i] = function(x[a:b], axis=0)
+        for device in (ops.testing.HOST, fake()):
+            segments = ops.Segments.of(device.xp, device.to_device(offsets), int(offsets[-1]))
+            for out in (None, device.to_device(np.zeros_like(wanted))):
+                got = reduce_segments(device.xp, combine, device.to_device(x), segments, -7.0, out)
+                np.testing.assert_allclose(device.to_numpy(got), wanted, atol=1e-10)
 
 
 def test_one_segment_of_100_000_rows() -> None:
