@@ -27,8 +27,8 @@ def test_what_fits_passes_and_what_does_not_is_named() -> None:
     check_example(typed, good, 0, MANY)
     with pytest.raises(InputError, match=r"example 2: rows > \[1\]: expected float32\[2\], got 'no'"):
         check_example(typed, {**good, "rows": [[1, 2], "no"]}, 2, MANY)
-    with pytest.raises(InputError, match="example 0: there is no item 1 in a list of 1"):
-        check_example(typed, {**good, "rows": [[1, 2]], "other": []}, 0, MANY)
+    with pytest.raises(InputError, match="example 0: rows: there is no item 1 in a list of 1"):
+        check_example(typed, {**good, "rows": [[1, 2]], "other": [[3, 4]]}, 0, MANY)
 
 
 def test_indices_are_no_matter_of_a_check() -> None:
