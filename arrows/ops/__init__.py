@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from arrows.ops.bind import bind as bind
+from arrows.ops.checking import check_primitive as check_primitive
+from arrows.ops.comparing import equal as equal
+from arrows.ops.comparing import greater as greater
+from arrows.ops.comparing import greater_equal as greater_equal
+from arrows.ops.comparing import less as less
+from arrows.ops.comparing import less_equal as less_equal
+from arrows.ops.comparing import maximum as maximum
+from arrows.ops.comparing import minimum as minimum
+from arrows.ops.comparing import where as where
 from arrows.ops.context import Parameter as Parameter
 from arrows.ops.context import parameter as parameter
 from arrows.ops.elementwise import abs as abs  # noqa: A004
 from arrows.ops.elementwise import add as add
 from arrows.ops.elementwise import divide as divide
-from arrows.ops.elementwise import equal as equal
 from arrows.ops.elementwise import exp as exp
-from arrows.ops.elementwise import greater as greater
-from arrows.ops.elementwise import greater_equal as greater_equal
-from arrows.ops.elementwise import less as less
-from arrows.ops.elementwise import less_equal as less_equal
 from arrows.ops.elementwise import log as log
-from arrows.ops.elementwise import maximum as maximum
-from arrows.ops.elementwise import minimum as minimum
 from arrows.ops.elementwise import multiply as multiply
 from arrows.ops.elementwise import negative as negative
 from arrows.ops.elementwise import power as power
@@ -28,21 +30,20 @@ from arrows.ops.elementwise import sqrt as sqrt
 from arrows.ops.elementwise import square as square
 from arrows.ops.elementwise import subtract as subtract
 from arrows.ops.elementwise import tanh as tanh
-from arrows.ops.elementwise import where as where
 from arrows.ops.errors import FunctionError as FunctionError
 from arrows.ops.errors import ShapeError as ShapeError
 from arrows.ops.evaluate import Evaluation as Evaluation
 from arrows.ops.evaluate import Value as Value
-from arrows.ops.indexing import IndexOutOfRange as IndexOutOfRange
 from arrows.ops.indexing import index as index
-from arrows.ops.indexing import lookup as lookup
 from arrows.ops.indexing import pad_slice as pad_slice
-from arrows.ops.indexing import pick as pick
-from arrows.ops.indexing import place as place
-from arrows.ops.indexing import scatter_row as scatter_row
 from arrows.ops.linear import dot as dot
 from arrows.ops.linear import matmul as matmul
 from arrows.ops.linear import outer as outer
+from arrows.ops.lookup import IndexOutOfRange as IndexOutOfRange
+from arrows.ops.lookup import lookup as lookup
+from arrows.ops.lookup import pick as pick
+from arrows.ops.lookup import place as place
+from arrows.ops.lookup import scatter_row as scatter_row
 from arrows.ops.primitive import INVARIANT as INVARIANT
 from arrows.ops.primitive import ROW as ROW
 from arrows.ops.primitive import Primitive as Primitive
@@ -77,7 +78,6 @@ from arrows.ops.shaping import transpose as transpose
 from arrows.ops.tensorlike import TensorLike as TensorLike
 from arrows.ops.testing import Elements as Elements
 from arrows.ops.testing import check_grads as check_grads
-from arrows.ops.testing import check_primitive as check_primitive
 from arrows.ops.trace import Equation as Equation
 from arrows.ops.trace import Recorder as Recorder
 from arrows.ops.trace import Trace as Trace

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
-from arrows.ops.bind import bind, constant
+from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
 from arrows.ops.kernels import put, ufunc
 from arrows.ops.primitive import Primitive
 from arrows.ops.registry import register
-from arrows.ops.rules import arithmetic, broadcast, floating, one_operand, same_dtype, two_operands
-from arrows.ops.shaping import cast as cast_to
+from arrows.ops.rules import arithmetic, floating, one_operand, two_operands
 from arrows.ops.shaping import sum_to
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
@@ -191,115 +190,14 @@ def sign(x: Operand) -> TensorLike:
     return bind(_sign, x)
 
 
-def maximum(a: Operand, b: Operand) -> TensorLike:
-    """The greater of two, element by element; where they are equal, each gets half of the gradient.
-
-    >>> import numpy as np
-    >>> maximum(np.array([-1.0, 2.0]), 0.5).tolist()
-    [0.5, 2.0]
-    """
-    return bind(_maximum, a, b)
-
-
-def minimum(a: Operand, b: Operand) -> TensorLike:
-    """The lesser of two, element by element; where they are equal, each gets half of the gradient.
-
-    >>> import numpy as np
-    >>> minimum(np.array([-1.0, 2.0]), 0.5).tolist()
-    [-1.0, 0.5]
-    """
-    return bind(_minimum, a, b)
-
-
-def greater(a: Operand, b: Operand) -> TensorLike:
-    """a > b, as truth values; no gradient passes.
-
-    >>> import numpy as np
-    >>> greater(np.array([1.0, 2.0]), 1).tolist()
-    [False, True]
-    """
-    return bind(_greater, a, b)
-
-
-def greater_equal(a: Operand, b: Operand) -> TensorLike:
-    """a >= b, as truth values; no gradient passes.
-
-    >>> import numpy as np
-    >>> greater_equal(np.array([1.0, 2.0]), 2).tolist()
-    [False, True]
-    """
-    return bind(_greater_equal, a, b)
-
-
-def less(a: Operand, b: Operand) -> TensorLike:
-    """a < b, as truth values; no gradient passes.
-
-    >>> import numpy as np
-    >>> less(np.array([1.0, 2.0]), 2).tolist()
-    [True, False]
-    """
-    return bind(_greater, b, a)
-
-
-def less_equal(a: Operand, b: Operand) -> TensorLike:
-    """a <= b, as truth values; no gradient passes.
-
-    >>> import numpy as np
-    >>> less_equal(np.array([1.0, 2.0]), 1).tolist()
-    [True, False]
-    """
-    return bind(_greater_equal, b, a)
-
-
-def equal(a: Operand, b: Operand) -> TensorLike:
-    """a == b, as truth values; no gradient passes.
-
-    >>> import numpy as np
-    >>> equal(np.array([1, 2]), 2).tolist()
-    [False, True]
-    """
-    return bind(_equal, a, b)
-
-
-def where(condition: Operand, a: Operand, b: Operand) -> TensorLike:
-    """`a` where the condition holds, `b` elsewhere.
-
-    Args:
-        condition: truth values.
-        a, b: of one element type; Python numbers take the other's.
-
-    >>> import numpy as np
-    >>> where(np.array([True, False]), np.array([1.0, 2.0]), 0.0).tolist()
-    [1.0, 0.0]
-    """
-    beside = next((x for x in (a, b) if isinstance(x, TensorLike)), None)
-    if beside is None:
-        known = next((x for x in (a, b) if not isinstance(x, (bool, int, float))), 0.0)
-        beside = cast("TensorLike", _Typed(Tensor((), constant(known).dtype.name)))
-    a, b = (x if isinstance(x, TensorLike) else constant(x, beside) for x in (a, b))
-    return bind(_where, condition, a, b)
-
-
-class _Typed:
-    """Just the type of an array, for `constant`."""
-
-    def __init__(self, kind: Tensor) -> None:
-        self.type = kind
-        self.dtype = kind.dtype
-
-
-def _two(name: str, vjp: Any, check: Any = arithmetic, **fields: Any) -> Primitive:
+def binary(name: str, vjp: Any, check: Any = arithmetic, **fields: Any) -> Primitive:
     rule = two_operands(name, check)
     return register(Primitive(name, rule, ufunc(name), vjp, elementwise=True, **fields))
 
 
-def _one(name: str, kernel: Any, vjp: Any, check: Any = floating, **fields: Any) -> Primitive:
+def unary(name: str, kernel: Any, vjp: Any, check: Any = floating, **fields: Any) -> Primitive:
     rule = one_operand(name, check)
     return register(Primitive(name, rule, kernel, vjp, elementwise=True, **fields))
-
-
-def _compare(name: str, check: Any = arithmetic) -> Primitive:
-    return register(Primitive(name, two_operands(name, check, "bool"), ufunc(name), elementwise=True))
 
 
 def _multiply_sum_rows(xp: Any, has_rows: tuple[bool, ...], types: tuple[Tensor, ...]) -> Any:
@@ -329,13 +227,6 @@ def _multiply_vjp(g: Any, result: Any, a: Any, b: Any) -> Any:
 def _divide_vjp(g: Any, result: Any, a: Any, b: Any) -> Any:
     ga = g / b
     return sum_to(ga, a.shape), sum_to(negative(ga * result), b.shape)
-
-
-def _share_vjp(g: Any, a: Any, b: Any, first: Any) -> Any:
-    # Half where the two are equal, so that maximum(a, b) and maximum(b, a) have the same gradient.
-    share = (cast_to(greater(*first), g.dtype) + cast_to(greater_equal(*first), g.dtype)) * 0.5
-    ga = g * share
-    return sum_to(ga, a.shape), sum_to(g - ga, b.shape)
 
 
 def _power_vjp(g: Any, result: Any, x: Any, exponent: float) -> Any:
@@ -386,45 +277,21 @@ def _softplus_kernel(xp: Any) -> Any:
     return run
 
 
-def _where_rule(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    if condition.dtype != "bool":
-        raise ShapeError(
-            f"where: the condition holds truth values, and {condition} does not", hint="compare first"
-        )
-    return Tensor(broadcast("where", condition, a, b), same_dtype("where", a, b))
-
-
-def _where_kernel(xp: Any) -> Any:
-    def run(condition: Any, a: Any, b: Any, out: Any = None) -> Any:
-        return put(xp.where(condition, a, b), out)
-
-    return run
-
-
-def _where_vjp(g: Any, result: Any, condition: Any, a: Any, b: Any) -> Any:
-    return None, sum_to(where(condition, g, 0), a.shape), sum_to(where(condition, 0, g), b.shape)
-
-
-_add = _two("add", _add_vjp, additive=True)
-_subtract = _two("subtract", _subtract_vjp, additive=True)
-_multiply = _two("multiply", _multiply_vjp, sum_rows=_multiply_sum_rows)
-_divide = _two("divide", _divide_vjp, floating)
-_maximum = _two("maximum", lambda g, result, a, b: _share_vjp(g, a, b, (a, b)))
-_minimum = _two("minimum", lambda g, result, a, b: _share_vjp(g, a, b, (b, a)))
-_greater, _greater_equal = _compare("greater"), _compare("greater_equal")
-_equal = _compare("equal", lambda name, kind: kind)
-_negative = _one(
+_add = binary("add", _add_vjp, additive=True)
+_subtract = binary("subtract", _subtract_vjp, additive=True)
+_multiply = binary("multiply", _multiply_vjp, sum_rows=_multiply_sum_rows)
+_divide = binary("divide", _divide_vjp, floating)
+_negative = unary(
     "negative", ufunc("negative"), lambda g, result, x: (negative(g),), arithmetic, additive=True
 )
-_abs = _one("abs", ufunc("absolute"), lambda g, result, x: (g * sign(x),), arithmetic)
+_abs = unary("abs", ufunc("absolute"), lambda g, result, x: (g * sign(x),), arithmetic)
 _sign = register(Primitive("sign", one_operand("sign", arithmetic), ufunc("sign"), elementwise=True))
-_square = _one("square", ufunc("square"), lambda g, result, x: (g * (x * 2),), arithmetic)
-_exp = _one("exp", ufunc("exp"), lambda g, result, x: (g * result,))
-_log = _one("log", ufunc("log"), lambda g, result, x: (g / x,))
-_sqrt = _one("sqrt", ufunc("sqrt"), lambda g, result, x: (g / (result * 2),))
-_tanh = _one("tanh", ufunc("tanh"), lambda g, result, x: (g * (1 - square(result)),))
-_sigmoid = _one("sigmoid", _sigmoid_kernel, lambda g, result, x: (g * (result * (1 - result)),))
-_relu = _one("relu", _relu_kernel, lambda g, result, x: (g * sign(result),), arithmetic)
-_softplus = _one("softplus", _softplus_kernel, lambda g, result, x: (g * sigmoid(x),))
+_square = unary("square", ufunc("square"), lambda g, result, x: (g * (x * 2),), arithmetic)
+_exp = unary("exp", ufunc("exp"), lambda g, result, x: (g * result,))
+_log = unary("log", ufunc("log"), lambda g, result, x: (g / x,))
+_sqrt = unary("sqrt", ufunc("sqrt"), lambda g, result, x: (g / (result * 2),))
+_tanh = unary("tanh", ufunc("tanh"), lambda g, result, x: (g * (1 - square(result)),))
+_sigmoid = unary("sigmoid", _sigmoid_kernel, lambda g, result, x: (g * (result * (1 - result)),))
+_relu = unary("relu", _relu_kernel, lambda g, result, x: (g * sign(result),), arithmetic)
+_softplus = unary("softplus", _softplus_kernel, lambda g, result, x: (g * sigmoid(x),))
 _power = register(Primitive("power", _power_rule, _power_kernel, _power_vjp, elementwise=True))
-_where = register(Primitive("where", _where_rule, _where_kernel, _where_vjp, elementwise=True))

@@ -1,8 +1,4 @@
-"""Parts of tensors: by numbers known when the function is built (`index`), and by tensors (`lookup`, `pick`).
-
-An index that is a tensor has to be in range, and not negative.  The kernels check that on NumPy and raise
-`IndexOutOfRange`; on a device they do not look, since that would wait for it.
-"""
+"""Parts of tensors by numbers that are known when the function is built."""
 
 from __future__ import annotations
 
@@ -11,38 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from arrows.ops.bind import bind, constant
+from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
-from arrows.ops.kernels import put, take
+from arrows.ops.kernels import put
+from arrows.ops.lookup import lookup
 from arrows.ops.primitive import Attributes, Primitive
 from arrows.ops.registry import register
-from arrows.ops.rowsparse import RowSparse, add_rows
-from arrows.ops.rules import arithmetic, integral
+from arrows.ops.rules import arithmetic
 from arrows.ops.shaping import reshape
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
 
 Key = tuple[Any, ...]
 """A static index: for each leading axis an integer >= 0, or (start, stop, step) as `slice` takes them."""
-
-
-class IndexOutOfRange(IndexError):
-    """An index that is a tensor points outside of the axis.
-
-    Attributes:
-        row: the row of the batch that holds it, if the kernel ran over rows; else None.
-        index: the number that is out of range.
-        size: the size of the axis.
-
-    >>> print(IndexOutOfRange("lookup", 9, 5, None))
-    lookup: index 9 is out of range for an axis of size 5
-    """
-
-    def __init__(self, name: str, index: int, size: int, row: int | None) -> None:
-        super().__init__(f"{name}: index {index} is out of range for an axis of size {size}")
-        self.index = index
-        self.size = size
-        self.row = row
 
 
 def index(x: TensorLike | np.ndarray[Any, Any], key: Any) -> TensorLike:
@@ -87,53 +64,6 @@ def index(x: TensorLike | np.ndarray[Any, Any], key: Any) -> TensorLike:
     return reshape(part, tuple(new)) if None in items else part
 
 
-def lookup(table: Operand, index: Operand) -> TensorLike:
-    """Rows of a table at integer indices: an embedding.
-
-    Args:
-        table: [size, ...].
-        index: integers of any shape, each with 0 <= index < size.
-
-    Returns:
-        Shape of the index, then what a row of the table has.
-
-    >>> lookup(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1, 1])).tolist()
-    [[3.0, 4.0], [3.0, 4.0]]
-    """
-    return bind(_lookup, table, _indices(index))
-
-
-def pick(x: Operand, index: Operand) -> TensorLike:
-    """The element at an integer index along the last axis: what cross-entropy takes.
-
-    Args:
-        x: [..., size].
-        index: integers [...], each with 0 <= index < size.
-
-    >>> pick(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1, 0])).tolist()
-    [2.0, 3.0]
-    """
-    return bind(_pick, x, _indices(index))
-
-
-def place(x: Operand, index: Operand, size: int) -> TensorLike:
-    """Zeros with x at an integer index along a new last axis: the transpose of `pick`.
-
-    >>> place(np.array([5.0, 6.0]), np.array([1, 0]), 3).tolist()
-    [[0.0, 5.0, 0.0], [6.0, 0.0, 0.0]]
-    """
-    return bind(_place, x, _indices(index), size=size)
-
-
-def scatter_row(x: Operand, index: Operand, size: int) -> TensorLike:
-    """Zeros [size, ...] to whose rows at the indices x is added: the transpose of `lookup`.
-
-    >>> scatter_row(np.array([[5.0], [6.0]]), np.array([1, 1]), 3).tolist()
-    [[0.0], [11.0], [0.0]]
-    """
-    return bind(_scatter_row, x, _indices(index), size=size)
-
-
 def pad_slice(x: Operand, key: Key, shape: tuple[int, ...]) -> TensorLike:
     """Zeros of a shape in which x stands at `key`: the transpose of `index`.
 
@@ -146,11 +76,6 @@ def pad_slice(x: Operand, key: Key, shape: tuple[int, ...]) -> TensorLike:
     [0.0, 5.0, 0.0]
     """
     return bind(_pad_slice, x, key=key, shape=shape)
-
-
-def _indices(index: Operand) -> Operand:
-    # A plain integer must not take the element type of the table beside it.
-    return index if isinstance(index, TensorLike) else constant(index)
 
 
 def _one(item: Any, size: int, axis: int) -> Any:
@@ -215,147 +140,6 @@ def _with_rows(attributes: Attributes, has_rows: tuple[bool, ...], types: tuple[
     return {**attributes, "rows": True} if any(has_rows) else attributes
 
 
-def _which_rows(attributes: Attributes, has_rows: tuple[bool, ...], types: tuple[Tensor, ...]) -> Attributes:
-    return {**attributes, "rows": has_rows} if any(has_rows) else attributes
-
-
-def check_index(xp: Any, name: str, index: Any, size: int, rows: bool) -> None:
-    """Raise `IndexOutOfRange` if an index is not in 0..size-1; on a device nothing is looked at.
-
-    >>> check_index(np, "lookup", np.array([0, -1]), 5, rows=True)
-    Traceback (most recent call last):
-    ...
-    arrows.ops.indexing.IndexOutOfRange: lookup: index -1 is out of range for an axis of size 5
-    """
-    if xp is not np or not index.size:
-        return
-    # Read as unsigned, negative numbers are large, so one pass finds both ends.
-    unsigned = index if index.dtype.kind == "u" else index.view(f"u{index.dtype.itemsize}")
-    if int(unsigned.max()) < size:
-        return
-    wrong = np.argwhere((index < 0) | (index >= size))[0]
-    row = int(wrong[0]) if rows else None
-    raise IndexOutOfRange(name, int(index[tuple(wrong)]), size, row)
-
-
-def _lookup_rule(table: Tensor, index: Tensor) -> Tensor:
-    integral("lookup", index)
-    if not table.ndim:
-        raise ShapeError(f"lookup: the table has at least one axis, got {table}")
-    return Tensor((*index.shape, *table.shape[1:]), table.dtype)
-
-
-def _lookup_kernel(xp: Any, rows: tuple[bool, bool] = (False, False)) -> Any:
-    def run(table: Any, index: Any, out: Any = None) -> Any:
-        check_index(xp, "lookup", index, table.shape[0], rows[1])
-        return take(xp, table, index, 0, out)
-
-    def run_rows(table: Any, index: Any, out: Any = None) -> Any:
-        # Each row has its own table: they stand below each other as one, and the indices are moved down.
-        n, size = table.shape[:2]
-        check_index(xp, "lookup", index, size, rows[1])
-        shape = (n, *(1,) * (index.ndim - rows[1]))
-        moved = xp.arange(n).reshape(shape) * size + index
-        return take(xp, table.reshape((n * size, *table.shape[2:])), moved, 0, out)
-
-    return run_rows if rows[0] else run
-
-
-def _scatter_rule(x: Tensor, index: Tensor, size: int) -> Tensor:
-    integral("scatter_row", index)
-    if x.shape[: index.ndim] != index.shape:
-        raise ShapeError(f"scatter_row: {x} has no row for each index of {index}")
-    return Tensor((size, *x.shape[index.ndim :]), arithmetic("scatter_row", x).dtype)
-
-
-def _scatter_lift(
-    attributes: Attributes, has_rows: tuple[bool, ...], types: tuple[Tensor, ...]
-) -> Attributes:
-    if not any(has_rows):
-        return attributes
-    return {**attributes, "rows": has_rows, "rank": types[1].ndim}
-
-
-def _scatter_kernel(xp: Any, size: int, rows: tuple[bool, bool] = (False, False), rank: int = 0) -> Any:
-    def run(x: Any, index: Any, out: Any = None) -> Any:
-        check_index(xp, "scatter_row", index, size, rows[1])
-        if not any(rows):
-            rest = x.shape[index.ndim :]
-            return put(add_rows(xp, index.reshape(-1), x.reshape((index.size, *rest)), size), out)
-        n = (x if rows[0] else index).shape[0]
-        x, moved = _flat(xp, x, index, n, rows, rank)
-        moved = xp.repeat(xp.arange(n), moved.size // n if n else 0) * size + moved
-        return put(add_rows(xp, moved, x, n * size).reshape((n, size, *x.shape[1:])), out)
-
-    return run
-
-
-def _flat(xp: Any, x: Any, index: Any, n: int, rows: tuple[bool, bool], rank: int) -> tuple[Any, Any]:
-    """Rows of values and their indices, one below the other, with what has no rows repeated for each."""
-    shape = index.shape[1:] if rows[1] else index.shape
-    rest = x.shape[rows[0] + rank :]
-    x = xp.broadcast_to(x, (n, *shape, *rest))
-    index = xp.broadcast_to(index, (n, *shape))
-    count = n
-    for m in shape:
-        count *= m
-    return x.reshape((count, *rest)), index.reshape((count,))
-
-
-def _scatter_sum_rows(
-    xp: Any,
-    has_rows: tuple[bool, ...],
-    types: tuple[Tensor, ...],
-    size: int,
-    rows: tuple[bool, bool] = (False, False),
-    rank: int = 0,
-) -> Any:
-    def run(x: Any, index: Any, out: Any = None) -> Any:
-        n = (x if rows[0] else index).shape[0]
-        x, index = _flat(xp, x, index, n, rows, rank)
-        result = RowSparse(index, x, (size, *x.shape[1:]))
-        return result if out is None else put(result.to_dense(xp), out)
-
-    return run
-
-
-def _pick_rule(x: Tensor, index: Tensor) -> Tensor:
-    integral("pick", index)
-    if not x.ndim or x.shape[:-1] != index.shape:
-        raise ShapeError(f"pick: {index} does not hold one index for each vector of {x}")
-    return Tensor(index.shape, x.dtype)
-
-
-def _pick_kernel(xp: Any, rows: tuple[bool, bool] = (False, False)) -> Any:
-    def run(x: Any, index: Any, out: Any = None) -> Any:
-        size = x.shape[-1]
-        check_index(xp, "pick", index, size, rows[1])
-        if rows[0] != rows[1]:
-            n = (x if rows[0] else index).shape[0]
-            x = x if rows[0] else xp.broadcast_to(x, (n, *x.shape))
-            index = index if rows[1] else xp.broadcast_to(index, (n, *index.shape))
-        starts = xp.arange(index.size).reshape(index.shape) * size
-        return take(xp, x.reshape(-1), starts + index, 0, out)
-
-    return run
-
-
-def _place_rule(x: Tensor, index: Tensor, size: int) -> Tensor:
-    integral("place", index)
-    if x.shape != index.shape:
-        raise ShapeError(f"place: {index} does not hold one index for each element of {x}")
-    return Tensor((*x.shape, size), arithmetic("place", x).dtype)
-
-
-def _place_kernel(xp: Any, size: int, rows: tuple[bool, bool] = (False, False)) -> Any:
-    def run(x: Any, index: Any, out: Any = None) -> Any:
-        check_index(xp, "place", index, size, rows[1])
-        here = xp.equal(index[..., None], xp.arange(size))
-        return xp.multiply(here, x[..., None], out=out)
-
-    return run
-
-
 _index = register(
     Primitive(
         "index",
@@ -375,42 +159,5 @@ _pad_slice = register(
         lambda g, result, x, key, shape: (bind(_index, g, key=key),),
         _with_rows,
         additive=True,
-    )
-)
-_lookup = register(
-    Primitive(
-        "lookup",
-        _lookup_rule,
-        _lookup_kernel,
-        lambda g, result, table, index: (scatter_row(g, index, table.shape[0]), None),
-        _which_rows,
-    )
-)
-_scatter_row = register(
-    Primitive(
-        "scatter_row",
-        _scatter_rule,
-        _scatter_kernel,
-        lambda g, result, x, index, size: (lookup(g, index), None),
-        _scatter_lift,
-        sum_rows=_scatter_sum_rows,
-    )
-)
-_pick = register(
-    Primitive(
-        "pick",
-        _pick_rule,
-        _pick_kernel,
-        lambda g, result, x, index: (place(g, index, x.shape[-1]), None),
-        _which_rows,
-    )
-)
-_place = register(
-    Primitive(
-        "place",
-        _place_rule,
-        _place_kernel,
-        lambda g, result, x, index, size: (pick(g, index), None),
-        _which_rows,
     )
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from arrows.ops import comparing
 from arrows.ops import elementwise as e
 from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
@@ -168,7 +169,7 @@ def _extreme_kernel(method: str) -> Any:
 
 
 def _extreme_vjp(g: Any, result: Any, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-    ties = cast(e.equal(x, _kept(result, x, axes)), x.dtype)
+    ties = cast(comparing.equal(x, _kept(result, x, axes)), x.dtype)
     share = _kept(g, x, axes) / sum(ties, axes, keepdims=True)
     return (ties * share,)
 

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from arrows.ops.bind import bind
-from arrows.ops.elementwise import add, divide, equal, maximum, minimum, multiply, negative
+from arrows.ops.comparing import equal, maximum, minimum
+from arrows.ops.elementwise import add, divide, multiply, negative
 from arrows.ops.errors import ShapeError
 from arrows.ops.kernels import put, take
 from arrows.ops.primitive import Attributes, Primitive
