@@ -83,7 +83,7 @@ class Function(Apply[A, B]):
     def function(self) -> Callable[..., Any]:
         return self._function
 
-    def arguments(self) -> str:
+    def arguments(self, depth: int = 2) -> str:
         return function_name(self._function)
 
 
@@ -169,7 +169,7 @@ class Concat(Apply[Any, Any]):
                     return f"axis {axis} is {n} in item 0 and {m} in item {i}; {must}"
         return None
 
-    def arguments(self) -> str:
+    def arguments(self, depth: int = 2) -> str:
         words = [str(self.dim)] if self.dim else []
         return ", ".join(words + (["flatten=True"] if self.flatten else []))
 

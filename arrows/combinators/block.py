@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeAlias, TypeVar, overload
+
+import numpy as np
 
 from arrows.combinators.wires import Wire, recorder_of
 from arrows.typesys.errors import ArrowTypeError, Site, message
@@ -27,6 +29,10 @@ A3 = TypeVar("A3")
 A4 = TypeVar("A4")
 A_contra = TypeVar("A_contra", contravariant=True)
 B_co = TypeVar("B_co", covariant=True)
+
+
+Blocks: TypeAlias = Mapping[Any, Any] | tuple[Any, ...] | list[tuple[Any, Any]] | np.ndarray[Any, Any]
+"""What stands for a block on the left of an operator; blocks themselves have the operator."""
 
 
 class Block(Generic[A_contra, B_co]):
@@ -91,10 +97,16 @@ class Block(Generic[A_contra, B_co]):
     @property
     def label(self) -> str:
         """The block in a few words: its name, else its kind and arguments, as `Embedding(9000, 300)`."""
-        return self.name if self.name is not None else f"{self.kind}({self.arguments()})"
+        return self.brief(2)
 
-    def arguments(self) -> str:
-        """What stands between the brackets of `label`: arguments that are no blocks."""
+    def brief(self, depth: int) -> str:
+        """`label`, with parts shown down to a depth; what is deeper is `...`."""
+        if self.name is not None:
+            return self.name
+        return f"{self.kind}({'...' if self._parts and depth == 0 else self.arguments(depth)})"
+
+    def arguments(self, depth: int = 2) -> str:
+        """What stands between the brackets of `label`."""
         return ""
 
     # Composition
@@ -135,7 +147,7 @@ class Block(Generic[A_contra, B_co]):
 
         return chain(self, other)
 
-    def __rrshift__(self, other: Any) -> Block[Any, B_co]:
+    def __rrshift__(self, other: Blocks) -> Block[Any, B_co]:
         from arrows.combinators.compose import chain
 
         return chain(other, self)
@@ -145,7 +157,7 @@ class Block(Generic[A_contra, B_co]):
 
         return fan_out(self, other)
 
-    def __rand__(self, other: Any) -> Any:
+    def __rand__(self, other: Blocks) -> Block[Any, Any]:
         from arrows.combinators.fanout import fan_out
 
         return fan_out(other, self)
@@ -176,7 +188,7 @@ class Block(Generic[A_contra, B_co]):
         """Whether something inside does more than give a result."""
         return has_effects(self)
 
-    def eval(self, x: Any = None) -> Any:
+    def eval(self, x: A_contra = None) -> Any:  # type: ignore[assignment]
         """The block's value on one example, by the reference evaluator with fresh parameters (seed 0).
 
         Args:

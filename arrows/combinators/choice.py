@@ -56,7 +56,7 @@ class Choice(Block[A, B]):
         """The key, if it is a block."""
         return self.parts[0] if self.key is None else None
 
-    def arguments(self) -> str:
+    def arguments(self, depth: int = 2) -> str:
         return "..." if self.key is None else function_name(self.key)
 
 
@@ -268,5 +268,5 @@ class Optional(Choice[A | None, B], Generic[A, B]):
         second = Default() if none is None else as_block(none, "the None case of an Optional")
         super().__init__(is_none, (False, True), (first, second), name=name)
 
-    def arguments(self) -> str:
-        return self.parts[0].label
+    def arguments(self, depth: int = 2) -> str:
+        return self.parts[0].brief(depth - 1)

@@ -55,17 +55,14 @@ class Pipe(Block[A, B]):
             state.pop("_after", None)
         return self._parts
 
-    @property
-    def label(self) -> str:
+    def brief(self, depth: int) -> str:
         if self.name is not None:
             return self.name
         if not self.parts:
             return "Identity()"
-        return (
-            " >> ".join(_step_label(s) for s in self.parts)
-            if len(self.parts) < 4
-            else f"a chain of {len(self.parts)}"
-        )
+        if len(self.parts) > 3 or depth == 0:
+            return f"a chain of {len(self.parts)}"
+        return " >> ".join(_step(s, depth - 1) for s in self.parts)
 
 
 class Identity(Pipe[Any, Any]):
@@ -90,12 +87,9 @@ class Identity(Pipe[Any, Any]):
         return block
 
 
-def _step_label(step: Block[Any, Any]) -> str:
-    return (
-        f"({step.label})"
-        if isinstance(step, Pipe) and len(step.parts) > 1 and step.name is None
-        else step.label
-    )
+def _step(step: Block[Any, Any], depth: int) -> str:
+    loose = step.kind == "Run" and step.name is None
+    return f"({step.brief(depth)})" if loose else step.brief(depth)
 
 
 def chain(left: Any, right: Any) -> Block[Any, Any]:

@@ -57,7 +57,7 @@ class Constant(Block[object, B_co], Generic[B_co]):
         self.type = T.Tensor(array.shape, array.dtype.name)
         self.value = array
 
-    def arguments(self) -> str:
+    def arguments(self, depth: int = 2) -> str:
         if self.value is not None:
             return repr(self.value.item()) if self.value.ndim == 0 else str(self.type)
         return "" if self.kind == "Void" or self.type is None else str(self.type)

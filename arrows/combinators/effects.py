@@ -47,7 +47,7 @@ class Metric(Block[Any, None]):
             )
         self.metric = metric
 
-    def arguments(self) -> str:
+    def arguments(self, depth: int = 2) -> str:
         return repr(self.metric)
 
 
@@ -68,8 +68,8 @@ class Shared(Block[A, B]):
         """What is done once for each object."""
         return self.parts[0]
 
-    def arguments(self) -> str:
-        return self.parts[0].label
+    def arguments(self, depth: int = 2) -> str:
+        return self.parts[0].brief(depth - 1)
 
 
 def shared(block: Callable[[Wire[A]], Wire[B]], *, name: str | None = None) -> Shared[A, B]:

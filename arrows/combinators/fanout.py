@@ -39,8 +39,7 @@ class Fan(Block[A, B]):
         self._parts = tuple(as_block(p, f"a part of {self.kind}") for p in parts)
         self.labels = labels
 
-    @property
-    def label(self) -> str:
+    def brief(self, depth: int) -> str:
         if self.name is not None:
             return self.name
         return f"{self.kind} of {len(self.parts)}"
@@ -49,14 +48,14 @@ class Fan(Block[A, B]):
 class Run(Fan[A, tuple[*Bs]], Generic[A, *Bs]):
     """A fan-out made by `&`: the only one that a further `&` extends."""
 
-    @property
-    def label(self) -> str:
-        if len(self.parts) > 3:
+    def brief(self, depth: int) -> str:
+        if len(self.parts) > 3 or depth == 0:
             return f"a fan of {len(self.parts)}"
-        return " & ".join(
-            f"({p.label})" if isinstance(p, (Run, Pipe)) and p.name is None and len(p.parts) > 1 else p.label
-            for p in self.parts
-        )
+        words = []
+        for part in self.parts:
+            loose = isinstance(part, (Run, Pipe)) and part.name is None and len(part.parts) > 1
+            words.append(f"({part.brief(depth - 1)})" if loose else part.brief(depth - 1))
+        return " & ".join(words)
 
     def __and__(self: Run[A, *Bs], other: Callable[[Wire[A]], Wire[C]]) -> Run[A, *Bs, C]:  # type: ignore[override]
         return fan_out(self, other)
@@ -180,11 +179,10 @@ class Record(Fan[Any, Any]):
             parts.append(child if ignores_input(child) else chain(Item(key), child))
         super().__init__(parts, labels, name=name)
 
-    def arguments(self) -> str:
+    def arguments(self, depth: int = 2) -> str:
         return ", ".join(map(repr, self.labels)) if self.labels is not None else str(len(self.parts))
 
-    @property
-    def label(self) -> str:
+    def brief(self, depth: int) -> str:
         return self.name if self.name is not None else f"Record({self.arguments()})"
 
 

@@ -31,11 +31,7 @@ class Read(Block[A, B]):
         set_name(self, name)
         self.type = type
 
-    @property
-    def label(self) -> str:
-        return self.name if self.name is not None else f"{self.kind}({self.arguments()})"
-
-    def arguments(self) -> str:
+    def arguments(self, depth: int = 2) -> str:
         dtype = repr(self.type.dtype)
         if self.kind == "Scalar":
             return dtype
@@ -146,7 +142,7 @@ class Transform(Block[A, B]):
             )
         self.function = function
 
-    def arguments(self) -> str:
+    def arguments(self, depth: int = 2) -> str:
         return function_name(self.function)
 
 
@@ -189,7 +185,7 @@ class Item(Block[A, B]):
         self.key = key
         self.arity = arity
 
-    def arguments(self) -> str:
+    def arguments(self, depth: int = 2) -> str:
         return repr(self.key)
 
 

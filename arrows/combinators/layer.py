@@ -79,7 +79,7 @@ class Layer(Apply[A, B]):
     def function(self) -> Callable[..., Any]:
         return self._run
 
-    def arguments(self) -> str:
+    def arguments(self, depth: int = 2) -> str:
         return self._words
 
     @overload

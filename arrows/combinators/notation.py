@@ -69,7 +69,7 @@ class Graph(Block[A, B]):
         self.output = output
         self.parameters = parameters
 
-    def arguments(self) -> str:
+    def arguments(self, depth: int = 2) -> str:
         return ", ".join(self.parameters)
 
 

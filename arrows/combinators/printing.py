@@ -13,9 +13,11 @@ from arrows.combinators.notation import Graph
 from arrows.combinators.recursion import Fix, Reference
 from arrows.combinators.typed import Typed
 from arrows.combinators.wires import Source
+from arrows.typesys import types as T
 
 PIECES = 1_000_000  # a block that stands twice in a block that stands twice ... prints exponentially long
 INDENT = 40
+TYPE = 100  # parts of a type that a line shows at most
 
 
 def expression(block: Block[Any, Any]) -> str:
@@ -145,7 +147,8 @@ def typed_tree(typed: Typed) -> str:
     while todo:
         x, depth = todo.pop()
         indent = "  " * depth if depth <= INDENT else "  " * INDENT + f"[{depth}] "
-        lines.append(f"{indent}{x.form.label}: {x.input} -> {x.output}")
+        types = f"{T.notation(x.input, TYPE)} -> {T.notation(x.output, TYPE)}"
+        lines.append(f"{indent}{x.form.label}: {types}")
         inside = x.parts
         if x.knot is not None and x.knot.fix is x:
             inside = (x.knot.body,)

@@ -39,8 +39,7 @@ class Reference(Block[A, B]):
     def __init__(self, token: Token) -> None:
         self.token = token
 
-    @property
-    def label(self) -> str:
+    def brief(self, depth: int) -> str:
         return self.token.name
 
 

@@ -45,8 +45,8 @@ class Map(Block[Sequence[A], Sequence[B]]):
         """The block on every element."""
         return self.parts[0]
 
-    def arguments(self) -> str:
-        return self.parts[0].label
+    def arguments(self, depth: int = 2) -> str:
+        return self.parts[0].brief(depth - 1)
 
 
 class Fold(Block[Sequence[A], S]):
@@ -71,7 +71,7 @@ class Fold(Block[Sequence[A], S]):
     """
 
     def __init__(
-        self, step: Callable[[Wire[tuple[S, A]]], Wire[S]], start: Block[Any, S], *, name: str | None = None
+        self, step: Callable[[Wire[tuple[S, A]]], Wire[S]], start: Block[None, S], *, name: str | None = None
     ) -> None:
         set_name(self, name)
         self._parts = (as_block(step, "the step of a Fold"), as_block(start, "the start of a Fold"))
@@ -86,5 +86,5 @@ class Fold(Block[Sequence[A], S]):
         """The first state."""
         return self.parts[1]
 
-    def arguments(self) -> str:
-        return f"{self.parts[0].label}, {self.parts[1].label}"
+    def arguments(self, depth: int = 2) -> str:
+        return f"{self.parts[0].brief(depth - 1)}, {self.parts[1].brief(depth - 1)}"

@@ -79,6 +79,9 @@ class Site:
     file: str
     line: int
 
+    def __reduce__(self) -> tuple[type[Site], tuple[str, int]]:
+        return Site, (self.file, self.line)
+
     def __str__(self) -> str:
         return f"{os.path.basename(self.file)}:{self.line}" if self.line else self.file
 

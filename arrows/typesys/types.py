@@ -97,7 +97,7 @@ class Type:
         return self._hash == other._hash and _equal(self, other)
 
     def __repr__(self) -> str:
-        return _notation(self)
+        return notation(self)
 
     def __reduce__(self) -> tuple[Callable[..., Type], tuple[Any, ...]]:
         return _assemble, (_flatten(self),)
@@ -528,10 +528,23 @@ def _equal(a: Type, b: Type) -> bool:
     return True
 
 
-def _notation(t: Type) -> str:
+def notation(t: Type, limit: int | None = None) -> str:
+    """The short notation of a type, which is what `str` gives.
+
+    Args:
+        t: the type.
+        limit: about how many parts to print; what is beyond them is `...`.
+
+    Example:
+        >>> notation(Tuple((Input(), Tensor((3,)), Void())), limit=4)
+        '(Input, float32[3]...'
+    """
     text: list[str] = []
     todo: list[Type | str] = [t]
     while todo:
+        if limit is not None and len(text) >= limit:
+            text.append("...")
+            break
         x = todo.pop()
         if isinstance(x, str):
             text.append(x)

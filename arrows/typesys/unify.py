@@ -23,6 +23,7 @@ from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 
 Kind = Literal["tuple", "sequence", "broadcast"]
+SHOWN = 200  # parts of a type that a message shows at most
 Waiting = Literal["certain", "forward", "backward", "undecided"]
 
 
@@ -641,8 +642,8 @@ def notation(v: Var) -> str:
         if head is None:
             text.append("?")
         elif isinstance(head, T.Type):
-            text.append(str(head))
-        elif id(x) in met or len(text) > 10_000:
+            text.append(T.notation(head, SHOWN))
+        elif id(x) in met or len(text) > SHOWN:
             text.append("...")
         else:
             met.add(id(x))

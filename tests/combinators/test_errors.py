@@ -1,6 +1,9 @@
-"""Every error as the person reads it: `errors/NAME.txt` holds a program, a line of dashes, and the text it must give.
+"""Every error as the person reads it.
 
-`ARROWS_WRITE_ERRORS=1 pytest tests/combinators/test_errors.py` writes the texts anew; read them before committing.
+`errors/NAME.txt` holds a program, a line of dashes, and the text it must give.
+
+`ARROWS_WRITE_ERRORS=1 pytest tests/combinators/test_errors.py` writes the texts anew; read them before you
+commit them.
 """
 
 from __future__ import annotations
@@ -28,10 +31,13 @@ class _Names:
 
 def text_of(program: str) -> str:
     scope = {"ar": _Names(), "FC": kit.FC, "Embedding": kit.Embedding, "Cell": kit.Cell}
-    with pytest.raises((ArrowTypeError, ArrowValueError)) as caught:
+    try:
         exec(compile(program, "model.py", "exec"), scope)
         arrows.combinators.infer(scope["block"])
-    return f"{'ArrowValueError' if isinstance(caught.value, ValueError) else 'ArrowTypeError'}: {caught.value}\n"
+    except (ArrowTypeError, ArrowValueError) as error:
+        kind = "ArrowTypeError" if isinstance(error, ArrowTypeError) else "ArrowValueError"
+        return f"{kind}: {error}\n"
+    pytest.fail("the program is well-typed")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda p: p.stem)

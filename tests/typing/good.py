@@ -1,0 +1,163 @@
+"""Must pass mypy --strict and pyright, and build: run by `test_static.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, assert_type
+
+import arrows.combinators as ar
+from arrows.combinators import Block, Wire
+from arrows.combinators.fanout import Run
+from arrows.typesys.static import F32, I32, Axis, Tensor
+
+
+class Hidden(Axis):
+    size = 4
+
+
+class Labels(Axis):
+    size = 2
+
+
+V = Tensor[F32, tuple[Hidden]]
+L = Tensor[F32, tuple[Labels]]
+Number = Tensor[F32, tuple[()]]
+Index = Tensor[I32, tuple[()]]
+
+
+def embed_hidden(i: Index) -> V:
+    raise NotImplementedError
+
+
+def embed_labels(i: Index) -> L:
+    raise NotImplementedError
+
+
+def hidden_to_labels(x: V) -> L:
+    raise NotImplementedError
+
+
+def add(a: V, b: V) -> V:
+    raise NotImplementedError
+
+
+def dist(a: V, b: V) -> Number:
+    raise NotImplementedError
+
+
+def fma(a: V, b: V, c: V) -> V:
+    raise NotImplementedError
+
+
+# 1 composition
+f = ar.Scalar("int32") >> ar.Function(embed_hidden)
+g = ar.Scalar("int32") >> ar.Function(embed_labels)
+hid2lab = ar.Function(hidden_to_labels)
+assert_type(ar.Function(embed_hidden), ar.Function[Index, V])
+assert_type(f, Block[int, V])
+assert_type(f >> hid2lab, Block[int, L])
+assert_type(ar.Scalar() >> ar.Identity(), Block[float, Number])
+
+# 2 map and fold
+zeros: Block[object, V] = ar.Zeros([4])
+assert_type(ar.Map(f), ar.Map[int, V])
+total = ar.Map(f) >> ar.Fold(ar.Function(add), zeros)
+assert_type(total, Block[Sequence[int], V])
+assert_type(ar.Map(ar.Map(f)) >> ar.Identity(), Block[Sequence[Sequence[int]], Sequence[Sequence[V]]])
+
+# 3 a run of & makes one flat tuple
+assert_type((f & g) >> ar.Identity(), Block[int, tuple[V, L]])
+assert_type((f & g & f & g) >> ar.Identity(), Block[int, tuple[V, L, V, L]])
+assert_type((f & f) >> ar.Function(add), Block[int, V])
+assert_type((f & f & f) >> ar.Function(fma), Block[int, V])
+assert_type(ar.Scalar("int32") >> ar.Function(embed_hidden) & g, Run[int, V, L])
+assert_type(ar.AllOf(f, g) >> ar.Identity(), Block[int, tuple[V, L]])
+
+# 4 polymorphic blocks in the middle and in front
+assert_type(f >> ar.Identity() >> hid2lab, Block[int, L])
+assert_type(ar.Identity() >> f, Block[int, V])
+
+# 5 constants take any input
+assert_type((f & zeros) >> ar.Function(add), Block[int, V])
+assert_type(f >> ar.Void(), Block[int, None])
+
+
+# 6 typed fields, and recursion
+@dataclass
+class Leaf:
+    word: int
+
+
+@dataclass
+class Pair:
+    left: Leaf | Pair
+    right: Leaf | Pair
+
+
+Tree = Leaf | Pair
+
+
+def is_leaf(t: Tree) -> bool:
+    return isinstance(t, Leaf)
+
+
+def word_of(t: Tree) -> int:
+    return t.word if isinstance(t, Leaf) else 0
+
+
+def left_of(t: Tree) -> Tree:
+    return t.left if isinstance(t, Pair) else t
+
+
+leaf = ar.InputTransform(word_of) >> f
+assert_type(leaf, Block[Tree, V])
+
+
+@ar.fix
+def tree(me: Block[Tree, V]) -> Block[Tree, V]:
+    left = ar.InputTransform(left_of)
+    pair = (left >> me & left >> me) >> ar.Function(add)
+    return ar.OneOf(is_leaf).case(True, leaf).case(False, pair)
+
+
+assert_type(tree, Block[Tree, V])
+
+
+# 7 arrow notation
+@ar.arrow
+def lstm(x: Wire[V], s: Wire[tuple[V, V]]) -> Wire[V]:
+    h, c = ar.unpack(s, 2)
+    assert_type(h, Wire[V])
+    assert_type(s[1], Wire[V])
+    return ar.Function(fma)(x, h, c)
+
+
+assert_type(lstm >> hid2lab, Block[tuple[V, tuple[V, V]], L])
+
+
+@ar.arrow
+def swap(p: Wire[tuple[V, L]]) -> tuple[Wire[L], Wire[V]]:
+    return p[1], p[0]
+
+
+assert_type(swap >> ar.Identity(), Block[tuple[V, L], tuple[L, V]])
+
+# 8 choice by key; a block on Tree serves where a block on Leaf is wanted
+chosen = ar.OneOf(is_leaf).case(True, leaf).case(False, tree)
+assert_type(chosen >> hid2lab, Block[Tree, L])
+on_leaf: Block[Leaf, V] = tree
+optional = ar.Optional(f)
+assert_type(optional >> hid2lab, Block[int | None, L])
+
+# 9 shared, metrics, records
+assert_type(ar.shared(tree) >> hid2lab, Block[Tree, L])
+assert_type(f >> ar.Metric("m"), Block[int, None])
+record: Block[Any, Any] = ar.Record({"a": f, "b": g})
+either: Block[Any, V] = {"a": f, "b": f} >> ar.Function(add)
+
+# 10 thirty steps in a row
+i = ar.Identity()
+long = f >> i >> i >> i >> i >> i >> i >> i >> i >> i >> i >> i >> i >> i >> i >> i
+long = long >> i >> i >> i >> i >> i >> i >> i >> i >> i >> i >> i >> i >> i >> i >> i
+assert_type(long, Block[int, V])
