@@ -1,7 +1,7 @@
 """Typed blocks for neural networks on trees, records and sequences, batched dynamically on NumPy and CUDA.
 
-Write a model for one example as an expression of blocks; `compile` checks its types, batches the work of differently
-shaped examples into few large operations, and differentiates it.
+Write a model for one example as an expression of blocks; `compile` checks its types, batches the work of
+differently shaped examples into few large operations, and differentiates it.
 
 >>> import arrows as ar
 >>> total = ar.Map(ar.Scalar()) >> ar.Sum()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from arrows.engine.backend import Backend
-from arrows.engine.model import Model, compile, evaluate
+from arrows.engine.compiling import compile, evaluate
+from arrows.engine.model import Model
 from arrows.engine.prepared import Batch, Prepared
 from arrows.engine.results import Ragged, to_numpy
 

@@ -103,7 +103,7 @@ class Part:
             whole = place(result, position)
             self.lines.append(f"{name} = {whole}")
             start = 0
-            axis = dict(equation.attributes)["axis"]
+            axis = _axis(equation)
             for operand in equation.operands:
                 stop = start + operand.type.shape[axis]
                 if pieces.get(operand, (None,))[0] != result:
@@ -197,7 +197,7 @@ class Part:
         for equation in equations:
             if equation.primitive.name != "concat" or equation.result.rows == INVARIANT:
                 continue
-            axis = dict(equation.attributes)["axis"]
+            axis = _axis(equation)
             start = 0
             for operand in equation.operands:
                 stop = start + operand.type.shape[axis]
@@ -234,6 +234,13 @@ class Part:
 def _domain(equation: Equation) -> int:
     attributes = dict(equation.attributes)
     return int(attributes["domain"]) if "domain" in attributes else equation.operands[0].rows  # type: ignore[call-overload]
+
+
+def _axis(equation: Equation) -> int:
+    """The axis of a ``concat``, negative."""
+    axis = dict(equation.attributes)["axis"]
+    assert isinstance(axis, int)
+    return axis
 
 
 def _range(axis: int, start: int, stop: int) -> str:

@@ -160,11 +160,11 @@ class Run:
         for slab, rows, weight in placed:
             # A value may count more than once: under two names, or returned by two branches.
             counted = np.bincount(rows, minlength=merged.slab_rows[slab]) * weight
-            weights[slab] = weights.get(slab, 0) + counted
-        for slab, weight in weights.items():
+            weights[slab] = weights[slab] + counted if slab in weights else counted
+        for slab, total in weights.items():
             if self.gradients[slab] is not None:
                 of = plan.slabs[slab].type
-                column = weight.astype(of.dtype).reshape(-1, *(1 for _ in of.shape))
+                column = total.astype(of.dtype).reshape(-1, *(1 for _ in of.shape))
                 self.gradients[slab][...] = backend.to_device(column)
 
 

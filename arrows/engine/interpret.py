@@ -36,7 +36,7 @@ MAX_NODES = 10**7
 
 # Endless recursion must end before memory does: a level of recursion holds a few generators, some 2 KB in
 # all.
-_NODES_PER_LEVEL = 20
+NODES_PER_LEVEL = 20
 
 
 def interpret(
@@ -238,7 +238,7 @@ class _Walk:
         if depth >= self.check_at:
             self.find_cycle(typed)
             self.check_at *= 2
-        if depth * _NODES_PER_LEVEL > self.max_nodes:
+        if depth * NODES_PER_LEVEL > self.max_nodes:
             self.endless(typed)
         found = self.now(knot.body, value, where) or (yield self.later(knot.body, value, where))
         self.active.pop()
@@ -318,7 +318,7 @@ class _Walk:
     def endless(self, typed: Typed) -> NoReturn:
         where = self.active[-1][2] if self.active else Where()
         what = f"more than {self.max_nodes:,} nodes"
-        if len(self.active) * _NODES_PER_LEVEL > self.max_nodes:
+        if len(self.active) * NODES_PER_LEVEL > self.max_nodes:
             what = f"{len(self.active):,} levels of recursion"
         self.fail(typed, where, f"endless: {what}; raise max_nodes if it is meant", None)
 

@@ -89,7 +89,7 @@ def check_output(typed: Typed) -> None:
                     + (f"holds the endless sequence {of}" if endless else "holds a Python object (Input)"),
                     hint="use it up inside the model"
                     if endless
-                    else "read it as a tensor, with ar.Scalar() say; block.eval(example) shows Python objects as well",
+                    else "read it as a tensor, say with ar.Scalar(); block.eval(x) shows Python objects too",
                 )
             )
         todo.extend(of.children)

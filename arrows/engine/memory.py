@@ -22,7 +22,7 @@ class Arena:
 
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
-        self._arrays: dict[Hashable, Any] = {}
+        self._arrays: dict[tuple[Hashable, str], Any] = {}
 
     def array(self, name: Hashable, shape: tuple[int, ...], dtype: str) -> Any:
         """Returns an array of unspecified content.

@@ -37,7 +37,8 @@ class PortRows:
             if len(self.rows) == 0:
                 return [0] * len(starts)
         found = np.where(self.breaks[last] == self.breaks[starts], self.rows[starts], -1)
-        return np.where(empty, 0, found).tolist()
+        first: list[int] = np.where(empty, 0, found).tolist()
+        return first
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +217,8 @@ class _Rows:
             node = moved >> self.shift
             output = moved & ((1 << self.shift) - 1)
             rows = self.table[(self.operation[node] << self.shift) + output] + self.rank[node]
-        return rows.astype(np.intp)
+        result: np.ndarray = rows.astype(np.intp)
+        return result
 
 
 class _Lengths:

@@ -8,22 +8,21 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from arrows.combinators.infer import infer
 from arrows.combinators.typed import Typed
 from arrows.engine import reference
-from arrows.engine.backend import Backend, backend, host
+from arrows.engine.backend import Backend, host
 from arrows.engine.check import check_example
 from arrows.engine.execute import Executor, Run, Seeds, add_gradients, own
-from arrows.engine.interpret import MAX_NODES
 from arrows.engine.losses import as_weights, check_output
+from arrows.engine.lowerer import Lowerer
 from arrows.engine.lowering import lower
 from arrows.engine.memory import Arena
 from arrows.engine.merge import merge
 from arrows.engine.params import make_params
-from arrows.engine.plan import SCHEDULES, make_plan
+from arrows.engine.plan import make_plan
 from arrows.engine.prepared import Batch, Prepared, as_examples
 from arrows.engine.results import Ragged, assemble
-from arrows.engine.wiring import Lowerer, Wirings
+from arrows.engine.wiring import Wirings
 from arrows.ops.context import Parameter
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
@@ -38,81 +37,6 @@ class Optimizer(Protocol):
 
     def step(self, model: Any, grads: Mapping[str, Any], /) -> None:
         """Changes the model's parameters in place."""
-
-
-def compile(
-    block: Any,
-    *,
-    loss: str | Mapping[str, float] | None = None,
-    seed: int = 0,
-    schedule: str = "depth",
-    device: str | Backend = "cpu",
-    float_type: str | None = None,
-    params: Mapping[str, Any] | None = None,
-    max_nodes: int = MAX_NODES,
-) -> Model:
-    """Type-checks a block and makes a model of it.
-
-    Args:
-        block: a block, or what goes for one (a layer, a dict or tuple of blocks).
-        loss: what `Model.value_and_grad` differentiates: None for the block's own scalar result (the mean
-            over the examples); the name of a `Metric`, or names and weights: the (weighted) sum of their
-            values within an example, averaged over the examples.
-        seed: first values of parameters depend on it and on their names.
-        schedule: ``"depth"``: operations at the same depth run together (Looks et al. 2017, section 2.1);
-            ``"none"``: one node at a time, one example after the other, which is what batching is measured
-            against.
-        device: ``"cpu"`` (NumPy) or ``"cuda"`` (CuPy).
-        float_type: every float of the block becomes this type, say ``"float64"``.
-        params: another model's ``params``: its live arrays are used for the layers that both models have; a
-            plain
-            mapping: values by name.
-        max_nodes: an example with more nodes or more calls of recursive blocks counts as endless.
-
-    Returns:
-        The model.  Nothing of it is kept on the block, which can be compiled again and used elsewhere.
-
-    Raises:
-        ArrowTypeError: the block is ill-typed, or its result is nothing a model can give.
-        ArrowValueError: an argument that cannot be.
-
-    Example:
-        >>> import arrows as ar
-        >>> model = ar.compile(ar.Map(ar.Scalar()) >> ar.Sum())
-        >>> model([[1, 2, 3], [], [10]]).tolist()
-        [6.0, 0.0, 10.0]
-    """
-    if schedule not in SCHEDULES:
-        raise ArrowValueError(
-            f"the schedule must be one of {', '.join(map(repr, SCHEDULES))}, not {schedule!r}"
-        )
-    if isinstance(max_nodes, bool) or not isinstance(max_nodes, int) or max_nodes < 1:
-        raise ArrowValueError(f"max_nodes must be a positive integer, not {max_nodes!r}")
-    typed = infer(block, float_type=float_type)
-    return Model(typed, loss, seed, schedule, backend(device), float_type, params, max_nodes)
-
-
-def evaluate(block: Any, example: Any) -> Any:
-    """The result of a block on one example by the reference, with first values of parameters (seed 0).
-
-    Unlike a model's, the result may hold Python objects and endless sequences.
-
-    Args:
-        block: a block, or what goes for one.
-        example: a Python object.
-
-    Raises:
-        ArrowTypeError: the block is ill-typed.
-        InputError: the example does not fit.
-
-    Example:
-        >>> import arrows as ar
-        >>> evaluate(ar.InputTransform(len), "tree")
-        4
-    """
-    typed = infer(block)
-    params = make_params(typed, backend("cpu"), 0, None)
-    return reference.evaluate(typed, example, params.of).value
 
 
 class Model:
@@ -253,7 +177,8 @@ class Model:
 
     def __repr__(self) -> str:
         count = sum(int(np.prod(array.shape)) for array in self.params.values())
-        return f"<model of {self.typed.form.label}: {self.typed.input} -> {self.typed.output}, {count} parameters>"
+        typed = self.typed
+        return f"<model of {typed.form.label}: {typed.input} -> {typed.output}, {count} parameters>"
 
     # ---------------------------------------------------------------------------------------------- inside
 

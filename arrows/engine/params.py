@@ -147,7 +147,8 @@ def _layer_names(typed: Typed) -> dict[int, str]:
             raise ArrowTypeError(
                 message(
                     f"cannot name the parameters of two layers {name!r}",
-                    reason=f"one was made at {_site(first)}, another at {_site(owner)}; parameters go by their layer's name",
+                    reason=f"one was made at {_site(first)}, another at {_site(owner)}, and parameters go by "
+                    "the name of their layer",
                     hint="give one another name=, or use one layer in both places to share its weights",
                 )
             )

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.lowering import Lowered, MetricStream
+from arrows.engine.lowering import Lowered
+from arrows.engine.nodes import MetricStream
 from arrows.engine.sites import Site
 from arrows.ops.trace import Trace
 from arrows.typesys import types as T

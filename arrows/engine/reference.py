@@ -221,7 +221,7 @@ class _Arrays:
         if isinstance(output, T.Tuple):
             items = []
             for item in output.items:
-                items.append((yield self._constant(item, None)))  # noqa: PERF401
+                items.append((yield self._constant(item, None)))
             return tuple(items)
         return [] if isinstance(output, T.Sequence) else None
 
@@ -289,7 +289,7 @@ def _rebuilt(output: T.Type, leaves: Iterator[Value], evaluation: Evaluation) ->
     if isinstance(output, T.Tuple):
         items = []
         for item in output.items:
-            items.append((yield _rebuilt(item, leaves, evaluation)))  # noqa: PERF401
+            items.append((yield _rebuilt(item, leaves, evaluation)))
         return tuple(items)
     assert isinstance(output, T.Sequence)
     return (yield _elements(output.element, leaves, evaluation))
@@ -301,7 +301,7 @@ def _elements(element: T.Type, leaves: Iterator[Value], evaluation: Evaluation) 
     assert isinstance(element, T.Tuple)
     columns = []
     for item in element.items:
-        columns.append((yield _elements(item, leaves, evaluation)))  # noqa: PERF401
+        columns.append((yield _elements(item, leaves, evaluation)))
     return list(zip(*columns, strict=True))
 
 
@@ -317,7 +317,7 @@ def _shown(output: T.Type, value: Any) -> Steps:
     if isinstance(output, T.Sequence):
         elements = []
         for item in value:
-            elements.append((yield _shown(output.element, item)))  # noqa: PERF401
+            elements.append((yield _shown(output.element, item)))
         return elements
     if isinstance(value, Endless) and isinstance(output, T.Broadcast):
         return Endless((yield _shown(output.element, value.element)))

@@ -187,7 +187,7 @@ def _rows(part: Any, start: int, stop: int) -> Steps:
     if isinstance(part, tuple):
         items: list[Any] = []
         for item in part:
-            items.append((yield _rows(item, start, stop)))  # noqa: PERF401 (a comprehension cannot yield)
+            items.append((yield _rows(item, start, stop)))
         return like(items, _labels(part))
     if isinstance(part, Ragged):
         offsets = part.offsets[start : stop + 1]
@@ -202,7 +202,7 @@ def _map(part: Any, change: Callable[[Any], Any]) -> Steps:
     if isinstance(part, (tuple, list)):
         items = []
         for item in part:
-            items.append((yield _map(item, change)))  # noqa: PERF401
+            items.append((yield _map(item, change)))
         return items if isinstance(part, list) else like(items, _labels(part))
     if isinstance(part, dict):
         changed = {}
@@ -223,7 +223,7 @@ def _tolist(part: Any, n: int) -> Steps:
     if isinstance(part, tuple):
         columns = []
         for item in part:
-            columns.append((yield _tolist(item, n)))  # noqa: PERF401
+            columns.append((yield _tolist(item, n)))
         return [like([column[i] for column in columns], _labels(part)) for i in range(n)]
     if isinstance(part, Ragged):
         bounds = part.offsets.tolist()
@@ -238,7 +238,7 @@ def _assemble(output: T.Type, arrays: Iterator[Any], offsets: Iterator[Any]) -> 
     if isinstance(output, T.Tuple):
         items = []
         for item in output.items:
-            items.append((yield _assemble(item, arrays, offsets)))  # noqa: PERF401
+            items.append((yield _assemble(item, arrays, offsets)))
         return like(items, output.labels)
     if isinstance(output, T.Sequence):
         own = next(offsets)

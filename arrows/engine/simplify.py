@@ -1,8 +1,9 @@
-"""Constant zeros are folded away, not multiplied: what an operation need not compute at a site that feeds it zeros.
+"""Constant zeros are folded away, not multiplied: what an operation need not compute at a site that feeds it
+zeros.
 
-A leaf of a tree has no children, and the cell that serves leaves and pairs alike is fed zeros there.  Once a site's
-constants are bound, ``x + 0`` is ``x``, ``x * 0`` is 0, and of ``concat(x, 0) @ W`` only the rows of ``W`` that meet
-``x`` are left.  Known from the site, before any data; never decided by values.
+A leaf of a tree has no children, and the cell that serves leaves and pairs alike is fed zeros there.  Once a
+site's constants are bound, ``x + 0`` is ``x``, ``x * 0`` is 0, and of ``concat(x, 0) @ W`` only the rows of
+``W`` that meet ``x`` are left.  Known from the site, before any data; never decided by values.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A specification of schedules: what must hold of every merged batch, whatever made it.
 
-Run by the tests after each scheduling.  It looks at the merged arrays alone and knows nothing of how they came about.
+Run by the tests after each scheduling.  It looks at the merged arrays alone and knows nothing of how they
+came about.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ class ScheduleError(AssertionError):
 def verify(plan: Plan, merged: Merged) -> None:
     """Checks a merged batch.
 
-    Every row of every slab is written once, by a constant, an input, or one step; no step reads a row that has not
-    been written before it; every node runs in exactly one step; every port and every result reads rows that exist.
+    Every row of every slab is written once, by a constant, an input, or one step; no step reads a row that
+    has not been written before it; every node runs in exactly one step; every port and every result reads
+    rows that exist.
 
     Args:
         plan: the model's plan.
@@ -29,8 +31,8 @@ def verify(plan: Plan, merged: Merged) -> None:
         ScheduleError: which of these does not hold, and where.
     """
     written = [np.zeros(rows, bool) for rows in merged.slab_rows]
-    for slab, known in zip(written, plan.slabs, strict=True):
-        slab[: len(known.constants)] = True
+    for done, known in zip(written, plan.slabs, strict=True):
+        done[: len(known.constants)] = True
     for operation in plan.operations:
         if operation.kind == "read":
             count = merged.operations[operation.index].count
@@ -49,7 +51,7 @@ def verify(plan: Plan, merged: Merged) -> None:
             b, y = (a, z) if port.domain is None else (int(rows.offsets[port.domain][i]) for i in (a, z))
             wanted = found.rows[b:y]
             size = len(written[port.slab])
-            if len(wanted) and not (0 <= wanted.min() and wanted.max() < size):
+            if len(wanted) and not (wanted.min() >= 0 and wanted.max() < size):
                 raise ScheduleError(f"{where} reads rows outside of slab {port.slab}")
             if not written[port.slab][wanted].all():
                 raise ScheduleError(f"{where} reads rows of slab {port.slab} that are not there yet")
@@ -58,21 +60,30 @@ def verify(plan: Plan, merged: Merged) -> None:
             if parent == o:
                 offsets = rows.offsets[domain]
                 _write(plan, merged, written, element, int(offsets[a]), int(offsets[z]))
-    for o, done in enumerate(run):
-        if plan.operations[o].kind == "apply" and not done.all():
-            raise ScheduleError(f"{plan.operations[o].name}: {int((~done).sum())} nodes never run")
+    for o, ran in enumerate(run):
+        if plan.operations[o].kind == "apply" and not ran.all():
+            raise ScheduleError(f"{plan.operations[o].name}: {int((~ran).sum())} nodes never run")
     for slab, done in enumerate(written):
         if not done.all():
             raise ScheduleError(f"{int((~done).sum())} rows of slab {slab} are never written")
-    outputs = [*zip(plan.results, merged.results, strict=True), *zip(plan.metrics, merged.metrics, strict=True)]
+    outputs = [
+        *zip(plan.results, merged.results, strict=True),
+        *zip(plan.metrics, merged.metrics, strict=True),
+    ]
     for slab, column in outputs:
         if len(column.values) and not 0 <= column.values.min() <= column.values.max() < len(written[slab]):
             raise ScheduleError(f"a result reads rows outside of slab {slab}")
 
 
-def _write(plan: Plan, merged: Merged, written: list[np.ndarray], operation: int, start: int, stop: int) -> None:
-    for slab, first in zip(plan.operations[operation].slabs, merged.operations[operation].first_rows, strict=True):
+def _write(
+    plan: Plan, merged: Merged, written: list[np.ndarray], operation: int, start: int, stop: int
+) -> None:
+    for slab, first in zip(
+        plan.operations[operation].slabs, merged.operations[operation].first_rows, strict=True
+    ):
         rows = written[slab][first + start : first + stop]
         if len(rows) != stop - start or rows.any():
-            raise ScheduleError(f"{plan.operations[operation].name} writes rows of slab {slab} that are not its own")
+            raise ScheduleError(
+                f"{plan.operations[operation].name} writes rows of slab {slab} that are not its own"
+            )
         rows[...] = True

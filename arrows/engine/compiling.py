@@ -1,0 +1,90 @@
+"""`compile`: from a block to a model; `evaluate`: one example by the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from arrows.combinators.infer import infer
+from arrows.engine import reference
+from arrows.engine.backend import Backend, backend
+from arrows.engine.interpret import MAX_NODES
+from arrows.engine.model import Model
+from arrows.engine.params import make_params
+from arrows.engine.plan import SCHEDULES
+from arrows.typesys.errors import ArrowValueError
+
+
+def compile(
+    block: Any,
+    *,
+    loss: str | Mapping[str, float] | None = None,
+    seed: int = 0,
+    schedule: str = "depth",
+    device: str | Backend = "cpu",
+    float_type: str | None = None,
+    params: Mapping[str, Any] | None = None,
+    max_nodes: int = MAX_NODES,
+) -> Model:
+    """Type-checks a block and makes a model of it.
+
+    Args:
+        block: a block, or what goes for one (a layer, a dict or tuple of blocks).
+        loss: what `Model.value_and_grad` differentiates: None for the block's own scalar result (the mean
+            over the examples); the name of a `Metric`, or names and weights: the (weighted) sum of their
+            values within an example, averaged over the examples.
+        seed: first values of parameters depend on it and on their names.
+        schedule: ``"depth"``: operations at the same depth run together (Looks et al. 2017, section 2.1);
+            ``"none"``: one node at a time, one example after the other, which is what batching is measured
+            against.
+        device: ``"cpu"`` (NumPy) or ``"cuda"`` (CuPy).
+        float_type: every float of the block becomes this type, say ``"float64"``.
+        params: another model's ``params``: its live arrays are used for the layers that both models have; a
+            plain
+            mapping: values by name.
+        max_nodes: an example with more nodes or more calls of recursive blocks counts as endless.
+
+    Returns:
+        The model.  Nothing of it is kept on the block, which can be compiled again and used elsewhere.
+
+    Raises:
+        ArrowTypeError: the block is ill-typed, or its result is nothing a model can give.
+        ArrowValueError: an argument that cannot be.
+
+    Example:
+        >>> import arrows as ar
+        >>> model = ar.compile(ar.Map(ar.Scalar()) >> ar.Sum())
+        >>> model([[1, 2, 3], [], [10]]).tolist()
+        [6.0, 0.0, 10.0]
+    """
+    if schedule not in SCHEDULES:
+        raise ArrowValueError(
+            f"the schedule must be one of {', '.join(map(repr, SCHEDULES))}, not {schedule!r}"
+        )
+    if isinstance(max_nodes, bool) or not isinstance(max_nodes, int) or max_nodes < 1:
+        raise ArrowValueError(f"max_nodes must be a positive integer, not {max_nodes!r}")
+    typed = infer(block, float_type=float_type)
+    return Model(typed, loss, seed, schedule, backend(device), float_type, params, max_nodes)
+
+
+def evaluate(block: Any, example: Any) -> Any:
+    """The result of a block on one example by the reference, with first values of parameters (seed 0).
+
+    Unlike a model's, the result may hold Python objects and endless sequences.
+
+    Args:
+        block: a block, or what goes for one.
+        example: a Python object.
+
+    Raises:
+        ArrowTypeError: the block is ill-typed.
+        InputError: the example does not fit.
+
+    Example:
+        >>> import arrows as ar
+        >>> evaluate(ar.InputTransform(len), "tree")
+        4
+    """
+    typed = infer(block)
+    params = make_params(typed, backend("cpu"), 0, None)
+    return reference.evaluate(typed, example, params.of).value

@@ -1,0 +1,315 @@
+"""Runs the written lowering code: examples in, wirings out, on a stack of our own."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Generator, Sequence
+from typing import Any
+
+import numpy as np
+
+from arrows.engine.interpret import NODES_PER_LEVEL
+from arrows.engine.leaves import LeafError, bulk, convert
+from arrows.engine.limits import index_limits
+from arrows.engine.plan import Plan
+from arrows.engine.wiring import Column, Wirings
+from arrows.engine.writer import KeyLine
+from arrows.typesys.errors import InputError, input_message
+
+_CYCLE_CHECK = 1 << 16
+# So many examples are turned into arrays at once: it bounds the Python lists that lowering fills.
+_CHUNK = 1024
+
+
+class TooManyNodes(Exception):
+    """An example made more nodes or calls than ``max_nodes``, or met itself."""
+
+
+def drive(main: Generator[Any, Any, Any], most: int) -> Any:
+    """Runs a generator of the written code and the calls that it yields, on a stack of our own.
+
+    Args:
+        main: the generator to run.
+        most: how many calls one example may make; calls may nest a part of that deep, for a call costs
+            memory.
+
+    Raises:
+        TooManyNodes: more calls than ``most``, or the same call on the same object inside itself.
+    """
+    stack: list[Any] = []
+    push, pop = stack.append, stack.pop
+    send = main.send
+    value: Any = None
+    levels = most // NODES_PER_LEVEL
+    calls, every = 0, max(min(_CYCLE_CHECK, levels), 1)
+    check, deepest = every, _CYCLE_CHECK
+    while True:
+        try:
+            callee = send(value)
+        except StopIteration as stop:
+            if not stack:
+                return stop.value
+            value = stop.value
+            send = pop()
+        else:
+            push(send)
+            send = callee.send
+            value = None
+            calls += 1
+            if calls >= check:
+                if calls > most or len(stack) > levels:
+                    raise TooManyNodes
+                check += every
+                if len(stack) >= deepest:
+                    deepest = 2 * len(stack)
+                    _refuse_cycle(stack)
+
+
+def _refuse_cycle(stack: list[Any]) -> None:
+    """The same function at work on the same object twice can never end: users' functions are pure."""
+    seen = set()
+    for send in stack:
+        frame = send.__self__.gi_frame
+        what = (frame.f_code, id(frame.f_locals["x"]))
+        if what in seen:
+            raise TooManyNodes
+        seen.add(what)
+
+
+class Lowerer:
+    """Lowers examples with the code written for one model.
+
+    Args:
+        plan: the model's plan, with what `arrows.engine.lowering.lower` wrote.
+        max_nodes: the most nodes, and the most calls of recursive blocks, of one example.
+        explain: called as ``explain(example, number, values)`` to raise the `InputError` that says what was
+            wrong; ``values`` means that it shows only once values are computed.
+    """
+
+    def __init__(self, plan: Plan, max_nodes: int, explain: Callable[[Any, int, bool], None]) -> None:
+        self.plan = plan
+        self.lowered = plan.lowered
+        self.max_nodes = max_nodes
+        self.explain = explain
+        self.bases = np.asarray(plan.bases, np.int64)
+        self.limits = index_limits(plan)
+        self.source = _source(plan)
+        self.code = compile(self.source, "<arrows lowering>", "exec")
+        self._lock = threading.Lock()
+        self._streams: _Streams | None = None
+
+    def lower_all(self, examples: Sequence[Any]) -> Wirings:
+        """Lowers ``examples``.
+
+        Raises:
+            InputError: an example is not what the block expects; it says which, where and why.
+        """
+        if not self._lock.acquire(blocking=False):
+            # A user's function that lowers with the same model while this runs gets streams of its own.
+            return self._chunks(_Streams(self), examples)
+        try:
+            if self._streams is None:
+                self._streams = _Streams(self)
+            return self._chunks(self._streams, examples)
+        finally:
+            self._lock.release()
+
+    @staticmethod
+    def _chunks(streams: _Streams, examples: Sequence[Any]) -> Wirings:
+        starts = range(0, max(len(examples), 1), _CHUNK)
+        return Wirings.joined([streams.lower(examples[start : start + _CHUNK], start) for start in starts])
+
+
+class _Streams:
+    """The lists that the written code appends to, and the code bound to them."""
+
+    def __init__(self, owner: Lowerer) -> None:
+        self.owner = owner
+        lowered = owner.lowered
+        self.constants = len(lowered.sites.constants)
+        constant_sites = {site.domain: site.index for site in lowered.sites.sites if site.kind == "constant"}
+        self.prefix_sites = [constant_sites[number] for number in range(self.constants)]
+        self.prefix_keys = [-1] * self.constants
+        self.site: list[int] = []
+        self.key: list[int] = []
+        self.sources: list[int] = []
+        self.counts: list[int] = []
+        self.raw: list[list[Any]] = [[] for _ in lowered.reads]
+        self.results: list[list[int]] = [[] for _ in lowered.leaves]
+        self.levels: list[list[int]] = [[] for _ in range(lowered.levels)]
+        self.metrics: list[list[int]] = [[] for _ in lowered.metrics]
+        self.labels: list[list[Any]] = [[] for _ in lowered.metrics]
+        names: dict[str, Any] = dict(lowered.names)
+        self.memos: list[dict[int, Any]] = []
+        for name in [name for name in names if name.startswith("MEMO")]:
+            self.memos.append({})
+            names[name] = self.memos[-1]
+        names |= {
+            "S": self.site,
+            "S_append": self.site.append,
+            "S_extend": self.site.extend,
+            "K": self.key,
+            "K_append": self.key.append,
+            "K_extend": self.key.extend,
+            "SRC_append": self.sources.append,
+            "SRC_extend": self.sources.extend,
+            "CNT_append": self.counts.append,
+        }
+        for letter, streams in (
+            ("RAW", self.raw),
+            ("RES", self.results),
+            ("LEN", self.levels),
+            ("MET", self.metrics),
+            ("LAB", self.labels),
+        ):
+            for number, stream in enumerate(streams):
+                names[f"{letter}{number}"] = stream.append
+        for number, of in enumerate(lowered.reads):
+            names[f"CONVERT{number}"] = _converter(of)
+        exec(owner.code, names)
+        self.main = names["main"]
+
+    def lower(self, examples: Sequence[Any], first: int) -> Wirings:
+        """Lowers ``examples``; whatever happens, the streams are empty afterwards."""
+        try:
+            return self._lower(examples, first)
+        finally:
+            for stream in (self.site, self.key, self.sources, self.counts):
+                stream.clear()
+            for streams in (self.raw, self.results, self.levels, self.metrics, self.labels):
+                for some in streams:
+                    some.clear()
+            for memo in self.memos:
+                memo.clear()
+
+    def _lower(self, examples: Sequence[Any], first: int) -> Wirings:
+        owner, main, most = self.owner, self.main, self.owner.max_nodes
+        yields = owner.lowered.main_yields
+        self.site.extend(self.prefix_sites)
+        self.key.extend(self.prefix_keys)
+        streams: list[list[Any]] = [
+            self.site,
+            self.sources,
+            self.counts,
+            *self.raw,
+            *self.results,
+            *self.levels,
+            *self.metrics,
+            *self.labels,
+        ]
+        bounds = [tuple(map(len, streams))]
+        for number, example in enumerate(examples):
+            try:
+                if yields:
+                    drive(main(example), most)
+                else:
+                    main(example)
+                if len(self.site) - bounds[-1][0] > most:
+                    raise TooManyNodes
+            except Exception as error:
+                owner.explain(example, first + number, False)
+                raise InputError(
+                    input_message(first + number, "", f"{type(error).__name__}: {error}")
+                ) from error
+            for memo in self.memos:
+                memo.clear()
+            bounds.append(tuple(map(len, streams)))
+        return self._columns(np.array(bounds, np.int64).T, examples, first)
+
+    def _columns(self, bounds: np.ndarray, examples: Sequence[Any], first: int) -> Wirings:
+        lowered = self.owner.lowered
+        offsets = iter(bounds)
+        nodes = next(offsets)
+        start = int(nodes[0])
+        site = np.array(self.site, np.int32)[start:]
+        key = np.array(self.key, np.int64)[start:]
+        depth = (key - self.owner.bases[site]).astype(np.int32)
+        relative = nodes - start
+
+        def ids(values: list[int]) -> Column:
+            return Column(np.array(values, np.int32), next(offsets))
+
+        sources = ids(self.sources)
+        counts = ids(self.counts)
+        raw = []
+        for values, of in zip(self.raw, lowered.reads, strict=True):
+            try:
+                raw.append(Column(bulk(values, of), next(offsets)))
+            except LeafError:
+                for number, example in enumerate(examples):
+                    self.owner.explain(example, first + number, False)
+                raise
+        self._check_limits(site, raw, relative, examples, first)
+        results = tuple(map(ids, self.results))
+        levels = tuple(map(ids, self.levels))
+        metrics = tuple(map(ids, self.metrics))
+        labels = []
+        for stream, values in zip(lowered.metrics, self.labels, strict=True):
+            ends = next(offsets)
+            pieces = tuple(values[a:b] for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True))
+            labels.append(pieces if stream.labelled else None)
+        return Wirings(
+            nodes[:-1],
+            Column(site, relative),
+            Column(depth, relative),
+            sources,
+            counts,
+            tuple(raw),
+            results,
+            levels,
+            metrics,
+            tuple(labels),
+        )
+
+    def _check_limits(
+        self, site: np.ndarray, raw: list[Column], nodes: np.ndarray, examples: Sequence[Any], first: int
+    ) -> None:
+        """Integers that are read and used as an index must be one."""
+        plan, limits = self.owner.plan, self.owner.limits
+        for stream, column in enumerate(raw):
+            if stream not in limits:
+                continue
+            operation = next(o.index for o in plan.operations if o.kind == "read" and o.stream == stream)
+            at = np.flatnonzero(plan.site_operation[site] == operation)
+            limit = limits[stream][site[at]]
+            bad = np.flatnonzero((limit >= 0) & ((column.values < 0) | (column.values >= limit)))
+            if len(bad):
+                number = int(np.searchsorted(nodes, at[bad[0]], side="right")) - 1
+                self.owner.explain(examples[number], first + number, True)
+                reason = f"the index {column.values[bad[0]]} is out of range for {limit[bad[0]]} rows"
+                raise InputError(input_message(first + number, "", reason))
+
+
+def _converter(of: Any) -> Callable[[Any], Any]:
+    return lambda x: convert(x, of)
+
+
+def _source(plan: Plan) -> str:
+    """The module's source with the shift, the constants' ids and the depth keys put in."""
+    lines: list[str] = []
+    for line in plan.lowered.lines:
+        if isinstance(line, KeyLine):
+            lines.extend(_key_lines(line, plan.bases[line.site], plan.static[line.site]))
+        else:
+            lines.append(line)
+    source = "\n".join(lines).replace("@W", str(plan.shift))
+    return re.sub(r"@C(\d+)@", lambda found: str(int(found[1]) << plan.shift), source)
+
+
+def _key_lines(line: KeyLine, base: int, static: bool) -> list[str]:
+    """A node's key is its component's base, or one more than the largest key that feeds it, whichever is
+    larger.
+
+    Components are numbered in topological order, so keys of earlier components are smaller than ``base``.
+    """
+    name, pad = line.name, line.indent
+    if static or not (line.rows or line.lists):
+        return [f"{pad}{name} = {base}"]
+    out = [f"{pad}{name} = {base - 1}"]
+    for row in dict.fromkeys(line.rows):
+        out += [f"{pad}t = K[{row} >> @W]", f"{pad}if t > {name}: {name} = t"]
+    for rows in line.lists:
+        out += [f"{pad}for j in {rows}:", f"{pad}    t = K[j >> @W]", f"{pad}    if t > {name}: {name} = t"]
+    out.append(f"{pad}{name} += 1")
+    return out
