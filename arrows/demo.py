@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import arrows as ar
+from arrows.bench.machine import Blas
 from arrows.data import CLASSES, Tree, format_tree, generate, label_tree, parse_tree, vocabulary
 from arrows.models import Sentiment, sentiment
 from arrows.training import Adagrad, load, read_metadata, save, train
@@ -55,6 +56,13 @@ def run(
     >>> run(["(very good)"], examples=2000, epochs=4, path="demo.safetensors") > 0.8  # doctest: +SKIP
     True
     """
+    # Products this small gain nothing from a second thread, and on a busy machine threads that wait for each
+    # other cost fifty times the work (measured).
+    with Blas().limited_to(1):
+        return _run(trees, examples, epochs, seed, path)
+
+
+def _run(trees: Sequence[str], examples: int, epochs: int, seed: int, path: str | Path) -> float:
     own = [parse_tree(text, source=f"tree {number}") for number, text in enumerate(trees, start=1)]
     learning, held_out = generate(examples, seed=2 * seed), generate(max(1, examples // 8), seed=2 * seed + 1)
     numbers = vocabulary(learning)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 
+# The products of tests are small, and two workers whose BLAS threads wait for each other stand still.
+# NumPy reads this when it is first imported, and so do the processes that tests start.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import pytest
 from hypothesis import HealthCheck, settings
 

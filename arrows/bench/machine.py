@@ -12,7 +12,8 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,22 @@ class Blas:
         if set_ is not None:
             set_(ctypes.c_int(count))
 
+    @contextmanager
+    def limited_to(self, count: int) -> Iterator[None]:
+        """Sets the number of threads for a while, where that is possible.
+
+        >>> blas = Blas()
+        >>> with blas.limited_to(1):
+        ...     blas.threads == 1 or not blas.settable
+        True
+        """
+        before = self.threads
+        self.set_threads(count)
+        try:
+            yield
+        finally:
+            self.set_threads(before)
+
     def _function(self, name: str) -> Any:
         return getattr(self._library, f"{self._prefix}{name}{self._suffix}", None)
 
@@ -119,9 +136,8 @@ def describe() -> dict[str, Any]:
     library = built.get("Build Dependencies", {}).get("blas", {})
     before, peaks = blas.threads, {}
     for threads in sorted({1, before}) if blas.settable else [before]:
-        blas.set_threads(threads)
-        peaks[str(threads)] = round(gemm_peak(), 1)
-    blas.set_threads(before)
+        with blas.limited_to(threads):
+            peaks[str(threads)] = round(gemm_peak(), 1)
     return {
         "cpu": _cpu(),
         "cores": cores(),

@@ -41,18 +41,17 @@ def interleaved(
         for round_ in range(-1, runs):
             first = round_ % len(names)
             for name in names[first:] + names[:first]:
-                blas.set_threads((threads or {}).get(name, before))
                 gc.collect()
                 gc.disable()
-                start = clock()
-                systems[name]()
-                elapsed = clock() - start
+                with blas.limited_to((threads or {}).get(name, before)):
+                    start = clock()
+                    systems[name]()
+                    elapsed = clock() - start
                 if was_enabled:
                     gc.enable()
                 if round_ >= 0:
                     seconds[name].append(elapsed)
     finally:
-        blas.set_threads(before)
         if was_enabled:
             gc.enable()
     return seconds
