@@ -23,7 +23,7 @@ test: .venv/.installed-test lint types
 	$(PY) -m pytest -n 2
 
 lint: .venv/.installed-test
-	$(PY) -m ruff check .
+	$(PY) -m ruff check --output-format concise .
 	$(PY) -m ruff format --check .
 
 types: .venv/.installed-test
