@@ -35,12 +35,12 @@ from arrows.engine.symbols import (
     template,
 )
 from arrows.engine.trampoline import Steps, trampoline
-from arrows.engine.writer import KeyLine
+from arrows.engine.writer import DEEPEST_NESTING, KeyLine
 from arrows.typesys import types as T
 
 # Python allows 20 nested blocks and 100 indentations in one function; deeper bodies go to functions of their
 # own.
-_DEEPEST_NESTING = 8
+DEEPEST_NESTING = 8
 # More cases than these are functions picked from a table: a long ``elif`` chain is slow, and nests in the
 # compiler.
 _MOST_INLINE_CASES = 4
@@ -110,7 +110,7 @@ class _Lowering(NodeWriter):
 
     def walk(self, typed: Typed, symbol: Symbol) -> Walk:
         """Writes the code of ``typed`` on the value ``symbol``; returns the result's symbol."""
-        if self.body.nesting > _DEEPEST_NESTING:
+        if self.body.nesting > DEEPEST_NESTING:
             return (yield self.outlined(typed, symbol))
         if not isinstance(typed.form, core.Constant):
             symbol = self.coerced(symbol, typed.input)

@@ -20,7 +20,7 @@ from arrows.engine.symbols import (
     template,
 )
 from arrows.engine.trampoline import Steps, trampoline
-from arrows.engine.writer import KeyLine, Writer
+from arrows.engine.writer import DEEPEST_NESTING, KeyLine, Writer
 from arrows.ops.trace import Trace, Var
 from arrows.typesys import types as T
 
@@ -226,6 +226,14 @@ class NodeWriter(Writer):
                 return
 
     def _result_of_sequence(self, code: str, like: Symbol, element: T.Type) -> Steps:
+        if self.body.nesting > DEEPEST_NESTING:
+            name = self.fresh("part")
+            outer = self.begin()
+            yield self._result_of_sequence("x", like, element)
+            self.put("return")
+            self.finish(name, outer)
+            self.call(f"{name}({code})", VOID)
+            return
         self.put(f"LEN{self.levels}(len({code}))")
         self.levels += 1
         item = self.fresh("e")

@@ -25,6 +25,8 @@ from arrows.typesys import types as T
 
 # Python's parser takes about 200 nested parentheses; deeper tuples are put together piece by piece.
 _DEEPEST_LITERAL = 20
+# Python allows 20 nested blocks and 100 indentations in one function; deeper bodies go to functions of their own.
+DEEPEST_NESTING = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ class Writer:
         self.finished: list[str | KeyLine] = []
         self.body = Body()
         self._count = 0
+        self._objects: dict[T.Type, bool] = {}
 
     def put(self, line: str) -> None:
         """Appends a line at the current indentation."""
@@ -158,8 +161,23 @@ class Writer:
 
     def coerced(self, symbol: Symbol, wanted: T.Type) -> Symbol:
         """A tuple or list of the user's objects where one object is wanted is that tuple or list."""
+        if not self._holds_objects(wanted):
+            return symbol
         made: Symbol = trampoline(self._coerced(symbol, wanted))
         return made
+
+    def _holds_objects(self, of: T.Type) -> bool:
+        """Whether there is an ``Input`` in a type; remembered, for types of deep expressions hold one another."""
+        pending = [of]
+        while pending:
+            one = pending[-1]
+            unknown = [child for child in one.children if child not in self._objects]
+            if unknown:
+                pending.extend(unknown)
+            else:
+                held = isinstance(one, T.Input) or any(self._objects[child] for child in one.children)
+                self._objects[pending.pop()] = held
+        return self._objects[of]
 
     def _coerced(self, symbol: Symbol, wanted: T.Type) -> Steps:
         match wanted, symbol:
