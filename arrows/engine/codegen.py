@@ -232,8 +232,8 @@ class Part:
 
 
 def _domain(equation: Equation) -> int:
-    attributes = dict(equation.attributes)
-    return int(attributes["domain"]) if "domain" in attributes else equation.operands[0].rows  # type: ignore[call-overload]
+    """The sequence whose bounds a segmented primitive takes."""
+    return max(var.rows for var in (*equation.operands, equation.result))
 
 
 def _axis(equation: Equation) -> int:

@@ -38,9 +38,6 @@ from arrows.engine.trampoline import Steps, trampoline
 from arrows.engine.writer import DEEPEST_NESTING, KeyLine
 from arrows.typesys import types as T
 
-# Python allows 20 nested blocks and 100 indentations in one function; deeper bodies go to functions of their
-# own.
-DEEPEST_NESTING = 8
 # More cases than these are functions picked from a table: a long ``elif`` chain is slow, and nests in the
 # compiler.
 _MOST_INLINE_CASES = 4

@@ -2,7 +2,7 @@
 
 A *node* is one visit of a site; its value ids are ``node << shift`` and the next ones.  Nodes of constants
 come first and are shared by all examples.  A `Wirings` holds many examples column by column, so that a batch
-is a selection of slices, and nothing in it is a Python object a node: it can be kept, pickled, sent elsewhere.
+is a selection of slices, and nothing in it is a Python object a node: it can be kept, pickled and sent.
 """
 
 from __future__ import annotations

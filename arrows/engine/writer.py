@@ -25,7 +25,7 @@ from arrows.typesys import types as T
 
 # Python's parser takes about 200 nested parentheses; deeper tuples are put together piece by piece.
 _DEEPEST_LITERAL = 20
-# Python allows 20 nested blocks and 100 indentations in one function; deeper bodies go to functions of their own.
+# Python allows 20 nested blocks and 100 indentations in a function; deeper bodies get functions of their own.
 DEEPEST_NESTING = 8
 
 
@@ -167,7 +167,7 @@ class Writer:
         return made
 
     def _holds_objects(self, of: T.Type) -> bool:
-        """Whether there is an ``Input`` in a type; remembered, for types of deep expressions hold one another."""
+        """Whether there is an ``Input`` in a type; remembered, types of deep expressions hold one another."""
         pending = [of]
         while pending:
             one = pending[-1]
