@@ -133,7 +133,7 @@ class Record(Fan[Any, Any]):
         >>> ar.Record({"left": ar.Identity(), "right": ar.InputTransform(len)}).eval(
         ...     {"left": 1, "right": "ab"}
         ... )
-        (1, 2)
+        (left: 1, right: 2)
     """
 
     def __init__(self, fields: Any, *, name: str | None = None) -> None:

@@ -118,7 +118,7 @@ def Tensor(
         >>> ar.Tensor([2, 3], "float64")
         Tensor([2, 3], 'float64')
     """
-    return Read(T.Tensor(shape if isinstance(shape, list) else tuple(shape), dtype), kind="Tensor", name=name)
+    return Read(T.Tensor(shape, dtype), kind="Tensor", name=name)
 
 
 class Transform(Block[A, B]):

@@ -262,6 +262,7 @@ class Solver:
         self.backward: list[tuple[int, Joint]] = []
         self.undecided: list[tuple[int, Joint]] = []
         self.joints = 0
+        self.given = 0  # how many joints there were before the first constraint ran
         self.fresh = 0
 
     # Making
@@ -297,6 +298,7 @@ class Solver:
     def drain(self) -> None:
         """Runs constraints until none is left to run."""
         work = self.work
+        self.given = self.given or self.joints
         while work:
             constraint = work.popleft()
             constraint.queued = False
@@ -495,7 +497,7 @@ class Solver:
             Clash: there are too many.
         """
         self.fresh += count
-        if self.fresh > 100_000 + 50 * self.joints:
+        if self.fresh > 20_000 + 100 * self.given:
             raise Clash(known, unknown, infinite=True)
 
     # Telling those who wait

@@ -1,0 +1,62 @@
+"""The form of messages, and construction sites."""
+
+from __future__ import annotations
+
+from arrows.typesys.errors import (
+    WIDTH,
+    ArrowTypeError,
+    ArrowValueError,
+    InputError,
+    Side,
+    Site,
+    input_message,
+    message,
+)
+
+
+def test_the_form_of_the_design() -> None:
+    text = message(
+        "cannot compose embed >> classify",
+        [
+            Side("embed", "Input -> float32[300]", Site("/x/model.py", 41)),
+            Side("classify", "float32[128] -> float32[5]", Site("/x/model.py", 12)),
+        ],
+        "tree > case 'leaf' > step 2 of 3",
+        "axis 0 is 300 on the left, fixed by Embedding(9000, 300) at model.py:38,\n"
+        "and 128 on the right, fixed by its use at model.py:20",
+        "put FC(128) between them, or use another FC here",
+    )
+    assert text.splitlines() == [
+        "cannot compose embed >> classify",
+        "  embed     Input -> float32[300]       model.py:41",
+        "  classify  float32[128] -> float32[5]  model.py:12",
+        "  at        tree > case 'leaf' > step 2 of 3",
+        "  axis 0 is 300 on the left, fixed by Embedding(9000, 300) at model.py:38,",
+        "  and 128 on the right, fixed by its use at model.py:20",
+        "  hint      put FC(128) between them, or use another FC here",
+    ]
+
+
+def test_long_reasons_wrap() -> None:
+    text = message("cannot", reason="word " * 100, hint="word " * 100)
+    assert all(len(line) <= WIDTH for line in text.splitlines())
+
+
+def test_input_errors() -> None:
+    assert (
+        input_message(17, "tree > right > word", "expected int, got None")
+        == "example 17: tree > right > word: expected int, got None"
+    )
+    assert input_message(None, "", "no").splitlines() == ["no"]
+
+
+def test_sites() -> None:
+    site = Site.here()
+    assert site.file == __file__ and str(site) == f"test_errors.py:{site.line}"
+    assert str(Site("<unknown>", 0)) == "<unknown>"
+
+
+def test_the_family() -> None:
+    assert issubclass(ArrowTypeError, TypeError)
+    assert issubclass(ArrowValueError, ValueError)
+    assert issubclass(InputError, ValueError)
