@@ -76,7 +76,7 @@ class _Walk:
         self.active: list[tuple[Knot, Any, Where]] = []  # the knots that have been entered and not left
         self.cases: dict[int, dict[Any, int]] = {}
         self.check_at = 2  # the depth at which cycles are looked for next
-        self.memo: dict[tuple[int, T.Type, int], tuple[Any, Found | None]] = {}
+        self.memo: dict[tuple[int, int], tuple[Any, Found | None]] = {}
         self.at_once: dict[type[Block[Any, Any]], Callable[[Typed, Any, Where], Found]] = {
             Apply: self.apply,
             Constant: self.constant,
@@ -270,9 +270,10 @@ class _Walk:
 
     def shared(self, typed: Typed, value: Any, where: Where) -> Steps:
         (part,) = typed.parts
-        # The same block may stand in several places; it is remembered across them, as its object is what is
-        # shared.
-        key = (id(typed.form), typed.output, id(value))
+        key = (
+            id(typed),
+            id(value),
+        )  # by place: a block that stands in two places is two, with types of their own
         known = self.memo.get(key)
         if known is None:
             self.memo[key] = (value, None)  # the object is kept alive, so that its id stays its own
