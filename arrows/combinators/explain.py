@@ -30,7 +30,7 @@ from arrows.combinators.recursion import Fix, Reference
 from arrows.combinators.sequences import Fold, Map
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, Side, Site, message
-from arrows.typesys.unify import Clash, Constraint, Var, find, ground, notation
+from arrows.typesys.terms import Clash, Constraint, Var, find, ground, notation
 
 
 def failure(nodes: Sequence[Node], constraint: Constraint, error: Exception) -> ArrowTypeError:

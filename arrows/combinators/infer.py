@@ -32,7 +32,8 @@ from arrows.combinators.typed import Knot, Path, Typed
 from arrows.combinators.wires import Source
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
-from arrows.typesys.unify import Clash, Solver, Var, find, ground
+from arrows.typesys.terms import Clash, Var, find, ground
+from arrows.typesys.unify import Solver
 
 INPUT = T.Input()
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from arrows.combinators.block import Block
 from arrows.combinators.typed import Path
-from arrows.typesys.unify import Constraint, Solver, Var
+from arrows.typesys.terms import Constraint, Var
+from arrows.typesys.unify import Solver
 
 if TYPE_CHECKING:
     from arrows.ops import Trace

@@ -12,7 +12,8 @@ from arrows.combinators.nodes import Joined, Node
 from arrows.combinators.notation import Graph
 from arrows.typesys import types as T
 from arrows.typesys.errors import Side, Site
-from arrows.typesys.unify import Joint, Struct, Var, compound, find, notation, passes
+from arrows.typesys.joint import Joint
+from arrows.typesys.terms import Struct, Var, compound, find, notation, passes
 
 
 def difference(left: Var, right: Var, a: Node | None, b: Node | None, results: bool) -> str:

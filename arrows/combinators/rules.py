@@ -14,7 +14,8 @@ from arrows.combinators.notation import Graph
 from arrows.combinators.wires import Source
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError
-from arrows.typesys.unify import Constraint, Solver, Struct, Var, compound, find, ground, labels_of
+from arrows.typesys.terms import Constraint, Struct, Var, compound, find, ground, labels_of
+from arrows.typesys.unify import Solver
 
 
 class Misfit(ArrowTypeError):

@@ -17,234 +17,21 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Hashable
-from typing import Any, Literal
+from typing import Any
 
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
-
-Kind = Literal["tuple", "sequence", "broadcast"]
-SHOWN = 200  # parts of a type that a message shows at most
-Waiting = Literal["certain", "forward", "backward", "undecided"]
-
-
-class Struct:
-    """A tuple or sequence whose parts may be open.
-
-    Attributes:
-        kind: which.
-        args: variables of its parts.
-        labels: keys of a tuple's items, or None.
-        pending: how many parts are not ground yet.
-        impure: some part is known to be no `Input`, so that the whole can never convert to one.
-        owner: the variable whose head this is.
-    """
-
-    __slots__ = ("args", "impure", "kind", "labels", "owner", "pending")
-
-    def __init__(self, kind: Kind, args: list[Var], labels: tuple[Hashable, ...] | None, owner: Var) -> None:
-        self.kind = kind
-        self.args = args
-        self.labels = labels
-        self.owner = owner
-        self.pending = 0
-        self.impure = kind == "broadcast"
-
-    def ground(self) -> T.Type:
-        """The type, once all parts are ground."""
-        parts = tuple(find(a).head for a in self.args)
-        if self.kind == "tuple":
-            return T.Tuple(parts, self.labels)  # type: ignore[arg-type]
-        return (T.Sequence if self.kind == "sequence" else T.Broadcast)(parts[0])  # type: ignore[arg-type]
-
-
-class Var:
-    """A type that is not known yet.
-
-    Attributes:
-        link: the variable that this one was made equal to, if any.
-        head: a ground type, a `Struct`, or None while it is open.
-        struct: the parts of a compound type, once someone asked for them; kept when the head becomes ground.
-        watch: constraints to run when this changes.
-        parents: structs that this is a part of.
-        origin: what fixed it first; opaque here, used in messages.
-        via: the joint through which that came, if any.
-    """
-
-    __slots__ = ("head", "link", "origin", "parents", "struct", "via", "watch")
-
-    def __init__(self, head: T.Type | None = None, origin: Any = None) -> None:
-        self.link: Var | None = None
-        self.head: T.Type | Struct | None = head
-        self.struct: Struct | None = None
-        self.watch: list[Constraint] = []
-        self.parents: list[Struct] = []
-        self.origin = origin
-        self.via: Joint | None = None
-
-
-def find(v: Var) -> Var:
-    """The variable that now stands for `v`."""
-    root = v
-    while root.link is not None:
-        root = root.link
-    while v is not root:
-        assert v.link is not None
-        v.link, v = root, v.link
-    return root
-
-
-def ground(v: Var) -> T.Type | None:
-    """The type of `v`, or None while some part of it is open."""
-    head = find(v).head
-    return head if isinstance(head, T.Type) else None
-
-
-class Clash(Exception):
-    """Two types that should be one are not; caught by the solver, explained by whoever knows the blocks."""
-
-    def __init__(self, left: Var, right: Var, infinite: bool = False) -> None:
-        super().__init__()
-        self.left = left
-        self.right = right
-        self.infinite = infinite
-
-
-class Constraint:
-    """Something that must hold. It runs whenever a variable that it waits on changes.
-
-    A constraint may refine the types that it is about, any number of times; running it twice must do no harm.
-    """
-
-    __slots__ = ("queued",)
-
-    def __init__(self) -> None:
-        self.queued = False
-
-    def run(self, solver: Solver) -> None:
-        """Does what can be done with what is known.
-
-        Raises:
-            Clash: it cannot hold.
-        """
-        raise NotImplementedError
-
-
-class Joint(Constraint):
-    """The value at `left` passes to `right`.
-
-    Attributes:
-        left, right: the variables on both sides.
-        context: where this is; opaque here, used in messages.
-        number: joints are decided in the order in which they were made.
-    """
-
-    __slots__ = ("context", "left", "number", "right", "split", "waiting")
-
-    def __init__(self, left: Var, right: Var, context: Any, number: int) -> None:
-        super().__init__()
-        self.left = left
-        self.right = right
-        self.context = context
-        self.number = number
-        self.split = False
-        self.waiting = False
-
-    def run(self, solver: Solver) -> None:
-        a, b = find(self.left), find(self.right)
-        if a is b:
-            return
-        if self.split:
-            self._labels(solver, a, b)
-            return
-        left, right = a.head, b.head
-        if isinstance(left, T.Type):
-            self._from_ground(solver, a, left, b)
-        elif left is None:
-            solver.wait(self)
-        elif right is None:
-            if left.impure:
-                self._expand(solver, a, b)
-            else:
-                solver.wait(self)
-        elif isinstance(right, T.Input):
-            if left.impure:
-                raise Clash(a, b)
-            self.split = True
-            for arg in left.args:
-                solver.join(arg, b, self.context)
-        elif isinstance(right, T.Type) and not right.has_input:
-            solver.assign(a, right, b.origin, self)
-        else:
-            self._match(solver, a, b)
-
-    def _from_ground(self, solver: Solver, a: Var, left: T.Type, b: Var) -> None:
-        right = b.head
-        if right is None:
-            if not left.convertible:
-                solver.assign(b, left, a.origin, self)
-            elif left.pure_input:
-                solver.wait(self)
-            else:
-                self._expand(solver, a, b)
-        elif isinstance(right, T.Type):
-            if left is right:
-                return
-            if left == right:
-                self._labels(solver, a, b)
-            elif not passes(left, right):
-                raise Clash(a, b)
-        elif left.convertible:
-            self._match(solver, a, b)
-        else:
-            solver.assign(b, left, a.origin, self)
-
-    def _expand(self, solver: Solver, known: Var, unknown: Var) -> None:
-        """The open side becomes a structure like the known one; conversions are decided part by part."""
-        shape = solver.view(known)
-        solver.count_fresh(known, unknown, len(shape.args))
-        args = [Var() for _ in shape.args]
-        solver.bind(unknown, shape.kind, args, shape.labels, known.origin, self)
-        self._match(solver, find(self.left), find(self.right))
-
-    def _match(self, solver: Solver, a: Var, b: Var) -> None:
-        if not (compound(a.head) and compound(b.head)):
-            raise Clash(a, b)
-        left, right = solver.view(a), solver.view(b)
-        if left.kind != right.kind or len(left.args) != len(right.args):
-            raise Clash(a, b)
-        self.split = True
-        self._labels(solver, a, b)
-        for x, y in zip(left.args, right.args, strict=True):
-            solver.join(x, y, self.context)
-
-    def _labels(self, solver: Solver, a: Var, b: Var) -> None:
-        left, right = a.head, b.head
-        if isinstance(left, T.Type) and isinstance(right, T.Type):
-            if (left.labelled or right.labelled) and left == right:
-                solver.narrow(b, T.common_labels(right, left))
-        elif compound(left) and compound(right) and labels_of(left) != labels_of(right):
-            solver.drop_labels(b)
-
-    def settle(self, solver: Solver) -> None:
-        """Goes on with a joint that waited.
-
-        What flows backward waits until nothing flows forward any more, so that a contradiction is found at
-        the joint where it is, not somewhere before it. What may convert waits until all else is solved, and
-        then does not.
-        """
-        a, b = find(self.left), find(self.right)
-        if a.head is None:
-            if b.head is None:
-                solver.unify(a, b)
-            elif isinstance(b.head, T.Input) or (isinstance(b.head, T.Type) and not b.head.has_input):
-                solver.assign(a, b.head, b.origin, self)
-            else:
-                self._expand(solver, b, a)
-        elif isinstance(a.head, T.Type):
-            solver.assign(b, a.head, a.origin, self)
-        else:
-            b.via, b.origin = self, a.origin
-            solver.unify(a, b)
+from arrows.typesys.joint import Joint, Waiting, waiting_for
+from arrows.typesys.terms import (
+    Clash,
+    Constraint,
+    Kind,
+    Struct,
+    Var,
+    find,
+    kind_of,
+    labels_of,
+)
 
 
 class Solver:
@@ -316,7 +103,7 @@ class Solver:
             a, b = find(joint.left), find(joint.right)
             if a is b or joint.split or (a.head is not None and b.head is not None):
                 continue
-            if _waits(a, b) != which:
+            if waiting_for(a, b) != which:
                 self.wait(joint)
                 return True
             try:
@@ -330,7 +117,9 @@ class Solver:
         """A joint that cannot tell yet: it is decided at the end, if nothing decides it before."""
         if not joint.waiting:
             joint.waiting = True
-            heapq.heappush(getattr(self, _waits(find(joint.left), find(joint.right))), (joint.number, joint))
+            heapq.heappush(
+                getattr(self, waiting_for(find(joint.left), find(joint.right))), (joint.number, joint)
+            )
 
     # Knowing
 
@@ -356,7 +145,7 @@ class Solver:
                 if head.labelled:
                     self.narrow(v, T.common_labels(head, t))
             else:
-                if _kind(t) != head.kind or len(t.children) != len(head.args):
+                if kind_of(t) != head.kind or len(t.children) != len(head.args):
                     raise Clash(Var(t, origin), v)
                 if head.labels is not None and head.labels != labels_of(t):
                     self.drop_labels(v)
@@ -451,7 +240,7 @@ class Solver:
         if v.struct is None:
             t = v.head
             assert isinstance(t, (T.Tuple, T.Sequence, T.Broadcast))
-            struct = Struct(_kind(t), [], labels_of(t), v)
+            struct = Struct(kind_of(t), [], labels_of(t), v)
             struct.impure = not t.pure_input
             for child in t.children:
                 arg = Var(child, v.origin)
@@ -573,89 +362,3 @@ class Solver:
                     seen.add(id(arg))
                     todo.append(arg.head)
         return False
-
-
-def passes(left: T.Type, right: T.Type) -> bool:
-    """Whether a value of type `left` may go where `right` is wanted.
-
-    Example:
-        >>> passes(T.Tuple((T.Input(), T.Input())), T.Input()), passes(T.Tensor(()), T.Input())
-        (True, False)
-    """
-    todo = [(left, right)]
-    while todo:
-        left, right = todo.pop()
-        if left is right or (isinstance(right, T.Input) and left.pure_input):
-            continue
-        if not right.has_input:
-            if left != right:
-                return False
-            continue
-        if type(left) is not type(right) or len(left.children) != len(right.children):
-            return False
-        todo.extend(zip(left.children, right.children, strict=True))
-    return True
-
-
-def compound(head: T.Type | Struct | None) -> bool:
-    """Whether a head has parts."""
-    return isinstance(head, (Struct, T.Tuple, T.Sequence, T.Broadcast))
-
-
-def labels_of(head: T.Type | Struct | None) -> tuple[Hashable, ...] | None:
-    """The labels of a tuple, at its top."""
-    return head.labels if isinstance(head, (Struct, T.Tuple)) else None
-
-
-def _kind(t: T.Type | None) -> Any:
-    if isinstance(t, T.Tuple):
-        return "tuple"
-    if isinstance(t, T.Sequence):
-        return "sequence"
-    return "broadcast" if isinstance(t, T.Broadcast) else ""
-
-
-def _waits(a: Var, b: Var) -> Waiting:
-    if a.head is not None:
-        return "forward"
-    if b.head is None:
-        return "undecided"
-    return "backward" if isinstance(b.head, T.Input) else "certain"
-
-
-def notation(v: Var) -> str:
-    """The type at `v` as far as it is known; `?` is open.
-
-    Example:
-        >>> s = Solver()
-        >>> notation(s.make("tuple", [Var(T.Input()), Var()]))
-        '(Input, ?)'
-    """
-    text: list[str] = []
-    todo: list[Var | str] = [v]
-    met: set[int] = set()
-    while todo:
-        x = todo.pop()
-        if isinstance(x, str):
-            text.append(x)
-            continue
-        x = find(x)
-        head = x.head
-        if head is None:
-            text.append("?")
-        elif isinstance(head, T.Type):
-            text.append(T.notation(head, SHOWN))
-        elif id(x) in met or len(text) > SHOWN:
-            text.append("...")
-        else:
-            met.add(id(x))
-            pieces: list[Var | str] = ["(" if head.kind == "tuple" else f"{head.kind.capitalize()}("]
-            for i, arg in enumerate(head.args):
-                if i:
-                    pieces.append(", ")
-                if head.labels is not None:
-                    pieces.append(f"{T.label(head.labels[i])}: ")
-                pieces.append(arg)
-            pieces.append(",)" if head.kind == "tuple" and len(head.args) == 1 else ")")
-            todo.extend(reversed(pieces))
-    return "".join(text)

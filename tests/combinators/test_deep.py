@@ -211,7 +211,7 @@ def test_growing_a_chain_costs_the_same_at_every_step() -> None:
 )
 def test_inference_is_linear(build: Callable[[int], Any]) -> None:
     # Counted, not timed: constraints that run, per block, must not grow with the expression.
-    from arrows.typesys.unify import Joint
+    from arrows.typesys.joint import Joint
 
     counts = []
     for n in (500, 4000):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T
-from arrows.typesys.unify import passes
+from arrows.typesys.terms import passes
 
 LEAVES = st.sampled_from(
     [T.Input(), T.Void(), T.Tensor(()), T.Tensor((3,)), T.Tensor((2, 0), "int64"), T.Tensor((), "bool")]

@@ -1,0 +1,140 @@
+"""Joints: where a value passes from one block to another, and the one conversion that they allow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from arrows.typesys import types as T
+from arrows.typesys.terms import Clash, Constraint, Var, compound, find, labels_of, passes
+
+if TYPE_CHECKING:
+    from arrows.typesys.unify import Solver
+
+Waiting = Literal["certain", "forward", "backward", "undecided"]
+
+
+class Joint(Constraint):
+    """The value at `left` passes to `right`.
+
+    Attributes:
+        left, right: the variables on both sides.
+        context: where this is; opaque here, used in messages.
+        number: joints are decided in the order in which they were made.
+    """
+
+    __slots__ = ("context", "left", "number", "right", "split", "waiting")
+
+    def __init__(self, left: Var, right: Var, context: Any, number: int) -> None:
+        super().__init__()
+        self.left = left
+        self.right = right
+        self.context = context
+        self.number = number
+        self.split = False
+        self.waiting = False
+
+    def run(self, solver: Solver) -> None:
+        a, b = find(self.left), find(self.right)
+        if a is b:
+            return
+        if self.split:
+            self._labels(solver, a, b)
+            return
+        left, right = a.head, b.head
+        if isinstance(left, T.Type):
+            self._from_ground(solver, a, left, b)
+        elif left is None:
+            solver.wait(self)
+        elif right is None:
+            if left.impure:
+                self._expand(solver, a, b)
+            else:
+                solver.wait(self)
+        elif isinstance(right, T.Input):
+            if left.impure:
+                raise Clash(a, b)
+            self.split = True
+            for arg in left.args:
+                solver.join(arg, b, self.context)
+        elif isinstance(right, T.Type) and not right.has_input:
+            solver.assign(a, right, b.origin, self)
+        else:
+            self._match(solver, a, b)
+
+    def _from_ground(self, solver: Solver, a: Var, left: T.Type, b: Var) -> None:
+        right = b.head
+        if right is None:
+            if not left.convertible:
+                solver.assign(b, left, a.origin, self)
+            elif left.pure_input:
+                solver.wait(self)
+            else:
+                self._expand(solver, a, b)
+        elif isinstance(right, T.Type):
+            if left is right:
+                return
+            if left == right:
+                self._labels(solver, a, b)
+            elif not passes(left, right):
+                raise Clash(a, b)
+        elif left.convertible:
+            self._match(solver, a, b)
+        else:
+            solver.assign(b, left, a.origin, self)
+
+    def _expand(self, solver: Solver, known: Var, unknown: Var) -> None:
+        """The open side becomes a structure like the known one; conversions are decided part by part."""
+        shape = solver.view(known)
+        solver.count_fresh(known, unknown, len(shape.args))
+        args = [Var() for _ in shape.args]
+        solver.bind(unknown, shape.kind, args, shape.labels, known.origin, self)
+        self._match(solver, find(self.left), find(self.right))
+
+    def _match(self, solver: Solver, a: Var, b: Var) -> None:
+        if not (compound(a.head) and compound(b.head)):
+            raise Clash(a, b)
+        left, right = solver.view(a), solver.view(b)
+        if left.kind != right.kind or len(left.args) != len(right.args):
+            raise Clash(a, b)
+        self.split = True
+        self._labels(solver, a, b)
+        for x, y in zip(left.args, right.args, strict=True):
+            solver.join(x, y, self.context)
+
+    def _labels(self, solver: Solver, a: Var, b: Var) -> None:
+        left, right = a.head, b.head
+        if isinstance(left, T.Type) and isinstance(right, T.Type):
+            if (left.labelled or right.labelled) and left == right:
+                solver.narrow(b, T.common_labels(right, left))
+        elif compound(left) and compound(right) and labels_of(left) != labels_of(right):
+            solver.drop_labels(b)
+
+    def settle(self, solver: Solver) -> None:
+        """Goes on with a joint that waited.
+
+        What flows backward waits until nothing flows forward any more, so that a contradiction is found at
+        the joint where it is, not somewhere before it. What may convert waits until all else is solved, and
+        then does not.
+        """
+        a, b = find(self.left), find(self.right)
+        if a.head is None:
+            if b.head is None:
+                solver.unify(a, b)
+            elif isinstance(b.head, T.Input) or (isinstance(b.head, T.Type) and not b.head.has_input):
+                solver.assign(a, b.head, b.origin, self)
+            else:
+                self._expand(solver, b, a)
+        elif isinstance(a.head, T.Type):
+            solver.assign(b, a.head, a.origin, self)
+        else:
+            b.via, b.origin = self, a.origin
+            solver.unify(a, b)
+
+
+def waiting_for(a: Var, b: Var) -> Waiting:
+    """What a joint from `a` to `b` waits for, as one of them is open."""
+    if a.head is not None:
+        return "forward"
+    if b.head is None:
+        return "undecided"
+    return "backward" if isinstance(b.head, T.Input) else "certain"

@@ -1,0 +1,197 @@
+"""Types with open parts: variables, structures of variables, and the constraints that wait on them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any, Literal
+
+from arrows.typesys import types as T
+
+if TYPE_CHECKING:
+    from arrows.typesys.joint import Joint
+    from arrows.typesys.unify import Solver
+
+Kind = Literal["tuple", "sequence", "broadcast"]
+SHOWN = 200  # parts of a type that a message shows at most
+
+
+class Struct:
+    """A tuple or sequence whose parts may be open.
+
+    Attributes:
+        kind: which.
+        args: variables of its parts.
+        labels: keys of a tuple's items, or None.
+        pending: how many parts are not ground yet.
+        impure: some part is known to be no `Input`, so that the whole can never convert to one.
+        owner: the variable whose head this is.
+    """
+
+    __slots__ = ("args", "impure", "kind", "labels", "owner", "pending")
+
+    def __init__(self, kind: Kind, args: list[Var], labels: tuple[Hashable, ...] | None, owner: Var) -> None:
+        self.kind = kind
+        self.args = args
+        self.labels = labels
+        self.owner = owner
+        self.pending = 0
+        self.impure = kind == "broadcast"
+
+    def ground(self) -> T.Type:
+        """The type, once all parts are ground."""
+        parts = tuple(find(a).head for a in self.args)
+        if self.kind == "tuple":
+            return T.Tuple(parts, self.labels)  # type: ignore[arg-type]
+        return (T.Sequence if self.kind == "sequence" else T.Broadcast)(parts[0])  # type: ignore[arg-type]
+
+
+class Var:
+    """A type that is not known yet.
+
+    Attributes:
+        link: the variable that this one was made equal to, if any.
+        head: a ground type, a `Struct`, or None while it is open.
+        struct: the parts of a compound type, once someone asked for them; kept when the head becomes ground.
+        watch: constraints to run when this changes.
+        parents: structs that this is a part of.
+        origin: what fixed it first; opaque here, used in messages.
+        via: the joint through which that came, if any.
+    """
+
+    __slots__ = ("head", "link", "origin", "parents", "struct", "via", "watch")
+
+    def __init__(self, head: T.Type | None = None, origin: Any = None) -> None:
+        self.link: Var | None = None
+        self.head: T.Type | Struct | None = head
+        self.struct: Struct | None = None
+        self.watch: list[Constraint] = []
+        self.parents: list[Struct] = []
+        self.origin = origin
+        self.via: Joint | None = None
+
+
+def find(v: Var) -> Var:
+    """The variable that now stands for `v`."""
+    root = v
+    while root.link is not None:
+        root = root.link
+    while v is not root:
+        assert v.link is not None
+        v.link, v = root, v.link
+    return root
+
+
+def ground(v: Var) -> T.Type | None:
+    """The type of `v`, or None while some part of it is open."""
+    head = find(v).head
+    return head if isinstance(head, T.Type) else None
+
+
+class Clash(Exception):
+    """Two types that should be one are not; caught by the solver, explained by whoever knows the blocks."""
+
+    def __init__(self, left: Var, right: Var, infinite: bool = False) -> None:
+        super().__init__()
+        self.left = left
+        self.right = right
+        self.infinite = infinite
+
+
+class Constraint:
+    """Something that must hold. It runs whenever a variable that it waits on changes.
+
+    A constraint may refine the types that it is about, any number of times; running it twice must do no harm.
+    """
+
+    __slots__ = ("queued",)
+
+    def __init__(self) -> None:
+        self.queued = False
+
+    def run(self, solver: Solver) -> None:
+        """Does what can be done with what is known.
+
+        Raises:
+            Clash: it cannot hold.
+        """
+        raise NotImplementedError
+
+
+def passes(left: T.Type, right: T.Type) -> bool:
+    """Whether a value of type `left` may go where `right` is wanted.
+
+    Example:
+        >>> passes(T.Tuple((T.Input(), T.Input())), T.Input()), passes(T.Tensor(()), T.Input())
+        (True, False)
+    """
+    todo = [(left, right)]
+    while todo:
+        left, right = todo.pop()
+        if left is right or (isinstance(right, T.Input) and left.pure_input):
+            continue
+        if not right.has_input:
+            if left != right:
+                return False
+            continue
+        if type(left) is not type(right) or len(left.children) != len(right.children):
+            return False
+        todo.extend(zip(left.children, right.children, strict=True))
+    return True
+
+
+def compound(head: T.Type | Struct | None) -> bool:
+    """Whether a head has parts."""
+    return isinstance(head, (Struct, T.Tuple, T.Sequence, T.Broadcast))
+
+
+def labels_of(head: T.Type | Struct | None) -> tuple[Hashable, ...] | None:
+    """The labels of a tuple, at its top."""
+    return head.labels if isinstance(head, (Struct, T.Tuple)) else None
+
+
+def kind_of(t: T.Type | None) -> Any:
+    """Which kind of structure a type is; empty for what has no parts."""
+    if isinstance(t, T.Tuple):
+        return "tuple"
+    if isinstance(t, T.Sequence):
+        return "sequence"
+    return "broadcast" if isinstance(t, T.Broadcast) else ""
+
+
+def notation(v: Var) -> str:
+    """The type at `v` as far as it is known; `?` is open.
+
+    Example:
+        >>> from arrows.typesys.unify import Solver
+        >>> s = Solver()
+        >>> notation(s.make("tuple", [Var(T.Input()), Var()]))
+        '(Input, ?)'
+    """
+    text: list[str] = []
+    todo: list[Var | str] = [v]
+    met: set[int] = set()
+    while todo:
+        x = todo.pop()
+        if isinstance(x, str):
+            text.append(x)
+            continue
+        x = find(x)
+        head = x.head
+        if head is None:
+            text.append("?")
+        elif isinstance(head, T.Type):
+            text.append(T.notation(head, SHOWN))
+        elif id(x) in met or len(text) > SHOWN:
+            text.append("...")
+        else:
+            met.add(id(x))
+            pieces: list[Var | str] = ["(" if head.kind == "tuple" else f"{head.kind.capitalize()}("]
+            for i, arg in enumerate(head.args):
+                if i:
+                    pieces.append(", ")
+                if head.labels is not None:
+                    pieces.append(f"{T.label(head.labels[i])}: ")
+                pieces.append(arg)
+            pieces.append(",)" if head.kind == "tuple" and len(head.args) == 1 else ")")
+            todo.extend(reversed(pieces))
+    return "".join(text)
