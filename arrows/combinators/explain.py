@@ -248,11 +248,13 @@ def refused(node: Node, error: Exception) -> ArrowTypeError:
     form = node.form
     reason = getattr(error, "reason", None) or getattr(error, "message", None) or str(error)
     hint = getattr(error, "hint", None) or ""
+    if not hint and isinstance(form, Apply) and isinstance(find(node.input).head, T.Sequence):
+        hint = f"apply it to every element: ar.Map({name_of(node)})"
     t = notation(node.input)
     verb = "apply" if isinstance(form, Apply) else "use"
     attempt = f"cannot {verb} {name_of(node)} {'to' if verb == 'apply' else 'on'} {t}"
     site = getattr(error, "site", None)
-    if isinstance(site, Site) and site != form.site and site.line:
+    if isinstance(site, Site) and site not in (form.site, Site.here()) and site.line:
         reason = f"{reason} (at {site})"
     made = ArrowTypeError(
         message(attempt, [side_of(node)], path(node), _with_input_origin(node, reason), hint)

@@ -7,6 +7,7 @@ from typing import Any
 from arrows.combinators.apply import Apply
 from arrows.combinators.constant import Constant, without_zero
 from arrows.combinators.effects import Metric
+from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import Item
 from arrows.combinators.layer import Layer
 from arrows.combinators.nodes import Joined, Node
@@ -226,7 +227,17 @@ class ItemRule(Rule):
             labels = tuple(struct.labels[i] for i in chosen) if struct.labels is not None else None
             solver.bind(self.node.output, "tuple", [struct.args[i] for i in chosen], labels, self.node, None)
             return
-        solver.unify(self.node.output, struct.args[position(form.key, labels_of(v.head), count)])
+        try:
+            place = position(form.key, labels_of(v.head), count)
+        except Misfit as error:
+            source = v.origin.form if isinstance(v.origin, Node) else None
+            if labels_of(v.head) is None and isinstance(source, Fan) and source.labels is not None:
+                error.reason = (
+                    f"there is no item {form.key!r}: the places that give this tuple have other keys"
+                )
+                error.hint = "keys are kept where all places have the same ones in the same order"
+            raise
+        solver.unify(self.node.output, struct.args[place])
 
     def _of_sequence(self, solver: Solver, v: Var, struct: Struct, key: Any) -> None:
         if isinstance(key, slice):
