@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from arrows.bench.command import add_options, spawn
-from arrows.typesys.errors import ArrowValueError, InputError
+from arrows.exits import exit_status
 from arrows.version import __version__
 
 
@@ -32,14 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = _parser().parse_args(given)
-    try:
-        return int(options.run(options, given))
-    except (InputError, ArrowValueError, OSError) as error:
-        print(f"arrows {options.command}: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print(f"arrows {options.command}: interrupted", file=sys.stderr)
-        return 130
+    return exit_status(f"arrows {options.command}", lambda: int(options.run(options, given)))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
 import time
@@ -56,6 +57,8 @@ def run(
     >>> run(["(very good)"], examples=2000, epochs=4, path="demo.safetensors") > 0.8  # doctest: +SKIP
     True
     """
+    if not Path(path).absolute().parent.is_dir():  # better known now than after the training
+        raise FileNotFoundError(errno.ENOENT, "no such folder", str(Path(path).parent))
     # Products this small gain nothing from a second thread, and on a busy machine threads that wait for each
     # other cost fifty times the work (measured).
     with Blas().limited_to(1):

@@ -57,6 +57,12 @@ def test_labels_come_in_the_order_of_visits():
     assert demo.labels({"label": 3, "left": tree, "right": {"label": 2, "word": "c"}}) == [1, 0, 4, 2, 3]
 
 
+def test_a_folder_that_is_not_there_is_known_before_training(tmp_path, capsys):
+    with pytest.raises(FileNotFoundError, match=r"no such folder: '.*nowhere'"):
+        demo.run(path=tmp_path / "nowhere" / "m")
+    assert not capsys.readouterr().out
+
+
 def test_trees_of_the_user_are_read_before_anything_else(capsys):
     with pytest.raises(ValueError, match="tree 1:1:5"):
         demo.run(["(a b"])

@@ -25,6 +25,7 @@ FLOORS = {
     "typesys": 0,
     "ops": 1,
     "data": 1,
+    "exits": 1,
     "combinators": 2,
     "layers": 3,
     "engine": 4,

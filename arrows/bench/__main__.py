@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 
 from arrows.bench.command import measure, parser
+from arrows.exits import exit_status
 
 if __name__ == "__main__":
-    sys.exit(measure(parser("python -m arrows.bench").parse_args()))
+    options = parser("python -m arrows.bench").parse_args()
+    sys.exit(exit_status("arrows bench", lambda: measure(options)))

@@ -114,6 +114,22 @@ def test_the_measuring_process_is_started_without_pins(monkeypatch):
     assert "OPENBLAS_CORETYPE" not in seen["env"] and seen["env"]["OPENBLAS_NUM_THREADS"] == "1"
 
 
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "No such file or directory"),
+        ("(3 (2 a)", "train.txt:1:9: the text ends, but the bracket opened"),
+    ],
+)
+def test_data_that_cannot_be_read_is_one_line_of_the_measuring_process(content, words, tmp_path):
+    if content is not None:
+        (tmp_path / "train.txt").write_text(content, encoding="utf-8")
+    done = arrows("bench", "treelstm", "--quick", "--data", str(tmp_path))
+    assert done.returncode == 2
+    assert words in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+
+
 def test_results_that_could_not_be_written_are_refused_before_measuring(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(command, "describe", lambda: pytest.fail("it measured"))
     with pytest.raises(FileNotFoundError, match="nowhere"):
