@@ -3,6 +3,7 @@ failed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from arrows.combinators.typed import Typed
@@ -41,11 +42,10 @@ class _Dry(Algebra):
     def apply(self, typed: Typed, value: Any) -> Any:
         if not isinstance(typed.output, (T.Tuple, T.Sequence)):
             return None
-        lengths = trampoline(_lengths(typed.input, value))
         assert typed.trace is not None
-        rows = [var.rows for var in typed.trace.results]
-        longest = lengths[max(rows)] if max(rows, default=-1) >= 0 else 0
-        return trampoline(_empty(typed.output, longest))
+        lengths = trampoline(_lengths(typed.input, value))
+        rows = iter([var.rows for var in typed.trace.results])
+        return trampoline(_result(typed.output, rows, lengths))
 
     def metric(self, typed: Typed, value: Any, label: Any) -> None:
         return
@@ -59,6 +59,20 @@ def _empty(of: T.Type, length: int) -> Steps:
         return tuple(items)
     if isinstance(of, T.Sequence):
         return [(yield _empty(of.element, 0))] * length
+    return None
+
+
+def _result(of: T.Type, rows: Iterator[int], lengths: list[int]) -> Steps:
+    """What an operation returns; ``rows`` are the levels of its tensor leaves."""
+    if isinstance(of, T.Tuple):
+        items = []
+        for item in of.items:
+            items.append((yield _result(item, rows, lengths)))
+        return tuple(items)
+    if isinstance(of, T.Sequence):
+        domains = [next(rows) for _ in T.leaves(of.element)]
+        return [(yield _empty(of.element, 0))] * lengths[domains[0]]
+    next(rows)
     return None
 
 

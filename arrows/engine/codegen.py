@@ -115,7 +115,9 @@ class Part:
         if equation.primitive.segmented:
             call += f", segments=g{_domain(equation)}"
         if equation.primitive.view or result.rows == INVARIANT:
-            self.lines.append(f"{name} = {call})")
+            # A transposed parameter is laid out anew, once a batch: BLAS would do it again in every step.
+            copied = ".copy()" if equation.primitive.name == "transpose" and result.rows == INVARIANT else ""
+            self.lines.append(f"{name} = {call}){copied}")
             if result in self.destinations:
                 self.lines.append(f"{self.destinations[result]}[...] = {name}")
         else:

@@ -212,6 +212,7 @@ class Executor:
         self.moving = _moving(plan, {plan.lowered.sites.sites[s].index for s in inputs})
         self.receiving = _receiving(plan, seeds, self.moving) if seeds else set()
         self._constants: dict[int, Array] = {}
+        self._invariants: dict[int, tuple[Array, ...]] = {}
         self.programs: dict[int, Program] = {}
         for operation in plan.operations:
             if operation.kind != "apply":
@@ -241,10 +242,17 @@ class Executor:
             self._constants[number] = self.backend.to_device(self.plan.constants[number])
         return self._constants[number]
 
+    def refresh(self) -> None:
+        """Forgets what was computed of parameters, which may have changed since: once a call of the model."""
+        self._invariants.clear()
+
     def invariants(self, program: Program) -> tuple[Array, ...]:
-        """What a program computes of constants and parameters alone, with the parameters as they are now."""
-        parameters = [self.parameter(owner, spec) for owner, spec, _ in program.trace.parameters]
-        return program.compute_invariants(self._program_constants[program.operation.index], parameters)
+        """What a program computes of constants and parameters alone."""
+        o = program.operation.index
+        if o not in self._invariants:
+            parameters = [self.parameter(owner, spec) for owner, spec, _ in program.trace.parameters]
+            self._invariants[o] = program.compute_invariants(self._program_constants[o], parameters)
+        return self._invariants[o]
 
     def no_gradient(self, owner: object, spec: Parameter) -> Gradient:
         """The gradient of a parameter that a batch does not reach: of the kind that it has otherwise."""

@@ -76,7 +76,7 @@ class _Walk:
         self.active: list[tuple[Knot, Any, Where]] = []  # the knots that have been entered and not left
         self.cases: dict[int, dict[Any, int]] = {}
         self.check_at = 2  # the depth at which cycles are looked for next
-        self.memo: dict[tuple[int, int], tuple[Any, Found | None]] = {}
+        self.memo: dict[tuple[int, T.Type, int], tuple[Any, Found | None]] = {}
         self.at_once: dict[type[Block[Any, Any]], Callable[[Typed, Any, Where], Found]] = {
             Apply: self.apply,
             Constant: self.constant,
@@ -270,10 +270,8 @@ class _Walk:
 
     def shared(self, typed: Typed, value: Any, where: Where) -> Steps:
         (part,) = typed.parts
-        key = (
-            id(typed),
-            id(value),
-        )  # by place: a block that stands in two places is two, with types of their own
+        # By block, not by place: a block that stands in two places is one memo, if it has one type in both.
+        key = (id(typed.form), typed.output, id(value))
         known = self.memo.get(key)
         if known is None:
             self.memo[key] = (value, None)  # the object is kept alive, so that its id stays its own

@@ -83,6 +83,7 @@ class _Lowering(NodeWriter):
     def __init__(self) -> None:
         super().__init__()
         self.knots: dict[int, tuple[str, Symbol, Symbol]] = {}
+        self.memos: dict[tuple[int, T.Type], tuple[str, Symbol]] = {}
 
     def run(self, root: Typed) -> Lowered:
         self.labelled = {
@@ -288,17 +289,27 @@ class _Lowering(NodeWriter):
         return state
 
     def shared(self, typed: Typed, symbol: Symbol) -> Walk:
-        """Memo by object identity; the object is kept so that its ``id`` stays its own during the example."""
-        (part,) = typed.parts
-        memo = self.name("MEMO", {})
-        thing = self.pack(symbol)
-        found = self.assign("f", f"{memo}.get(id({thing}))")
-        self.put(f"if {found} is None:")
-        self.body.nesting += 1
-        value = self.coerced((yield self.walk(part, symbol)), typed.output)
-        self.put(f"{found} = {memo}[id({thing})] = ({thing}, {self.pack(value)})")
-        self.body.nesting -= 1
-        return self.unpacked(f"{found}[1]", bare(value))
+        """Memo by object identity, in a function of its own: the block may stand in several places.
+
+        The object is kept with its result, so that its ``id`` stays its own during the example.
+        """
+        key = (id(typed.form), typed.output)
+        if key not in self.memos:
+            name, memo = self.fresh("shared"), self.name("MEMO", {})
+            result = template(typed.output, self.sites.flow)
+            self.memos[key] = name, result
+            outer = self.begin()
+            self.put(f"f = {memo}.get(id(x))")
+            self.put("if f is None:")
+            self.body.nesting += 1
+            value = self.coerced((yield self.walk(typed.parts[0], ObjectSymbol("x"))), typed.output)
+            link(result, value, self.sites.flow)
+            self.put(f"f = {memo}[id(x)] = (x, {self.pack(value)})")
+            self.body.nesting -= 1
+            self.put("return f[1]")
+            self.finish(name, outer)
+        name, result = self.memos[key]
+        return self.call(f"{name}({self.pack(symbol)})", result)
 
     def item(self, key: Any, symbol: Symbol) -> Symbol:
         if isinstance(symbol, TupleSymbol):

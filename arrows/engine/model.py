@@ -104,6 +104,7 @@ class Model:
         """
         wirings = self._wirings(examples, "run a model")
         executor = self._executor(())
+        executor.refresh()
         runs = []
         parts = []
         for part in self._parts(wirings):
@@ -256,6 +257,7 @@ class Model:
         if self._weights.missing is not None:
             raise ArrowTypeError(self._weights.missing)
         executor = self._executor(inputs, training=True)
+        executor.refresh()
         wirings = self._wirings(examples, "differentiate")
         batch = len(wirings)
         seeds = Seeds(
