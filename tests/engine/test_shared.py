@@ -1,4 +1,4 @@
-"""`ar.shared`: an object that is reached twice is visited, counted and computed once, wherever the block stands."""
+"""`ar.shared`: an object reached twice is visited, counted and computed once, wherever the block stands."""
 
 from __future__ import annotations
 
