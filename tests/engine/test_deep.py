@@ -1,0 +1,327 @@
+"""Data and expressions as deep or as wide as memory allows, and endless ones that end in a clear error."""
+
+from __future__ import annotations
+
+import sys
+import tracemalloc
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows.engine.merge import merge
+from arrows.engine.verify import verify
+
+DEVICES = ["cpu", "fake"]
+
+
+@pytest.fixture(autouse=True)
+def _recursion_limit(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing touches the interpreter's recursion limit."""
+
+    def refuse(limit: int) -> None:
+        raise AssertionError(f"the recursion limit was set to {limit}")
+
+    before = sys.getrecursionlimit()
+    monkeypatch.setattr(sys, "setrecursionlimit", refuse)
+    yield
+    assert sys.getrecursionlimit() == before
+
+
+@ar.fix
+def chain(me: Any) -> Any:
+    """`x` and half of the rest: its closed form is a sum at any depth."""
+    step = (ar.GetItem(0) >> ar.Scalar(name="x") & ar.GetItem(1) >> me) >> ar.Function(
+        lambda x, h: x + 0.5 * h
+    )
+    return ar.OneOf(lambda pair: pair is None, {True: ar.Zeros([]), False: step})
+
+
+def linked(values: Any) -> Any:
+    """`(v0, (v1, (v2, ... None)))`."""
+    pair = None
+    for value in reversed(values):
+        pair = (value, pair)
+    return pair
+
+
+def recurrent(size: int) -> Any:
+    """A chain whose step has parameters, and a loss."""
+    dense = ar.FC(size, ar.ops.tanh)
+
+    def step(me: Any) -> Any:
+        pair = (ar.GetItem(0) >> ar.Vector(size) & ar.GetItem(1) >> me) >> ar.Concat() >> dense
+        return ar.OneOf(lambda pair: pair is None, {True: ar.Zeros([size]), False: pair})
+
+    return ar.fix(step) >> ar.Function(lambda h: (h * h).sum())
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_chain_of_20000_and_its_gradients(device: str) -> None:
+    depth = 20_000
+    model = ar.compile(chain, device=device, float_type="float64")
+    values = np.random.default_rng(0).normal(size=depth)
+    weights = 0.5 ** np.arange(depth, dtype=float)
+    value, grads = model.value_and_grad([linked(values.tolist())], inputs=["x"])
+    assert float(ar.to_numpy(value)) == pytest.approx(float(values @ weights))
+    # Inputs are numbered as they are visited, from the outside in.
+    assert np.allclose(ar.to_numpy(grads["x"])[0], weights, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_chain_of_20000_with_parameters(device: str) -> None:
+    """Against the same recurrence and its derivative written out."""
+    depth, size = 20_000, 2
+    model = ar.compile(recurrent(size), float_type="float64", device=device)
+    xs = np.random.default_rng(1).normal(size=(depth, size))
+    value, grads = model.value_and_grad([linked(xs.tolist())])
+    weight, bias = (ar.to_numpy(model.params[f"FC_1/{name}"]) for name in ("weight", "bias"))
+    h, inputs, outputs = np.zeros(size), [], []
+    for x in xs[::-1]:  # from the inside out
+        inputs.append(np.concatenate([x, h]))
+        h = np.tanh(inputs[-1] @ weight + bias)
+        outputs.append(h)
+    assert float(ar.to_numpy(value)) == pytest.approx(float(h @ h), rel=1e-9)
+    g, of_weight, of_bias = 2 * h, np.zeros_like(weight), np.zeros_like(bias)
+    for before, after in zip(reversed(inputs), reversed(outputs), strict=True):
+        g = g * (1 - after * after)
+        of_weight += np.outer(before, g)
+        of_bias += g
+        g = weight[size:] @ g
+    assert np.allclose(ar.to_numpy(grads["FC_1/weight"]), of_weight, rtol=1e-9, atol=1e-12)
+    assert np.allclose(ar.to_numpy(grads["FC_1/bias"]), of_bias, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(("device", "schedule"), [("cpu", "depth"), ("fake", "depth"), ("cpu", "none")])
+def test_a_chain_of_50000_forward(device: str, schedule: str) -> None:
+    depth = 50_000
+    model = ar.compile(chain, device=device, schedule=schedule)
+    (result,) = ar.to_numpy(model([linked([1] * depth)])).tolist()
+    assert result == 2.0
+
+
+def test_a_fold_over_20000() -> None:
+    fold = ar.Fold(
+        (ar.GetItem(0) & ar.GetItem(1) >> ar.Scalar(name="x")) >> ar.Function(lambda h, x: 0.5 * h + x),
+        ar.Zeros([]),
+    )
+    model = ar.compile(fold, float_type="float64")
+    values = np.random.default_rng(2).normal(size=20_000)
+    weights = 0.5 ** np.arange(20_000, dtype=float)[::-1]
+    value, grads = model.value_and_grad([values.tolist(), []], inputs=["x"])
+    assert float(value) == pytest.approx(float(values @ weights) / 2)
+    assert np.allclose(grads["x"][0], weights / 2, rtol=1e-12, atol=0)
+    assert len(grads["x"][1]) == 0
+
+
+def balanced(values: list[Any]) -> Any:
+    """Neighbours paired up until one is left."""
+    level: list[Any] = [{"x": value} for value in values]
+    while len(level) > 1:
+        pairs = [{"l": a, "r": b} for a, b in zip(level[::2], level[1::2], strict=False)]
+        level = pairs + level[len(pairs) * 2 :]
+    return level[0]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_balanced_tree_of_100000_leaves(device: str) -> None:
+    leaf = ar.GetItem("x") >> ar.Vector(3) >> ar.FC(2)
+
+    def node(me: Any) -> Any:
+        pair = (ar.GetItem("l") >> me & ar.GetItem("r") >> me) >> ar.Function(lambda a, b: a + b)
+        return ar.OneOf(lambda t: "x" in t, {True: leaf, False: pair})
+
+    weights = np.array([1.0, 2.0])
+    model = ar.compile(
+        ar.fix(node) >> ar.Function(lambda h: (h * weights).sum()), device=device, float_type="float64"
+    )
+    values = np.random.default_rng(3).normal(size=(100_000, 3))
+    prepared = model.prepare([balanced(values.tolist())])
+    merged = merge(model.plan, prepared.wirings)
+    verify(model.plan, merged)
+    assert len(merged.steps) < 30  # a step for each level, not for each node
+    value, grads = model.value_and_grad(prepared)
+    matrix, total = ar.to_numpy(model.params["FC_1/weight"]), values.sum(axis=0)
+    assert float(ar.to_numpy(value)) == pytest.approx(float(total @ matrix @ weights))
+    assert np.allclose(ar.to_numpy(grads["FC_1/weight"]), np.outer(total, weights))
+    assert np.allclose(ar.to_numpy(grads["FC_1/bias"]), 100_000 * weights)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_child_sum_node_with_100000_children(device: str) -> None:
+    size, many = 2, 100_000
+    cell = ar.TreeLSTM(size, children=None)
+    child = ar.Vector(2 * size) >> ar.Function(lambda v: (v[:size], v[size:]))
+    block = (ar.GetItem("x") >> ar.Vector(3) & ar.GetItem("children") >> ar.Map(child)) >> cell
+    loss = block >> ar.Function(lambda h, c: (h + c).sum())
+    generator = np.random.default_rng(4)
+    x, states = generator.normal(size=3), generator.normal(size=(many, 2 * size)) * 0.01
+    example = {"x": x, "children": list(states)}
+    model = ar.compile(loss, device=device, float_type="float64")
+    value, grads = model.value_and_grad([example])
+
+    p = {name.split("/")[1]: ar.to_numpy(array) for name, array in model.params.items()}
+
+    def sigmoid(z: Any) -> Any:
+        return 1 / (1 + np.exp(-z))
+
+    def closed(p: dict[str, Any]) -> float:
+        h, c = states[:, :size], states[:, size:]
+        i, o, u = np.split(np.concatenate([x, h.sum(axis=0)]) @ p["weight"] + p["bias"], 3)
+        forget = sigmoid(x @ p["forget_input"] + h @ p["forget_state"] + p["forget_bias"])
+        new = sigmoid(i) * np.tanh(u) + (forget * c).sum(axis=0)
+        return float((sigmoid(o) * np.tanh(new) + new).sum())
+
+    assert float(ar.to_numpy(value)) == pytest.approx(closed(p))
+    for name, array in p.items():
+        found = ar.to_numpy(grads[f"TreeLSTM_1/{name}"])
+        direction = generator.normal(size=array.shape)
+        step = 1e-5
+        slope = (
+            closed({**p, name: array + step * direction}) - closed({**p, name: array - step * direction})
+        ) / (2 * step)
+        assert float((found * direction).sum()) == pytest.approx(slope, rel=1e-5, abs=1e-7), name
+
+
+# ------------------------------------------------------------------------------------------ expressions
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_pipe_of_10000_blocks(device: str) -> None:
+    block: Any = ar.Scalar("float64")
+    add = ar.Function(lambda x: x + 1.0)
+    for _ in range(10_000):
+        block = block >> add
+    model = ar.compile(block, device=device)
+    value, _ = model.value_and_grad([1, 3])
+    assert float(ar.to_numpy(value)) == 10_002.0
+
+
+def test_10000_nested_fans() -> None:
+    block: Any = ar.Scalar()
+    for _ in range(10_000):
+        block = ar.AllOf(block, ar.Void())
+    model = ar.compile(block)
+    for result in (model([1, 2]), model.eval(5)):
+        depth = 0
+        while isinstance(result, tuple):
+            result, void = result
+            assert void is None
+            depth += 1
+        assert depth == 10_000
+    assert result == 5
+
+
+def test_2000_fans_that_are_taken_apart_again() -> None:
+    block: Any = ar.Scalar("float64", name="x")
+    difference = ar.Function(lambda a, b: a - b)
+    for _ in range(2_000):
+        block = ar.AllOf(block, ar.Scalar("float64")) >> difference
+    value, grads = ar.compile(block).value_and_grad([3], inputs=["x"])
+    assert float(value) == 3 - 2_000 * 3
+    assert grads["x"][0].tolist() == [1]
+
+
+def test_2000_nested_maps() -> None:
+    block: Any = ar.Scalar()
+    example: Any = 7
+    for _ in range(2_000):
+        block, example = ar.Map(block), [example]
+    result = ar.compile(block)([example, []])
+    flat = result
+    for _ in range(2_000):
+        flat = flat.values
+    assert flat.tolist() == [7]
+
+
+def test_3000_nested_choices() -> None:
+    block: Any = ar.Scalar()
+    example: Any = 7
+    for number in range(3_000):
+        inner = ar.GetItem("in") >> block
+        block = ar.OneOf(lambda t: t["key"], {"a": inner, number: ar.Zeros([])})
+        example = {"key": "a", "in": example}
+    model = ar.compile(block)
+    assert model([example, {"key": 2_999}]).tolist() == [7, 0]
+
+
+def test_2000_nested_recursions() -> None:
+    block: Any = ar.Scalar()
+    example: Any = 7
+    for _ in range(2_000):
+        inner = block
+
+        def again(me: Any, inner: Any = inner) -> Any:
+            return ar.OneOf(lambda t: t[0], {"in": ar.GetItem(1) >> inner, "me": ar.GetItem(1) >> me})
+
+        block, example = ar.fix(lambda me: again(me)), ("me", ("in", example))
+    assert ar.compile(block)([example]).tolist() == [7]
+
+
+# ------------------------------------------------------------------------------------------ no end
+
+
+def peak(call: Any) -> int:
+    """The largest number of bytes in use while `call` runs, beyond what was before."""
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        call()
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+
+
+def refused(model: ar.Model, example: Any, match: str) -> None:
+    for call in (model, model.value_and_grad, model.prepare):
+        with pytest.raises(ar.InputError, match=match):
+            call([linked([1]), example])
+    with pytest.raises(ar.InputError, match=match.replace("example 1: ", "")):
+        model.eval(example)
+    assert model([linked([1, 2])]).tolist() == [2.0]  # the model is as it was
+
+
+def test_cyclic_data() -> None:
+    pair: list[Any] = [1, None]
+    pair[1] = [2, [3, pair]]
+    refused(ar.compile(chain), pair, "example 1: .*cyclic")
+
+
+def test_cyclic_data_under_shared() -> None:
+    def step(me: Any) -> Any:
+        pair = (ar.GetItem(0) >> ar.Scalar() & ar.GetItem(1) >> me) >> ar.Function(lambda x, h: x + 0.5 * h)
+        return ar.shared(ar.OneOf(lambda pair: pair is None, {True: ar.Zeros([]), False: pair}))
+
+    block = ar.fix(step)
+    pair: list[Any] = [1, None]
+    pair[1] = pair
+    refused(ar.compile(block), pair, "example 1: .*cyclic")
+
+
+@pytest.mark.parametrize("most", [100, 50_000])
+def test_endless_recursion(most: int) -> None:
+    wrap = ar.fix(
+        lambda me: ar.OneOf(
+            lambda pair: pair is None or len(pair) == 2,
+            {
+                True: chain,
+                False: ar.InputTransform(lambda x: [x, 0, 0]) >> me,
+            },
+        )
+    )
+    model = ar.compile(wrap, max_nodes=most)
+
+    def endless() -> None:
+        refused(model, ["no end"], "example 1: .*endless")
+
+    assert peak(endless) < 64 << 20
+
+
+def test_endless_breadth() -> None:
+    """An example of more nodes than allowed, without recursion."""
+    model = ar.compile(ar.Map(ar.Scalar()) >> ar.Sum(), max_nodes=1_000)
+    assert model([[1] * 900]).tolist() == [900]
+    with pytest.raises(ar.InputError, match=r"example 1: .*1,000 nodes.*max_nodes"):
+        model([[1], [1] * 2_000])
