@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from arrows.engine.fake import FakeArray
 from arrows.engine.fake_module import xp as fake_xp
+from arrows.typesys.errors import ArrowValueError
 
 NumpyArray = npt.NDArray[Any]
 
@@ -263,7 +264,7 @@ def backend(device: str | Backend) -> Backend:
         device: the name, or a backend, which is handed back as it is.
 
     Raises:
-        ValueError: no such device.
+        ArrowValueError: no such device.
         ImportError: `"cuda"` without CuPy; the message has the pip line.
         RuntimeError: `"cuda"` with CuPy and without a GPU.
 
@@ -272,12 +273,12 @@ def backend(device: str | Backend) -> Backend:
     >>> backend("tpu")
     Traceback (most recent call last):
     ...
-    ValueError: device is 'tpu'; it must be 'cpu', 'cuda' or 'fake'
+    arrows.typesys.errors.ArrowValueError: device is 'tpu'; it must be 'cpu', 'cuda' or 'fake'
     """
     if isinstance(device, Backend):
         return device
     if not isinstance(device, str) or device not in _KINDS:
-        raise ValueError(f"device is {device!r}; it must be 'cpu', 'cuda' or 'fake'")
+        raise ArrowValueError(f"device is {device!r}; it must be 'cpu', 'cuda' or 'fake'")
     return _made(device)
 
 

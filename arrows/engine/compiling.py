@@ -12,7 +12,7 @@ from arrows.engine.interpret import MAX_NODES
 from arrows.engine.model import Model
 from arrows.engine.params import make_params
 from arrows.engine.plan import SCHEDULES
-from arrows.typesys.errors import ArrowValueError
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 
 
 def compile(
@@ -40,8 +40,7 @@ def compile(
         device: ``"cpu"`` (NumPy) or ``"cuda"`` (CuPy).
         float_type: every float of the block becomes this type, say ``"float64"``.
         params: another model's ``params``: its live arrays are used for the layers that both models have; a
-            plain
-            mapping: values by name.
+            plain mapping: values by name.
         max_nodes: an example with more nodes or more calls of recursive blocks counts as endless.
 
     Returns:
@@ -63,6 +62,10 @@ def compile(
         )
     if isinstance(max_nodes, bool) or not isinstance(max_nodes, int) or max_nodes < 1:
         raise ArrowValueError(f"max_nodes must be a positive integer, not {max_nodes!r}")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ArrowValueError(f"the seed must be an integer from 0 on, not {seed!r}")
+    if params is not None and not isinstance(params, Mapping):
+        raise ArrowTypeError(f"params must be another model's params, or arrays by name, not {params!r}")
     typed = infer(block, float_type=float_type)
     return Model(typed, loss, seed, schedule, backend(device), float_type, params, max_nodes)
 

@@ -33,7 +33,7 @@ def as_weights(typed: Typed, plan: Plan, loss: str | Mapping[str, float] | None)
 
     Raises:
         ArrowTypeError: it is no name and no mapping of names to numbers; a metric that is no float.
-        ArrowValueError: a name that no metric of the block has.
+        ArrowValueError: a name that no metric of the block has; no name at all.
     """
     if loss is None:
         output = typed.output
@@ -52,6 +52,8 @@ def as_weights(typed: Typed, plan: Plan, loss: str | Mapping[str, float] | None)
         raise ArrowTypeError(
             f"loss must be the name of a Metric, or a dict of names and weights, not {loss!r}"
         )
+    if not loss:
+        raise ArrowValueError("loss names no Metric; leave it out to differentiate the result itself")
     weights: dict[int, float] = {}
     numbers = {stream.name: number for number, stream in enumerate(plan.metric_streams)}
     dtype = "float32"

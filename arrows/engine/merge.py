@@ -128,7 +128,7 @@ def merge(plan: Plan, wirings: Wirings) -> Merged:
             bounds = np.append(starts[bounds_of[o] : bounds_of[o + 1]], first[o] + count[o]) - first[o]
         operations.append(_operation_rows(operation_plan, mine, lengths, source_rows, table[o], bounds))
 
-    runs = np.array([known.kind == "apply" for known in plan.operations])
+    runs = np.array([known.kind == "apply" for known in plan.operations], bool)
     if plan.schedule == "none":
         at = np.flatnonzero(runs[operation])
         steps = list(zip(operation[at].tolist(), rank[at].tolist(), strict=True))

@@ -133,6 +133,8 @@ class Model:
             InputError: an example does not fit.
             ArrowTypeError: the block has no loss, or an input has no gradient.
         """
+        if isinstance(inputs, str):
+            raise ArrowTypeError(f"inputs must be a list of names, not {inputs!r}")
         value, found, given = self._differentiate(examples, tuple(inputs))
         seen: set[int] = set()
         grads: Gradients = {}
@@ -174,6 +176,9 @@ class Model:
         if isinstance(examples, Prepared):
             self._check_owner(examples)
             return examples
+        if isinstance(examples, Batch):
+            self._check_owner(examples.prepared)
+            return Prepared(self.plan, examples.wirings)
         return Prepared(self.plan, self.lowerer.lower_all(as_examples(examples, "prepare examples")))
 
     def __repr__(self) -> str:
@@ -288,7 +293,9 @@ class Model:
         }
         if total is None:
             total = self.backend.zeros((), self._weights.dtype)
-        return total, grads, {name: self._joined([one[name] for one in given]) for name in inputs}
+        return total, grads, {
+            name: self._joined([one[name] for one in given], self._read_sites(name)[0]) for name in inputs
+        }
 
     def _collect(self, run: Run) -> tuple[list[Array], list[Array], Run]:
         """Copies of the result's leaves and of the metrics: the slabs are the next batch's."""
@@ -334,11 +341,11 @@ class Model:
                 labels[stream.name] = list(found or ())
         self.metrics, self.labels = metrics, labels
 
-    def _joined(self, pieces: list[tuple[Array, np.ndarray]]) -> Ragged:
+    def _joined(self, pieces: list[tuple[Array, np.ndarray]], site: int) -> Ragged:
         lengths = np.concatenate([np.zeros(0, np.int64), *(np.diff(offsets) for _, offsets in pieces)])
-        values = [values for values, _ in pieces]
-        whole = values[0] if len(values) == 1 else self.backend.xp.concatenate(values) if values else None
-        return Ragged(whole, np.concatenate(([0], np.cumsum(lengths))))
+        (of,) = self.plan.lowered.sites.sites[site].outputs
+        values = self._concatenated([[values] for values, _ in pieces], 0, of)
+        return Ragged(values, np.concatenate(([0], np.cumsum(lengths))))
 
     def _host_parameter(self, owner: object, spec: Parameter) -> np.ndarray:
         return host(self.params.of(owner, spec))

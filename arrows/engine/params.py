@@ -82,8 +82,7 @@ def make_params(typed: Typed, backend: Backend, seed: int, given: Mapping[str, A
         backend: the model's device.
         seed: first values depend on it and on the parameter's name alone.
         given: None: first values; another model's `Params`: its live arrays where it has the same layers; any
-            other
-            mapping: values by name.
+            other mapping: values by name.
 
     Raises:
         ArrowTypeError: two layers have the same name.
@@ -105,7 +104,7 @@ def make_params(typed: Typed, backend: Backend, seed: int, given: Mapping[str, A
             found = backend.to_device(_first_values(spec, seed, name))
         if found is None:
             problems.append(f"{name!r}: missing")
-        elif tuple(found.shape) != spec.shape or np.dtype(found.dtype) != np.dtype(spec.dtype):
+        elif getattr(found, "shape", None) != spec.shape or np.dtype(found.dtype) != np.dtype(spec.dtype):
             problems.append(
                 f"{name!r}: {_described(found)} given, {spec.dtype}{list(spec.shape)} in the model"
             )

@@ -65,8 +65,11 @@ class Prepared:
         if isinstance(indices, slice):
             found = np.arange(len(self))[indices]
         else:
-            found = np.atleast_1d(np.asarray(indices))
-            if found.size == 0:
+            try:
+                found = np.atleast_1d(np.asarray(indices))
+            except ValueError:  # lists of different lengths
+                found = np.empty((0, 0))
+            if found.shape == (0,):
                 found = found.astype(np.intp)
             if found.dtype.kind not in "iu" or found.ndim != 1:
                 raise ArrowTypeError(

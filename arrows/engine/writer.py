@@ -98,7 +98,7 @@ class Writer:
         if generator and not self.body.is_generator:
             self.body.lines.append("    yield")  # never reached; it makes the function a generator
         self.finished.append(f"def {name}(x):")
-        self.finished.extend(self.body.lines)
+        self.finished.extend(self.body.lines or ["    pass"])
         self.body = outer
 
     def call(self, code: str, result: Symbol) -> Symbol:
