@@ -293,9 +293,11 @@ class Model:
         }
         if total is None:
             total = self.backend.zeros((), self._weights.dtype)
-        return total, grads, {
-            name: self._joined([one[name] for one in given], self._read_sites(name)[0]) for name in inputs
-        }
+        return (
+            total,
+            grads,
+            {name: self._joined([one[name] for one in given], self._read_sites(name)[0]) for name in inputs},
+        )
 
     def _collect(self, run: Run) -> tuple[list[Array], list[Array], Run]:
         """Copies of the result's leaves and of the metrics: the slabs are the next batch's."""

@@ -68,7 +68,7 @@ class Prepared:
             try:
                 found = np.atleast_1d(np.asarray(indices))
             except ValueError:  # lists of different lengths
-                found = np.empty((0, 0))
+                found = np.empty((0, 0), np.intp)
             if found.shape == (0,):
                 found = found.astype(np.intp)
             if found.dtype.kind not in "iu" or found.ndim != 1:
