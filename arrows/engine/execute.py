@@ -11,6 +11,7 @@ import numpy as np
 
 from arrows.engine.backend import Backend
 from arrows.engine.binding import Binding
+from arrows.engine.blame import KERNEL_ERRORS, StepRefused
 from arrows.engine.memory import Arena
 from arrows.engine.merge import Merged
 from arrows.engine.plan import Plan
@@ -49,7 +50,11 @@ class Run:
         self.slabs: list[Array] = []
 
     def forward(self) -> None:
-        """Computes every value of the batch."""
+        """Computes every value of the batch.
+
+        Raises:
+            StepRefused: a kernel refused what an example gave it.
+        """
         executor, merged = self.executor, self.merged
         plan, backend, arena = executor.plan, executor.backend, executor.arena
         for s, (slab, rows) in enumerate(zip(plan.slabs, merged.slab_rows, strict=True)):
@@ -63,12 +68,18 @@ class Run:
                 if found.count:
                     values = merged.raw[operation.stream]
                     self._rows(operation.index, 0)[...] = backend.to_device(np.ascontiguousarray(values))
-        for o, binding in self.bindings.items():
-            program = binding.program
-            invariants = executor.invariants(program)
-            binding.bind(backend, arena, invariants, self.slabs, self._outputs(self.slabs, o, program))
-        for o, step in merged.steps:
-            self.bindings[o].run(step)
+        running: tuple[int, int | None] = 0, None
+        try:
+            for o, binding in self.bindings.items():
+                running = o, None
+                program = binding.program
+                invariants = executor.invariants(program)
+                binding.bind(backend, arena, invariants, self.slabs, self._outputs(self.slabs, o, program))
+            for running in merged.steps:
+                o, step = running
+                self.bindings[o].run(step)
+        except KERNEL_ERRORS as error:
+            raise StepRefused(*running) from error
 
     def _rows(self, operation: int, output: int, of: Sequence[Array] | None = None) -> Array:
         """The rows of one output, as a range of its slab."""

@@ -11,6 +11,7 @@ import numpy as np
 from arrows.combinators.typed import Typed
 from arrows.engine import reference
 from arrows.engine.backend import Backend, host
+from arrows.engine.blame import StepRefused, blame
 from arrows.engine.check import check_example
 from arrows.engine.execute import Executor, Run, Seeds, add_gradients, own
 from arrows.engine.losses import as_weights, check_output
@@ -102,15 +103,12 @@ class Model:
             InputError: an example does not fit; the message says which, where in it, and why.
             ArrowTypeError: ``examples`` is no batch.
         """
-        wirings = self._wirings(examples, "run a model")
+        wirings, objects = self._wirings(examples, "run a model")
         executor = self._executor(())
         executor.refresh()
-        runs = []
         parts = []
-        for part in self._parts(wirings):
-            run = executor.run(merge(self.plan, part))
-            run.forward()
-            runs.append(run.merged)
+        for first, part in self._parts(wirings):
+            run = self._forward(executor, part, first, objects)
             parts.append(self._collect(run))
         result = self._result(wirings, parts)
         self._take_metrics(parts, wirings)
@@ -188,26 +186,39 @@ class Model:
 
     # ---------------------------------------------------------------------------------------------- inside
 
-    def _wirings(self, examples: Examples, what: str) -> Wirings:
+    def _wirings(self, examples: Examples, what: str) -> tuple[Wirings, Sequence[Any] | None]:
+        """The wirings of a batch, and the examples if they are at hand."""
         if isinstance(examples, Batch):
             self._check_owner(examples.prepared)
-            return examples.wirings
+            return examples.wirings, None
         if isinstance(examples, Prepared):
             self._check_owner(examples)
-            return examples.wirings
-        return self.lowerer.lower_all(as_examples(examples, what))
+            return examples.wirings, None
+        objects = as_examples(examples, what)
+        return self.lowerer.lower_all(objects), objects
 
     def _check_owner(self, prepared: Prepared) -> None:
         if prepared.owner is not self.plan:
             raise ArrowValueError("these examples were prepared by another model; prepare them with this one")
 
-    def _parts(self, wirings: Wirings) -> Iterator[Wirings]:
-        """What runs at once: the batch, or, without batching, each example."""
+    def _parts(self, wirings: Wirings) -> Iterator[tuple[int, Wirings]]:
+        """What runs at once, and the number of its first example: the batch, or, without batching, each
+        example."""
         if self.schedule != "none":
-            yield wirings
+            yield 0, wirings
             return
         for number in range(len(wirings)):
-            yield wirings.select(np.array([number]))
+            yield number, wirings.select(np.array([number]))
+
+    def _forward(
+        self, executor: Executor, wirings: Wirings, first: int, examples: Sequence[Any] | None
+    ) -> Run:
+        run = executor.run(merge(self.plan, wirings))
+        try:
+            run.forward()
+        except StepRefused as refused:
+            blame(self.plan, wirings, run.merged, refused, first, examples, self._explain)
+        return run
 
     def _executor(self, inputs: tuple[str, ...] | None, *, training: bool = False) -> Executor:
         key = (training, inputs)
@@ -263,7 +274,7 @@ class Model:
             raise ArrowTypeError(self._weights.missing)
         executor = self._executor(inputs, training=True)
         executor.refresh()
-        wirings = self._wirings(examples, "differentiate")
+        wirings, objects = self._wirings(examples, "differentiate")
         batch = len(wirings)
         seeds = Seeds(
             {m: weight / max(batch, 1) for m, weight in self._weights.metrics.items()},
@@ -273,9 +284,8 @@ class Model:
         found: dict[Any, Any] = {}
         parts = []
         given: list[dict[str, tuple[Array, np.ndarray]]] = []
-        for part in self._parts(wirings):
-            run = executor.run(merge(self.plan, part))
-            run.forward()
+        for first, part in self._parts(wirings):
+            run = self._forward(executor, part, first, objects)
             parts.append(self._collect(run))
             value = run.loss(seeds)
             total = value if total is None else total + value

@@ -1,0 +1,85 @@
+"""From a kernel that refused its operands to the examples that gave them.
+
+Most of what can be wrong with an example shows when it is lowered.  An index that is computed, or a sequence
+that turns out to be empty, shows when the step runs, with rows of many examples side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from arrows.engine.merge import Merged
+from arrows.engine.plan import Plan
+from arrows.engine.wiring import Wirings
+from arrows.ops import IndexOutOfRange
+from arrows.typesys.errors import ArrowValueError, InputError, input_message
+
+KERNEL_ERRORS = (IndexOutOfRange, ArrowValueError)
+
+
+class StepRefused(Exception):
+    """A kernel refused its operands; the cause says why.
+
+    Attributes:
+        operation: the number of the operation.
+        step: the number of its step; None for what it computes once a batch.
+    """
+
+    def __init__(self, operation: int, step: int | None) -> None:
+        super().__init__(operation, step)
+        self.operation, self.step = operation, step
+
+
+def blame(
+    plan: Plan,
+    wirings: Wirings,
+    merged: Merged,
+    refused: StepRefused,
+    first: int,
+    examples: Sequence[Any] | None,
+    explain: Callable[[Any, int, bool], None],
+) -> NoReturn:
+    """Raises the `InputError` of a refused step: block and example, and the path if the example is at hand.
+
+    Args:
+        plan: the model's plan.
+        wirings: what ran.
+        merged: its schedule.
+        refused: what went wrong.
+        first: the number of the first of ``wirings`` in the batch.
+        examples: the batch; None if only its wirings are there.
+        explain: as `Lowerer.explain`.
+    """
+    cause = refused.__cause__
+    suspects = _suspects(plan, wirings, merged, refused)
+    number = first + suspects[0] if len(suspects) == 1 else None
+    for suspect in [first + place for place in suspects] if examples is not None else []:
+        assert examples is not None
+        try:
+            explain(examples[suspect], suspect, True)
+        except ArrowValueError:  # what the reference's kernels raise has no place
+            number = suspect
+            break
+    operation = plan.operations[refused.operation]
+    site = next(s for s in plan.lowered.sites.sites if plan.site_operation[s.index] == operation.index)
+    assert site.typed is not None
+    form = site.typed.form
+    raise InputError(input_message(number, "", str(cause), form.label, form.site)) from cause
+
+
+def _suspects(plan: Plan, wirings: Wirings, merged: Merged, refused: StepRefused) -> list[int]:
+    """The examples whose rows were in the step; the one example if the row is known."""
+    found = merged.operations[refused.operation]
+    order = merged.order
+    nodes = order[np.flatnonzero(plan.site_operation[wirings.site.values[order]] == refused.operation)]
+    if refused.step is not None:
+        a, z = found.bounds[refused.step], found.bounds[refused.step + 1]
+        row = getattr(refused.__cause__, "row", None)
+        if row is not None and not found.offsets:
+            a, z = a + row, a + row + 1
+        nodes = nodes[a:z]
+    places = np.searchsorted(wirings.site.offsets, nodes, side="right") - 1
+    return sorted(set(places.tolist()))

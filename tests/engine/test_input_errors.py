@@ -1,0 +1,272 @@
+"""Bad input gets a clear error that names the block, the example and the path; the model stays as it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows import ops
+
+SETTINGS = [("cpu", "depth"), ("cpu", "none"), ("fake", "depth"), ("fake", "none")]
+everywhere = pytest.mark.parametrize(("device", "schedule"), SETTINGS)
+
+table = ar.Embedding(5, 2, name="embed")
+
+
+@ar.fix
+def tree(me: Any) -> Any:
+    """A tree with a word, a weight and a kind at each leaf."""
+    word = ar.GetItem("word") >> ar.Scalar("int32") >> table
+    weight = ar.GetItem("weight") >> ar.Scalar()
+    kind = ar.GetItem("kind") >> ar.OneOf(lambda k: k, {"noun": ar.Constant(1.0), "verb": ar.Constant(2.0)})
+    leaf = (word & weight & kind) >> ar.Function(lambda v, w, k: v * (w * k))
+    pair = (ar.GetItem("left") >> me & ar.GetItem("right") >> me) >> ar.Function(lambda a, b: a + b)
+    return ar.OneOf(lambda t: "left" in t, {True: pair, False: leaf})
+
+
+def leaf(word: Any = 1, weight: Any = 0.5, kind: Any = "noun") -> dict[str, Any]:
+    return {"word": word, "weight": weight, "kind": kind}
+
+
+def pair(left: Any, right: Any) -> dict[str, Any]:
+    return {"left": left, "right": right}
+
+
+GOOD = [
+    pair(leaf(), leaf(2, True, "verb")),
+    leaf(np.int64(4), np.float64(2)),
+    pair(pair(leaf(), leaf()), leaf(0)),
+]
+missing = leaf()
+del missing["weight"]
+
+
+class Untouched:
+    """A model that must be the same after every refusal."""
+
+    def __init__(self, block: Any, good: list[Any], **options: Any) -> None:
+        self.model = ar.compile(block, **options)
+        self.good = good
+        self.model(good)
+        self.before = self.state()
+
+    def state(self) -> Any:
+        model = self.model
+        return (
+            {name: ar.to_numpy(array).tolist() for name, array in model.params.items()},
+            {name: metric.tolist() for name, metric in model.metrics.items()},
+            {name: list(labels) for name, labels in model.labels.items()},
+        )
+
+    def refuses(self, batch: list[Any], match: str, *, prepare: bool = True) -> None:
+        """All ways to hand in a batch refuse it with the same message and leave the model alone."""
+        calls = [self.model]
+        if self.model._weights.missing is None:
+            calls.append(self.model.value_and_grad)
+        for call in [*calls, self.model.prepare] if prepare else calls:
+            with pytest.raises(ar.InputError, match=match):
+                call(batch)
+            assert self.state() == self.before
+        good = ar.to_numpy(self.model(self.good))
+        again = ar.compile(self.model.typed.form, params=dict(self.model.params), device=self.model.backend)
+        assert np.array_equal(good, ar.to_numpy(again(self.good)))
+
+
+@pytest.mark.parametrize(
+    ("bad", "match"),
+    [
+        (
+            leaf(None),
+            r"tree > word: expected int, got None\n  in  Scalar\('int32'\)  .*test_input_errors.py:\d+$",
+        ),
+        (leaf("film"), r"tree > word: expected int, got 'film'"),
+        (leaf(1.0), r"tree > word: expected int, got 1\.0"),
+        (leaf([1]), r"tree > word: expected int, got a list of 1"),
+        (leaf(np.array([1])), r"tree > word: expected int, got an array int64\[1\]"),
+        (leaf(1j), r"tree > word: expected int, got 1j"),
+        (leaf(2**31), r"tree > word: 2147483648 does not fit int32 \(-2147483648 to 2147483647\)"),
+        (leaf(-(2**31) - 1), r"tree > word: -2147483649 does not fit int32"),
+        (leaf(10**30), r"tree > word: 1000000000000000000000000000000 does not fit int32"),
+        (leaf(5), r"tree > word: .*index 5 is out of range for an axis of size 5(.|\n)*embed"),
+        (leaf(-1), r"tree > word: .*index -1 is out of range(.|\n)*embed"),
+        (leaf(weight=None), r"tree > weight: expected a number, got None\n  in  Scalar\('float32'\)"),
+        (leaf(weight="1"), r"tree > weight: expected a number, got '1'"),
+        (leaf(weight=1e39), r"tree > weight: 1e\+39 is too large for float32"),
+        (leaf(weight=10**400), r"tree > weight: 1000.* is too large for float32"),
+        (
+            leaf(kind="adverb"),
+            r"tree > kind: there is no case for the key 'adverb'; there are 'noun', 'verb'",
+        ),
+        (leaf(kind=[]), r"tree > kind: there is no case for the key a list of 0"),
+        (missing, r"tree: there is no 'weight' among the keys 'word', 'kind'\n  in  GetItem\('weight'\)"),
+        ({}, r"tree: there is no 'word' in an empty dict"),
+        (5, r"tree: the key function raised TypeError: .*not iterable"),
+        (None, r"tree: the key function raised TypeError"),
+        ([], r"tree: expected something with the item 'word', got a list of 0"),
+    ],
+)
+@everywhere
+def test_bad_leaves_of_trees(device: str, schedule: str, bad: Any, match: str) -> None:
+    block = (
+        tree >> ar.Function(lambda v: v.sum()) >> ar.AllOf(ar.Identity(), ar.Metric("loss")) >> ar.GetItem(0)
+    )
+    model = Untouched(block, GOOD, device=device, schedule=schedule)
+    model.refuses([*GOOD, bad], f"^example 3: {match}")
+    model.refuses([bad, *GOOD], f"^example 0: {match}")
+    # Deeper down the path goes on.
+    deep = match.replace("tree", "tree > right > left", 1).replace(
+        "tree > right > left: the", "tree > right > left: the"
+    )
+    model.refuses([*GOOD, GOOD[0], pair(leaf(), pair(bad, leaf()))], f"^example 4: {deep}")
+
+
+@everywhere
+def test_the_first_bad_example_is_the_one_that_is_named(device: str, schedule: str) -> None:
+    model = Untouched(tree >> ar.Function(lambda v: v.sum()), GOOD, device=device, schedule=schedule)
+    model.refuses([leaf(), leaf(None), leaf("x"), 5], "^example 1: tree > word: expected int, got None")
+
+
+VECTOR = ar.GetItem("rows") >> ar.Map(ar.Vector(2)) >> ar.Sum() >> ar.Function(lambda v: v.sum())
+
+
+@pytest.mark.parametrize(
+    ("bad", "match"),
+    [
+        ({"rows": [[1, 2], [1]]}, r"rows > \[1\]: expected float32\[2\], got a list of 1"),
+        ({"rows": [[1, 2], [1, 2, 3]]}, r"rows > \[1\]: expected float32\[2\], got a list of 3"),
+        ({"rows": [[1, None]]}, r"rows > \[0\]: expected a number at \[1\], got None"),
+        ({"rows": [[1, [2]]]}, r"rows > \[0\]: expected a number at \[1\], got a list of 1"),
+        ({"rows": [1, 2]}, r"rows > \[0\]: expected float32\[2\], got 1"),
+        (
+            {"rows": [np.zeros((2, 2))]},
+            r"rows > \[0\]: expected a number at \[0\], got an array float64\[2\]",
+        ),
+        ({"rows": ["ab"]}, r"rows > \[0\]: expected float32\[2\], got 'ab'"),
+        ({"rows": np.zeros((2, 3))}, r"rows > \[0\]: expected float32\[2\], got an array float64\[3\]"),
+        ({"rows": 5}, r"rows: expected a sequence, got 5"),
+        ({"rows": None}, r"rows: expected a sequence, got None"),
+        ({}, r"there is no 'rows' in an empty dict"),
+    ],
+)
+@everywhere
+def test_bad_vectors(device: str, schedule: str, bad: Any, match: str) -> None:
+    good = [{"rows": [[1, 2], (3, 4.5)]}, {"rows": []}, {"rows": np.ones((3, 2))}]
+    Untouched(VECTOR, good, device=device, schedule=schedule).refuses([*good, bad], f"^example 3: {match}")
+
+
+def test_items_that_are_not_there() -> None:
+    model = Untouched(ar.GetItem(2) >> ar.Scalar(), [[1, 2, 3]])
+    model.refuses([[1, 2, 3], [1, 2]], r"^example 1: .*there is no item 2 in a list of 2\n  in  GetItem")
+    model.refuses([5], "^example 0: .*expected something with the item 2, got 5")
+    last = Untouched(ar.Map(ar.Scalar()) >> ar.GetItem(-1), [[1]])
+    last.refuses([[1], []], r"^example 1: there is no item -1 in a list of 0\n  in  GetItem\(-1\)")
+
+
+def test_an_object_that_raises() -> None:
+    class Broken:
+        def __getitem__(self, key: Any) -> Any:
+            raise OSError("the disk is gone")
+
+        def __iter__(self) -> Any:
+            raise OSError("the disk is gone")
+
+    for block, good, reason in (
+        (ar.GetItem("a") >> ar.Scalar(), {"a": 1}, "the item 'a': OSError: the disk is gone"),
+        (ar.Map(ar.Scalar()) >> ar.Sum(), [1], "expected a sequence, got a value of type Broken"),
+    ):
+        with pytest.raises(ar.InputError, match=f"^example 1: {reason}") as caught:
+            ar.compile(block)([good, Broken()])
+        assert isinstance(caught.value.__cause__, OSError)
+
+
+# ------------------------------------------------------------------------------------------ seen when it runs
+
+
+def shifted(by: int) -> Any:
+    """The index of the embedding is computed inside the block."""
+    return ar.Scalar("int32") >> ar.Function(lambda i: i + by) >> table >> ar.Function(lambda v: v.sum())
+
+
+@pytest.mark.parametrize("schedule", ["depth", "none"])
+def test_a_computed_index_out_of_range(schedule: str) -> None:
+    model = Untouched(shifted(3), [0, 1], schedule=schedule)
+    match = r"^example {}: .*index {} is out of range for an axis of size 5\n  in  .*embed.*errors.py:\d+"
+    model.refuses([0, 1, 4, 0, 3], match.format(2, 7), prepare=False)
+    model.refuses([-4, 1], match.format(0, -1), prepare=False)
+    prepared = model.model.prepare([1, 0, 1, 2, 0])
+    for call in (model.model, model.model.value_and_grad):
+        with pytest.raises(ar.InputError, match=match.format(1, 5)):
+            call(prepared[[2, 3, 4]])
+        with pytest.raises(ar.InputError, match=match.format(3, 5)):
+            call(prepared)
+    assert model.state() == model.before
+    with pytest.raises(ar.InputError, match="index 5"):
+        model.model.eval(2)
+
+
+@pytest.mark.parametrize("schedule", ["depth", "none"])
+def test_a_computed_index_in_a_tree(schedule: str) -> None:
+    @ar.fix
+    def walk(me: Any) -> Any:
+        below = ar.Map(me) >> ar.Sum()
+        return ar.OneOf(lambda t: isinstance(t, list), {True: below, False: shifted(1)})
+
+    model = Untouched(walk, [[1, [2]], 3], schedule=schedule)
+    match = r"^example 1: walk > \[1\] > \[0\]: .*index 5 is out of range for an axis of size 5"
+    model.refuses([[1, 2], [1, [4, 2]], 3], match, prepare=False)
+
+
+@pytest.mark.parametrize("schedule", ["depth", "none"])
+def test_a_computed_index_in_a_sequence(schedule: str) -> None:
+    """Several rows an example, in one operation."""
+    block = ar.Map(ar.Scalar("int64")) >> ar.Function(
+        lambda rows: ops.segment_sum(ops.lookup(np.arange(5.0), rows + 1))
+    )
+    model = Untouched(block, [[1], [0, 2]], schedule=schedule)
+    model.refuses([[1], [0, 2], [3, 4, 0], []], "^example 2: .*index 5 is out of range", prepare=False)
+    with pytest.raises(ar.InputError, match="index 5 is out of range"):
+        model.model(model.model.prepare([[1], [4]]))
+
+
+@pytest.mark.parametrize("schedule", ["depth", "none"])
+def test_targets_of_a_loss_out_of_range(schedule: str) -> None:
+    block = ar.Record({"x": ar.Vector(3), "y": ar.Scalar("int32")}) >> ar.SoftmaxCrossEntropy()
+    good = [{"x": [1, 2, 3], "y": 2}]
+    model = Untouched(block, good, schedule=schedule)
+    model.refuses(
+        [*good, {"x": [1, 2, 3], "y": 3}], "^example 1: .*index 3 is out of range for an axis of size 3"
+    )
+    later = ar.Record({"x": ar.Vector(3), "y": ar.Scalar("int32") >> ar.Function(lambda y: y * 2)})
+    model = Untouched(later >> ar.SoftmaxCrossEntropy(), [{"x": [1, 2, 3], "y": 1}], schedule=schedule)
+    model.refuses([{"x": [1, 2, 3], "y": 2}], "^example 0: .*index 4 is out of range", prepare=False)
+
+
+@pytest.mark.parametrize("schedule", ["depth", "none"])
+def test_a_constant_index_out_of_range(schedule: str) -> None:
+    model = ar.compile(ar.Constant(9, "int32") >> table, schedule=schedule)
+    for call in (model, model.eval):
+        with pytest.raises(
+            ar.InputError, match="index 9 is out of range for an axis of size 5\n  in  .*embed"
+        ):
+            call([0])
+    assert model([]).shape == (0, 2)
+
+
+@pytest.mark.parametrize("schedule", ["depth", "none"])
+def test_the_largest_of_no_elements(schedule: str) -> None:
+    block = ar.Map(ar.Scalar()) >> ar.Function(lambda rows: ops.segment_max(rows))
+    model = Untouched(block, [[1], [2, 3]], schedule=schedule)
+    model.refuses(
+        [[1], [2, 1], []], "^example 2: segment_max: a sequence is empty\n  in  Function", prepare=False
+    )
+
+
+def test_indices_up_to_the_last_are_fine() -> None:
+    for dtype in ("int8", "uint8", "int32", "uint32", "int64", "uint64"):
+        model = ar.compile(ar.Scalar(dtype) >> ar.Embedding(5, 1))
+        assert model([0, 4]).shape == (2, 1)
+        with pytest.raises(ar.InputError, match=r"^example 1: .*index 5 is out of range"):
+            model([4, 5])
