@@ -20,6 +20,7 @@ import numpy as np
 
 from arrows import ops
 from arrows.engine.assemble import assemble
+from arrows.engine.narrow import narrow
 from arrows.engine.simplify import emit
 from arrows.ops.primitive import INVARIANT, ROW
 from arrows.ops.trace import Equation, Recorder, Trace, Tracer, Var
@@ -120,7 +121,8 @@ def specialise(trace: Trace, constants: Sequence[tuple[int, np.ndarray]]) -> Tra
     for equation in trace.equations:
         known[equation.result] = emit(recorder, equation, [known[operand] for operand in equation.operands])
     done = recorder.finish(tuple(known[var].var for var in trace.results), trace.output)
-    return Trace(tuple(inputs), done.parameters, done.constants, done.equations, done.results, done.output)
+    bare = Trace(tuple(inputs), done.parameters, done.constants, done.equations, done.results, done.output)
+    return narrow(bare)
 
 
 def prologue(trace: Trace) -> tuple[tuple[Equation, ...], tuple[Equation, ...]]:

@@ -222,6 +222,8 @@ class Executor:
         seeds = {plan.metrics[m] for m in loss} | ({plan.results[0]} if result else set())
         self.moving = _moving(plan, {plan.lowered.sites.sites[s].index for s in inputs})
         self.receiving = _receiving(plan, seeds, self.moving) if seeds else set()
+        # Inputs whose gradients are wanted are told apart by their place, not by their value.
+        self.share = not inputs
         self._constants: dict[int, Array] = {}
         self._invariants: dict[int, tuple[Array, ...]] = {}
         self.programs: dict[int, Program] = {}

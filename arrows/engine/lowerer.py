@@ -13,6 +13,7 @@ from arrows.engine.interpret import NODES_PER_LEVEL
 from arrows.engine.leaves import LeafError, bulk, convert
 from arrows.engine.limits import index_limits
 from arrows.engine.plan import Plan
+from arrows.engine.sharing import node_hashes
 from arrows.engine.wiring import Column, Wirings
 from arrows.engine.writer import KeyLine
 from arrows.typesys.errors import InputError, input_message
@@ -260,7 +261,20 @@ class _Streams:
             levels,
             metrics,
             tuple(labels),
+            self._hashes(sources, counts, raw, relative),
         )
+
+    def _hashes(
+        self, sources: Column, counts: Column, raw: list[Column], relative: np.ndarray
+    ) -> Column | None:
+        site, key = np.array(self.site, np.int32), np.array(self.key, np.int64)
+        if not self.owner.plan.shares:
+            return None
+        values = [column.values for column in raw]
+        hashes = node_hashes(self.owner.plan, site, key, sources.values, counts.values, values)
+        if hashes is None:
+            return None
+        return Column(np.ascontiguousarray(hashes[:, self.constants :].T), relative)
 
     def _check_limits(
         self, site: np.ndarray, raw: list[Column], nodes: np.ndarray, examples: Sequence[Any], first: int

@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from arrows.engine.extents import Extents, extents
 from arrows.engine.plan import Operation, Plan
+from arrows.engine.sharing import representatives
 from arrows.engine.wiring import Column, Wirings
 
 
@@ -74,7 +76,7 @@ class Merged:
         levels: for each nesting level of the result, the lengths, and where each example starts.
         metrics: for each metric stream, the slab rows and where each example starts.
         labels: for each metric stream, its labels by example, or None.
-        nodes: how many nodes the batch has.
+        order: the nodes of the batch by operation, then row; those that others stand for are not among them.
     """
 
     examples: int
@@ -86,37 +88,44 @@ class Merged:
     levels: tuple[Column, ...]
     metrics: tuple[Column, ...]
     labels: tuple[tuple[list[Any], ...] | None, ...]
-    nodes: int
+    order: np.ndarray
 
 
-def merge(plan: Plan, wirings: Wirings) -> Merged:
+def merge(plan: Plan, wirings: Wirings, *, share: bool = True) -> Merged:
     """Merges the wirings of a batch.
 
     Args:
         plan: the model's plan.
         wirings: one wiring an example.
+        share: let one node stand for all that compute the same, where the wirings have hashes.
 
     Returns:
         The schedule: steps in order, and for each operation the rows that its ports gather.
     """
     site, depth = wirings.site.values, wirings.depth.values
     operation = plan.site_operation[site]
-    order, starts, run_pair, run_depth = _sort(plan, site, depth)
-    nodes = len(site)
+    stands: np.ndarray | None = None
+    kept = np.arange(len(site))
+    if share and wirings.hashes is not None:
+        stands = representatives(np.ascontiguousarray(wirings.hashes.values.T))
+        kept = np.flatnonzero(stands == kept)
+    order, starts, run_pair, run_depth = _sort(plan, site[kept], depth[kept])
+    order = kept[order]
     run_operation = plan.pair_operation[run_pair]
 
-    count = np.bincount(operation, minlength=len(plan.operations))
+    count = np.bincount(operation[kept], minlength=len(plan.operations))
     first = np.cumsum(count) - count  # operations are numbered as they are sorted
-    rank = np.empty(nodes, np.int32)
-    rank[order] = np.arange(nodes, dtype=np.int32)
-    rank -= first[operation].astype(np.int32)
+    rank = np.empty(len(site), np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    rank[order] -= first[operation[order]].astype(np.int32)
+    if stands is not None:
+        rank = rank[stands]
 
     table, slab_rows = _row_table(plan, count)
     row_of = _Rows(plan, wirings, operation, rank, table)
     source_rows = row_of(wirings.sources)
 
-    arity = plan.site_arity[site]
-    lengths = _Lengths(plan, wirings, site, arity)
+    layout = extents(plan, site, wirings.counts.values)
     operations = []
     bounds_of = np.searchsorted(run_operation, np.arange(len(plan.operations) + 1))
     for operation_plan in plan.operations:
@@ -126,7 +135,7 @@ def merge(plan: Plan, wirings: Wirings) -> Merged:
             bounds = np.arange(count[o] + 1)
         else:
             bounds = np.append(starts[bounds_of[o] : bounds_of[o + 1]], first[o] + count[o]) - first[o]
-        operations.append(_operation_rows(operation_plan, mine, lengths, source_rows, table[o], bounds))
+        operations.append(_operation_rows(operation_plan, mine, layout, source_rows, table[o], bounds))
 
     runs = np.array([known.kind == "apply" for known in plan.operations], bool)
     if plan.schedule == "none":
@@ -142,18 +151,26 @@ def merge(plan: Plan, wirings: Wirings) -> Merged:
         tuple(operations),
         steps,
         slab_rows,
-        tuple(column.values for column in wirings.raw),
+        _raw(plan, wirings, operation, stands),
         tuple(Column(row_of(column), column.offsets) for column in wirings.results),
         wirings.levels,
         tuple(Column(row_of(column), column.offsets) for column in wirings.metrics),
         wirings.labels,
-        nodes,
+        order,
     )
 
 
-def sorted_nodes(plan: Plan, wirings: Wirings) -> np.ndarray:
-    """The nodes of a batch in the order of their operations' rows."""
-    return _sort(plan, wirings.site.values, wirings.depth.values)[0]
+def _raw(
+    plan: Plan, wirings: Wirings, operation: np.ndarray, stands: np.ndarray | None
+) -> tuple[np.ndarray, ...]:
+    """The values that were read, of the nodes that are kept."""
+    values = [column.values for column in wirings.raw]
+    if stands is not None:
+        for known in plan.operations:
+            if known.kind == "read":
+                nodes = np.flatnonzero(operation == known.index)
+                values[known.stream] = values[known.stream][stands[nodes] == nodes]
+    return tuple(values)
 
 
 def _sort(
@@ -226,53 +243,23 @@ class _Rows:
         return result
 
 
-class _Lengths:
-    """Where each node's sources start, and how long its sequences are."""
-
-    def __init__(self, plan: Plan, wirings: Wirings, site: np.ndarray, arity: np.ndarray) -> None:
-        total = arity
-        self.counts = wirings.counts.values
-        self.first_count: np.ndarray | None = None
-        if len(self.counts):
-            domains = np.array([len(plan.operations[o].domains) for o in plan.site_operation], np.int32)[site]
-            ends = np.cumsum(domains)
-            self.first_count = ends - domains
-            # A sequence of tuples has its count once and its elements once a tensor leaf.
-            leaves = [
-                tuple(sum(port.domain == d for port in operation.ports) for d in operation.domains)
-                for operation in plan.operations
-            ]
-            total = arity.copy()
-            for o, per_domain in enumerate(leaves):
-                if per_domain:
-                    mine = np.flatnonzero(plan.site_operation[site] == o)
-                    for d, width in enumerate(per_domain):
-                        total[mine] += self.counts[self.first_count[mine] + d] * width
-        self.first_source = np.cumsum(total) - total
-
-
 def _operation_rows(
     operation: Operation,
     mine: np.ndarray,
-    lengths: _Lengths,
+    layout: Extents,
     source_rows: np.ndarray,
     first_rows: np.ndarray,
     bounds: np.ndarray,
 ) -> OperationRows:
     ports: list[PortRows] = []
-    first = lengths.first_source[mine]
+    first = layout.first_source[mine]
     rows = [port for port in operation.ports if port.domain is None]
     for number in range(len(rows)):
         ports.append(_port_rows(source_rows[first + number]))
     offsets: dict[int, np.ndarray] = {}
     start = first + len(rows)
     for number, domain in enumerate(operation.domains):
-        assert lengths.first_count is not None or len(mine) == 0
-        counts = (
-            lengths.counts[lengths.first_count[mine] + number]
-            if lengths.first_count is not None
-            else np.zeros(0, np.int32)
-        )
+        counts = layout.counts[layout.first_count[mine] + number]
         ends = np.zeros(len(mine) + 1, np.intp)
         np.cumsum(counts, out=ends[1:])
         offsets[domain] = ends

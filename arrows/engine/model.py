@@ -213,7 +213,7 @@ class Model:
     def _forward(
         self, executor: Executor, wirings: Wirings, first: int, examples: Sequence[Any] | None
     ) -> Run:
-        run = executor.run(merge(self.plan, wirings))
+        run = executor.run(merge(self.plan, wirings, share=executor.share))
         try:
             run.forward()
         except StepRefused as refused:

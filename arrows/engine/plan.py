@@ -73,6 +73,11 @@ class Operation:
         """The sequences among the ports, ascending."""
         return tuple(sorted({port.domain for port in self.ports if port.domain is not None}))
 
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """For each of `domains`, how many tensors an element of the sequence has."""
+        return tuple(sum(port.domain == domain for port in self.ports) for domain in self.domains)
+
 
 @dataclass(frozen=True, slots=True)
 class Slab:
@@ -94,7 +99,8 @@ class Plan:
         shift: value ids of node ``n`` are ``n << shift`` and the following ones.
         operations, slabs: see there.
         bases, static: for each site, the key its component starts at, and whether its key never moves.
-        site_operation, site_arity, site_domains: arrays over sites, for `merge`.
+        site_operation, site_arity, site_domains: arrays over sites: the operation, the number of ports of one row, that
+            of sequences.
         site_pair: for each site, its (operation, component), numbered by operation, then component.
         pair_operation, pair_component: arrays over these pairs.
         elements: by operation and sequence, the operation that stands for the rows it gives for the elements.
@@ -110,6 +116,7 @@ class Plan:
     static: list[bool]
     site_operation: np.ndarray
     site_arity: np.ndarray
+    site_domains: np.ndarray
     site_pair: np.ndarray
     pair_operation: np.ndarray
     pair_component: np.ndarray
@@ -122,6 +129,11 @@ class Plan:
         self.elements = {
             (one.parent, one.domain): one.index for one in self.operations if one.kind == "element"
         }
+
+    @property
+    def shares(self) -> bool:
+        """Whether equal nodes of a batch may be one: not where one node at a time is what is wanted."""
+        return self.schedule != "none"
 
     def element_operation(self, operation: int, domain: int) -> int:
         """The operation that stands for the rows that ``operation`` gives for the elements of a sequence."""
@@ -261,6 +273,7 @@ def make_plan(lowered: Lowered, schedule: str) -> Plan:
         [not moves for moves in moving],
         np.array(site_operation, np.int32),
         np.array([sum(port.domain is None for port in site.ports) for site in sites], np.int32),
+        np.array([len(site.domains) for site in sites], np.int32),
         np.array(
             [pair_number[o, first_component.get(o, component[s])] for s, o in enumerate(site_operation)],
             np.int32,
