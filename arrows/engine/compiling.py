@@ -20,7 +20,7 @@ def compile(
     *,
     loss: str | Mapping[str, float] | None = None,
     seed: int = 0,
-    schedule: str = "depth",
+    schedule: str = "strata",
     device: str | Backend = "cpu",
     float_type: str | None = None,
     params: Mapping[str, Any] | None = None,
@@ -34,7 +34,8 @@ def compile(
             over the examples); the name of a `Metric`, or names and weights: the (weighted) sum of their
             values within an example, averaged over the examples.
         seed: first values of parameters depend on it and on their names.
-        schedule: ``"depth"``: operations at the same depth run together (Looks et al. 2017, section 2.1);
+        schedule: ``"strata"``: what stands outside of all recursion and folds runs once for the batch, depth counts
+            only within them; ``"depth"``: operations at the same depth run together (Looks et al. 2017, section 2.1);
             ``"none"``: one node at a time, one example after the other, which is what batching is measured
             against.
         device: ``"cpu"`` (NumPy) or ``"cuda"`` (CuPy).

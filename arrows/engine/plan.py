@@ -17,10 +17,11 @@ import numpy as np
 from arrows.engine.lowering import Lowered
 from arrows.engine.nodes import MetricStream
 from arrows.engine.sites import Site
+from arrows.engine.strata import strata
 from arrows.ops.trace import Trace
 from arrows.typesys import types as T
 
-SCHEDULES = ("depth", "none")
+SCHEDULES = ("strata", "depth", "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ class Plan:
 
     Attributes:
         lowered: the written lowering function and its sites.
-        schedule: ``"depth"`` or ``"none"``.
+        schedule: one of `SCHEDULES`.
         shift: value ids of node ``n`` are ``n << shift`` and the following ones.
         operations, slabs: see there.
         bases, static: for each site, the key its component starts at, and whether its key never moves.
@@ -254,7 +255,10 @@ def make_plan(lowered: Lowered, schedule: str) -> Plan:
             )
         )
 
-    component = [0] * len(sites)  # Fold's rule: depths count over the whole example
+    if schedule == "strata":
+        component = strata(_site_graph(lowered), site_operation)
+    else:
+        component = [0] * len(sites)  # Fold's rule: depths count over the whole example
     moving = _moving(lowered, component)
     bases = [number << 32 for number in component]
     # One pair for all reads of a type: their rows are the raw stream, in the order of the nodes.

@@ -17,7 +17,7 @@ from arrows.engine.verify import verify
 from tests.compare import close, meets_kink
 from tests.generate import Case, cases
 
-SETTINGS = [("cpu", "depth"), ("cpu", "none"), ("fake", "depth"), ("fake", "none")]
+SETTINGS = [(device, schedule) for device in ("cpu", "fake") for schedule in ("strata", "depth", "none")]
 
 
 def models(case: Case, float_type: str | None, device: str, schedule: str) -> ar.Model:
@@ -39,7 +39,9 @@ def plain(result: Any) -> Any:
     return None if result is None else ar.to_numpy(result)
 
 
-def check(case: Case, order: list[int], float_type: str | None, tolerance: float, device: str, schedule: str) -> None:
+def check(
+    case: Case, order: list[int], float_type: str | None, tolerance: float, device: str, schedule: str
+) -> None:
     model = models(case, float_type, device, schedule)
     lookup = host_lookup(model)
     assume(not meets_kink(model.typed, case.examples, lookup, float_type))
@@ -51,7 +53,9 @@ def check(case: Case, order: list[int], float_type: str | None, tolerance: float
     chosen = [outcomes[i] for i in order]
     batch = prepared[order]
     verify(model.plan, merge(model.plan, batch.wirings))
-    assert close(plain(model(batch)), plain(collate(model.typed.output, [o.value for o in chosen])), tolerance)
+    assert close(
+        plain(model(batch)), plain(collate(model.typed.output, [o.value for o in chosen])), tolerance
+    )
     check_metrics(model, chosen, tolerance)
     if case.loss == "":
         return
