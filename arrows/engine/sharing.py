@@ -54,6 +54,10 @@ def node_hashes(
 
     # The sources of the nodes in the order of the levels, each with a salt for its place among its node's inputs.
     layout = extents(plan, site, counts)
+    domains = plan.site_domains[site]
+    for number in range(1, int(domains.max(initial=0))):  # where one sequence ends and the next begins
+        at = np.flatnonzero(domains > number)
+        hashes[:, at] = _mixed(hashes[:, at] + _ODD * counts[layout.first_count[at] + number].astype(np.uint64))
     length_sorted = layout.length[order]
     ends = np.cumsum(length_sorted)
     total = int(ends[-1]) if nodes else 0
