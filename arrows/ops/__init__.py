@@ -14,7 +14,7 @@ from arrows.ops.comparing import minimum as minimum
 from arrows.ops.comparing import where as where
 from arrows.ops.context import Parameter as Parameter
 from arrows.ops.context import parameter as parameter
-from arrows.ops.elementwise import abs as abs  # noqa: A004
+from arrows.ops.elementwise import abs as abs
 from arrows.ops.elementwise import add as add
 from arrows.ops.elementwise import divide as divide
 from arrows.ops.elementwise import exp as exp
@@ -50,11 +50,11 @@ from arrows.ops.primitive import Primitive as Primitive
 from arrows.ops.reductions import argmax as argmax
 from arrows.ops.reductions import log_softmax as log_softmax
 from arrows.ops.reductions import logsumexp as logsumexp
-from arrows.ops.reductions import max as max  # noqa: A004
+from arrows.ops.reductions import max as max
 from arrows.ops.reductions import mean as mean
-from arrows.ops.reductions import min as min  # noqa: A004
+from arrows.ops.reductions import min as min
 from arrows.ops.reductions import softmax as softmax
-from arrows.ops.reductions import sum as sum  # noqa: A004
+from arrows.ops.reductions import sum as sum
 from arrows.ops.registry import get as get
 from arrows.ops.registry import primitives as primitives
 from arrows.ops.registry import register as register
