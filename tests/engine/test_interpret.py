@@ -157,7 +157,7 @@ def test_shared_runs_once_for_an_object() -> None:
     assert log(ar.Map(counted), [one, one, other, one]) == [1, 1]
     assert log(ar.Map(READ_LIST), [one, one]) == [1, 1]
     both = ar.GetItem(0) >> counted & ar.GetItem(1) >> counted
-    assert log(both, [one, one]) == [1, 1]  # two places, each with a memory of its own
+    assert log(both, [one, one]) == [1]  # one block in two places has one memory
 
 
 def test_shared_over_a_graph_without_cycles_is_linear() -> None:
