@@ -34,10 +34,10 @@ def compile(
             over the examples); the name of a `Metric`, or names and weights: the (weighted) sum of their
             values within an example, averaged over the examples.
         seed: first values of parameters depend on it and on their names.
-        schedule: ``"strata"``: what stands outside of all recursion and folds runs once for the batch, depth counts
-            only within them; ``"depth"``: operations at the same depth run together (Looks et al. 2017, section 2.1);
-            ``"none"``: one node at a time, one example after the other, which is what batching is measured
-            against.
+        schedule: ``"strata"``: what stands outside of all recursion and folds runs once for the batch,
+            depth counts only within them; ``"depth"``: operations at the same depth run together (Looks et
+            al. 2017, section 2.1); ``"none"``: one node at a time, one example after the other, which is
+            what batching is measured against.
         device: ``"cpu"`` (NumPy) or ``"cuda"`` (CuPy).
         float_type: every float of the block becomes this type, say ``"float64"``.
         params: another model's ``params``: its live arrays are used for the layers that both models have; a

@@ -29,7 +29,8 @@ class Extents:
 
 
 def extents(plan: Plan, site: np.ndarray, counts: np.ndarray) -> Extents:
-    """Lays out the sources of nodes: those of one row, then the elements of each sequence, once a tensor leaf.
+    """Lays out the sources of nodes: those of one row, then the elements of each sequence, once a tensor
+    leaf.
 
     Args:
         plan: the model's plan.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from arrows.engine.interpret import NODES_PER_LEVEL
 from arrows.engine.leaves import LeafError, bulk, convert
 from arrows.engine.limits import index_limits
 from arrows.engine.plan import Plan
-from arrows.engine.sharing import node_hashes
+from arrows.engine.sharing import classify, node_hashes
 from arrows.engine.wiring import Column, Wirings
 from arrows.engine.writer import KeyLine
 from arrows.typesys.errors import InputError, input_message
@@ -119,7 +120,12 @@ class Lowerer:
     @staticmethod
     def _chunks(streams: _Streams, examples: Sequence[Any]) -> Wirings:
         starts = range(0, max(len(examples), 1), _CHUNK)
-        return Wirings.joined([streams.lower(examples[start : start + _CHUNK], start) for start in starts])
+        parts = [streams.lower(examples[start : start + _CHUNK], start) for start in starts]
+        wirings = Wirings.joined([part for part, _ in parts])
+        hashes = [words for _, words in parts if words is not None]
+        if len(hashes) < len(parts):
+            return wirings
+        return replace(wirings, same=classify(np.concatenate(hashes, axis=1), wirings.site.offsets))
 
 
 class _Streams:
@@ -171,8 +177,8 @@ class _Streams:
         exec(owner.code, names)
         self.main = names["main"]
 
-    def lower(self, examples: Sequence[Any], first: int) -> Wirings:
-        """Lowers ``examples``; whatever happens, the streams are empty afterwards."""
+    def lower(self, examples: Sequence[Any], first: int) -> tuple[Wirings, np.ndarray | None]:
+        """Lowers ``examples``, and hashes their nodes; whatever happens, the streams are empty afterwards."""
         try:
             return self._lower(examples, first)
         finally:
@@ -184,7 +190,7 @@ class _Streams:
             for memo in self.memos:
                 memo.clear()
 
-    def _lower(self, examples: Sequence[Any], first: int) -> Wirings:
+    def _lower(self, examples: Sequence[Any], first: int) -> tuple[Wirings, np.ndarray | None]:
         owner, main, most = self.owner, self.main, self.owner.max_nodes
         yields = owner.lowered.main_yields
         self.site.extend(self.prefix_sites)
@@ -218,7 +224,9 @@ class _Streams:
             bounds.append(tuple(map(len, streams)))
         return self._columns(np.array(bounds, np.int64).T, examples, first)
 
-    def _columns(self, bounds: np.ndarray, examples: Sequence[Any], first: int) -> Wirings:
+    def _columns(
+        self, bounds: np.ndarray, examples: Sequence[Any], first: int
+    ) -> tuple[Wirings, np.ndarray | None]:
         lowered = self.owner.lowered
         offsets = iter(bounds)
         nodes = next(offsets)
@@ -261,20 +269,15 @@ class _Streams:
             levels,
             metrics,
             tuple(labels),
-            self._hashes(sources, counts, raw, relative),
-        )
+        ), self._hashes(sources, counts, raw)
 
-    def _hashes(
-        self, sources: Column, counts: Column, raw: list[Column], relative: np.ndarray
-    ) -> Column | None:
+    def _hashes(self, sources: Column, counts: Column, raw: list[Column]) -> np.ndarray | None:
         site, key = np.array(self.site, np.int32), np.array(self.key, np.int64)
         if not self.owner.plan.shares:
             return None
         values = [column.values for column in raw]
         hashes = node_hashes(self.owner.plan, site, key, sources.values, counts.values, values)
-        if hashes is None:
-            return None
-        return Column(np.ascontiguousarray(hashes[:, self.constants :].T), relative)
+        return None if hashes is None else hashes[:, self.constants :]
 
     def _check_limits(
         self, site: np.ndarray, raw: list[Column], nodes: np.ndarray, examples: Sequence[Any], first: int

@@ -97,7 +97,7 @@ def merge(plan: Plan, wirings: Wirings, *, share: bool = True) -> Merged:
     Args:
         plan: the model's plan.
         wirings: one wiring an example.
-        share: let one node stand for all that compute the same, where the wirings have hashes.
+        share: let one node stand for all that compute the same, where the wirings know it.
 
     Returns:
         The schedule: steps in order, and for each operation the rows that its ports gather.
@@ -106,8 +106,8 @@ def merge(plan: Plan, wirings: Wirings, *, share: bool = True) -> Merged:
     operation = plan.site_operation[site]
     stands: np.ndarray | None = None
     kept = np.arange(len(site))
-    if share and wirings.hashes is not None:
-        stands = representatives(np.ascontiguousarray(wirings.hashes.values.T))
+    if share and wirings.same is not None:
+        stands = representatives(wirings.same.values)
         kept = np.flatnonzero(stands == kept)
     order, starts, run_pair, run_depth = _sort(plan, site[kept], depth[kept])
     order = kept[order]

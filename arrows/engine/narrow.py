@@ -1,8 +1,10 @@
-"""Columns that nobody reads are not computed: a product of which only some columns are used becomes a smaller one.
+"""Columns that nobody reads are not computed: a product of which only some columns are used becomes a
+smaller one.
 
-A leaf of a tree has no children to forget, and once their zeros are folded away nothing reads its forget gates.  For
-each vector that is only ever read through slices, the range that covers these slices is pushed back through sums and
-element-wise functions to the product that made it, whose matrix is sliced, once a batch.
+A leaf of a tree has no children to forget, and once their zeros are folded away nothing reads its forget
+gates.  For each vector that is only ever read through slices, the range that covers these slices is pushed
+back through sums and element-wise functions to the product that made it, whose matrix is sliced, once a
+batch.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ def narrow(trace: Trace) -> Trace:
     for equation in trace.equations:
         result = equation.result
         if result in ranges:
-            operands = [part(var, ranges[result]) if _wide(var, result) else known[var] for var in equation.operands]
+            operands = [
+                part(var, ranges[result]) if _wide(var, result) else known[var] for var in equation.operands
+            ]
             if equation.primitive.name == "matmul":
                 left, right = equation.operands
                 operands = [known[left], part(right, ranges[result])]

@@ -100,8 +100,8 @@ class Plan:
         shift: value ids of node ``n`` are ``n << shift`` and the following ones.
         operations, slabs: see there.
         bases, static: for each site, the key its component starts at, and whether its key never moves.
-        site_operation, site_arity, site_domains: arrays over sites: the operation, the number of ports of one row, that
-            of sequences.
+        site_operation, site_arity, site_domains: arrays over sites: the operation, the number of ports of
+            one row, that of sequences.
         site_pair: for each site, its (operation, component), numbered by operation, then component.
         pair_operation, pair_component: arrays over these pairs.
         elements: by operation and sequence, the operation that stands for the rows it gives for the elements.

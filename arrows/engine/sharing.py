@@ -1,23 +1,27 @@
 """Sharing of equal sub-graphs in a batch: nodes that compute the same from the same are one.
 
-Each node gets a 128-bit structural hash: of its site, of the hashes of its inputs in order, of the bits of what was
-read from the example.  Hashes are made when examples are lowered, level by level with array operations; in a batch,
-one sort brings equal ones together.  Sharing changes no number: a metric or a result that names a dropped node reads
-the row of the one that stands for it, once a visit.
+Each node gets a 128-bit structural hash: of its site, of the hashes of its inputs in order, of the bits of
+what was read from the example.  Hashes are made when examples are lowered, level by level with array
+operations, and become numbers by one sort; in a batch, two look-ups find the equal ones.  Sharing changes
+no number: a metric or a result that names a dropped node reads the row of the one that stands for it, once
+a visit.
 """
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from arrows.engine.extents import extents
+from arrows.engine.wiring import Column
 
 if TYPE_CHECKING:
     from arrows.engine.plan import Plan
 
-# Hashing costs some 30 array operations a level.  Deep narrow examples, which share little anyway, go without.
+# Hashing costs some 30 array operations a level.  Deep narrow examples, which share little anyway, go
+# without.
 _FEWEST_A_LEVEL = 48
 
 _ODD = np.array([0x9E3779B97F4A7C15, 0xD1B54A32D192ED03], np.uint64)[:, None]
@@ -26,7 +30,12 @@ _SECOND = np.array([0x94D049BB133111EB, 0xDB4F0B9175AE2165], np.uint64)[:, None]
 
 
 def node_hashes(
-    plan: Plan, site: np.ndarray, key: np.ndarray, sources: np.ndarray, counts: np.ndarray, raw: list[np.ndarray]
+    plan: Plan,
+    site: np.ndarray,
+    key: np.ndarray,
+    sources: np.ndarray,
+    counts: np.ndarray,
+    raw: list[np.ndarray],
 ) -> np.ndarray | None:
     """Hashes the nodes of lowered examples.
 
@@ -44,7 +53,9 @@ def node_hashes(
     nodes = len(site)
     order = np.argsort(key, kind="stable")
     ordered = key[order]
-    starts = np.concatenate(([0], np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)) if nodes else np.zeros(1, int)
+    starts = (
+        np.concatenate(([0], np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)) if nodes else np.zeros(1, int)
+    )
     if nodes < _FEWEST_A_LEVEL * len(starts):
         return None
     hashes = _mixed(_ODD * (site.astype(np.uint64) + np.uint64(1)))
@@ -52,19 +63,24 @@ def node_hashes(
     for number in range(len(plan.constants)):
         hashes[:, number] = _mixed(hashes[:, number : number + 1] + _ODD * np.uint64(number + 1))[:, 0]
 
-    # The sources of the nodes in the order of the levels, each with a salt for its place among its node's inputs.
+    # The sources of the nodes in the order of the levels, each with a salt for its place among its node's
+    # inputs.
     layout = extents(plan, site, counts)
     domains = plan.site_domains[site]
     for number in range(1, int(domains.max(initial=0))):  # where one sequence ends and the next begins
         at = np.flatnonzero(domains > number)
-        hashes[:, at] = _mixed(hashes[:, at] + _ODD * counts[layout.first_count[at] + number].astype(np.uint64))
+        hashes[:, at] = _mixed(
+            hashes[:, at] + _ODD * counts[layout.first_count[at] + number].astype(np.uint64)
+        )
     length_sorted = layout.length[order]
     ends = np.cumsum(length_sorted)
     total = int(ends[-1]) if nodes else 0
     place = np.arange(total) - np.repeat(ends - length_sorted, length_sorted)
     source = sources[np.repeat(layout.first_source[order], length_sorted) + place]
     output = source & ((1 << plan.shift) - 1)
-    salt = _ODD * (place.astype(np.uint64) * np.uint64(1 << plan.shift) + output.astype(np.uint64) + np.uint64(1))
+    salt = _ODD * (
+        place.astype(np.uint64) * np.uint64(1 << plan.shift) + output.astype(np.uint64) + np.uint64(1)
+    )
     source = source >> plan.shift
     element = np.array([one.kind == "element" for one in plan.operations])[plan.site_operation][site]
     parents = np.maximum.accumulate(np.where(element, 0, np.arange(nodes)))
@@ -88,25 +104,51 @@ def node_hashes(
     return hashes
 
 
-def representatives(hashes: np.ndarray) -> np.ndarray:
-    """For each node of a batch, the first node with its hash.
+def classify(hashes: np.ndarray, offsets: np.ndarray) -> Column:
+    """Numbers the nodes so that those with equal hashes have one number.
 
     Args:
         hashes: ``[2, nodes]``.
+        offsets: where each example's nodes start.
     """
     nodes = hashes.shape[1]
-    order = np.argsort(hashes[0], kind="stable")
+    order = np.lexsort((hashes[1], hashes[0]))
     both = hashes[:, order]
     new = np.ones(nodes, bool)
-    np.any(both[:, 1:] != both[:, :-1], axis=0, out=new[1:])
-    leader = order[np.flatnonzero(new)]
-    result = np.empty(nodes, np.intp)
-    result[order] = leader[np.cumsum(new) - 1]
-    return result
+    new[1:] = (both[0, 1:] != both[0, :-1]) | (both[1, 1:] != both[1, :-1])
+    numbers = np.empty(nodes, np.int32)
+    numbers[order] = np.cumsum(new) - 1
+    return Column(numbers, offsets)
+
+
+def representatives(numbers: np.ndarray) -> np.ndarray:
+    """For each node of a batch, the first node that has its number.
+
+    Args:
+        numbers: as `classify` gives them, of the nodes of a batch.
+    """
+    # No sort a batch: of the places written under one number, the last one stays, which is the first node.
+    places = _places(int(numbers.max(initial=-1)) + 1)
+    places[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)
+    found: np.ndarray = places[numbers]
+    return found
+
+
+_kept = threading.local()
+
+
+def _places(size: int) -> np.ndarray:
+    """A place for each number, kept from batch to batch (a thread has its own): what it holds is left
+    over."""
+    known: np.ndarray | None = getattr(_kept, "places", None)
+    if known is None or len(known) < size:
+        known = _kept.places = np.empty(size, np.intp)
+    return known
 
 
 def _mixed(words: np.ndarray) -> np.ndarray:
-    """A bijective scramble of both lanes, after the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014)."""
+    """A bijective scramble of both lanes, after the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA
+    2014)."""
     words = words ^ (words >> np.uint64(30))
     words *= _FIRST
     words ^= words >> np.uint64(27)

@@ -1,12 +1,12 @@
 """In what order sites may run: components of the graph of which site can feed which, in strata.
 
-Known from the block, before any data.  Sites that feed one another in a cycle (the cell of a recursion, the step of a
-fold) are one *component*; within it, depth counts.  Everything else runs once for the whole batch: embeddings before
-the recursion, output layers and losses after it.
+Known from the block, before any data.  Sites that feed one another in a cycle (the cell of a recursion, the
+step of a fold) are one *component*; within it, depth counts.  Everything else runs once for the whole
+batch: embeddings before the recursion, output layers and losses after it.
 
-Components are laid in strata: a component's stratum is one more than the highest that feeds it.  Those of one stratum
-that do the same (the two directions of a bidirectional layer, a layer that stands in several places) become one, which
-can never close a cycle, for edges only lead upwards.
+Components are laid in strata: a component's stratum is one more than the highest that feeds it.  Those of one
+stratum that do the same (the two directions of a bidirectional layer, a layer that stands in several places)
+become one, which can never close a cycle, for edges only lead upwards.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from collections.abc import Hashable, Sequence
 
 
 def components(successors: Sequence[Sequence[int]]) -> list[int]:
-    """Numbers the strongly connected components of a graph in topological order (Tarjan 1972, explicit stack).
+    """Numbers the strongly connected components of a graph in topological order (Tarjan 1972, explicit
+    stack).
 
     Args:
         successors: for each node, the nodes that it feeds.
@@ -60,7 +61,8 @@ def components(successors: Sequence[Sequence[int]]) -> list[int]:
 
 
 def strata(successors: Sequence[Sequence[int]], operation: Sequence[int]) -> list[int]:
-    """Numbers the sites' components so that an edge never leads to a smaller number, and equal work runs together.
+    """Numbers the sites' components so that an edge never leads to a smaller number, and equal work runs
+    together.
 
     Args:
         successors: for each site, the sites that it can feed.
@@ -78,7 +80,8 @@ def strata(successors: Sequence[Sequence[int]], operation: Sequence[int]) -> lis
                 if component[other] != number:
                     stratum[component[other]] = max(stratum[component[other]], stratum[number] + 1)
     groups: list[tuple[int, Hashable]] = [
-        (stratum[number], tuple(sorted(operation[site] for site in sites))) for number, sites in enumerate(members)
+        (stratum[number], tuple(sorted(operation[site] for site in sites)))
+        for number, sites in enumerate(members)
     ]
-    rank = {group: place for place, group in enumerate(sorted(set(groups)))}  # type: ignore[type-var]
+    rank = {group: place for place, group in enumerate(sorted(set(groups)))}
     return [rank[groups[number]] for number in component]

@@ -64,7 +64,7 @@ class Wirings:
         levels: for each nesting level of the result, lengths.
         metrics: for each metric stream, value ids.
         labels: for each metric stream, the labels by example (None where it has none).
-        hashes: two 64-bit words for each node, equal for nodes that compute the same; None where there are none.
+        same: a number for each node, equal for nodes that compute the same; None where that is not known.
     """
 
     base: np.ndarray
@@ -77,7 +77,7 @@ class Wirings:
     levels: tuple[Column, ...]
     metrics: tuple[Column, ...]
     labels: tuple[tuple[list[Any], ...] | None, ...]
-    hashes: Column | None
+    same: Column | None = None
 
     def __len__(self) -> int:
         return len(self.base)
@@ -99,7 +99,7 @@ class Wirings:
             each(self.levels),
             each(self.metrics),
             tuple(labels and tuple(labels[i] for i in indices.tolist()) for labels in self.labels),
-            self.hashes and self.hashes.select(indices),
+            self.same and self.same.select(indices),
         )
 
     @staticmethod
@@ -127,10 +127,4 @@ class Wirings:
                 else tuple(one for labels in some if labels is not None for one in labels)
                 for some in zip(*(part.labels for part in parts), strict=True)
             ),
-            _joined_if_all([part.hashes for part in parts]),
         )
-
-
-def _joined_if_all(columns: Sequence[Column | None]) -> Column | None:
-    found = [column for column in columns if column is not None]
-    return Column.joined(found) if len(found) == len(columns) else None
