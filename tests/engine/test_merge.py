@@ -20,7 +20,7 @@ from arrows.engine.verify import ScheduleError, verify
 from arrows.engine.wiring import Column
 from tests.generate import Case, cases
 
-SCHEDULES = ["depth", "none"]
+SCHEDULES = ["strata", "depth", "none"]
 
 
 @ar.fix

@@ -30,13 +30,13 @@ def nodes(model: ar.Model, examples: list[Any]) -> int:
     return sum(rows.count for rows in merged.operations)
 
 
-@pytest.mark.parametrize("device", ["cpu", "fake"])
+@pytest.mark.parametrize(("device", "schedule"), [("cpu", "strata"), ("cpu", "depth"), ("fake", "strata")])
 @given(data=st.data())
-def test_sharing_changes_no_number(data: st.DataObject, device: str) -> None:
+def test_sharing_changes_no_number(data: st.DataObject, device: str, schedule: str) -> None:
     """Every example stands in the batch several times."""
     case = data.draw(cases())
     order = data.draw(st.lists(st.integers(0, len(case.examples) - 1), max_size=8)) if case.examples else []
-    check(case, order, "float64", 1e-9, device, "depth")
+    check(case, order, "float64", 1e-9, device, schedule)
 
 
 def test_equal_subtrees_are_one() -> None:
