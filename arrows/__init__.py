@@ -46,6 +46,7 @@ from arrows.engine import Ragged as Ragged
 from arrows.engine import compile as compile
 from arrows.engine import to_numpy as to_numpy
 from arrows.layers import FC as FC
+from arrows.layers import Dropout as Dropout
 from arrows.layers import Embedding as Embedding
 from arrows.layers import LSTMCell as LSTMCell
 from arrows.layers import SoftmaxCrossEntropy as SoftmaxCrossEntropy

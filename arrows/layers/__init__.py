@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from arrows.layers import initializers
+from arrows.layers.dropout import Dropout
 from arrows.layers.embedding import Embedding
 from arrows.layers.fc import FC
 from arrows.layers.losses import Loss, SoftmaxCrossEntropy, SquaredError
@@ -11,6 +12,7 @@ from arrows.layers.tree_lstm import TreeLSTM
 
 __all__ = [
     "FC",
+    "Dropout",
     "Embedding",
     "LSTMCell",
     "Loss",

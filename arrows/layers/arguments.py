@@ -89,3 +89,20 @@ def items(layer: str, kind: T.Type, form: str, count: int) -> tuple[T.Type, ...]
     if not isinstance(kind, T.Tuple) or len(kind.items) != count:
         raise ShapeError(f"the input of {layer} is {form}, and {kind} is not")
     return kind.items
+
+
+def rate_of(layer: str, rate: Any) -> float:
+    """A rate of dropout: a number with 0 <= rate < 1.
+
+    Raises:
+        ArrowTypeError: it is no number.
+        ArrowValueError: it is out of range.
+
+    >>> rate_of("Dropout", 0.5)
+    0.5
+    """
+    if isinstance(rate, bool) or not isinstance(rate, (int, float)):
+        raise ArrowTypeError(f"the rate of {layer} is a number, got {rate!r}")
+    if not 0 <= rate < 1:
+        raise ArrowValueError(f"the rate of {layer} is at least 0 and below 1, got {rate}")
+    return float(rate)

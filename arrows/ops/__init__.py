@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from arrows.ops.bind import bind as bind
+from arrows.ops.chance import dropout as dropout
 from arrows.ops.checking import check_primitive as check_primitive
 from arrows.ops.comparing import equal as equal
 from arrows.ops.comparing import greater as greater
@@ -65,6 +66,7 @@ from arrows.ops.segment import segment_count as segment_count
 from arrows.ops.segment import segment_max as segment_max
 from arrows.ops.segment import segment_mean as segment_mean
 from arrows.ops.segment import segment_min as segment_min
+from arrows.ops.segment import segment_position as segment_position
 from arrows.ops.segment import segment_softmax as segment_softmax
 from arrows.ops.segment import segment_sum as segment_sum
 from arrows.ops.segments import Segments as Segments
@@ -115,6 +117,7 @@ __all__ = [
     "concat",
     "divide",
     "dot",
+    "dropout",
     "equal",
     "exp",
     "get",
@@ -151,6 +154,7 @@ __all__ = [
     "segment_max",
     "segment_mean",
     "segment_min",
+    "segment_position",
     "segment_softmax",
     "segment_sum",
     "sigmoid",

@@ -109,6 +109,16 @@ def segment_broadcast(x: TensorLike, like: TensorLike) -> TensorLike:
     return bind(_segment_broadcast, x, like=like, domain=like.rows)
 
 
+def segment_position(x: TensorLike) -> TensorLike:
+    """The place of each element in its sequence, int64, counted from 0; no gradient passes.
+
+    >>> from arrows.ops import Evaluation
+    >>> segment_position(Evaluation().value(np.array([1.5, 2.5]), rows=0)).array.tolist()
+    [0, 1]
+    """
+    return bind(_segment_position, x)
+
+
 def _default(name: str, default: float | None) -> float | None:
     if default is not None and (isinstance(default, bool) or not isinstance(default, (int, float))):
         raise ShapeError(f"{name}: the default is a Python number or None, got {type(default).__name__}")
@@ -188,6 +198,16 @@ def _broadcast_kernel(xp: Any, domain: int, rows: bool = False) -> Any:
     return run
 
 
+def _position_kernel(xp: Any, rows: bool = False) -> Any:
+    def run(x: Any, *, segments: Segments, out: Any = None) -> Any:
+        place = xp.arange(segments.total, dtype="int64")
+        if rows:
+            place = place - take(xp, segments.offsets, segments.ids, 0, None)
+        return put(place.astype("int64"), out)
+
+    return run
+
+
 def _max_vjp(g: Any, result: Any, x: Any, default: float | None) -> Any:
     ties = cast(equal(x, segment_broadcast(result, x)), x.dtype)
     # No division by zero where a sequence is empty: its share goes nowhere.
@@ -217,6 +237,15 @@ _segment_count = register(
         lift=_lift,
         segmented=True,
         collapses=True,
+    )
+)
+_segment_position = register(
+    Primitive(
+        "segment_position",
+        lambda x: Tensor((), "int64"),
+        _position_kernel,
+        lift=_lift,
+        segmented=True,
     )
 )
 _segment_broadcast = register(

@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 
 from arrows import layers, ops
-from arrows.layers import FC, Embedding, LSTMCell, SoftmaxCrossEntropy, SquaredError, TreeLSTM, initializers
+from arrows.layers import (
+    FC,
+    Dropout,
+    Embedding,
+    LSTMCell,
+    SoftmaxCrossEntropy,
+    SquaredError,
+    TreeLSTM,
+    initializers,
+)
 from arrows.ops import Elements, Evaluation, Segments, ShapeError, check_grads, trace
 from arrows.ops.testing import run_lifted
 from arrows.typesys import types as T
@@ -34,6 +43,7 @@ CASES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "FC, activation": (FC(4, ops.tanh, initializer=GAUSS), (n(3),)),
     "FC, no bias": (FC(4, bias=False), (n(3),)),
     "FC of nothing": (FC(4), (n(0),)),
+    "Dropout": (Dropout(0.5), (n(3),)),
     "Embedding": (Embedding(5, 3), (np.array(2),)),
     "Embedding of many": (Embedding(5, 3), (np.array([2, 0, 2]),)),
     "LSTMCell": (LSTMCell(2, initializer=GAUSS), (n(3), *states(1, 2))),
@@ -240,6 +250,7 @@ REFUSED: list[tuple[Any, T.Type, str]] = [
     (FC(3), T.Tensor(()), r"the input of FC is a vector, and float32 is none\n  hint  make a vector of it"),
     (FC(3), T.Tensor((3,), "int32"), r"the input of FC is floating, and int32\[3\] is not"),
     (FC(3), T.Tuple((V3, V3)), r"the input of FC is a vector, and \(float32\[3\], float32\[3\]\) is none"),
+    (Dropout(0.5), I32, "the input of Dropout is a tensor of floating numbers, and int32 is none"),
     (Embedding(3, 2), V3, r"the input of Embedding is an integer, and float32\[3\] is not"),
     (LSTMCell(3), T.Tuple((V3, V3, V3)), r"the input of LSTMCell is \(x, \(h, c\)\), and"),
     (
@@ -305,6 +316,8 @@ def test_cross_entropy_of_a_wrong_type(kind: T.Type, text: str) -> None:
             "the element type of Embedding is floating",
         ),
         (lambda: TreeLSTM(3, 0), ArrowValueError, "the number of children of TreeLSTM is at least 1"),
+        (lambda: Dropout(1), ArrowValueError, "the rate of Dropout is at least 0 and below 1, got 1"),
+        (lambda: make(Dropout, "0.5"), ArrowTypeError, "the rate of Dropout is a number, got '0.5'"),
         (lambda: LSTMCell(True), ArrowTypeError, "the size of LSTMCell is a whole number"),
         (lambda: initializers.Scaled(0, "in", "normal"), ArrowValueError, "is positive"),
     ],

@@ -185,6 +185,12 @@ CASES += [
 CASES += [("pick", (n(*x), i(*x[:-1])), {}) for x in ((4,), (3, 4), (0, 4))]
 CASES += [("place", (n(*x), i(*x)), {"size": 4}) for x in ((), (3,), (0,))]
 
+CASES += [
+    ("dropout", (n(*shape), np.asarray(key, "uint64")), {"rate": rate})
+    for shape in ((), (3,), (2, 3), (0,), (2, 0))
+    for key, rate in ((5, 0.5), (2**64 - 1, 0.25), (0, 0.0))
+]
+
 for _name in ("segment_sum", "segment_softmax"):
     CASES += [(_name, (n(5, *shape),), {}) for shape in ((), (3,), (2, 3), (0,))]
 CASES += [
@@ -195,4 +201,5 @@ CASES += [
 CASES += [
     ("segment_count", (n(5, *shape),), {"dtype": t}) for shape in ((), (3,)) for t in ("float64", "int32")
 ]
+CASES += [("segment_position", (n(5, *shape),), {}) for shape in ((), (3,))]
 CASES += [("segment_broadcast", (n(*shape),), {"domain": 0}) for shape in ((), (3,), (2, 3), (0,))]

@@ -1,0 +1,96 @@
+"""Masks of dropout: right rates, no mask twice, the same one from the same key wherever the row stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arrows import ops
+from arrows.ops import Evaluation, ShapeError, trace
+from arrows.ops.testing import run_lifted
+from arrows.typesys import types as T
+
+KEY = T.Tensor((), "uint64")
+
+
+def masks(keys: np.ndarray[Any, Any], size: int, rate: float) -> np.ndarray[Any, Any]:
+    """One row for each key, True where an element is kept."""
+    t = trace(lambda x, key: ops.dropout(x, key, rate), T.Tuple((T.Tensor((size,)), KEY)))
+    (result,) = run_lifted(t, [np.ones((len(keys), size), "float32"), keys], {}, {})
+    return np.asarray(result) > 0
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("step", [1, 2**32, 0x9E3779B97F4A7C15])
+def test_rates_and_independence(rate: float, step: int) -> None:
+    keys = np.arange(2000, dtype="uint64") * np.uint64(step)
+    kept = masks(keys, 50, rate)
+    deviation = (rate * (1 - rate)) ** 0.5
+    assert abs(kept.mean() - (1 - rate)) < 5 * deviation / 100_000**0.5
+    for means, count in ((kept.mean(axis=0), 2000), (kept.mean(axis=1), 50)):
+        assert abs(means - (1 - rate)).max() < 5.5 * deviation / count**0.5
+    centred = kept - (1 - rate)
+    for other in (np.roll(centred, 1, axis=0), np.roll(centred, 1, axis=1)):
+        assert abs((centred * other).mean()) < 5 * deviation**2 / 100_000**0.5
+
+
+def test_the_expectation_stays() -> None:
+    x = np.full(100_000, 3.0)
+    assert abs(ops.dropout(x, 5, 0.3).mean() - 3.0) < 0.05  # type: ignore[arg-type, operator]
+    np.testing.assert_array_equal(ops.dropout(x, 5, 0), x)
+
+
+def test_the_mask_of_a_row_is_that_of_its_key_alone() -> None:
+    keys = np.array([7, 2**64 - 1, 7, 0], "uint64")
+    together = masks(keys, 20, 0.5)
+    np.testing.assert_array_equal(together[0], together[2])
+    for key, row in zip(keys, together, strict=True):
+        np.testing.assert_array_equal(np.asarray(ops.dropout(np.ones(20), key, 0.5)) > 0, row)
+
+
+def test_the_gradient_passes_where_the_value_does() -> None:
+    evaluation = Evaluation(record=True)
+    x = evaluation.value(np.ones(40))
+    y = ops.dropout(x, evaluation.value(np.asarray(9, "uint64")), 0.5)
+    gradient = evaluation.backward([(y, np.ones(40))])[x]  # type: ignore[list-item, index]
+    np.testing.assert_array_equal(gradient, y.array)  # type: ignore[attr-defined]
+    assert set(gradient.tolist()) == {0.0, 2.0}
+
+
+def test_elements_of_a_sequence_have_masks_of_their_own() -> None:
+    def both(lengths: list[int]) -> Any:
+        kind = T.Tuple((T.Sequence(T.Tensor((16,))), KEY))
+        t = trace(lambda rows, key: ops.dropout(rows, key, 0.5), kind)
+        keys = np.arange(len(lengths), dtype="uint64")
+        segments = ops.Segments.of(np, np.cumsum([0, *lengths]))
+        (result,) = run_lifted(t, [np.ones((sum(lengths), 16), "float32"), keys], {}, {0: segments})
+        return np.asarray(result)
+
+    together = both([3, 0, 4])
+    assert len({row.tobytes() for row in together}) == 7
+    np.testing.assert_array_equal(together[:3], both([3]))
+    np.testing.assert_array_equal(together[3:], both([0, 0, 4]))
+
+
+def test_one_mask_for_a_parameter_of_each_example() -> None:
+    evaluation = Evaluation()
+    w = evaluation.constant(np.ones((2, 3)))
+    y = ops.dropout(w, evaluation.value(np.asarray(3, "uint64")), 0.5)
+    assert (y.rows, y.shape) == (ops.ROW, (2, 3))
+
+
+@pytest.mark.parametrize("rate", [1, -0.1, True, "0.5"])
+def test_rates_that_are_none(rate: Any) -> None:
+    with pytest.raises(ShapeError, match="the rate is a number with 0 <= rate < 1"):
+        ops.dropout(np.ones(3), 1, rate)
+
+
+def test_keys_that_are_none() -> None:
+    with pytest.raises(ShapeError, match="the key is a uint64 scalar, and int64 is none"):
+        ops.dropout(np.ones(3), np.int64(1), 0.5)
+    with pytest.raises(ShapeError, match=r"the key is a uint64 scalar, and uint64\[2\] is none"):
+        ops.dropout(np.ones(3), np.ones(2, "uint64"), 0.5)
+    with pytest.raises(ShapeError, match="dropout takes floating numbers"):
+        ops.dropout(np.ones(3, "int32"), 1, 0.5)
