@@ -1,4 +1,4 @@
-"""Trees to train on: readers for bracketed files, and a treebank that is made on the spot.
+"""Trees to train on: readers for bracketed files and word vectors, and a treebank that is made on the spot.
 
 >>> from arrows.data import generate, format_tree
 >>> print(format_tree(generate(1, seed=3, words=(2, 2))[0]))
@@ -10,15 +10,18 @@ from arrows.data.brackets import (
     format_tree,
     parse_labelled_tree,
     parse_tree,
+    parse_trees,
     read_trees,
     vocabulary,
     words,
 )
 from arrows.data.sentiment import CLASSES, compose, generate, label_tree, meaning_of_word
+from arrows.data.vectors import Vector, read_vectors
 
 __all__ = [
     "CLASSES",
     "Tree",
+    "Vector",
     "compose",
     "format_tree",
     "generate",
@@ -26,7 +29,9 @@ __all__ = [
     "meaning_of_word",
     "parse_labelled_tree",
     "parse_tree",
+    "parse_trees",
     "read_trees",
+    "read_vectors",
     "vocabulary",
     "words",
 ]

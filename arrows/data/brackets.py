@@ -8,6 +8,7 @@ memory allows.
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ Tree = dict[str, Any]
 
 # Only brackets and ASCII blanks part tokens: the Stanford files hold no-break spaces inside words.
 TOKEN = re.compile(r"[()]|[^() \t\r\n\f\v]+")
+LABEL_FIRST = re.compile(r"[ \t\r\n\f\v]*\([ \t\r\n\f\v]*[0-9]+[ \t\r\n\f\v(]")
 
 
 def parse_tree(text: str, *, source: str = "tree", line: int = 1) -> Tree:
@@ -90,17 +92,42 @@ def read_trees(path: str | Path, *, classes: int = 5) -> list[Tree]:
     [2, 4]
     """
     path = Path(path)
+    return parse_trees(path.read_bytes(), classes=classes, source=str(path))
+
+
+def parse_trees(
+    data: bytes, *, classes: int = 5, source: str = "trees", labelled: bool | None = True
+) -> list[Tree]:
+    """Reads trees in UTF-8, one a line; blank lines, and a byte-order mark before the first, are skipped.
+
+    Args:
+        data: the lines, as bytes.
+        classes: labels are whole numbers from 0 to `classes - 1`.
+        source: what an error calls the data, a file's name for example.
+        labelled: whether trees have labels; None: those that begin with a bracket and a whole number do.
+
+    Raises:
+        InputError: what `parse_labelled_tree` or `parse_tree` refuses, or bytes that are not UTF-8; it names
+            source, line and column.
+
+    >>> parse_trees(b"(good film)\\n(3 good)", labelled=None)
+    [{'left': {'word': 'good'}, 'right': {'word': 'film'}}, {'label': 3, 'word': 'good'}]
+    """
     trees = []
-    for number, raw in enumerate(path.read_bytes().split(b"\n"), start=1):
+    for number, raw in enumerate(data.removeprefix(BOM_UTF8).split(b"\n"), start=1):
         try:
             text = raw.decode("utf-8")
         except UnicodeDecodeError as error:
             column = len(raw[: error.start].decode("utf-8")) + 1
             raise InputError(
-                f"{path}:{number}:{column}: this byte is not UTF-8: 0x{raw[error.start]:02x}"
+                f"{source}:{number}:{column}: this byte is not UTF-8: 0x{raw[error.start]:02x}"
             ) from error
-        if text.strip(" \t\r\f\v"):
-            trees.append(parse_labelled_tree(text, classes=classes, source=str(path), line=number))
+        if not text.strip(" \t\r\f\v"):
+            continue
+        if LABEL_FIRST.match(text) if labelled is None else labelled:
+            trees.append(parse_labelled_tree(text, classes=classes, source=source, line=number))
+        else:
+            trees.append(parse_tree(text, source=source, line=number))
     return trees
 
 

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arrows.data import format_tree, parse_labelled_tree, parse_tree, read_trees, vocabulary, words
+from arrows.data import (
+    format_tree,
+    parse_labelled_tree,
+    parse_tree,
+    parse_trees,
+    read_trees,
+    vocabulary,
+    words,
+)
 from arrows.typesys.errors import InputError
 
 WORDS = st.text(st.characters(exclude_characters="() \t\r\n\f\v", exclude_categories=["Cs"]), min_size=1)
@@ -139,6 +147,21 @@ def test_errors_in_files_name_file_line_and_column(content, message, tmp_path):
     with pytest.raises(InputError) as caught:
         read(tmp_path, content)
     assert str(caught.value) == f"{tmp_path / 'trees.txt'}:{message}"
+
+
+def test_trees_with_and_without_labels_are_told_apart():
+    data = b"\xef\xbb\xbf(3 good)\n\n((3 (4 good)) film)\n( (a b) c)\ngood\n(2(2 a)(3 b))"
+    found = parse_trees(data, labelled=None)
+    assert [format_tree(tree) for tree in found] == [
+        "(3 good)",
+        "((3 (4 good)) film)",
+        "((a b) c)",
+        "good",
+        "(2 (2 a) (3 b))",
+    ]
+    assert parse_trees(b"(3 good)", labelled=False) == [{"left": {"word": "3"}, "right": {"word": "good"}}]
+    with pytest.raises(InputError, match=r"^stdin:2:1: expected '\('"):
+        parse_trees(b"(3 good)\ngood", source="stdin")
 
 
 def test_a_missing_file_is_named(tmp_path):
