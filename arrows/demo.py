@@ -15,7 +15,7 @@ import numpy as np
 import arrows as ar
 from arrows.bench.machine import Blas
 from arrows.data import CLASSES, Tree, format_tree, generate, label_tree, parse_tree, vocabulary
-from arrows.models import Sentiment, sentiment
+from arrows.models import Sentiment, node_labels, sentiment
 from arrows.training import Adagrad, load, read_metadata, save, train
 from arrows.typesys.errors import InputError
 
@@ -120,23 +120,8 @@ def accuracy(judge: Any, trees: list[Tree]) -> dict[str, float]:
     nodes = ar.to_numpy(judge.metrics["scores"].values).argmax(axis=1)
     return {
         "root": float(np.mean(roots == [tree["label"] for tree in trees])),
-        "nodes": float(np.mean(nodes == [label for tree in trees for label in labels(tree)])),
+        "nodes": float(np.mean(nodes == [label for tree in trees for label in node_labels(tree)])),
     }
-
-
-def labels(tree: Tree) -> list[int]:
-    """The labels of a tree in the order in which the model visits its nodes: left half, right half, the pair.
-
-    >>> labels({"label": 3, "left": {"label": 1, "word": "not"}, "right": {"label": 2, "word": "bad"}})
-    [1, 2, 3]
-    """
-    backwards, stack = [], [tree]
-    while stack:
-        node = stack.pop()
-        backwards.append(node["label"])
-        if "left" in node:
-            stack += (node["left"], node["right"])
-    return backwards[::-1]
 
 
 def speed(blocks: Sentiment, model: Any, trees: list[Tree]) -> tuple[float, float]:

@@ -52,11 +52,6 @@ def test_a_saved_model_of_another_size_does_not_fit(tmp_path):
         np.testing.assert_array_equal(array, before[name])
 
 
-def test_labels_come_in_the_order_of_visits():
-    tree = {"label": 4, "left": {"label": 1, "word": "a"}, "right": {"label": 0, "word": "b"}}
-    assert demo.labels({"label": 3, "left": tree, "right": {"label": 2, "word": "c"}}) == [1, 0, 4, 2, 3]
-
-
 def test_a_folder_that_is_not_there_is_known_before_training(tmp_path, capsys):
     with pytest.raises(FileNotFoundError, match=r"no such folder: '.*nowhere'"):
         demo.run(path=tmp_path / "nowhere" / "m")

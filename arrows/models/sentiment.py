@@ -32,7 +32,12 @@ class Sentiment:
 
 
 def sentiment(
-    vocabulary: Mapping[str, int], *, size: int = 64, embedding: int | None = None, classes: int = 5
+    vocabulary: Mapping[str, int],
+    *,
+    size: int = 64,
+    embedding: int | None = None,
+    classes: int = 5,
+    dropout: float = 0.0,
 ) -> Sentiment:
     """A binary Tree-LSTM with a classifier at every node.
 
@@ -44,6 +49,7 @@ def sentiment(
         size: of the hidden state and of the memory.
         embedding: size of the word vectors; `size` if not given.
         classes: how many there are; labels run from 0 to `classes - 1`.
+        dropout: share of the hidden state's elements that the classifier does not see in training.
 
     >>> import arrows as ar
     >>> model = ar.compile(sentiment({"not": 1, "good": 2}, size=8).judge)
@@ -55,6 +61,7 @@ def sentiment(
     embed = ar.Embedding(max(vocabulary.values(), default=0) + 1, embedding, name="embed")
     cell = ar.TreeLSTM(size, children=2, name="cell")
     classify = ar.FC(classes, name="classify")
+    scores = ar.Dropout(dropout) >> classify if dropout else classify
     cross_entropy = ar.SoftmaxCrossEntropy()
 
     number = ar.InputTransform(vocabulary.get) >> ar.Optional(ar.Scalar("int32"), ar.Constant(0, "int32"))
@@ -72,7 +79,7 @@ def sentiment(
         @ar.arrow
         def labelled(t: Any) -> Any:
             state = node(me)(t)
-            ar.Metric("loss")(cross_entropy(classify(state[0]), label(t)))
+            ar.Metric("loss")(cross_entropy(scores(state[0]), label(t)))
             return state
 
         return labelled

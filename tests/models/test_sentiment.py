@@ -7,8 +7,8 @@ import pytest
 
 import arrows as ar
 from arrows.data import generate, parse_tree, vocabulary
-from arrows.demo import accuracy, labels
-from arrows.models import sentiment
+from arrows.demo import accuracy
+from arrows.models import node_labels, sentiment
 from arrows.training import Adagrad, train
 from arrows.typesys.errors import InputError
 
@@ -27,7 +27,7 @@ def test_judging_gives_the_scores_whose_loss_is_learnt(blocks):
     loss, _ = learn.value_and_grad(TREES)
     roots = judge(TREES)
     scores = judge.metrics["scores"]
-    targets = [label for tree in TREES for label in labels(tree)]
+    targets = [label for tree in TREES for label in node_labels(tree)]
     shares = np.exp(scores.values) / np.exp(scores.values).sum(axis=1, keepdims=True)
     expected = -np.log(shares[np.arange(len(targets)), targets]).sum() / len(TREES)
     assert loss == pytest.approx(expected, rel=1e-9)
