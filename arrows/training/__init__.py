@@ -1,12 +1,16 @@
-"""Training: optimizers, the loop, and checkpoints.
+"""Training: optimizers, the loop, checkpoints, and the state from which a run goes on.
 
 >>> from arrows.training import Adagrad, load, save, train
 """
 
 from arrows.training.checkpoint import load, read_metadata, save
-from arrows.training.loop import Epoch, train
-from arrows.training.optimizers import SGD, Adagrad, Optimizer
+from arrows.training.loop import train
+from arrows.training.optimizer import Optimizer
+from arrows.training.optimizers import SGD, Adagrad
+from arrows.training.progress import Epoch, Progress
+from arrows.training.rates import Rate, Schedule
 from arrows.training.rules import AdaptiveSquares, Momentum, Rule
+from arrows.training.state import load_state, save_state
 
 __all__ = [
     "SGD",
@@ -15,9 +19,14 @@ __all__ = [
     "Epoch",
     "Momentum",
     "Optimizer",
+    "Progress",
+    "Rate",
     "Rule",
+    "Schedule",
     "load",
+    "load_state",
     "read_metadata",
     "save",
+    "save_state",
     "train",
 ]

@@ -1,28 +1,18 @@
-"""Parameters to a file and back: safetensors, written so that a crash leaves a whole file, old or new."""
+"""Parameters to a safetensors file and back."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
-import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
-
+from arrows.training.files import HostArray, read_file, write_file
 from arrows.training.trainable import Trainable, notation
 from arrows.typesys.errors import ArrowValueError
 
-HostArray = np.ndarray[Any, np.dtype[Any]]
-
 
 def save(model: Trainable, path: str | Path, metadata: Mapping[str, str] | None = None) -> None:
-    """Saves a model's parameters as a safetensors file.
-
-    The file is written beside `path` under another name, flushed to the disk and then renamed, so that at
-    every moment `path` is either the old file or the whole new one.
+    """Saves a model's parameters as a safetensors file; a crash leaves a whole file, old or new.
 
     Args:
         model: whose parameters to save; they keep names, shapes and element types.
@@ -34,6 +24,7 @@ def save(model: Trainable, path: str | Path, metadata: Mapping[str, str] | None 
         OSError: the file cannot be written; what stood at `path` is as it was.
 
     >>> import tempfile
+    >>> import numpy as np
     >>> from types import SimpleNamespace
     >>> from arrows.engine.backend import backend
     >>> model = SimpleNamespace(params={"w": np.ones(2)}, backend=backend("cpu"))
@@ -45,27 +36,8 @@ def save(model: Trainable, path: str | Path, metadata: Mapping[str, str] | None 
     >>> model.params["w"].tolist()
     [1.0, 1.0]
     """
-    path = Path(path)
-    for key, value in (metadata or {}).items():
-        if not (isinstance(key, str) and isinstance(value, str)):
-            raise ArrowValueError(f"metadata maps text to text; {key!r}: {value!r} is not")
-    # safetensors writes an array's memory as it lies, whatever its strides say.
-    tensors = {
-        name: np.ascontiguousarray(model.backend.to_numpy(array)).reshape(array.shape)
-        for name, array in model.params.items()
-    }
-    temporary = path.with_name(f".{path.name}.{token_hex(4)}.tmp")
-    try:
-        try:
-            save_file(tensors, temporary, dict(metadata) if metadata else None)
-        except SafetensorError as error:
-            raise OSError(f"cannot write {path}: {error}") from error
-        _flush(temporary)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    if os.name == "posix":  # the rename itself; Windows cannot open folders
-        _flush(path.parent)
+    arrays = {name: model.backend.to_numpy(array) for name, array in model.params.items()}
+    write_file(Path(path), arrays, metadata)
 
 
 def load(model: Trainable, path: str | Path) -> dict[str, str]:
@@ -85,6 +57,7 @@ def load(model: Trainable, path: str | Path) -> dict[str, str]:
         OSError: the file cannot be read.
 
     >>> import tempfile
+    >>> import numpy as np
     >>> from types import SimpleNamespace
     >>> from arrows.engine.backend import backend
     >>> small = SimpleNamespace(params={"w": np.ones(2)}, backend=backend("cpu"))
@@ -99,8 +72,8 @@ def load(model: Trainable, path: str | Path) -> dict[str, str]:
       'w': float64[2] in the file, float64[2, 3] in the model
     """
     path = Path(path)
-    found, texts = _read(path)
-    problems = _differences(found, model.params)
+    found, texts = read_file(path)
+    problems = differences(found, model.params)
     if problems:
         raise ArrowValueError("\n  ".join([f"{path} does not fit the model:", *problems]))
     for name, values in found.items():
@@ -116,6 +89,7 @@ def read_metadata(path: str | Path) -> dict[str, str]:
         OSError: the file cannot be read.
 
     >>> import tempfile
+    >>> import numpy as np
     >>> from types import SimpleNamespace
     >>> from arrows.engine.backend import backend
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -125,21 +99,16 @@ def read_metadata(path: str | Path) -> dict[str, str]:
     ...     read_metadata(folder + "/m.safetensors")
     {'size': '64'}
     """
-    return _read(Path(path), values=False)[1]
+    return read_file(Path(path), values=False)[1]
 
 
-def _read(path: Path, *, values: bool = True) -> tuple[dict[str, HostArray], dict[str, str]]:
-    with open(path, "rb"):  # a missing or unreadable file as Python says it
-        pass
-    try:
-        with safe_open(path, framework="numpy") as file:
-            names = file.keys() if values else []
-            return {name: file.get_tensor(name) for name in names}, file.metadata() or {}
-    except SafetensorError as error:
-        raise ArrowValueError(f"{path} is not a whole safetensors file: {error}") from error
+def differences(found: Mapping[str, HostArray], params: Mapping[str, Any]) -> list[str]:
+    """What keeps the arrays of a file from being the parameters of a model, a line each.
 
-
-def _differences(found: Mapping[str, HostArray], params: Mapping[str, Any]) -> list[str]:
+    >>> import numpy as np
+    >>> differences({"w": np.zeros(2)}, {"w": np.zeros(3)})
+    ["'w': float64[2] in the file, float64[3] in the model"]
+    """
     problems = []
     for name, array in params.items():
         expected = notation(array)
@@ -153,11 +122,3 @@ def _differences(found: Mapping[str, HostArray], params: Mapping[str, Any]) -> l
         if name not in params
     ]
     return problems
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY if path.is_dir() or os.name == "posix" else os.O_RDWR)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -1,16 +1,23 @@
-"""The training loop that most people write: shuffled batches, a progress bar, figures after each epoch."""
+"""The training loop that most people write: shuffled batches, a progress bar, figures after each epoch, and
+a file from which a run that was cut off goes on."""
 
 from __future__ import annotations
 
+import errno
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from tqdm import tqdm
 
-from arrows.training.optimizers import Optimizer
+from arrows.training.interrupt import Interrupts
+from arrows.training.optimizer import Optimizer
+from arrows.training.progress import Epoch, Progress
+from arrows.training.state import load_state, save_state
 from arrows.training.trainable import Trainable
 from arrows.typesys.errors import ArrowValueError
 
@@ -29,35 +36,6 @@ class Learner(Trainable, Protocol):
         """One step of the optimizer on a batch; returns its loss."""
 
 
-@dataclass(frozen=True, slots=True)
-class Epoch:
-    """What one epoch came to.
-
-    Attributes:
-        number: counted from 1.
-        loss: mean over the examples, as they were met, a number.
-        seconds: of training, without the evaluation.
-        examples_per_second: in training.
-        figures: what `evaluate` returned, by name.
-        unit: what an example is called.
-
-    >>> print(Epoch(1, 0.25, 2.0, 50.0, {"accuracy": 0.5}))
-    epoch 1: loss 0.2500, accuracy 0.500, 50 examples/s
-    """
-
-    number: int
-    loss: float
-    seconds: float
-    examples_per_second: float
-    figures: Mapping[str, float] = field(default_factory=dict)
-    unit: str = "example"
-
-    def __str__(self) -> str:
-        figures = "".join(f"{name} {value:.3f}, " for name, value in self.figures.items())
-        rate = f"{self.examples_per_second:,.0f} {self.unit}s/s"
-        return f"epoch {self.number}: loss {self.loss:.4f}, {figures}{rate}"
-
-
 def train(
     model: Learner,
     examples: Any,
@@ -68,29 +46,54 @@ def train(
     seed: int = 0,
     evaluate: Callable[[], Mapping[str, float]] | None = None,
     after_epoch: Callable[[Epoch], object] | None = None,
+    best_by: str | None = None,
+    checkpoint_path: str | Path | None = None,
+    checkpoint_every: int | None = None,
+    checkpoint_seconds: float | None = None,
+    resume: bool = False,
+    metadata: Mapping[str, str] | None = None,
     progress: bool = True,
     unit: str = "example",
 ) -> list[Epoch]:
     """Trains a model; its parameters change in place.
 
+    With `checkpoint_path`, the state of the run is saved there after each epoch (before and after its
+    evaluation), as often as `checkpoint_every` and `checkpoint_seconds` say, and on Ctrl-C, after the step
+    under way; a second Ctrl-C does not wait. A run that was cut off, by `kill -9` say, and is called again
+    with `resume=True` goes on from the last saved state to exactly the numbers of a run that was not.
+
+    If the optimizer keeps averages, `evaluate` and `after_epoch` find them in the place of the parameters.
+
     Args:
         model: from `arrows.compile`.
         examples: a sequence of examples, which is prepared here once, or what `model.prepare` returned.
         optimizer: what to do with the gradients.
-        epochs: how many times to go through the examples.
+        epochs: how many times to go through the examples, those before a resumption included.
         batch_size: examples in a batch; the last one of an epoch may be smaller.
         seed: the order of an epoch depends on this and the epoch's number alone.
         evaluate: called after each epoch, its figures go into the result.
-        after_epoch: called with each finished `Epoch`, to print or to save, say.
+        after_epoch: called with each finished `Epoch`, to print or to save, say. After a resumption it may be
+            called again with an epoch that it has seen, if the state of the run was not saved in between.
+        best_by: name of the figure of `evaluate`, the higher the better, by which `Epoch.best` is decided.
+        checkpoint_path: a file for the state of the run (`save_state`), in a folder that exists. What an
+            earlier run left there is replaced unless `resume`.
+        checkpoint_every: save it after every so many steps of the run as well.
+        checkpoint_seconds: save it when so many seconds have gone since it was last saved as well.
+        resume: go on from `checkpoint_path`; if there is no such file, begin.
+        metadata: texts to save with the state; a resumed run must have the same ones, so put in here what its
+            numbers depend on (the sizes of the model, the data).
         progress: whether to draw a progress bar on standard error.
         unit: what the progress bar and the result call an example.
 
     Returns:
-        One `Epoch` for each epoch. An epoch over no examples has a loss of 0.
+        One `Epoch` for each epoch, those before a resumption included. An epoch over no examples has a loss
+        of 0.
 
     Raises:
-        ArrowValueError: fewer than 0 epochs, or a batch size below 1.
+        ArrowValueError: an argument out of its range; the state at `checkpoint_path` is of another run.
         InputError: from preparing an example that the model cannot read; nothing has been trained then.
+        OSError: the state cannot be read or written.
+        KeyboardInterrupt: on Ctrl-C.
 
     >>> import arrows as ar
     >>> from arrows.training import SGD
@@ -100,53 +103,147 @@ def train(
     >>> history[-1].loss < 0.1 * history[0].loss
     True
     """
-    if epochs < 0:
-        raise ArrowValueError(f"train: epochs is {epochs}, and should be 0 or more")
-    if batch_size < 1:
-        raise ArrowValueError(f"train: batch_size is {batch_size}, and should be 1 or more")
+    _check(
+        epochs=(epochs, 0),
+        batch_size=(batch_size, 1),
+        checkpoint_every=(checkpoint_every, 1),
+        checkpoint_seconds=(checkpoint_seconds, 0),
+    )
+    if checkpoint_path is None and (resume or checkpoint_every or checkpoint_seconds is not None):
+        raise ArrowValueError("train: without checkpoint_path there is no state to save or to resume")
+    if best_by is not None and evaluate is None:
+        raise ArrowValueError(f"train: best_by is {best_by!r}, and evaluate, which would give it, is missing")
+    path = None if checkpoint_path is None else Path(checkpoint_path)
+    if path is not None and not path.absolute().parent.is_dir():  # better known now than after an epoch
+        raise FileNotFoundError(errno.ENOENT, "no such folder", str(path.parent))
+    optimizer.rates_of(model)  # names in `rates` that do not fit
     # A prepared set is not a sequence of examples: asking for its items gives batches.
     prepared = model.prepare(examples) if isinstance(examples, Sequence) else examples
-    history = []
-    for number in range(1, epochs + 1):
-        loss, seconds = _epoch(
-            model, prepared, optimizer, number, epochs, batch_size, seed, progress=progress, unit=unit
-        )
-        figures = dict(evaluate()) if evaluate is not None else {}
-        rate = len(prepared) / seconds if seconds else 0.0
-        history.append(Epoch(number, loss, seconds, rate, figures, unit))
-        if after_epoch is not None:
-            after_epoch(history[-1])
-    return history
+    run = Progress(seed=seed, batch_size=batch_size, examples=len(prepared))
+    keeper = Keeper(model, optimizer, run, path, checkpoint_every, checkpoint_seconds, metadata or {})
+    if resume and path is not None and path.exists():
+        keeper.resume(path)
+    while run.epoch <= epochs:
+        _epoch(model, prepared, optimizer, run, keeper, epochs, progress=progress, unit=unit)
+        if evaluate is not None:
+            keeper.save()  # a long evaluation that is cut off need not cost the epoch
+        with optimizer.use_averages(model) if optimizer.averages is not None else nullcontext():
+            figures = dict(evaluate()) if evaluate is not None else {}
+            epoch = _finished(run, figures, best_by, unit)
+            run.history.append(epoch)
+            if after_epoch is not None:
+                after_epoch(epoch)
+        run.epoch, run.position, run.total, run.seconds = run.epoch + 1, 0, 0.0, 0.0
+        keeper.save()
+    return list(run.history)
+
+
+@dataclass(slots=True)
+class Keeper:
+    """Saves the state of a run when it is time; does nothing without a path."""
+
+    model: Learner
+    optimizer: Optimizer
+    run: Progress
+    path: Path | None
+    every: int | None
+    seconds: float | None
+    metadata: Mapping[str, str]
+    last: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.last = time.monotonic()
+
+    def resume(self, path: Path) -> None:
+        """Puts model, optimizer and run into the saved state."""
+        found, _ = load_state(path, self.model, self.optimizer, self._check)
+        for name in Progress.__slots__:
+            setattr(self.run, name, getattr(found, name))
+
+    def after_step(self) -> None:
+        by_steps = self.every is not None and self.optimizer.steps % self.every == 0
+        if by_steps or (self.seconds is not None and time.monotonic() - self.last >= self.seconds):
+            self.save()
+
+    def save(self) -> None:
+        if self.path is not None:
+            save_state(self.path, self.model, self.optimizer, self.run, self.metadata)
+            self.last = time.monotonic()
+
+    def _check(self, found: Progress, texts: Mapping[str, str]) -> None:
+        run = self.run
+        differences = [
+            f"{what}: {there} in the saved state, {here} now"
+            for what, there, here in [
+                ("seed", found.seed, run.seed),
+                ("batch_size", found.batch_size, run.batch_size),
+                ("examples", found.examples, run.examples),
+                *((k, texts.get(k), self.metadata.get(k)) for k in sorted({*texts, *self.metadata})),
+            ]
+            if there != here
+        ]
+        if differences:
+            raise ArrowValueError("\n  ".join([f"{self.path} is the state of another run:", *differences]))
 
 
 def _epoch(
     model: Learner,
     prepared: Any,
     optimizer: Optimizer,
-    number: int,
+    run: Progress,
+    keeper: Keeper,
     epochs: int,
-    batch_size: int,
-    seed: int,
     *,
     progress: bool,
     unit: str,
-) -> tuple[float, float]:
-    """One pass; returns the mean loss and the seconds it took."""
+) -> None:
+    """What is left of an epoch."""
     count = len(prepared)
-    order = np.random.default_rng((seed, number)).permutation(count)
-    total, done, start = 0.0, 0, time.perf_counter()
-    with tqdm(
-        total=count, desc=f"epoch {number}/{epochs}", unit=unit, leave=False, disable=not progress
-    ) as bar:
-        for first in range(0, count, batch_size):
-            batch = order[first : first + batch_size]
+    order = np.random.default_rng((run.seed, run.epoch)).permutation(count)
+    before, start = run.seconds, time.perf_counter()
+    with (
+        tqdm(
+            total=count,
+            initial=run.position,
+            desc=f"epoch {run.epoch}/{epochs}",
+            unit=unit,
+            leave=False,
+            disable=not progress,
+        ) as bar,
+        Interrupts(held=keeper.path is not None) as interrupts,
+    ):
+        while run.position < count and not interrupts.came:
+            batch = order[run.position : run.position + run.batch_size]
             loss = model.train_step(prepared[batch], optimizer)
-            total += _number(model, loss) * len(batch)
-            done += len(batch)
-            bar.set_postfix(loss=f"{total / done:.3f}", refresh=False)
+            run.total += _number(model, loss) * len(batch)
+            run.position += len(batch)
+            run.seconds = before + time.perf_counter() - start
+            keeper.after_step()
+            bar.set_postfix(loss=f"{run.total / run.position:.3f}", refresh=False)
             bar.update(len(batch))
-    return total / max(done, 1), time.perf_counter() - start
+    if interrupts.came:
+        keeper.save()
+        raise KeyboardInterrupt
+
+
+def _finished(run: Progress, figures: Mapping[str, float], best_by: str | None, unit: str) -> Epoch:
+    best = False
+    if best_by is not None:
+        if best_by not in figures:
+            raise ArrowValueError(
+                f"train: best_by is {best_by!r}, and evaluate gives {', '.join(figures) or 'nothing'}"
+            )
+        best = all(figures[best_by] > epoch.figures[best_by] for epoch in run.history)
+    rate = run.examples / run.seconds if run.seconds else 0.0
+    loss = run.total / max(run.position, 1)
+    return Epoch(run.epoch, loss, run.seconds, rate, dict(figures), unit, best)
 
 
 def _number(model: Learner, loss: Any) -> float:
     return float(model.backend.to_numpy(loss)) if model.backend.is_array(loss) else float(loss)
+
+
+def _check(**given: tuple[float | None, float]) -> None:
+    for name, (value, least) in given.items():
+        if value is not None and not value >= least:
+            raise ArrowValueError(f"train: {name} is {value}, and should be {least} or more")

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from arrows.training.rates import Rate, require_rate
 from arrows.training.trainable import Array
 from arrows.typesys.errors import ArrowValueError
 
@@ -35,7 +36,7 @@ class Rule(Protocol):
     """
 
     @property
-    def learning_rate(self) -> float: ...
+    def learning_rate(self) -> Rate: ...
 
     @property
     def weight_decay(self) -> float: ...
@@ -52,7 +53,7 @@ class Rule(Protocol):
         scratch: Array,
         *,
         rate: float,
-        step: int,
+        step: Any,
     ) -> None:
         """Changes `parameter` and the arrays of `state` in place.
 
@@ -63,7 +64,8 @@ class Rule(Protocol):
             state: the same rows of each slot.
             scratch: an array like `gradient`, of unspecified content.
             rate: the learning rate of this step.
-            step: the number of this step, counted from 1.
+            step: how many steps have changed these rows, this one included: an int, or where it differs from
+                row to row an array, float64 `[rows, 1, ...]`.
         """
 
 
@@ -82,12 +84,12 @@ class Momentum:
     {'velocity': 0.0}
     """
 
-    learning_rate: float
+    learning_rate: Rate
     momentum: float = 0.0
     weight_decay: float = 0.0
 
     def __post_init__(self) -> None:
-        require_range("SGD", "learning_rate", self.learning_rate, 0.0)
+        require_rate("SGD: learning_rate", self.learning_rate)
         require_range("SGD", "momentum", self.momentum, 0.0, 1.0)
         require_range("SGD", "weight_decay", self.weight_decay, 0.0)
 
@@ -104,7 +106,7 @@ class Momentum:
         scratch: Array,
         *,
         rate: float,
-        step: int,
+        step: Any,
     ) -> None:
         xp.multiply(gradient, rate, out=scratch)
         if self.momentum:
@@ -131,13 +133,13 @@ class AdaptiveSquares:
     {'squares': 0.1}
     """
 
-    learning_rate: float
+    learning_rate: Rate
     epsilon: float = 1e-10
     initial_accumulator: float = 0.0
     weight_decay: float = 0.0
 
     def __post_init__(self) -> None:
-        require_range("Adagrad", "learning_rate", self.learning_rate, 0.0)
+        require_rate("Adagrad: learning_rate", self.learning_rate)
         require_range("Adagrad", "initial_accumulator", self.initial_accumulator, 0.0)
         require_range("Adagrad", "weight_decay", self.weight_decay, 0.0)
         if not self.epsilon > 0:  # 0 / 0 where no gradient has come yet
@@ -156,7 +158,7 @@ class AdaptiveSquares:
         scratch: Array,
         *,
         rate: float,
-        step: int,
+        step: Any,
     ) -> None:
         squares = state["squares"]
         xp.multiply(gradient, gradient, out=scratch)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from arrows.engine.backend import backend
-from arrows.training import checkpoint as module
+from arrows.training import files as module
 from arrows.training import load, save
 from arrows.typesys.errors import ArrowValueError
 

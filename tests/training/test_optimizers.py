@@ -14,7 +14,7 @@ from arrows.engine.backend import Backend, backend
 from arrows.engine.results import Ragged
 from arrows.ops import RowSparse
 from arrows.training import SGD, Adagrad, Optimizer
-from arrows.training import optimizers as module
+from arrows.training import optimizer as module
 from arrows.typesys.errors import ArrowValueError
 
 DEVICES = ["cpu", "fake", pytest.param("cuda", marks=pytest.mark.gpu)]

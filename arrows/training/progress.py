@@ -1,0 +1,84 @@
+"""How far a training run has come: finished epochs, and the place in the one under way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """What one epoch came to.
+
+    Attributes:
+        number: counted from 1.
+        loss: mean over the examples, as they were met, a number.
+        seconds: of training, without the evaluation.
+        examples_per_second: in training.
+        figures: what `evaluate` returned, by name.
+        unit: what an example is called.
+        best: whether the figure that `train(best_by=)` names is above those of all epochs before.
+
+    >>> print(Epoch(1, 0.25, 2.0, 50.0, {"accuracy": 0.5}))
+    epoch 1: loss 0.2500, accuracy 0.500, 50 examples/s
+    """
+
+    number: int
+    loss: float
+    seconds: float
+    examples_per_second: float
+    figures: Mapping[str, float] = field(default_factory=dict)
+    unit: str = "example"
+    best: bool = False
+
+    def __str__(self) -> str:
+        figures = "".join(f"{name} {value:.3f}, " for name, value in self.figures.items())
+        rate = f"{self.examples_per_second:,.0f} {self.unit}s/s"
+        return f"epoch {self.number}: loss {self.loss:.4f}, {figures}{rate}"
+
+
+@dataclass(slots=True)
+class Progress:
+    """Where a run of `train` stands; with the parameters and the optimizer's state it is all that continuing
+    needs.
+
+    The order of an epoch comes from a generator that is made anew of (seed, epoch), so these two numbers are
+    the whole state of the shuffling.
+
+    Attributes:
+        seed: of the order of the examples.
+        batch_size: examples in a batch.
+        examples: how many there are.
+        epoch: the one under way, counted from 1.
+        position: how many of its examples have been trained on.
+        total: the sum of their losses.
+        seconds: that this took.
+        history: the finished epochs.
+
+    >>> Progress.of(Progress(seed=3, history=[Epoch(1, 0.5, 2.0, 10.0)]).as_dict()).history[0].loss
+    0.5
+    """
+
+    seed: int = 0
+    batch_size: int = 64
+    examples: int = 0
+    epoch: int = 1
+    position: int = 0
+    total: float = 0.0
+    seconds: float = 0.0
+    history: list[Epoch] = field(default_factory=list)
+
+    @property
+    def best(self) -> Epoch | None:
+        """The best epoch so far by the figure that `train(best_by=)` names; None without one."""
+        return next((epoch for epoch in reversed(self.history) if epoch.best), None)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Progress:
+        """What `as_dict` was made of."""
+        return cls(**{**values, "history": [Epoch(**epoch) for epoch in values["history"]]})

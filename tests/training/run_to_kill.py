@@ -1,0 +1,71 @@
+"""A training run in a process of its own, for tests that kill it: prints each step, writes its result.
+
+run_to_kill.py CHECKPOINT RESULT OPTIMIZER [resume]
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import arrows as ar
+from arrows import training
+
+
+def optimizer_of(name: str) -> training.Optimizer:
+    rates = {"words/*": 0.01}
+    return {
+        "sgd": lambda: training.SGD(0.002, momentum=0.9, rates=rates, average=1.0),
+        "adagrad": lambda: training.Adagrad(0.05, rates=rates, average=0.9, clip_norm=1.0),
+    }[name]()
+
+
+def told(model: Any) -> Any:
+    """The model, telling of each step."""
+    step = model.train_step
+
+    def train_step(batch: Any, optimizer: Any) -> Any:
+        loss = step(batch, optimizer)
+        print("step", optimizer.steps, flush=True)
+        return loss
+
+    model.train_step = train_step
+    return model
+
+
+def main(checkpoint: str, result: str, name: str, *resume: str) -> None:
+    score = ar.Map(ar.Scalar("int32") >> ar.Embedding(30, 6, name="words") >> ar.FC(6, name="fc")) >> ar.Sum()
+    block = score >> ar.Function(lambda v: ((v - 1.0) ** 2).sum())
+    model, optimizer = ar.compile(block), optimizer_of(name)
+    random = np.random.default_rng(5)
+    examples = [random.integers(0, 30, random.integers(0, 6)).tolist() for _ in range(40)]
+
+    def evaluate() -> dict[str, float]:
+        return {"figure": -float(ar.to_numpy(model(examples[:7])).sum())}
+
+    history = training.train(
+        told(model),
+        examples,
+        optimizer,
+        epochs=4,
+        batch_size=3,
+        evaluate=evaluate,
+        best_by="figure",
+        checkpoint_path=checkpoint,
+        checkpoint_every=5,
+        resume=bool(resume),
+        progress=False,
+    )
+    with optimizer.use_averages(model):
+        averages = {f"average {name}": np.array(array) for name, array in model.params.items()}
+    np.savez(result, **model.params, **averages)
+    lines = [[e.number, e.loss, dict(e.figures), e.best] for e in history]
+    Path(result + ".json").write_text(json.dumps(lines))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

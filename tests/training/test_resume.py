@@ -1,0 +1,88 @@
+"""Runs that are cut off and go on: the same numbers, bit by bit, as runs that are not."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+PROGRAM = Path(__file__).with_name("run_to_kill.py")
+
+
+def start(folder: Path, optimizer: str, *resume: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", PROGRAM, folder / "run", folder / "result.npz", optimizer, *resume],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=PROGRAM.parents[2],
+        env={**os.environ, "PYTHONPATH": str(PROGRAM.parents[2])},
+    )
+
+
+def finish(process: subprocess.Popen[str], status: int = 0) -> str:
+    shown, errors = process.communicate(timeout=120)
+    assert process.returncode == status, errors
+    return shown
+
+
+def cut_off(process: subprocess.Popen[str], step: int, by: int) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line == f"step {step}\n":
+            process.send_signal(by)
+            break
+    process.communicate(timeout=120)
+    assert process.returncode != 0
+
+
+def result(folder: Path) -> tuple[dict[str, bytes], Any]:
+    with np.load(folder / "result.npz") as arrays:
+        return (
+            {name: arrays[name].tobytes() for name in arrays.files},
+            json.loads((folder / "result.npz.json").read_text()),
+        )
+
+
+@pytest.fixture(scope="module", params=["sgd", "adagrad"])
+def whole(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole")
+    finish(start(folder, request.param))
+    return request.param, result(folder)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="SIGKILL")
+def test_a_killed_run_goes_on_to_the_same_bits(whole, tmp_path):
+    optimizer, expected = whole
+    first, second = sorted(np.random.default_rng().choice(np.arange(1, 56), 2, replace=False).tolist())
+    cut_off(start(tmp_path, optimizer), first, signal.SIGKILL)
+    process = start(tmp_path, optimizer, "resume")
+    cut_off(process, second, signal.SIGKILL)
+    shown = finish(start(tmp_path, optimizer, "resume"))
+    # It went on from a state that had been saved, not from the beginning.
+    assert second < 7 or "step 1\n" not in shown, (first, second)
+    assert result(tmp_path) == expected, (first, second)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="SIGINT to another process")
+def test_an_interrupted_run_saves_the_step_under_way(whole, tmp_path):
+    optimizer, expected = whole
+    process = start(tmp_path, optimizer)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line == "step 17\n":
+            process.send_signal(signal.SIGINT)
+            break
+    told, errors = process.communicate(timeout=120)
+    assert "KeyboardInterrupt" in errors
+    steps = [17, *(int(line.split()[1]) for line in told.splitlines())]
+    shown = finish(start(tmp_path, optimizer, "resume"))
+    assert shown.startswith(f"step {steps[-1] + 1}\n")
+    assert result(tmp_path) == expected
