@@ -60,7 +60,6 @@ class Binding:
             if -1 in gather.views:
                 gather.rows = upload.add(found.rows)
             self.gathers.append(gather)
-        self.ragged: list[list[tuple[int, int, Segments]]] = []
         self.segments = {d: self._segments(rows.offsets[d], rows.bounds) for d in operation.domains}
 
     def _segments(self, offsets: np.ndarray, bounds: np.ndarray) -> tuple[list[tuple[int, int, Any]], Any]:
@@ -92,8 +91,10 @@ class Binding:
         invariants: tuple[Array, ...],
         slabs: Sequence[Array],
         outputs: list[Array],
+        keys: Array = None,
     ) -> None:
-        """Binds the forward part to arrays, once the index arrays are on the device."""
+        """Binds the forward part to arrays, once the index arrays are on the device; ``keys`` are those of
+        chance."""
         program, operation = self.program, self.program.operation
         self.backend, self.arena, self.slabs = backend, arena, slabs
         self.invariants, self.outputs = invariants, outputs
@@ -114,6 +115,9 @@ class Binding:
                 self.operands[number] = arena.array(
                     ("operand", name, number), (total, *gather.type.shape), gather.type.dtype
                 )
+        self.keys = keys
+        if keys is not None:
+            self.operands.append(keys)
         self.kept = [
             arena.array(("kept", name, number), (self._total(var.rows), *var.type.shape), var.type.dtype)
             for number, var in enumerate(program.kept)
@@ -185,6 +189,8 @@ class Binding:
                     out = whole[: z - a]
                 value = self.backend.take(slab, gather.rows[a:z], out)
             ports.append(value)
+        if self.keys is not None:
+            ports.append(self.keys[self.bounds[step] : self.bounds[step + 1]])
         self.forward(
             self.bounds[step], self.bounds[step + 1], ports, [bound[step] for bound in self.bound_segments]
         )

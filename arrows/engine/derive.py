@@ -13,7 +13,7 @@ Equations whose result is the same for all rows (weight normalisation, transpose
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -102,10 +102,11 @@ class Pullback:
     parameters: tuple[tuple[int, Var], ...]
 
 
-def specialise(trace: Trace, constants: Sequence[tuple[int, np.ndarray]]) -> Trace:
+def specialise(trace: Trace, constants: Sequence[tuple[int, np.ndarray]], *, training: bool = False) -> Trace:
     """Returns the trace with some inputs replaced by constants; what depends on these alone has no rows any
-    more."""
-    if not constants:
+    more.  Dropout is left only where ``training``."""
+    quiet = trace.chance is not None and not training
+    if not constants and not quiet:
         return trace
     recorder = Recorder()
     known: dict[Var, Tracer] = {}
@@ -118,10 +119,19 @@ def specialise(trace: Trace, constants: Sequence[tuple[int, np.ndarray]]) -> Tra
         known[var] = recorder.parameter(owner, spec)
     for array, var in trace.constants:
         known[var] = recorder.constant(array)
+    chance = None
+    if trace.chance is not None and not quiet:
+        known[trace.chance] = recorder.chance_key()
+        chance = known[trace.chance].var
     for equation in trace.equations:
+        if quiet and equation.primitive.name == "dropout":
+            known[equation.result] = known[equation.operands[0]]
+            continue
+        if quiet and any(operand not in known for operand in equation.operands):
+            continue  # the key of a mask that is not made
         known[equation.result] = emit(recorder, equation, [known[operand] for operand in equation.operands])
     done = recorder.finish(tuple(known[var].var for var in trace.results), trace.output)
-    bare = Trace(tuple(inputs), done.parameters, done.constants, done.equations, done.results, done.output)
+    bare = replace(done, inputs=tuple(inputs), chance=chance)
     return narrow(bare)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ import numpy as np
 from arrows.engine.backend import Backend
 from arrows.engine.binding import Binding
 from arrows.engine.blame import KERNEL_ERRORS, StepRefused
+from arrows.engine.chance import Chance, chance_keys
 from arrows.engine.memory import Arena
-from arrows.engine.merge import Merged
+from arrows.engine.merge import Merged, merge
 from arrows.engine.plan import Plan
 from arrows.engine.program import Program, make_program
 from arrows.engine.upload import Upload
@@ -44,9 +46,15 @@ class Run:
     """One batch on one device: its slabs and bound operations, from the forward pass to the gradients."""
 
     def __init__(
-        self, executor: Executor, merged: Merged, bindings: dict[int, Binding], upload: Upload
+        self,
+        executor: Executor,
+        merged: Merged,
+        bindings: dict[int, Binding],
+        upload: Upload,
+        keys: Mapping[int, np.ndarray],
     ) -> None:
         self.executor, self.merged, self.bindings, self.upload = executor, merged, bindings, upload
+        self.keys = keys
         self.slabs: list[Array] = []
 
     def forward(self) -> None:
@@ -74,7 +82,15 @@ class Run:
                 running = o, None
                 program = binding.program
                 invariants = executor.invariants(program)
-                binding.bind(backend, arena, invariants, self.slabs, self._outputs(self.slabs, o, program))
+                keys = self.keys.get(o)
+                binding.bind(
+                    backend,
+                    arena,
+                    invariants,
+                    self.slabs,
+                    self._outputs(self.slabs, o, program),
+                    None if keys is None else backend.to_device(keys),
+                )
             for running in merged.steps:
                 o, step = running
                 self.bindings[o].run(step)
@@ -206,6 +222,7 @@ class Executor:
         loss: the metric streams that make the loss; empty for none.
         result: whether the (scalar) result is the loss.
         inputs: the read sites whose gradients are wanted.
+        training: whether dropout acts.
     """
 
     def __init__(
@@ -217,13 +234,14 @@ class Executor:
         loss: Sequence[int] = (),
         result: bool = False,
         inputs: Sequence[int] = (),
+        training: bool = False,
     ) -> None:
         self.plan, self.backend, self.arena, self.parameter = plan, backend, arena, parameter
         seeds = {plan.metrics[m] for m in loss} | ({plan.results[0]} if result else set())
         self.moving = _moving(plan, {plan.lowered.sites.sites[s].index for s in inputs})
         self.receiving = _receiving(plan, seeds, self.moving) if seeds else set()
         # Inputs whose gradients are wanted are told apart by their place, not by their value.
-        self.share = not inputs
+        self.share = not inputs and not (training and plan.has_chance)
         self._constants: dict[int, Array] = {}
         self._invariants: dict[int, tuple[Array, ...]] = {}
         self.programs: dict[int, Program] = {}
@@ -243,7 +261,9 @@ class Executor:
                     slab = owner.slabs[elements.get(var.rows, 0)]
                     elements[var.rows] = elements.get(var.rows, 0) + 1
                 seeded.append(slab in self.receiving)
-            self.programs[operation.index] = make_program(operation, backend.xp, wanted, seeded)
+            self.programs[operation.index] = make_program(
+                operation, backend.xp, wanted, seeded, training=training
+            )
         self._program_constants = {
             o: tuple(backend.to_device(np.asarray(array)) for array in program.constants)
             for o, program in self.programs.items()
@@ -280,8 +300,23 @@ class Executor:
                     return RowSparse(empty, xp.zeros((0, *spec.shape[1:]), spec.dtype), spec.shape)
         return self.backend.zeros(spec.shape, spec.dtype)
 
-    def run(self, merged: Merged) -> Run:
-        """Prepares a batch: binds its operations, sends its index arrays, computes nothing yet."""
+    def run(self, wirings: Wirings, chance: Chance) -> Run:
+        """Merges a batch and prepares it; computes nothing yet.
+
+        Args:
+            wirings: the batch.
+            chance: what dropout depends on, if it acts.
+        """
+        merged = merge(self.plan, wirings, share=self.share)
+        keys = {
+            o: chance_keys(self.plan, wirings, merged, o, chance)
+            for o, program in self.programs.items()
+            if program.trace.chance is not None
+        }
+        return self.bound(merged, keys)
+
+    def bound(self, merged: Merged, keys: Mapping[int, np.ndarray] = MappingProxyType({})) -> Run:
+        """Binds the operations of a merged batch and sends its index arrays; ``keys`` are those of chance."""
         upload = Upload(self.backend)
         bindings = {
             o: Binding(program, merged.operations[o], upload)
@@ -293,7 +328,7 @@ class Executor:
             for binding in bindings.values():
                 binding.plan_backward(constants, merged.slab_rows)
         upload.send()
-        return Run(self, merged, bindings, upload)
+        return Run(self, merged, bindings, upload, keys)
 
 
 def _moving(plan: Plan, wanted_sites: set[int]) -> set[int]:

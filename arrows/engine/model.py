@@ -12,16 +12,16 @@ from arrows.combinators.typed import Typed
 from arrows.engine import reference
 from arrows.engine.backend import Backend, host
 from arrows.engine.blame import StepRefused, blame
+from arrows.engine.chance import Chance
 from arrows.engine.check import check_example
 from arrows.engine.execute import Executor, Run, Seeds, add_gradients, own
 from arrows.engine.losses import as_weights, check_output
 from arrows.engine.lowerer import Lowerer
 from arrows.engine.lowering import lower
 from arrows.engine.memory import Arena
-from arrows.engine.merge import merge
 from arrows.engine.params import make_params
 from arrows.engine.plan import make_plan
-from arrows.engine.prepared import Batch, Prepared, as_examples
+from arrows.engine.prepared import Batch, Given, Prepared, as_examples, as_ids
 from arrows.engine.results import Ragged, assemble
 from arrows.engine.wiring import Wirings
 from arrows.ops.context import Parameter
@@ -50,6 +50,9 @@ class Model:
             sequence an example, in the order of the visits; empty where it never fired.
         labels: for each metric with labels, the labels by example, in the same order.
         backend: the device.
+        seed: what first values and dropout depend on.
+        step: how many training calls there have been; dropout depends on it, so set it when training goes on
+            elsewhere.
 
     Example:
         >>> import arrows as ar
@@ -77,6 +80,8 @@ class Model:
         self.float_type = float_type
         self.max_nodes = max_nodes
         self.params = make_params(typed, device, seed, params)
+        self.seed = seed
+        self.step = 0
         self.plan = make_plan(lower(typed), schedule)
         self.lowerer = Lowerer(self.plan, max_nodes, self._explain)
         self._weights = as_weights(typed, self.plan, loss)
@@ -88,11 +93,14 @@ class Model:
 
     # ---------------------------------------------------------------------------------------------- calls
 
-    def __call__(self, examples: Examples) -> Any:
+    def __call__(self, examples: Examples, *, training: bool = False, ids: Any = None) -> Any:
         """The block's results for a batch.
 
         Args:
             examples: Python objects, each of its own shape, or a batch of a prepared set.
+            training: let dropout act, and count as a step.
+            ids: an integer for each example, which its dropout masks depend on; by default its place in the
+                prepared set, else in the batch.
 
         Returns:
             By the block's output type: an array ``[examples, *shape]`` for a tensor, a tuple (with keys where
@@ -103,23 +111,23 @@ class Model:
             InputError: an example does not fit; the message says which, where in it, and why.
             ArrowTypeError: ``examples`` is no batch.
         """
-        wirings, objects = self._wirings(examples, "run a model")
-        executor = self._executor(())
-        executor.refresh()
-        parts = []
-        for first, part in self._parts(wirings):
-            run = self._forward(executor, part, first, objects)
-            parts.append(self._collect(run))
-        result = self._result(wirings, parts)
-        self._take_metrics(parts, wirings)
+        given = self._given(examples, "run a model", ids)
+        executor = self._executor((), training=training)
+        parts = [self._collect(run) for run, _ in self._runs(executor, given)]
+        result = self._result(given.wirings, parts)
+        self._take_metrics(parts, given.wirings)
+        self.step += training
         return result
 
-    def value_and_grad(self, examples: Examples, inputs: Sequence[str] = ()) -> tuple[Array, Gradients]:
+    def value_and_grad(
+        self, examples: Examples, inputs: Sequence[str] = (), *, ids: Any = None
+    ) -> tuple[Array, Gradients]:
         """The loss of a batch and its gradients.
 
         Args:
             examples: Python objects, or a batch of a prepared set.
             inputs: names of inputs (``Scalar(name="x")``) whose gradients are wanted as well.
+            ids: as in `__call__`.
 
         Returns:
             The loss, a scalar of the device: the mean over the examples (0 for an empty batch); and the
@@ -133,7 +141,7 @@ class Model:
         """
         if isinstance(inputs, str):
             raise ArrowTypeError(f"inputs must be a list of names, not {inputs!r}")
-        value, found, given = self._differentiate(examples, tuple(inputs))
+        value, found, given = self._differentiate(examples, tuple(inputs), ids)
         seen: set[int] = set()
         grads: Gradients = {}
         for name, gradient in found.items():
@@ -145,13 +153,13 @@ class Model:
             grads[name] = gradient
         return value, grads | given
 
-    def train_step(self, examples: Examples, optimizer: Optimizer) -> Array:
+    def train_step(self, examples: Examples, optimizer: Optimizer, *, ids: Any = None) -> Array:
         """Computes a batch's gradients, lets the optimizer make one step, and returns the loss.
 
         Raises:
             As `value_and_grad`; the parameters are as they were then.
         """
-        value, grads, _ = self._differentiate(examples, ())
+        value, grads, _ = self._differentiate(examples, (), ids)
         optimizer.step(self, grads)
         return value
 
@@ -186,56 +194,52 @@ class Model:
 
     # ---------------------------------------------------------------------------------------------- inside
 
-    def _wirings(self, examples: Examples, what: str) -> tuple[Wirings, Sequence[Any] | None]:
-        """The wirings of a batch, and the examples if they are at hand."""
+    def _given(self, examples: Examples, what: str, ids: Any) -> Given:
+        """A batch, lowered."""
+        if isinstance(examples, Prepared):
+            examples = examples[:]
+        objects = None
         if isinstance(examples, Batch):
             self._check_owner(examples.prepared)
-            return examples.wirings, None
-        if isinstance(examples, Prepared):
-            self._check_owner(examples)
-            return examples.wirings, None
-        objects = as_examples(examples, what)
-        return self.lowerer.lower_all(objects), objects
+            wirings, places = examples.wirings, examples.indices
+        else:
+            objects = as_examples(examples, what)
+            wirings = self.lowerer.lower_all(objects)
+            places = np.arange(len(objects))
+        return Given(wirings, objects, places if ids is None else as_ids(ids, len(wirings)))
 
     def _check_owner(self, prepared: Prepared) -> None:
         if prepared.owner is not self.plan:
             raise ArrowValueError("these examples were prepared by another model; prepare them with this one")
 
-    def _parts(self, wirings: Wirings) -> Iterator[tuple[int, Wirings]]:
-        """What runs at once, and the number of its first example: the batch, or, without batching, each
-        example."""
-        if self.schedule != "none":
-            yield 0, wirings
-            return
-        for number in range(len(wirings)):
-            yield number, wirings.select(np.array([number]))
+    def _runs(self, executor: Executor, given: Given) -> Iterator[tuple[Run, Wirings]]:
+        """Runs a batch, or, without batching, each example: each run before the next takes its memory."""
+        executor.refresh()
+        chance = Chance(self.seed, self.step, given.ids)
+        for first, part in given.parts(self.schedule == "none"):
+            run = executor.run(part, chance.part(first, len(part)))
+            try:
+                run.forward()
+            except StepRefused as refused:
+                blame(self.plan, part, run.merged, refused, first, given.objects, self._explain)
+            yield run, part
 
-    def _forward(
-        self, executor: Executor, wirings: Wirings, first: int, examples: Sequence[Any] | None
-    ) -> Run:
-        run = executor.run(merge(self.plan, wirings, share=executor.share))
-        try:
-            run.forward()
-        except StepRefused as refused:
-            blame(self.plan, wirings, run.merged, refused, first, examples, self._explain)
-        return run
-
-    def _executor(self, inputs: tuple[str, ...] | None, *, training: bool = False) -> Executor:
-        key = (training, inputs)
+    def _executor(
+        self, inputs: tuple[str, ...], *, training: bool = False, gradients: bool = False
+    ) -> Executor:
+        key = (training, gradients, inputs)
         if key not in self._executors:
-            loss: Sequence[int] = ()
-            sites: list[int] = []
-            if training:
-                loss = list(self._weights.metrics)
-                sites = [site for name in inputs or () for site in self._read_sites(name)]
+            loss = list(self._weights.metrics) if gradients else []
+            sites = [site for name in inputs for site in self._read_sites(name)]
             self._executors[key] = Executor(
                 self.plan,
                 self.backend,
                 self._arena,
                 self.params.of,
                 loss,
-                training and self._weights.result is not None,
+                gradients and self._weights.result is not None,
                 sites,
+                training,
             )
         return self._executors[key]
 
@@ -268,13 +272,13 @@ class Model:
         return found
 
     def _differentiate(
-        self, examples: Examples, inputs: tuple[str, ...]
+        self, examples: Examples, inputs: tuple[str, ...], ids: Any
     ) -> tuple[Array, Gradients, dict[str, Ragged]]:
         if self._weights.missing is not None:
             raise ArrowTypeError(self._weights.missing)
-        executor = self._executor(inputs, training=True)
-        executor.refresh()
-        wirings, objects = self._wirings(examples, "differentiate")
+        executor = self._executor(inputs, training=True, gradients=True)
+        batch_given = self._given(examples, "differentiate", ids)
+        wirings = batch_given.wirings
         batch = len(wirings)
         seeds = Seeds(
             {m: weight / max(batch, 1) for m, weight in self._weights.metrics.items()},
@@ -284,8 +288,7 @@ class Model:
         found: dict[Any, Any] = {}
         parts = []
         given: list[dict[str, tuple[Array, np.ndarray]]] = []
-        for first, part in self._parts(wirings):
-            run = self._forward(executor, part, first, objects)
+        for run, part in self._runs(executor, batch_given):
             parts.append(self._collect(run))
             value = run.loss(seeds)
             total = value if total is None else total + value
@@ -296,6 +299,7 @@ class Model:
                 )
             given.append({name: run.input_gradients(part, self._read_sites(name)) for name in inputs})
         self._take_metrics(parts, wirings)
+        self.step += 1
         grads = {
             name: found[key] if key in found else executor.no_gradient(*self.params.owner(name))
             for name, key in self.params.keys_by_name().items()

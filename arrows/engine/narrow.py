@@ -9,6 +9,7 @@ batch.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from arrows.ops.primitive import INVARIANT
@@ -37,6 +38,9 @@ def narrow(trace: Trace) -> Trace:
         tracer = known[var]
         return tracer if (start, stop) == (0, tracer.shape[-1]) else tracer[..., start:stop]  # type: ignore[return-value]
 
+    if trace.chance is not None:
+        known[trace.chance] = recorder.chance_key()
+
     for equation in trace.equations:
         result = equation.result
         if result in ranges:
@@ -56,7 +60,7 @@ def narrow(trace: Trace) -> Trace:
         assert isinstance(made, Tracer)
         known[result] = made
     done = recorder.finish(tuple(known[var].var for var in trace.results), trace.output)
-    return Trace(inputs, done.parameters, done.constants, done.equations, done.results, done.output)
+    return replace(done, inputs=inputs)
 
 
 def _ranges(trace: Trace) -> dict[Var, Range]:

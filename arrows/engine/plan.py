@@ -132,6 +132,11 @@ class Plan:
         }
 
     @property
+    def has_chance(self) -> bool:
+        """Whether there is dropout anywhere."""
+        return any(one.trace is not None and one.trace.chance is not None for one in self.operations)
+
+    @property
     def shares(self) -> bool:
         """Whether equal nodes of a batch may be one: not where one node at a time is what is wanted."""
         return self.schedule != "none"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from arrows.engine.wiring import Wirings
-from arrows.typesys.errors import ArrowTypeError, message
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -85,6 +85,46 @@ class Prepared:
 
     def __repr__(self) -> str:
         return f"Prepared({len(self)} examples, {len(self.wirings.site.values)} nodes)"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Given:
+    """A batch as a model takes it.
+
+    Attributes:
+        wirings: the examples, lowered.
+        objects: the examples themselves; None if they are not at hand.
+        ids: what tells each example apart for dropout: its place in the prepared set, else in the batch.
+    """
+
+    wirings: Wirings
+    objects: Sequence[Any] | None
+    ids: np.ndarray
+
+    def parts(self, one_by_one: bool) -> Iterator[tuple[int, Wirings]]:
+        """What runs at once, and the number of its first example: the batch, or each example."""
+        if not one_by_one:
+            yield 0, self.wirings
+            return
+        for number in range(len(self.wirings)):
+            yield number, self.wirings.select(np.array([number]))
+
+
+def as_ids(ids: Any, count: int) -> np.ndarray:
+    """The caller's ids of a batch's examples.
+
+    Raises:
+        ArrowTypeError: they are no integers.
+        ArrowValueError: there are more or fewer than examples.
+    """
+    found = np.asarray(ids)
+    if found.dtype.kind not in "iu" or found.ndim != 1:
+        raise ArrowTypeError(
+            message("cannot tell examples apart", reason=f"expected one integer an example, got {ids!r}")
+        )
+    if len(found) != count:
+        raise ArrowValueError(f"{len(found)} ids for {count} examples")
+    return found
 
 
 def as_examples(examples: Any, what: str) -> Sequence[Any]:

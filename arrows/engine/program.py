@@ -81,7 +81,9 @@ class Program:
     sparse: tuple[bool, ...]
 
 
-def make_program(operation: Operation, xp: Any, wanted: Sequence[bool], seeded: Sequence[bool]) -> Program:
+def make_program(
+    operation: Operation, xp: Any, wanted: Sequence[bool], seeded: Sequence[bool], *, training: bool = False
+) -> Program:
     """Writes an operation's program.
 
     Args:
@@ -89,9 +91,10 @@ def make_program(operation: Operation, xp: Any, wanted: Sequence[bool], seeded: 
         xp: the array module it will run on.
         wanted: for each port, whether its gradient is wanted.
         seeded: for each result, whether a gradient comes in; none of them for inference.
+        training: whether dropout acts.
     """
     assert operation.trace is not None
-    trace = specialise(operation.trace, operation.constants)
+    trace = specialise(operation.trace, operation.constants, training=training)
     want_leaf = [False] * len(trace.inputs)
     for port, want in zip(operation.ports, wanted, strict=True):
         want_leaf[port.leaf] = want
@@ -104,13 +107,17 @@ class _Writer:
         self.operation, self.xp, self.trace, self.backward = operation, xp, trace, backward
         self.before, self.main = prologue(trace)
         self.port_of = {trace.inputs[port.leaf]: number for number, port in enumerate(operation.ports)}
+        if trace.chance is not None:
+            # The keys of chance come like one more operand, kept for all rows.
+            self.port_of[trace.chance] = len(operation.ports)
         self.result_of: dict[Var, int] = {}
         views = {e.result for e in self.main if e.primitive.view}
         for number, var in enumerate(trace.results):
             if var not in self.port_of and var not in views and var.rows != INVARIANT:
                 self.result_of.setdefault(var, number)
         read = [var for _, var in backward.forward if var.rows != INVARIANT] if backward else []
-        self.kept_ports = tuple(sorted(self.port_of[var] for var in read if var in self.port_of))
+        kept_ports = {self.port_of[var] for var in read if var in self.port_of}
+        self.kept_ports = tuple(sorted(kept_ports - {len(operation.ports)}))
         self.kept_results = tuple(sorted(self.result_of[var] for var in read if var in self.result_of))
         self.kept = tuple(var for var in read if var not in self.port_of and var not in self.result_of)
         self.invariant_code: list[str] = []
@@ -323,7 +330,7 @@ class _Writer:
         for slot in part.slots:
             stop = "z - a" if slot.rows < 0 else f"z{slot.rows} - a{slot.rows}"
             head.append(f"s{slot.number} = S[{slot.number}][:{stop}]")
-        for number in range(len(self.operation.ports)):
+        for number in range(len(self.operation.ports) + 1):
             if f"P{number}" in words:
                 head.append(f"P{number} = ports[{number}]")
         # A sequence's own range of rows and its bounds come with the step.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, TypeVar
 
-from arrows import ops
 from arrows.combinators import Layer
 from arrows.layers.arguments import rate_of
 from arrows.ops import ShapeError
 from arrows.ops.context import Parameter
+from arrows.ops.drop import drop
 from arrows.typesys import types as T
 
 A = TypeVar("A")
@@ -48,14 +48,4 @@ class Dropout(Layer[A, A]):
         return ()
 
     def forward(self, parameters: Mapping[str, Any], *args: Any) -> Any:
-        (x,) = args
-        return x
-
-    def masked(self, x: Any, key: Any) -> Any:
-        """The training form: `ops.dropout(x, key, rate)`.
-
-        Args:
-            x: a tensor.
-            key: a uint64 scalar, one for each example or node; the same key gives the same mask.
-        """
-        return ops.dropout(x, key, self.rate)
+        return drop(args[0], self.rate)

@@ -65,6 +65,8 @@ class Trace:
         inputs: the tensor leaves of the input type, depth first.
         parameters: (owner layer, description, var), in the order of first use.
         constants: (array, var); the arrays are read-only.
+        chance: the key of chance, an unsigned 64-bit number a node, if the function has dropout; the engine
+            gives it.
         equations: in order; none without use.
         results: the tensor leaves of the output type, depth first.
         output: the output type; a result with the rows of a sequence is a `Sequence`.
@@ -83,6 +85,7 @@ class Trace:
     equations: tuple[Equation, ...]
     results: tuple[Var, ...]
     output: T.Type
+    chance: Var | None = None
 
     def key(self) -> Hashable:
         """Equal for two traces exactly where they are the same operation with the same parameters.
@@ -104,6 +107,7 @@ class Trace:
             return numbers.setdefault(var.id, len(numbers))
 
         inputs = tuple((number(var), var.type, var.rows) for var in self.inputs)
+        chance = None if self.chance is None else number(self.chance)
         parameters = tuple(
             (number(var), id(owner), spec.name, spec.shape, spec.dtype)
             for owner, spec, var in self.parameters
@@ -115,7 +119,7 @@ class Trace:
             (e.primitive.name, tuple(map(number, e.operands)), e.attributes, number(e.result), e.result.rows)
             for e in self.equations
         )
-        return inputs, parameters, constants, equations, tuple(map(number, self.results))
+        return inputs, chance, parameters, constants, equations, tuple(map(number, self.results))
 
     def __str__(self) -> str:
         lines = ["inputs " + ", ".join(map(str, self.inputs))]
@@ -180,6 +184,7 @@ class Recorder(Entered):
         self.parameters: list[tuple[object, Parameter, Var]] = []
         self.constants: list[tuple[NumpyArray, Var]] = []
         self.equations: list[Equation] = []
+        self.chance: Var | None = None
         self._tokens = []
         self._count = 0
         self._known: dict[Hashable, Tracer] = {}
@@ -223,6 +228,12 @@ class Recorder(Entered):
             self._known[key] = tracer
         return self._known[key]
 
+    def chance_key(self) -> Tracer:
+        """The key of chance: one number a node, the same each time it is asked for."""
+        if self.chance is None:
+            self.chance = self._new(T.Tensor((), "uint64"), ROW).var
+        return Tracer(self, self.chance)
+
     def bind(
         self, primitive: Primitive, *operands: Any, like: TensorLike | None = None, **attributes: Any
     ) -> TensorLike:
@@ -260,8 +271,15 @@ class Recorder(Entered):
                 needed.update(operand.id for operand in equation.operands)
                 kept.append(equation)
         constants = tuple((array, var) for array, var in self.constants if var.id in needed)
+        chance = self.chance if self.chance is not None and self.chance.id in needed else None
         return Trace(
-            tuple(self.inputs), tuple(self.parameters), constants, tuple(reversed(kept)), results, output
+            tuple(self.inputs),
+            tuple(self.parameters),
+            constants,
+            tuple(reversed(kept)),
+            results,
+            output,
+            chance,
         )
 
 

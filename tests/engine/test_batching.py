@@ -1,4 +1,4 @@
-"""Batched equals one by one: values, metrics and gradients, for every schedule, in any order, on every device."""
+"""Batched is one by one: values, metrics, gradients, for every schedule, in any order, on every device."""
 
 from __future__ import annotations
 

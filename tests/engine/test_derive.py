@@ -35,7 +35,7 @@ def names(equations: Any) -> list[str]:
 def programs(model: ar.Model) -> dict[str, list[Program]]:
     """The training programs by the name of the operation."""
     found: dict[str, list[Program]] = {}
-    for program in model._executor((), training=True).programs.values():
+    for program in model._executor((), training=True, gradients=True).programs.values():
         found.setdefault(program.operation.name, []).append(program)
     return found
 

@@ -225,7 +225,7 @@ def test_an_order_is_accepted_only_if_it_gives_the_same_numbers(schedule: str, d
     results = []
     for batch in (merged, other):
         executor.refresh()
-        run = executor.run(batch)
+        run = executor.bound(batch)
         run.forward()
         results.append(run.gather(plan.results[0], batch.results[0].values))
     assert np.array_equal(*results)

@@ -1,0 +1,66 @@
+"""The keys of chance: one 64-bit number for each node that has dropout.
+
+A key is a hash of (seed, step, example id, site, node number within the example), so a mask does not depend
+on the batch that an example stands in, on its place there, or on the schedule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from arrows.engine.merge import Merged
+from arrows.engine.plan import Plan
+from arrows.engine.wiring import Wirings
+
+
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """What the masks of one call depend on besides the nodes.
+
+    Attributes:
+        seed: the model's.
+        step: how many training calls the model has had.
+        ids: a number for each example, ``[examples]``.
+    """
+
+    seed: int
+    step: int
+    ids: np.ndarray
+
+    def part(self, first: int, count: int) -> Chance:
+        """The same for some of the examples."""
+        return Chance(self.seed, self.step, self.ids[first : first + count])
+
+
+def chance_keys(plan: Plan, wirings: Wirings, merged: Merged, operation: int, chance: Chance) -> np.ndarray:
+    """The keys of an operation's nodes, in the order of its rows (uint64).
+
+    Args:
+        plan: the model's plan.
+        wirings: the batch.
+        merged: its schedule.
+        operation: the operation's number.
+        chance: see there.
+    """
+    first = sum(rows.count for rows in merged.operations[:operation])
+    nodes = merged.order[first : first + merged.operations[operation].count]
+    example = np.searchsorted(wirings.site.offsets, nodes, side="right") - 1
+    number = nodes - wirings.site.offsets[example]
+    start = np.array([chance.seed % 2**64, chance.step % 2**64], np.uint64)
+    keys = _mixed(np.full(len(nodes), _mixed(start[:1])[0]) ^ start[1])
+    keys = _mixed(keys ^ chance.ids.astype(np.uint64)[example])
+    keys = _mixed(keys ^ wirings.site.values[nodes].astype(np.uint64))
+    return _mixed(keys ^ number.astype(np.uint64))
+
+
+def _mixed(words: np.ndarray) -> np.ndarray:
+    """The counter step and finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014)."""
+    words = words + np.uint64(0x9E3779B97F4A7C15)
+    words ^= words >> np.uint64(30)
+    words *= np.uint64(0xBF58476D1CE4E5B9)
+    words ^= words >> np.uint64(27)
+    words *= np.uint64(0x94D049BB133111EB)
+    words ^= words >> np.uint64(31)
+    return words

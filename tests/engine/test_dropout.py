@@ -1,0 +1,99 @@
+"""Dropout: masks depend on seed, step, example, place and visit, and on nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows import ops
+
+SCHEDULES = ["strata", "depth", "none"]
+
+
+def block(rate: float = 0.5):
+    dense = ar.FC(6, name="dense")
+    cell = ar.Function(lambda h, x: ops.drop(ops.tanh(ops.drop(h, rate) + dense(x)), rate))
+    return ar.Map(ar.Vector(4)) >> ar.Fold(cell, ar.Zeros([6])) >> ar.Function(lambda h: (h * h).sum())
+
+
+def examples(count: int = 5):
+    generator = np.random.default_rng(3)
+    return [generator.normal(size=(n % 4 + 1, 4)).tolist() for n in range(count)]
+
+
+def dense(gradient):
+    return ar.to_numpy(gradient)
+
+
+@pytest.mark.parametrize("device", ["cpu", "fake"])
+def test_schedules_and_batches_change_nothing(device):
+    found = []
+    for schedule in SCHEDULES:
+        model = ar.compile(block(), schedule=schedule, float_type="float64", device=device)
+        prepared = model.prepare(examples())
+        whole = ar.to_numpy(model(prepared, training=True))
+        model.step = 0
+        turned = ar.to_numpy(model(prepared[[4, 2, 0, 1, 3]], training=True))
+        model.step = 0
+        single = [ar.to_numpy(model([x], ids=[n], training=True))[0] for n, x in [(3, examples()[3])]]
+        assert np.allclose(turned, whole[[4, 2, 0, 1, 3]], atol=1e-12)
+        assert np.allclose(single, whole[3], atol=1e-12)
+        model.step = 0
+        value, grads = model.value_and_grad(prepared)
+        assert float(ar.to_numpy(value)) == pytest.approx(whole.mean())
+        found.append((whole, {name: ar.to_numpy(g) for name, g in grads.items()}))
+    for whole, grads in found[1:]:
+        assert np.allclose(whole, found[0][0], atol=1e-12)
+        for name, gradient in grads.items():
+            assert np.allclose(gradient, found[0][1][name], atol=1e-12)
+
+
+def test_each_step_seed_example_and_place_has_its_own_mask():
+    model = ar.compile(ar.Vector(64) >> ar.Function(lambda x: (ops.drop(x, 0.5), ops.drop(x, 0.5))))
+    ones = [1.0] * 64
+    first, second = model([ones, ones], training=True)
+    third, _ = model([ones, ones], training=True)
+    other, _ = ar.compile(model.typed.form, seed=1)([ones], training=True)
+    masks = [first[0], first[1], second[0], third[0], other[0]]
+    assert all(set(mask.tolist()) <= {0.0, 2.0} for mask in masks)
+    assert len({mask.tobytes() for mask in masks}) == len(masks)
+    assert model.step == 2
+
+
+def test_without_training_nothing_is_dropped():
+    model = ar.compile(block(0.9), float_type="float64")
+    plain = model(examples())
+    assert np.allclose(plain, [model.eval(x) for x in examples()])
+    assert model.step == 0
+    assert not np.allclose(model(examples(), training=True), plain)
+
+
+def test_the_gradient_is_that_of_the_masked_function():
+    model = ar.compile(block(), float_type="float64")
+    _, grads = model.value_and_grad(examples())
+    weight, gradient = model.params["dense/weight"], grads["dense/weight"]
+    for place in [(0, 0), (3, 5), (1, 2)]:
+        slopes = []
+        for change in (1e-6, -1e-6):
+            weight[place] += change
+            model.step = 0
+            slopes.append(float(model.value_and_grad(examples())[0]))
+            weight[place] -= change
+        assert (slopes[0] - slopes[1]) / 2e-6 == pytest.approx(gradient[place], rel=1e-5, abs=1e-8)
+
+
+def test_equal_nodes_are_not_shared_under_dropout():
+    model = ar.compile(ar.Vector(40) >> ar.Function(lambda x: ops.drop(x, 0.5)))
+    prepared = model.prepare([[1.0] * 40] * 200)
+    assert prepared.wirings.same is not None
+    assert len({row.tobytes() for row in model(prepared, training=True)}) == 200
+    assert (model(prepared) == 1).all()
+
+
+@pytest.mark.parametrize(("ids", "error"), [([1], ValueError), ("ab", TypeError), ([0.5, 1], TypeError)])
+def test_ids_that_cannot_be(ids, error):
+    model = ar.compile(ar.Vector(2) >> ar.Function(lambda x: ops.drop(x, 0.5)))
+    with pytest.raises(error):
+        model([[1, 2], [3, 4]], training=True, ids=ids)
+    assert model.step == 0
