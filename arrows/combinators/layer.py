@@ -100,8 +100,22 @@ class Layer(Apply[A, B]):
     def _run(self, *args: Any) -> Any:
         from arrows import ops
 
-        specs = self.parameters(input_type(args))
+        specs = self._specs(input_type(args))
         return self.forward({spec.name: ops.parameter(self, spec) for spec in specs}, *args)
+
+    def _specs(self, input: T.Type) -> tuple[Parameter, ...]:
+        """The parameters for what the layer is called on inside a Function.
+
+        Rows of a sequence are a sequence to layers that take one; to all others they are so many single inputs.
+        """
+        from arrows.ops import ShapeError
+
+        try:
+            return self.parameters(input)
+        except ShapeError:
+            if not isinstance(input, T.Sequence):
+                raise
+            return self.parameters(input.element)
 
 
 def _word(x: Any) -> str:

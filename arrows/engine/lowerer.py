@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -174,6 +174,7 @@ class _Streams:
                 names[f"{letter}{number}"] = stream.append
         for number, of in enumerate(lowered.reads):
             names[f"CONVERT{number}"] = _converter(of)
+        names["ITEMS"] = _bounded(owner.max_nodes)
         exec(owner.code, names)
         self.main = names["main"]
 
@@ -296,6 +297,21 @@ class _Streams:
                 self.owner.explain(examples[number], first + number, True)
                 reason = f"the index {column.values[bad[0]]} is out of range for {limit[bad[0]]} rows"
                 raise InputError(input_message(first + number, "", reason))
+
+
+def _bounded(most: int) -> Callable[[Any], Any]:
+    """Goes over a user's container; an iterator without length may have no end."""
+
+    def items(container: Any) -> Any:
+        return container if hasattr(container, "__len__") else counted(container)
+
+    def counted(container: Any) -> Iterator[Any]:
+        for number, item in enumerate(container):
+            if number >= most:
+                raise TooManyNodes
+            yield item
+
+    return items
 
 
 def _converter(of: Any) -> Callable[[Any], Any]:
