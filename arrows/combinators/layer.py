@@ -106,7 +106,8 @@ class Layer(Apply[A, B]):
     def _specs(self, input: T.Type) -> tuple[Parameter, ...]:
         """The parameters for what the layer is called on inside a Function.
 
-        Rows of a sequence are a sequence to layers that take one; to all others they are so many single inputs.
+        Rows of a sequence are a sequence to layers that take one; to all others they are so many single
+        inputs.
         """
         from arrows.ops import ShapeError
 
