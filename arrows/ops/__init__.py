@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+from arrows.ops.activations import elu as elu
+from arrows.ops.activations import gelu as gelu
+from arrows.ops.activations import hard_sigmoid as hard_sigmoid
+from arrows.ops.activations import hard_swish as hard_swish
+from arrows.ops.activations import hard_tanh as hard_tanh
+from arrows.ops.activations import leaky_relu as leaky_relu
+from arrows.ops.activations import log_sigmoid as log_sigmoid
+from arrows.ops.activations import mish as mish
+from arrows.ops.activations import relu6 as relu6
+from arrows.ops.activations import selu as selu
+from arrows.ops.activations import silu as silu
+from arrows.ops.activations import softsign as softsign
+from arrows.ops.activations import swish as swish
 from arrows.ops.bind import bind as bind
 from arrows.ops.chance import dropout as dropout
 from arrows.ops.checking import check_primitive as check_primitive
@@ -15,6 +28,8 @@ from arrows.ops.comparing import minimum as minimum
 from arrows.ops.comparing import where as where
 from arrows.ops.context import Parameter as Parameter
 from arrows.ops.context import parameter as parameter
+from arrows.ops.cumulative import cumsum as cumsum
+from arrows.ops.drop import drop as drop
 from arrows.ops.elementwise import abs as abs
 from arrows.ops.elementwise import add as add
 from arrows.ops.elementwise import divide as divide
@@ -35,20 +50,31 @@ from arrows.ops.errors import FunctionError as FunctionError
 from arrows.ops.errors import ShapeError as ShapeError
 from arrows.ops.evaluate import Evaluation as Evaluation
 from arrows.ops.evaluate import Value as Value
+from arrows.ops.gathering import gather as gather
+from arrows.ops.gathering import one_hot as one_hot
 from arrows.ops.indexing import index as index
 from arrows.ops.indexing import pad_slice as pad_slice
 from arrows.ops.linear import dot as dot
 from arrows.ops.linear import matmul as matmul
 from arrows.ops.linear import outer as outer
+from arrows.ops.logic import logical_and as logical_and
+from arrows.ops.logic import logical_not as logical_not
+from arrows.ops.logic import logical_or as logical_or
+from arrows.ops.logic import not_equal as not_equal
 from arrows.ops.lookup import IndexOutOfRange as IndexOutOfRange
 from arrows.ops.lookup import lookup as lookup
 from arrows.ops.lookup import pick as pick
 from arrows.ops.lookup import place as place
 from arrows.ops.lookup import scatter_row as scatter_row
+from arrows.ops.norms import norm as norm
+from arrows.ops.norms import normalize as normalize
+from arrows.ops.norms import standardize as standardize
+from arrows.ops.norms import variance as variance
 from arrows.ops.primitive import INVARIANT as INVARIANT
 from arrows.ops.primitive import ROW as ROW
 from arrows.ops.primitive import Primitive as Primitive
 from arrows.ops.reductions import argmax as argmax
+from arrows.ops.reductions import argmin as argmin
 from arrows.ops.reductions import log_softmax as log_softmax
 from arrows.ops.reductions import logsumexp as logsumexp
 from arrows.ops.reductions import max as max
@@ -77,6 +103,12 @@ from arrows.ops.shaping import reshape as reshape
 from arrows.ops.shaping import stack as stack
 from arrows.ops.shaping import sum_to as sum_to
 from arrows.ops.shaping import transpose as transpose
+from arrows.ops.special import clip as clip
+from arrows.ops.special import cos as cos
+from arrows.ops.special import erf as erf
+from arrows.ops.special import expm1 as expm1
+from arrows.ops.special import log1p as log1p
+from arrows.ops.special import sin as sin
 from arrows.ops.tensorlike import TensorLike as TensorLike
 from arrows.ops.testing import Elements as Elements
 from arrows.ops.testing import check_grads as check_grads
@@ -109,25 +141,44 @@ __all__ = [
     "abs",
     "add",
     "argmax",
+    "argmin",
     "bind",
     "broadcast_to",
     "cast",
     "check_grads",
     "check_primitive",
+    "clip",
     "concat",
+    "cos",
+    "cumsum",
     "divide",
     "dot",
+    "drop",
     "dropout",
+    "elu",
     "equal",
+    "erf",
     "exp",
+    "expm1",
+    "gather",
+    "gelu",
     "get",
     "greater",
     "greater_equal",
+    "hard_sigmoid",
+    "hard_swish",
+    "hard_tanh",
     "index",
+    "leaky_relu",
     "less",
     "less_equal",
     "log",
+    "log1p",
+    "log_sigmoid",
     "log_softmax",
+    "logical_and",
+    "logical_not",
+    "logical_or",
     "logsumexp",
     "lookup",
     "matmul",
@@ -136,8 +187,13 @@ __all__ = [
     "mean",
     "min",
     "minimum",
+    "mish",
     "multiply",
     "negative",
+    "norm",
+    "normalize",
+    "not_equal",
+    "one_hot",
     "outer",
     "pad_slice",
     "parameter",
@@ -147,6 +203,7 @@ __all__ = [
     "primitives",
     "register",
     "relu",
+    "relu6",
     "reshape",
     "scatter_row",
     "segment_broadcast",
@@ -157,19 +214,26 @@ __all__ = [
     "segment_position",
     "segment_softmax",
     "segment_sum",
+    "selu",
     "sigmoid",
     "sign",
+    "silu",
+    "sin",
     "softmax",
     "softplus",
+    "softsign",
     "sqrt",
     "square",
     "stack",
+    "standardize",
     "subtract",
     "sum",
     "sum_to",
+    "swish",
     "tanh",
     "trace",
     "transpose",
     "unregister",
+    "variance",
     "where",
 ]

@@ -8,25 +8,50 @@ from __future__ import annotations
 
 from typing import Any
 
+from arrows.ops.batched import matmul_each
 from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
 from arrows.ops.kernels import contiguous, put
 from arrows.ops.primitive import Attributes, Primitive
 from arrows.ops.registry import register
 from arrows.ops.rules import arithmetic, same_dtype
-from arrows.ops.shaping import reshape, transpose
+from arrows.ops.shaping import reshape, shape_of, transpose
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
 
 
 def matmul(a: Operand, b: Operand) -> TensorLike:
-    """Matrix product: vector @ matrix, matrix @ vector, matrix @ matrix, vector @ vector.
+    """Matrix product: of vectors and matrices, and, with three axes, of the matrices at each first index.
+
+    Args:
+        a: [k], [m, k] or [n, m, k].
+        b: [k], [k, p] or [n, k, p]; of two operands with three axes the first ones agree.
 
     >>> import numpy as np
     >>> matmul(np.array([1.0, 2.0]), np.array([[1.0, 0.0], [0.0, 3.0]])).tolist()
     [1.0, 6.0]
+    >>> matmul(np.ones((4, 2, 3)), np.ones((4, 3, 5))).shape
+    (4, 2, 5)
     """
+    if len(shape_of(a)) == 3 or len(shape_of(b)) == 3:
+        return _with_three_axes(a, b)
     return bind(_matmul, a, b)
+
+
+def _with_three_axes(a: Operand, b: Operand) -> TensorLike:
+    """All but three axes with three axes are one product of matrices, by another shape."""
+    left, right = shape_of(a), shape_of(b)
+    if len(left) == len(right):
+        return matmul_each(a, b)
+    if len(left) == 3 and len(right) in (1, 2) and left[2] == right[0]:
+        flat = bind(_matmul, reshape(a, (left[0] * left[1], left[2])), b)
+        return reshape(flat, (*left[:2], *right[1:]))
+    if len(right) == 3 and len(left) in (1, 2) and left[-1] == right[1]:
+        n, k, p = right
+        flat = bind(_matmul, a, reshape(transpose(b, (1, 0, 2)), (k, n * p)))
+        wide = reshape(flat, (*left[:-1], n, p))
+        return wide if len(left) == 1 else transpose(wide, (1, 0, 2))
+    raise ShapeError(f"matmul: {list(left)} @ {list(right)} do not fit")
 
 
 def dot(a: Operand, b: Operand) -> TensorLike:
@@ -59,7 +84,7 @@ def _matmul_rule(a: Tensor, b: Tensor) -> Tensor:
     arithmetic("matmul", a)
     for kind in (a, b):
         if kind.ndim not in (1, 2):
-            raise ShapeError(f"matmul takes vectors and matrices, got {kind}")
+            raise ShapeError(f"matmul takes one, two or three axes, got {kind}")
     if a.shape[-1] != b.shape[0]:
         raise ShapeError(
             f"matmul: {a} @ {b} do not fit: axis {a.ndim - 1} is {a.shape[-1]} on the left "

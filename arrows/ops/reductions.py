@@ -15,7 +15,7 @@ from arrows.ops.kernels import put
 from arrows.ops.primitive import Primitive
 from arrows.ops.registry import register
 from arrows.ops.rules import arithmetic, floating, negative_axes, negative_axis
-from arrows.ops.shaping import broadcast_to, cast, reshape
+from arrows.ops.shaping import broadcast_to, cast, reshape, shape_of
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
 
@@ -39,7 +39,7 @@ def mean(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
     >>> mean(np.array([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
     [2.0, 3.0]
     """
-    shape = _shape(x)
+    shape = shape_of(x)
     count = 1
     for a in negative_axes("mean", axis, len(shape)):
         count *= shape[a]
@@ -77,7 +77,17 @@ def argmax(x: Operand, axis: int = -1) -> TensorLike:
     >>> int(argmax(np.array([1.0, 3.0, 2.0])))
     1
     """
-    return bind(_argmax, x, axis=negative_axis("argmax", axis, len(_shape(x))))
+    return bind(_argmax, x, axis=negative_axis("argmax", axis, len(shape_of(x))))
+
+
+def argmin(x: Operand, axis: int = -1) -> TensorLike:
+    """Place of the least along an axis, int64; the first of equal ones; no gradient passes.
+
+    >>> import numpy as np
+    >>> int(argmin(np.array([1.0, 3.0, 2.0])))
+    0
+    """
+    return bind(_argmin, x, axis=negative_axis("argmin", axis, len(shape_of(x))))
 
 
 def softmax(x: Operand, axis: int = -1) -> TensorLike:
@@ -87,7 +97,7 @@ def softmax(x: Operand, axis: int = -1) -> TensorLike:
     >>> softmax(np.array([1000.0, 1000.0])).tolist()
     [0.5, 0.5]
     """
-    return bind(_softmax, x, axis=negative_axis("softmax", axis, len(_shape(x))))
+    return bind(_softmax, x, axis=negative_axis("softmax", axis, len(shape_of(x))))
 
 
 def log_softmax(x: Operand, axis: int = -1) -> TensorLike:
@@ -97,7 +107,7 @@ def log_softmax(x: Operand, axis: int = -1) -> TensorLike:
     >>> log_softmax(np.array([1000.0, 0.0])).tolist()
     [0.0, -1000.0]
     """
-    return bind(_log_softmax, x, axis=negative_axis("log_softmax", axis, len(_shape(x))))
+    return bind(_log_softmax, x, axis=negative_axis("log_softmax", axis, len(shape_of(x))))
 
 
 def logsumexp(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
@@ -110,16 +120,12 @@ def logsumexp(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLi
     return _reduce(_logsumexp, x, axis, keepdims)
 
 
-def _shape(x: Operand) -> tuple[int, ...]:
-    return x.shape if isinstance(x, (TensorLike, np.ndarray)) else ()
-
-
 def _type(x: Operand) -> Tensor:
-    return x.type if isinstance(x, TensorLike) else Tensor(_shape(x), np.asarray(x).dtype.name)
+    return x.type if isinstance(x, TensorLike) else Tensor(shape_of(x), np.asarray(x).dtype.name)
 
 
 def _reduce(primitive: Primitive, x: Operand, axis: Axis, keepdims: bool) -> TensorLike:
-    axes = negative_axes(primitive.name, axis, len(_shape(x)))
+    axes = negative_axes(primitive.name, axis, len(shape_of(x)))
     if not axes and isinstance(x, TensorLike):
         return x  # a scalar is its own sum, maximum and logarithm of summed exponentials
     return bind(primitive, x, axes=axes, keepdims=bool(keepdims))
@@ -130,12 +136,17 @@ def _rule(name: str, check: Callable[[str, Tensor], Tensor], empty: bool) -> Cal
         check(name, x)
         if not empty and any(x.shape[a] == 0 for a in axes):
             raise ShapeError(f"{name}: {x} has no elements along the axis")
-        return Tensor(_reduced(x.shape, axes, keepdims), x.dtype)
+        return Tensor(reduced(x.shape, axes, keepdims), x.dtype)
 
     return rule
 
 
-def _reduced(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
+def reduced(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
+    """The shape without some axes (counted from the end), or with size 1 there.
+
+    >>> reduced((2, 3), (-1,), True)
+    (2, 1)
+    """
     dropped = [a + len(shape) for a in axes]
     if keepdims:
         return tuple(1 if i in dropped else n for i, n in enumerate(shape))
@@ -148,7 +159,7 @@ def _spread(y: Any, x: Any, axes: tuple[int, ...]) -> Any:
 
 
 def _kept(y: Any, x: Any, axes: tuple[int, ...]) -> Any:
-    return reshape(y, _reduced(x.shape, axes, True))
+    return reshape(y, reduced(x.shape, axes, True))
 
 
 def _sum_kernel(xp: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
@@ -174,18 +185,19 @@ def _extreme_vjp(g: Any, result: Any, x: Any, axes: tuple[int, ...], keepdims: b
     return (ties * share,)
 
 
-def _argmax_rule(x: Tensor, axis: int) -> Tensor:
-    arithmetic("argmax", x)
-    if not x.shape[axis]:
-        raise ShapeError(f"argmax: {x} has no elements along the axis")
-    return Tensor(_reduced(x.shape, (axis,), False), "int64")
+def _place_of(name: str) -> Primitive:
+    def rule(x: Tensor, axis: int) -> Tensor:
+        if not arithmetic(name, x).shape[axis]:
+            raise ShapeError(f"{name}: {x} has no elements along the axis")
+        return Tensor(reduced(x.shape, (axis,), False), "int64")
 
+    def kernel(xp: Any, axis: int) -> Any:
+        def run(x: Any, out: Any = None) -> Any:
+            return put(getattr(x, name)(axis=axis).astype("int64"), out)
 
-def _argmax_kernel(xp: Any, axis: int) -> Any:
-    def run(x: Any, out: Any = None) -> Any:
-        return put(x.argmax(axis=axis).astype("int64"), out)
+        return run
 
-    return run
+    return register(Primitive(name, rule, kernel))
 
 
 def _along_rule(name: str) -> Callable[..., Tensor]:
@@ -249,7 +261,7 @@ _sum = register(
 )
 _max = register(Primitive("max", _rule("max", arithmetic, empty=False), _extreme_kernel("max"), _extreme_vjp))
 _min = register(Primitive("min", _rule("min", arithmetic, empty=False), _extreme_kernel("min"), _extreme_vjp))
-_argmax = register(Primitive("argmax", _argmax_rule, _argmax_kernel))
+_argmax, _argmin = _place_of("argmax"), _place_of("argmin")
 _softmax = register(Primitive("softmax", _along_rule("softmax"), _softmax_kernel, _softmax_vjp))
 _log_softmax = register(
     Primitive("log_softmax", _along_rule("log_softmax"), _log_softmax_kernel, _log_softmax_vjp)

@@ -29,7 +29,7 @@ def reshape(x: Operand, shape: int | Sequence[int]) -> TensorLike:
     >>> reshape(np.arange(6), (2, -1)).tolist()
     [[0, 1, 2], [3, 4, 5]]
     """
-    old = _shape(x)
+    old = shape_of(x)
     new = sizes("reshape", tuple(shape) if isinstance(shape, list) else shape)
     if new.count(-1) == 1:
         rest = product(tuple(n for n in new if n != -1))
@@ -49,7 +49,7 @@ def transpose(x: Operand, axes: Sequence[int] | None = None) -> TensorLike:
     >>> transpose(np.array([[1, 2, 3]])).tolist()
     [[1], [2], [3]]
     """
-    ndim = len(_shape(x))
+    ndim = len(shape_of(x))
     order = range(ndim)[::-1] if axes is None else axes
     found = tuple(negative_axis("transpose", axis, ndim) for axis in order)
     if sorted(found) != list(range(-ndim, 0)):
@@ -66,7 +66,7 @@ def broadcast_to(x: Operand, shape: int | Sequence[int]) -> TensorLike:
     >>> broadcast_to(np.array([1, 2]), (2, 2)).tolist()
     [[1, 2], [1, 2]]
     """
-    old = _shape(x)
+    old = shape_of(x)
     new = sizes("broadcast_to", tuple(shape) if isinstance(shape, list) else shape)
     if len(old) > len(new) or any(n not in (1, m) for n, m in zip(old[::-1], new[::-1], strict=False)):
         raise ShapeError(f"broadcast_to: {list(old)} does not broadcast to {list(new)}")
@@ -82,7 +82,7 @@ def sum_to(x: Operand, shape: Sequence[int]) -> TensorLike:
     >>> sum_to(np.array([[1, 2], [3, 4]]), (1, 2)).tolist()
     [[4, 6]]
     """
-    old = _shape(x)
+    old = shape_of(x)
     new = sizes("sum_to", tuple(shape))
     if old == new and isinstance(x, TensorLike):
         return x
@@ -104,7 +104,7 @@ def concat(xs: Any, axis: int = 0) -> TensorLike:
     if len(xs) == 1 and isinstance(xs[0], TensorLike):
         negative_axis("concat", axis, xs[0].ndim)
         return xs[0]
-    return bind(_concat, *xs, axis=negative_axis("concat", axis, len(_shape(xs[0]))))
+    return bind(_concat, *xs, axis=negative_axis("concat", axis, len(shape_of(xs[0]))))
 
 
 def stack(xs: Any, axis: int = 0) -> TensorLike:
@@ -117,13 +117,13 @@ def stack(xs: Any, axis: int = 0) -> TensorLike:
     if isinstance(xs, (TensorLike, np.ndarray)) or not xs:
         raise ShapeError("stack takes a list of tensors, and at least one")
     beside = next((x for x in xs if isinstance(x, TensorLike)), None)
-    shape = _shape(xs[0])
+    shape = shape_of(xs[0])
     place = negative_axis("stack", axis, len(shape) + 1)
     one = (*shape[: len(shape) + 1 + place], 1, *shape[len(shape) + 1 + place :])
     parts: list[Operand] = []
     for x in xs:
-        if _shape(x) != shape:
-            raise ShapeError(f"stack: shapes differ, {list(shape)} and {list(_shape(x))}")
+        if shape_of(x) != shape:
+            raise ShapeError(f"stack: shapes differ, {list(shape)} and {list(shape_of(x))}")
         if beside is not None and not isinstance(x, TensorLike):
             x = beside.context.constant(_constant(x, beside))
         parts.append(reshape(x, one))
@@ -151,7 +151,12 @@ def cast(x: Operand, dtype: Any) -> TensorLike:
     return bind(_cast, x, dtype=name)
 
 
-def _shape(x: Operand) -> tuple[int, ...]:
+def shape_of(x: Operand) -> tuple[int, ...]:
+    """The shape of a tensor or an array; that of a number is ().
+
+    >>> shape_of(2.0)
+    ()
+    """
     return x.shape if isinstance(x, (TensorLike, np.ndarray)) else ()
 
 

@@ -18,12 +18,20 @@ if TYPE_CHECKING:
 Operand = Union["TensorLike", np.ndarray[Any, Any], np.generic, float, int, bool]
 """What functions of `arrows.ops` take: a tensor of the function, a NumPy constant or a Python number."""
 
-_UFUNCS = {"true_divide": "divide", "absolute": "abs"}
+_UFUNCS = {
+    "true_divide": "divide",
+    "absolute": "abs",
+    "bitwise_and": "logical_and",
+    "bitwise_or": "logical_or",
+    "invert": "logical_not",
+}
 """NumPy's names where ours differ."""
 
 
 class TensorLike:
-    """A tensor inside a Function: `x + y`, `x @ w`, `x[0]`, `x.sum()`.  Shapes are those of one example.
+    """A tensor inside a Function: `x + y`, `x @ w`, `x > 0`, `x[0]`, `x.sum()`.
+
+    Shapes are those of one example.
 
     Attributes:
         type: element type and shape of one row.
@@ -119,6 +127,42 @@ class TensorLike:
     def __abs__(self) -> TensorLike:
         return ops.abs(self)
 
+    def __gt__(self, other: Operand) -> TensorLike:
+        return ops.greater(self, other)
+
+    def __ge__(self, other: Operand) -> TensorLike:
+        return ops.greater_equal(self, other)
+
+    def __lt__(self, other: Operand) -> TensorLike:
+        return ops.less(self, other)
+
+    def __le__(self, other: Operand) -> TensorLike:
+        return ops.less_equal(self, other)
+
+    # Element by element, as in NumPy; the hash is that of the object, which a dictionary looks at first.
+    def __eq__(self, other: object) -> TensorLike:  # type: ignore[override]
+        return ops.equal(self, other)  # type: ignore[arg-type]
+
+    def __ne__(self, other: object) -> TensorLike:  # type: ignore[override]
+        return ops.not_equal(self, other)  # type: ignore[arg-type]
+
+    __hash__ = object.__hash__
+
+    def __and__(self, other: Operand) -> TensorLike:
+        return ops.logical_and(self, other)
+
+    def __rand__(self, other: Operand) -> TensorLike:
+        return ops.logical_and(other, self)
+
+    def __or__(self, other: Operand) -> TensorLike:
+        return ops.logical_or(self, other)
+
+    def __ror__(self, other: Operand) -> TensorLike:
+        return ops.logical_or(other, self)
+
+    def __invert__(self) -> TensorLike:
+        return ops.logical_not(self)
+
     def __getitem__(self, key: Any) -> TensorLike:
         return ops.index(self, key)
 
@@ -162,7 +206,8 @@ class TensorLike:
         raise ShapeError(
             f"the truth of a tensor ({self.type}) is not known while the function is built; "
             "a Function cannot branch on values",
-            hint="branch on shapes, use arrows.ops.where or maximum, or choose between blocks with OneOf",
+            hint="branch on shapes, use arrows.ops.where or maximum, or choose between blocks with OneOf; "
+            "`and`, `or`, `not` are &, |, ~ here, and a < x < b is (a < x) & (x < b)",
         )
 
     def __iter__(self) -> Iterator[TensorLike]:

@@ -39,12 +39,13 @@ def d(*shape: int) -> np.ndarray[Any, Any]:
 Case = tuple[str, tuple[np.ndarray[Any, Any], ...], dict[str, Any]]
 
 _UNARY = ("negative", "abs", "sign", "square", "exp", "tanh", "sigmoid", "relu", "softplus")
+_SMOOTH = ("expm1", "sin", "cos", "erf")
 _BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "greater", "greater_equal", "equal")
 
 CASES: list[Case] = []
-for _name in _UNARY:
+for _name in _UNARY + _SMOOTH:
     CASES += [(_name, (n(*shape),), {}) for shape in ((), (3,), (2, 3), (0,), (2, 0))]
-for _name in ("log", "sqrt"):
+for _name in ("log", "sqrt", "log1p"):
     CASES += [(_name, (p(*shape),), {}) for shape in ((), (3,), (2, 3), (0,))]
 for _name in _BINARY:
     CASES += [
@@ -60,6 +61,24 @@ for _name in _BINARY:
     ]
 CASES += [("power", (p(3),), {"exponent": e}) for e in (3, -1, 1.5, -0.5, 0)]
 CASES += [("power", (i(3),), {"exponent": 3})]
+CASES += [("erf", (np.linspace(-7.0, 7.0, 41),), {})]
+CASES += [
+    ("elu", (n(*shape),), {"alpha": alpha}) for shape in ((), (3,), (2, 3), (0,)) for alpha in (1.0, 0.3)
+]
+CASES += [
+    ("leaky_relu", (n(*shape),), {"slope": slope}) for shape in ((), (3,), (2, 3)) for slope in (0.1, 0, 3)
+]
+CASES += [
+    ("clip", (d(*shape),), {"low": low, "high": high})
+    for shape in ((), (3,), (4, 3), (0,))
+    for low, high in ((-0.4, 0.45), (None, 0.45), (-0.4, None), (None, None))
+]
+CASES += [("clip", (i(3),), {"low": 1, "high": 2})]
+for _name in ("logical_and", "logical_or"):
+    CASES += [
+        (_name, (b(*x), b(*y)), {}) for x, y in (((), ()), ((3,), (3,)), ((2, 1), (1, 3)), ((0,), (1,)))
+    ]
+CASES += [("logical_not", (b(*shape),), {}) for shape in ((), (3,), (0,))]
 CASES += [
     ("where", (b(*c), n(*x), n(*y)), {})
     for c, x, y in (
@@ -77,6 +96,13 @@ CASES += [
         ((3,), (3, 4)), ((3, 4), (4,)), ((2, 3), (3, 4)), ((3,), (3,)), ((1,), (1, 1)),
         ((0,), (0, 4)), ((3,), (3, 0)), ((0, 3), (3, 4)), ((2, 0), (0, 4)), ((2, 3), (3, 0)), ((0,), (0,)),
         ((2, 0), (0,)), ((0, 3), (3,)),
+    )
+]  # fmt: skip
+CASES += [
+    ("matmul_each", (n(*x), n(*y)), {})
+    for x, y in (
+        ((2, 3, 4), (2, 4, 5)), ((1, 1, 1), (1, 1, 1)), ((0, 3, 4), (0, 4, 5)), ((2, 0, 4), (2, 4, 5)),
+        ((2, 3, 0), (2, 0, 5)), ((2, 3, 4), (2, 4, 0)),
     )
 ]  # fmt: skip
 CASES += [("matmul", (i(2, 3), i(3, 2)), {})]
@@ -112,13 +138,25 @@ CASES += [
     for shape, axes in (((3,), (-1,)), ((2, 3), (-1,)), ((2, 3), (-2,)), ((2, 3), (-2, -1)), ((0, 3), (-1,)))
     for keep in (False, True)
 ]
+CASES += [
+    ("norm", (n(*shape),), {"axes": axes, "keepdims": keep})
+    for shape, axes in (((), ()), ((3,), (-1,)), ((2, 3), (-2,)), ((2, 3), (-2, -1)), ((0, 3), (-1,)))
+    for keep in (False, True)
+]
+CASES += [
+    ("cumsum", (n(*shape),), {"axis": axis, "reverse": reverse})
+    for shape, axis in (((3,), -1), ((2, 3), -2), ((2, 3), -1), ((0,), -1), ((2, 0), -2))
+    for reverse in (False, True)
+]
 for _name in ("softmax", "log_softmax"):
     CASES += [
         (_name, (n(*shape),), {"axis": axis})
         for shape, axis in (((3,), -1), ((2, 3), -1), ((2, 3), -2), ((0, 3), -1), ((1,), -1))
     ]
 CASES += [
-    ("argmax", (d(*shape),), {"axis": axis}) for shape, axis in (((3,), -1), ((2, 3), -2), ((0, 3), -1))
+    (name, (d(*shape),), {"axis": axis})
+    for name in ("argmax", "argmin")
+    for shape, axis in (((3,), -1), ((2, 3), -2), ((0, 3), -1))
 ]
 
 CASES += [
@@ -181,6 +219,11 @@ CASES += [
 CASES += [
     ("scatter_row", (n(*x), i(*index)), {"size": 4})
     for x, index in (((2,), ()), ((), ()), ((3, 2), (3,)), ((2, 2, 3), (2,)), ((0, 2), (0,)), ((2, 0), (2,)))
+]
+CASES += [
+    ("one_hot", (i(*shape),), {"size": 4, "dtype": dtype})
+    for shape in ((), (3,), (2, 3), (0,))
+    for dtype in ("float64", "int32", "bool")
 ]
 CASES += [("pick", (n(*x), i(*x[:-1])), {}) for x in ((4,), (3, 4), (0, 4))]
 CASES += [("place", (n(*x), i(*x)), {"size": 4}) for x in ((), (3,), (0,))]

@@ -1,0 +1,204 @@
+"""Activations besides tanh, sigmoid, relu and softplus; of any shape, element by element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from arrows.ops.bind import bind
+from arrows.ops.comparing import greater, where
+from arrows.ops.elementwise import abs as absolute
+from arrows.ops.elementwise import add, divide, multiply, negative, sigmoid, softplus, tanh
+from arrows.ops.errors import ShapeError
+from arrows.ops.kernels import put
+from arrows.ops.primitive import Primitive
+from arrows.ops.registry import register
+from arrows.ops.rules import floating
+from arrows.ops.special import clip, erf
+from arrows.ops.tensorlike import Operand, TensorLike
+from arrows.typesys.types import Tensor
+
+
+def gelu(x: Operand, approximate: bool = False) -> TensorLike:
+    """x times the normal distribution's probability below x.
+
+    Hendrycks, Gimpel, "Gaussian Error Linear Units", 2016, section 2.
+
+    Args:
+        x: floating numbers.
+        approximate: by tanh, as the paper's second formula; within 1e-3.
+
+    >>> import numpy as np
+    >>> gelu(np.array([-1.0, 0.0, 1.0])).round(4).tolist()
+    [-0.1587, 0.0, 0.8413]
+    """
+    if approximate:
+        inner = multiply(add(multiply(multiply(multiply(x, x), x), 0.044715), x), 0.7978845608028654)
+        return multiply(multiply(x, 0.5), add(tanh(inner), 1))
+    return multiply(multiply(x, 0.5), add(erf(multiply(x, 0.5**0.5)), 1))
+
+
+def silu(x: Operand) -> TensorLike:
+    """x * sigmoid(x), also called swish.
+
+    Elfwing, Uchibe, Doya, "Sigmoid-Weighted Linear Units", 2017; Ramachandran, Zoph, Le, "Searching for
+    Activation Functions", 2017.
+
+    >>> import numpy as np
+    >>> silu(np.array([0.0, 1.0])).round(4).tolist()
+    [0.0, 0.7311]
+    """
+    return multiply(x, sigmoid(x))
+
+
+swish = silu
+
+
+def mish(x: Operand) -> TensorLike:
+    """x * tanh(softplus(x)).  Misra, "Mish", 2019, (1).
+
+    >>> import numpy as np
+    >>> mish(np.array([0.0, 1.0])).round(4).tolist()
+    [0.0, 0.8651]
+    """
+    return multiply(x, tanh(softplus(x)))
+
+
+def elu(x: Operand, alpha: float = 1.0) -> TensorLike:
+    """x where it is positive, `alpha * (exp(x) - 1)` elsewhere.
+
+    Clevert, Unterthiner, Hochreiter, "Fast and Accurate Deep Network Learning by Exponential Linear Units",
+    ICLR 2016, (15).
+
+    >>> import numpy as np
+    >>> elu(np.array([-1.0, 2.0])).round(4).tolist()
+    [-0.6321, 2.0]
+    """
+    return bind(_elu, x, alpha=_number("elu", "alpha", alpha))
+
+
+def selu(x: Operand) -> TensorLike:
+    """The exponential linear unit with the slopes that keep mean 0 and variance 1.
+
+    Klambauer, Unterthiner, Mayr, Hochreiter, "Self-Normalizing Neural Networks", NIPS 2017, (2) and (14).
+
+    >>> import numpy as np
+    >>> selu(np.array([-1.0, 1.0])).round(4).tolist()
+    [-1.1113, 1.0507]
+    """
+    return multiply(elu(x, 1.6732632423543772), 1.0507009873554805)
+
+
+def leaky_relu(x: Operand, slope: float = 0.01) -> TensorLike:
+    """x where it is positive, `slope * x` elsewhere; the derivative at 0 is taken as the slope.
+
+    Maas, Hannun, Ng, "Rectifier Nonlinearities Improve Neural Network Acoustic Models", ICML 2013.
+
+    >>> import numpy as np
+    >>> leaky_relu(np.array([-1.0, 2.0])).tolist()
+    [-0.01, 2.0]
+    """
+    return bind(_leaky_relu, x, slope=_number("leaky_relu", "slope", slope))
+
+
+def relu6(x: Operand) -> TensorLike:
+    """x, but at least 0 and at most 6.
+
+    >>> import numpy as np
+    >>> relu6(np.array([-1.0, 2.0, 9.0])).tolist()
+    [0.0, 2.0, 6.0]
+    """
+    return clip(x, 0, 6)
+
+
+def hard_tanh(x: Operand) -> TensorLike:
+    """x, but at least -1 and at most 1.
+
+    >>> import numpy as np
+    >>> hard_tanh(np.array([-3.0, 0.5])).tolist()
+    [-1.0, 0.5]
+    """
+    return clip(x, -1, 1)
+
+
+def hard_sigmoid(x: Operand) -> TensorLike:
+    """x / 6 + 1/2, but at least 0 and at most 1.
+
+    Howard et al., "Searching for MobileNetV3", ICCV 2019, section 5.2.
+
+    >>> import numpy as np
+    >>> hard_sigmoid(np.array([-3.0, 0.0, 9.0])).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    return clip(add(multiply(x, 1 / 6), 0.5), 0, 1)
+
+
+def hard_swish(x: Operand) -> TensorLike:
+    """x * hard_sigmoid(x); source as there.
+
+    >>> import numpy as np
+    >>> hard_swish(np.array([0.0, 3.0])).tolist()
+    [0.0, 3.0]
+    """
+    return multiply(x, hard_sigmoid(x))
+
+
+def softsign(x: Operand) -> TensorLike:
+    """x / (1 + |x|).
+
+    >>> import numpy as np
+    >>> softsign(np.array([-1.0, 3.0])).tolist()
+    [-0.5, 0.75]
+    """
+    return divide(x, add(absolute(x), 1))
+
+
+def log_sigmoid(x: Operand) -> TensorLike:
+    """log(sigmoid(x)), without overflow.
+
+    >>> import numpy as np
+    >>> log_sigmoid(np.array([-1000.0])).tolist()
+    [-1000.0]
+    """
+    return negative(softplus(negative(x)))
+
+
+def _number(name: str, what: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ShapeError(f"{name}: the {what} is a Python number, got {type(value).__name__}")
+    return float(value)
+
+
+def _elu_kernel(xp: Any, alpha: float) -> Any:
+    def run(x: Any, out: Any = None) -> Any:
+        below = xp.multiply(xp.expm1(xp.minimum(x, 0)), alpha)
+        return put(xp.where(xp.greater(x, 0), x, below), out)
+
+    return run
+
+
+def _leaky_relu_kernel(xp: Any, slope: float) -> Any:
+    def run(x: Any, out: Any = None) -> Any:
+        return put(xp.where(xp.greater(x, 0), x, xp.multiply(x, slope)), out)
+
+    return run
+
+
+def _rule(name: str) -> Any:
+    def rule(x: Tensor, **attributes: float) -> Tensor:
+        return floating(name, x)
+
+    return rule
+
+
+def _elu_vjp(g: Any, result: Any, x: Any, alpha: float) -> Any:
+    return (where(greater(x, 0), g, g * (result + alpha)),)
+
+
+def _leaky_relu_vjp(g: Any, result: Any, x: Any, slope: float) -> Any:
+    return (where(greater(x, 0), g, g * slope),)
+
+
+_elu = register(Primitive("elu", _rule("elu"), _elu_kernel, _elu_vjp, elementwise=True))
+_leaky_relu = register(
+    Primitive("leaky_relu", _rule("leaky_relu"), _leaky_relu_kernel, _leaky_relu_vjp, elementwise=True)
+)

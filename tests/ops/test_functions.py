@@ -1,0 +1,192 @@
+"""Functions made of several primitives: derivatives, formulas, element types, operators, refusals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arrows import ops
+from arrows.ops import Evaluation, ShapeError, check_grads, trace
+from arrows.typesys import types as T
+
+from .table import d, i, n, p
+
+SMOOTH: dict[str, Callable[[Any], Any]] = {
+    "gelu": ops.gelu,
+    "gelu by tanh": lambda x: ops.gelu(x, approximate=True),
+    "silu": ops.silu,
+    "swish": ops.swish,
+    "mish": ops.mish,
+    "selu": ops.selu,
+    "relu6": ops.relu6,
+    "hard_tanh": ops.hard_tanh,
+    "hard_sigmoid": ops.hard_sigmoid,
+    "hard_swish": ops.hard_swish,
+    "softsign": ops.softsign,
+    "log_sigmoid": ops.log_sigmoid,
+    "normalize": ops.normalize,
+    "normalize a column": lambda x: ops.normalize(x, axis=0),
+    "standardize": ops.standardize,
+    "variance": ops.variance,
+    "norm": ops.norm,
+    "stack": lambda x: ops.stack([x, ops.tanh(x), x], axis=-1),
+    "cumsum": lambda x: ops.cumsum(x, axis=0) * ops.cumsum(x, reverse=True),
+}
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3)])
+@pytest.mark.parametrize("name", SMOOTH)
+def test_derivatives(name: str, shape: tuple[int, ...]) -> None:
+    check_grads(SMOOTH[name], n(*shape))
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_the_element_type_stays(name: str) -> None:
+    for dtype in ("float32", "float64"):
+        x = n(2, 3).astype(dtype)
+        assert np.asarray(SMOOTH[name](x)).dtype == dtype
+        assert trace(SMOOTH[name], T.Tensor((2, 3), dtype)).output.dtype == dtype
+
+
+def test_formulas() -> None:
+    x = np.linspace(-9, 9, 721)
+    wanted = np.array([math.erf(v) for v in x])
+    np.testing.assert_allclose(ops.erf(x), wanted, rtol=1e-14, atol=1e-15)
+    np.testing.assert_allclose(ops.erf(x.astype("float32")), wanted, atol=3e-7)
+    np.testing.assert_allclose(ops.erf(x.astype("float16")), wanted, atol=2e-3)
+    formulas: list[tuple[Callable[[Any], Any], Any]] = [
+        (ops.gelu, x * 0.5 * (1 + wanted_at(x / 2**0.5))),
+        (ops.silu, x / (1 + np.exp(-x))),
+        (ops.mish, x * np.tanh(np.log1p(np.exp(x)))),
+        (ops.elu, np.where(x > 0, x, np.exp(x) - 1)),
+        (ops.leaky_relu, np.where(x > 0, x, 0.01 * x)),
+        (ops.hard_sigmoid, np.clip(x / 6 + 0.5, 0, 1)),
+        (ops.hard_swish, x * np.clip(x + 3, 0, 6) / 6),
+        (ops.softsign, x / (1 + abs(x))),
+        (ops.log_sigmoid, -np.log1p(np.exp(-x))),
+        (ops.expm1, np.expm1(x)),
+    ]
+    for function, numbers in formulas:
+        np.testing.assert_allclose(function(x), numbers, atol=1e-12)
+    assert abs(np.asarray(ops.gelu(x, approximate=True)) - ops.gelu(x)).max() < 1e-3
+    z = np.random.default_rng(0).standard_normal(200_000)
+    y = np.asarray(ops.selu(z))
+    assert abs(y.mean()) < 0.01
+    assert abs(y.var() - 1) < 0.02
+
+
+def wanted_at(x: Any) -> Any:
+    return np.array([math.erf(v) for v in x])
+
+
+@pytest.mark.parametrize("name", sorted(set(SMOOTH) - {"normalize a column"}))
+def test_large_numbers_do_not_overflow(name: str) -> None:
+    x = np.array([-80.0, -1.0, 0.0, 1.0, 80.0], "float32")
+    with np.errstate(all="raise", under="ignore"):
+        assert np.isfinite(np.asarray(SMOOTH[name](x))).all()
+
+
+def test_the_gradient_of_a_length_of_zero_is_zero() -> None:
+    evaluation = Evaluation(record=True)
+    x = evaluation.value(np.zeros(3))
+    gradient = evaluation.backward([(ops.norm(x), np.array(1.0))])[x]
+    assert gradient.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ((2, 3, 4), (2, 4, 5)), ((2, 3, 4), (4, 5)), ((2, 3, 4), (4,)), ((3, 4), (2, 4, 5)),
+        ((4,), (2, 4, 5)), ((0, 3, 4), (4, 5)), ((1, 3, 4), (1, 4, 0)), ((3, 0), (2, 0, 5)),
+    ],
+)  # fmt: skip
+def test_matmul_with_three_axes(a: tuple[int, ...], b: tuple[int, ...]) -> None:
+    x, y = n(*a), n(*b)
+    np.testing.assert_allclose(ops.matmul(x, y), x @ y, atol=1e-12)
+    check_grads(ops.matmul, x, y)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+@pytest.mark.parametrize("shape", [(), (2,), (2, 3)])
+def test_gather_is_take(axis: int, shape: tuple[int, ...]) -> None:
+    x, index = n(4, 5, 4), i(*shape)
+    np.testing.assert_array_equal(ops.gather(x, index, axis), np.take(x, index, axis))
+    check_grads(lambda x, index: ops.gather(x, index, axis), x, index)
+
+
+def test_one_hot_follows_the_float_type() -> None:
+    def encode(label: Any) -> Any:
+        return ops.one_hot(label, 3), ops.one_hot(label, 3, "int32")
+
+    t = trace(encode, T.Tensor((), "int32"), float_type="float64")
+    assert str(t.output) == "(float64[3], int32[3])"
+    with pytest.raises(IndexError, match="one_hot: index 3 is out of range for an axis of size 3"):
+        ops.one_hot(np.array([0, 3]), 3)
+
+
+def test_operators_are_those_of_numpy() -> None:
+    x, y = d(6), d(6)
+    evaluation = Evaluation()
+    a, b = evaluation.value(x), evaluation.value(y)
+    pairs: list[tuple[Any, Any]] = [
+        (a > b, x > y), (a >= 0.4, x >= 0.4), (a < b, x < y), (a >= 0.4, x >= 0.4), (a == b, x == y),
+        (a != 0.4, x != 0.4), ((a > 0) & (b > 0), (x > 0) & (y > 0)), ((a > 0) | (b > 0), (x > 0) | (y > 0)),
+        (~(a > 0), ~(x > 0)), ((x > 0) & (b > 0), (x > 0) & (y > 0)), (y < a, y < x),
+    ]  # fmt: skip
+    for got, wanted in pairs:
+        np.testing.assert_array_equal(got.array, wanted)
+    assert {a: 1, b: 2}[b] == 2  # tensors are found by identity
+
+
+def test_where_stands_for_a_branch() -> None:
+    check_grads(lambda x: ops.where(x > 0, x * x, ops.sin(x)), n(5))
+    check_grads(lambda x: ops.where((x > -1) & ~(x > 1), x, 2 * x), n(5))
+
+
+@pytest.mark.parametrize("branch", [lambda x: x if x > 0 else -x, lambda x: 0 < x < 1, lambda x: not (x > 0)])
+def test_python_truth_says_what_to_write(branch: Any) -> None:
+    with pytest.raises(ShapeError) as caught:
+        trace(branch, T.Tensor(()))
+    text = str(caught.value)
+    assert "the truth of a tensor (bool) is not known while the function is built" in text
+    assert "use arrows.ops.where" in text
+    assert "a < x < b is (a < x) & (x < b)" in text
+
+
+V3 = np.ones(3)
+
+REFUSED: list[tuple[Callable[[], Any], str]] = [
+    (lambda: ops.clip(V3, 2, 1), "clip: the lower bound 2 is above the upper one, 1"),
+    (lambda: ops.clip(V3, "0"), "clip: a bound is a Python number or None, got str"),
+    (lambda: ops.clip(i(3), 0.5), r"clip: int32\[3\] takes whole bounds, got 0.5 and None"),
+    (lambda: ops.logical_and(V3, V3), r"logical_and takes truth values, and float64\[3\] holds none"),
+    (lambda: ops.logical_not(i(3)), r"logical_not takes truth values, and int32\[3\] holds none"),
+    (lambda: ops.elu(V3, "a"), "elu: the alpha is a Python number, got str"),
+    (lambda: ops.erf(i(3)), r"erf takes floating numbers, and int32\[3\] is none"),
+    (lambda: ops.cumsum(np.array(1.0)), "cumsum: a scalar has no axis to sum along"),
+    (lambda: ops.cumsum(V3, axis=1), "cumsum: a tensor with 1 axis has no axis 1"),
+    (lambda: ops.normalize(V3, epsilon=0), "normalize: epsilon is positive, got 0"),
+    (lambda: ops.one_hot(V3, 3), r"one_hot takes integers as an index, and float64\[3\] is none"),
+    (lambda: ops.one_hot(i(3), -1), "one_hot: the size is a whole number >= 0, got -1"),
+    (lambda: ops.one_hot(i(3), 3, "text"), "one_hot: "),
+    (lambda: ops.gather(V3, i(2), axis=1), "gather: a tensor with 1 axis has no axis 1"),
+    (lambda: ops.argmin(n(2, 0)), r"argmin: float64\[2, 0\] has no elements along the axis"),
+    (lambda: ops.matmul(n(2, 3, 4), n(3, 4, 5)), "axis 0 is 2 on the left and axis 0 is 3 on the right"),
+    (lambda: ops.matmul(n(2, 3, 4), n(2, 3, 5)), "axis 2 is 4 on the left and axis 1 is 3 on the right"),
+    (lambda: ops.matmul(n(2, 3, 4), n(3, 5)), r"matmul: \[2, 3, 4\] @ \[3, 5\] do not fit"),
+    (lambda: ops.matmul(n(2, 2, 2, 2), n(2)), "matmul takes one, two or three axes"),
+]
+
+
+@pytest.mark.parametrize(("call", "text"), REFUSED)
+def test_refusals(call: Callable[[], Any], text: str) -> None:
+    with pytest.raises(ShapeError, match=text):
+        call()
+
+
+def test_positive_numbers_only() -> None:
+    check_grads(ops.log1p, p(3))
