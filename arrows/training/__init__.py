@@ -3,10 +3,11 @@
 >>> from arrows.training import Adagrad, load, save, train
 """
 
+from arrows.training.adaptive import FadingDeltas, FadingSquares, Moments
 from arrows.training.checkpoint import load, read_metadata, save
 from arrows.training.loop import train
 from arrows.training.optimizer import Optimizer
-from arrows.training.optimizers import SGD, Adagrad
+from arrows.training.optimizers import SGD, Adadelta, Adagrad, Adam, AdamW, RMSprop
 from arrows.training.progress import Epoch, Progress
 from arrows.training.rates import Rate, Schedule
 from arrows.training.rules import AdaptiveSquares, Momentum, Rule
@@ -14,12 +15,19 @@ from arrows.training.state import load_state, save_state
 
 __all__ = [
     "SGD",
+    "Adadelta",
     "Adagrad",
+    "Adam",
+    "AdamW",
     "AdaptiveSquares",
     "Epoch",
+    "FadingDeltas",
+    "FadingSquares",
+    "Moments",
     "Momentum",
     "Optimizer",
     "Progress",
+    "RMSprop",
     "Rate",
     "Rule",
     "Schedule",

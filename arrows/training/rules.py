@@ -142,8 +142,7 @@ class AdaptiveSquares:
         require_rate("Adagrad: learning_rate", self.learning_rate)
         require_range("Adagrad", "initial_accumulator", self.initial_accumulator, 0.0)
         require_range("Adagrad", "weight_decay", self.weight_decay, 0.0)
-        if not self.epsilon > 0:  # 0 / 0 where no gradient has come yet
-            raise ArrowValueError(f"Adagrad: epsilon is {self.epsilon}, and should be above 0")
+        require_above("Adagrad", "epsilon", self.epsilon)  # 0 / 0 where no gradient has come yet
 
     @property
     def slots(self) -> Mapping[str, float]:
@@ -181,3 +180,15 @@ def require_range(owner: str, name: str, value: float, least: float, below: floa
     if not least <= value < below:
         bound = "" if below == float("inf") else f" and below {below:g}"
         raise ArrowValueError(f"{owner}: {name} is {value}, and should be at least {least:g}{bound}")
+
+
+def require_above(owner: str, name: str, value: float, bound: float = 0.0) -> None:
+    """Refuses a hyperparameter that is not above `bound`, NaN included.
+
+    >>> require_above("Adam", "epsilon", 0.0)
+    Traceback (most recent call last):
+    ...
+    arrows.typesys.errors.ArrowValueError: Adam: epsilon is 0.0, and should be above 0
+    """
+    if not value > bound:
+        raise ArrowValueError(f"{owner}: {name} is {value}, and should be above {bound:g}")

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from arrows.engine.backend import Backend, backend
 from arrows.engine.results import Ragged
 from arrows.ops import RowSparse
-from arrows.training import SGD, Adagrad, Optimizer
+from arrows.training import SGD, Adadelta, Adagrad, Adam, AdamW, Optimizer, RMSprop
 from arrows.training import optimizer as module
 from arrows.typesys.errors import ArrowValueError
+from tests.training.papers import CASES, NAMES
 
 DEVICES = ["cpu", "fake", pytest.param("cuda", marks=pytest.mark.gpu)]
 
@@ -38,43 +39,6 @@ class Model:
     def sparse(self, rows: list[int], values: np.ndarray, shape: tuple[int, ...]) -> RowSparse:
         up = self.backend.to_device
         return RowSparse(up(np.array(rows, np.int64)), up(values), shape)
-
-
-def sgd(w, gradients, rate, momentum=0.0, decay=0.0):
-    """Sutskever et al. 2013, equations 1 and 2; `None` where the row is not touched."""
-    v = np.zeros_like(w)
-    for g in gradients:
-        if g is not None:
-            v = momentum * v - rate * (g + decay * w)
-            w = w + v
-    return w
-
-
-def adagrad(w, gradients, rate, epsilon=1e-10, initial=0.0, decay=0.0):
-    """Duchi et al. 2011, figure 1, with a diagonal matrix."""
-    s = np.full_like(w, initial)
-    for g in gradients:
-        if g is not None:
-            g = g + decay * w
-            s = s + g**2
-            w = w - rate * g / (np.sqrt(s) + epsilon)
-    return w
-
-
-CASES = [
-    (lambda **k: SGD(0.1, **k), lambda w, g: sgd(w, g, 0.1)),
-    (lambda **k: SGD(0.1, momentum=0.9, **k), lambda w, g: sgd(w, g, 0.1, 0.9)),
-    (
-        lambda **k: SGD(0.1, momentum=0.5, weight_decay=0.01, **k),
-        lambda w, g: sgd(w, g, 0.1, 0.5, 0.01),
-    ),
-    (lambda **k: Adagrad(0.05, **k), lambda w, g: adagrad(w, g, 0.05)),
-    (
-        lambda **k: Adagrad(0.05, epsilon=1e-3, initial_accumulator=0.1, weight_decay=0.01, **k),
-        lambda w, g: adagrad(w, g, 0.05, 1e-3, 0.1, 0.01),
-    ),
-]
-NAMES = ["sgd", "momentum", "momentum+decay", "adagrad", "adagrad+all"]
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -180,6 +144,24 @@ def test_gradients_are_left_as_they_are_and_types_are_kept(make):
     assert all(a.dtype == np.float32 for slots in optimizer.state.values() for a in slots.values())
 
 
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(("make", "paper"), CASES, ids=NAMES)
+def test_dense_and_sparse_gradients_of_one_parameter(device, make, paper):
+    random = np.random.default_rng(3)
+    start = random.normal(size=(4, 2))
+    model, optimizer = Model.of(device, w=start), make()
+    touched: dict[int, list[Any]] = {row: [] for row in range(4)}
+    for rows in (None, [1, 2], [2], None, [0, 2], None):
+        values = random.normal(size=(4 if rows is None else len(rows), 2))
+        up = model.backend.to_device
+        gradient = up(values) if rows is None else model.sparse(rows, values, (4, 2))
+        optimizer.step(model, {"w": gradient})
+        for row, value in zip(range(4) if rows is None else rows, values, strict=True):
+            touched[row].append(value)
+    for row, gradients in touched.items():
+        np.testing.assert_allclose(model.numpy("w")[row], paper(start[row], gradients), rtol=1e-11)
+
+
 def test_learning_rate_may_change_between_steps():
     model, optimizer = Model.of("cpu", w=np.zeros(1)), SGD(1.0)
     optimizer.step(model, {"w": np.ones(1)})
@@ -217,6 +199,17 @@ def test_an_optimizer_does_not_serve_a_model_of_other_shapes():
         (lambda: SGD(0.1, weight_decay=-1), "SGD: weight_decay is -1"),
         (lambda: Adagrad(0.1, epsilon=0), "Adagrad: epsilon is 0, and should be above 0"),
         (lambda: Adagrad(0.1, initial_accumulator=-1), "Adagrad: initial_accumulator is -1"),
+        (lambda: Adam(-1), "Adam: learning_rate is -1, and should be at least 0"),
+        (lambda: Adam(beta1=1.0), "Adam: beta1 is 1.0, and should be at least 0 and below 1"),
+        (lambda: Adam(beta2=-1), "Adam: beta2 is -1"),
+        (lambda: Adam(epsilon=0), "Adam: epsilon is 0, and should be above 0"),
+        (lambda: AdamW(weight_decay=-1), "Adam: decoupled_decay is -1"),
+        (lambda: RMSprop(rho=1), "RMSprop: rho is 1"),
+        (lambda: RMSprop(epsilon=float("nan")), "RMSprop: epsilon is nan"),
+        (lambda: Adadelta(rho=2), "Adadelta: rho is 2"),
+        (lambda: Adadelta(weight_decay=-1), "Adadelta: weight_decay is -1"),
+        (lambda: SGD(0.1, rates={"w": -1}), r"rates\['w'\] is -1, and should be at least 0"),
+        (lambda: SGD(0.1, average=0), "average is 0, and should be above 0 and at most 1"),
         (lambda: SGD(0.1, clip_norm=0), "clip_norm is 0, and should be above 0"),
     ],
 )

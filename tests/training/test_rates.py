@@ -1,0 +1,100 @@
+"""Learning rates by name, frozen parameters, schedules in the optimizer."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows.engine.backend import backend
+from arrows.ops import RowSparse
+from arrows.training import SGD, Adam, train
+from arrows.typesys.errors import ArrowValueError
+
+
+def model_of(device: str = "cpu", **arrays: Any) -> Any:
+    place = backend(device)
+    names = {name.replace("__", "/"): place.to_device(np.array(a)) for name, a in arrays.items()}
+    return SimpleNamespace(params=names, backend=place)
+
+
+def ones(model: Any) -> dict[str, Any]:
+    return {name: model.backend.to_device(np.ones(array.shape)) for name, array in model.params.items()}
+
+
+def values(model: Any) -> dict[str, list[float]]:
+    return {name: model.backend.to_numpy(array).tolist() for name, array in model.params.items()}
+
+
+@pytest.mark.parametrize("device", ["cpu", "fake", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_patterns_give_rates_and_the_first_that_matches_counts(device):
+    model = model_of(device, embed__w=[0.0], classify__w=[0.0], classify__b=[0.0], fc__w=[0.0])
+    optimizer = SGD(1.0, rates={"embed/*": 0.125, "*/b": 0.5, "classify/*": 0})
+    assert optimizer.rates_of(model) == {"embed/w": 0.125, "classify/w": 0, "classify/b": 0.5, "fc/w": 1.0}
+    for _ in range(2):
+        optimizer.step(model, ones(model))
+    assert values(model) == {"embed/w": [-0.25], "classify/w": [0.0], "classify/b": [-1.0], "fc/w": [-2.0]}
+    assert set(SGD(0.1, rates={"*": 0}).rates_of(model).values()) == {0}
+
+
+def test_a_row_sparse_gradient_has_its_rate_too():
+    model = model_of(e__w=np.zeros((3, 1)))
+    SGD(1.0, rates={"e/?": 0.5}).step(model, {"e/w": RowSparse(np.array([1]), np.ones((1, 1)), (3, 1))})
+    assert values(model) == {"e/w": [[0.0], [-0.5], [0.0]]}
+
+
+def test_frozen_parameters_stay_and_do_not_count():
+    model = model_of(a__w=[1.0, 1.0], b__w=[0.0])
+    optimizer = Adam(1.0, rates={"a/*": 0}, weight_decay=0.5, clip_norm=1.0, average=1.0)
+    grads = {"a/w": np.array([1e6, np.nan]), "b/w": np.array([0.5])}
+    optimizer.step(model, grads)
+    assert values(model)["a/w"] == [1.0, 1.0]
+    assert "a/w" not in optimizer.state and "a/w" not in optimizer.averages.values
+    assert values(model)["b/w"] == pytest.approx([-1.0])
+
+
+def test_a_pattern_that_matches_nothing_names_the_parameters():
+    words = r"no parameter matches 'embd/\*'; there are embed/w, fc/b"
+    model = model_of(embed__w=[1.0], fc__b=[1.0])
+    optimizer = SGD(1.0, rates={"fc/*": 0.5, "embd/*": 0.1})
+    with pytest.raises(ArrowValueError, match=words):
+        optimizer.step(model, ones(model))
+    assert optimizer.steps == 0 and values(model) == {"embed/w": [1.0], "fc/b": [1.0]}
+    with pytest.raises(ArrowValueError, match=words):
+        optimizer.rates_of(model)
+    with pytest.raises(ArrowValueError, match="matches 'W'"):  # capitals count, on every system
+        SGD(1.0, rates={"W": 0.1}).step(model_of(w=[1.0]), {})
+
+
+def test_train_says_so_before_it_prepares_anything():
+    model = ar.compile(ar.Vector(1) >> ar.FC(1, name="fc") >> ar.Function(lambda y: y[0] ** 2))
+    with pytest.raises(ArrowValueError, match="no parameter matches 'x'; there are fc/weight, fc/bias"):
+        train(model, ["nonsense"], SGD(0.1, rates={"x": 1.0}), progress=False)
+
+
+def test_schedules_are_asked_for_each_step():
+    asked = []
+
+    def halving(steps: int) -> float:
+        asked.append(steps)
+        return 0.5**steps
+
+    model = model_of(a=[0.0], b=[0.0], c=[0.0])
+    optimizer = SGD(halving, rates={"b": lambda steps: 0.0 if steps == 1 else 1.0, "c": 2.0})
+    for _ in range(3):
+        optimizer.step(model, ones(model))
+    assert values(model) == {"a": [-1.75], "b": [-2.0], "c": [-6.0]}
+    assert asked == [0, 1, 2]
+    assert optimizer.rates_of(model) == {"a": 0.125, "b": 1.0, "c": 2.0}
+
+
+def test_a_frozen_layer_of_a_real_model_stays():
+    block = ar.Vector(2) >> ar.FC(2, name="below") >> ar.FC(1, name="top") >> ar.Function(lambda y: y[0] ** 2)
+    model = ar.compile(block)
+    before = {name: array.copy() for name, array in model.params.items()}
+    model.train_step([[1.0, 2.0]], Adam(0.1, rates={"below/*": 0}))
+    same = {name: bool((array == before[name]).all()) for name, array in model.params.items()}
+    assert same == {"below/weight": True, "below/bias": True, "top/weight": False, "top/bias": False}
