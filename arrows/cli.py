@@ -1,4 +1,4 @@
-"""The command `arrows`: `arrows demo` and `arrows bench`.
+"""The command `arrows`: `arrows demo`, `arrows train`, `arrows predict` and `arrows bench`.
 
 Exit status: 0 if all went well, 1 if the work failed, 2 if the request or the data it names was wrong; then
 there is one line on standard error that says what.
@@ -11,6 +11,8 @@ import sys
 from collections.abc import Sequence
 
 from arrows.bench.command import add_options, spawn
+from arrows.commands import predict_sentiment, train_sentiment
+from arrows.commands.values import count
 from arrows.exits import exit_status
 from arrows.version import __version__
 
@@ -32,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = _parser().parse_args(given)
-    return exit_status(f"arrows {options.command}", lambda: int(options.run(options, given)))
+    program = " ".join(("arrows", options.command, *filter(None, [getattr(options, "model_kind", None)])))
+    return exit_status(program, lambda: int(options.run(options, given)))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -42,13 +45,25 @@ def _parser() -> argparse.ArgumentParser:
 
     demo = commands.add_parser("demo", help="train a sentiment Tree-LSTM on generated trees and try it")
     demo.add_argument("trees", nargs="*", metavar="TREE", help="classified at the end: '((not good) film)'")
-    demo.add_argument("--examples", type=_count, default=4000, help="trees to train on (default: 4000)")
-    demo.add_argument("--epochs", type=_count, default=6, help="default: 6")
-    demo.add_argument("--seed", type=_count, default=0, help="default: 0")
+    demo.add_argument("--examples", type=count, default=4000, help="trees to train on (default: 4000)")
+    demo.add_argument("--epochs", type=count, default=6, help="default: 6")
+    demo.add_argument("--seed", type=count, default=0, help="default: 0")
     demo.add_argument(
         "--save", default="sentiment.safetensors", metavar="FILE", help="default: sentiment.safetensors"
     )
     demo.set_defaults(run=_demo)
+
+    train = commands.add_parser("train", help="train a model on real data")
+    trained = train.add_subparsers(dest="model_kind", required=True, metavar="MODEL")
+    learner = trained.add_parser("sentiment", help="a Tree-LSTM on the Stanford Sentiment Treebank")
+    train_sentiment.add_options(learner)
+    learner.set_defaults(run=lambda options, _: train_sentiment.run(options))
+
+    predict = commands.add_parser("predict", help="ask a trained model")
+    asked = predict.add_subparsers(dest="model_kind", required=True, metavar="MODEL")
+    classifier = asked.add_parser("sentiment", help="classify trees")
+    predict_sentiment.add_options(classifier)
+    classifier.set_defaults(run=lambda options, _: predict_sentiment.run(options))
 
     bench = commands.add_parser("bench", help="measure arrows against its baselines on this machine")
     add_options(bench)
@@ -63,9 +78,3 @@ def _demo(options: argparse.Namespace, _: list[str]) -> int:
         options.trees, examples=options.examples, epochs=options.epochs, seed=options.seed, path=options.save
     )
     return 0
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"expected a whole number from 0, got {text!r}")
-    return int(text)

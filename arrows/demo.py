@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import sys
 import time
 from collections.abc import Sequence
@@ -14,9 +13,10 @@ import numpy as np
 
 import arrows as ar
 from arrows.bench.machine import Blas
+from arrows.commands.saved import describe, restore
 from arrows.data import CLASSES, Tree, format_tree, generate, label_tree, parse_tree, vocabulary
 from arrows.models import Sentiment, node_labels, sentiment
-from arrows.training import Adagrad, load, read_metadata, save, train
+from arrows.training import Adagrad, save, train
 from arrows.typesys.errors import InputError
 
 SIZE, BATCH, LEARNING_RATE = 64, 32, 0.05
@@ -100,7 +100,7 @@ def _run(trees: Sequence[str], examples: int, epochs: int, seed: int, path: str 
     print(f"speed-up: {batched / single:.1f} times")
 
     _title("Saved, loaded back, and asked")
-    save(model, path, {"vocabulary": json.dumps(numbers), "size": str(SIZE)})
+    save(model, path, describe(numbers, SIZE))
     restored = restore(path)
     print(f"{path}: {Path(path).stat().st_size / 1e3:,.0f} kB, {len(model.params)} parameters")
     for tree in [parse_tree(text) for text in BUILT_IN] + own:
@@ -145,20 +145,6 @@ def speed(blocks: Sentiment, model: Any, trees: list[Tree]) -> tuple[float, floa
                 runner.value_and_grad(examples[np.arange(first, min(first + BATCH, len(trees)))])
             best[system] = min(best[system], time.perf_counter() - start)
     return len(trees) / best[0], len(trees) / best[1]
-
-
-def restore(path: str | Path) -> Any:
-    """A model that judges trees, made from a saved file alone.
-
-    Raises:
-        ArrowValueError, OSError: as `arrows.training.load`.
-
-    >>> restore("sentiment.safetensors")  # doctest: +SKIP
-    """
-    about = read_metadata(path)
-    model = ar.compile(sentiment(json.loads(about["vocabulary"]), size=int(about["size"])).judge, seed=1)
-    load(model, path)
-    return model
 
 
 def judgement(judge: Any, tree: Tree) -> str:

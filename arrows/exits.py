@@ -26,6 +26,6 @@ def exit_status(program: str, work: Callable[[], int]) -> int:
     except (InputError, ArrowValueError, OSError) as error:
         print(f"{program}: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print(f"{program}: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as interrupt:
+        print(f"{program}: interrupted{''.join(f'; {words}' for words in interrupt.args)}", file=sys.stderr)
         return 130

@@ -32,9 +32,10 @@ FLOORS = {
     "training": 5,
     "models": 5,
     "bench": 6,
-    "demo": 7,
-    "cli": 8,
-    "__main__": 9,
+    "commands": 7,
+    "demo": 8,
+    "cli": 9,
+    "__main__": 10,
 }
 # The one import upward: `Block.eval` asks the engine, inside the method.
 EXCEPTIONS = {("combinators", "engine")}
