@@ -12,7 +12,9 @@ differently shaped examples into few large operations, and differentiates it.
 from __future__ import annotations
 
 from arrows import ops as ops
+from arrows.combinators import RNN as RNN
 from arrows.combinators import AllOf as AllOf
+from arrows.combinators import Bidirectional as Bidirectional
 from arrows.combinators import Block as Block
 from arrows.combinators import Concat as Concat
 from arrows.combinators import Constant as Constant
@@ -28,13 +30,17 @@ from arrows.combinators import OneOf as OneOf
 from arrows.combinators import Optional as Optional
 from arrows.combinators import Pipe as Pipe
 from arrows.combinators import Record as Record
+from arrows.combinators import Reverse as Reverse
 from arrows.combinators import Scalar as Scalar
+from arrows.combinators import Scan as Scan
 from arrows.combinators import Sum as Sum
 from arrows.combinators import Tensor as Tensor
 from arrows.combinators import Vector as Vector
 from arrows.combinators import Void as Void
 from arrows.combinators import Wire as Wire
 from arrows.combinators import Zeros as Zeros
+from arrows.combinators import Zip as Zip
+from arrows.combinators import ZipWith as ZipWith
 from arrows.combinators import arrow as arrow
 from arrows.combinators import fix as fix
 from arrows.combinators import shared as shared

@@ -184,6 +184,8 @@ class _Build:
             self.labelled,
             self.transformed,
             self.cells,
+            self.recurrent,
+            self.zipped,
         ]
         production: Callable[[int], Piece] = self.one_of(*(leaves + inner if depth > 0 else leaves))
         return production(depth - 1)
@@ -443,6 +445,70 @@ class _Build:
             return ar.OneOf(lambda t: "leaf" in t).case(True, leaf).case(False, pair)
 
         return Piece(ar.fix(tree) >> ar.GetItem(0), parts.trees(element.data))
+
+    def recurrent(self, depth: int) -> Piece:
+        """Networks over sequences, from either end: of tensors, of Python objects, of sequences."""
+        element = self.vector(depth)
+        data = st.lists(element.data, max_size=4)
+        elements = ar.Map(element.block)
+        kind = self.one_of("rnn", "state", "both", "scan", "objects", "levels")
+        reverse = self.one_of(False, True)
+        if kind == "rnn":
+            network = elements >> ar.RNN(self.lstm(), reverse=reverse)
+            return Piece(network >> self.reduced(), data)
+        if kind == "state":
+            start = self.one_of(ar.Zeros([WIDTH]), ar.Constant(np.full(WIDTH, 0.5, "float32")))
+            return Piece(elements >> ar.RNN(self.join(2), start, reverse=reverse) >> self.reduced(), data)
+        if kind == "both":
+            network = elements >> ar.Bidirectional(self.lstm(), self.lstm())
+            both = (
+                ar.GetItem(0) >> ar.Sum() & ar.GetItem(1) >> ar.GetItem(1) >> ar.GetItem(1)
+            ) >> ar.Concat()
+            return Piece(network >> both >> ar.Function(parts.first_and_last), data)
+        if kind == "levels":
+            inner = elements >> ar.RNN(self.lstm(), reverse=reverse) >> ar.GetItem(1) >> ar.GetItem(0)
+            network = ar.Map(inner) >> ar.RNN(self.lstm()) >> self.reduced()
+            return Piece(network, st.lists(data, max_size=3))
+        join, change, changes = self.join(2), self.change(), self.one_of(False, True)
+
+        @ar.arrow
+        def step(x: Any, state: Any) -> Any:
+            read = x if kind == "scan" else element.block(x)
+            return (change(state) if changes else state), join(read, state)
+
+        scan = ar.Scan(step, ar.Zeros([WIDTH]), reverse=reverse)
+        return Piece((elements if kind == "scan" else ar.Identity()) >> scan >> self.reduced(), data)
+
+    def lstm(self) -> Any:
+        return self.layer("lstm", lambda: ar.LSTMCell(WIDTH))
+
+    def reduced(self) -> Any:
+        """A block from the outputs and the last state of a network to a vector."""
+        kind = self.one_of("outputs", "state", "reversed")
+        outputs = ar.GetItem(0)
+        if kind == "outputs":
+            return outputs >> ar.Sum()
+        if kind == "reversed":
+            return outputs >> ar.Reverse() >> ar.Fold(self.join(2), ar.Zeros([WIDTH]))
+        # the state is (h, c), or h alone
+        pair = ar.GetItem(1) & outputs >> ar.Sum()
+        return pair >> ar.Concat(flatten=True) >> ar.Function(parts.first_and_last)
+
+    def zipped(self, depth: int) -> Piece:
+        """Sequences side by side, as long as the shortest."""
+        a, b, join = self.vector(depth), self.vector(depth), self.join(2)
+        data = st.tuples(st.lists(a.data, max_size=3), st.lists(b.data, max_size=3))
+        read = ar.GetItem(0) >> ar.Map(a.block) & ar.GetItem(1) >> ar.Map(b.block)
+        kind = self.one_of("tensors", "objects", "mixed", "columns")
+        if kind == "tensors":
+            return Piece(read >> ar.ZipWith(join) >> ar.Sum(), data)
+        pair = (ar.GetItem(0) >> a.block & ar.GetItem(1) >> b.block) >> join
+        if kind == "columns":
+            return Piece(ar.Zip() >> ar.Map(pair) >> ar.Sum(), data)
+        if kind == "objects":
+            return Piece((ar.GetItem(0) & ar.GetItem(1)) >> ar.ZipWith(pair) >> ar.Sum(), data)
+        mixed = (ar.GetItem(0) & ar.GetItem(1) >> ar.Map(b.block)) >> ar.Zip()
+        return Piece(mixed >> ar.Map((ar.GetItem(0) >> a.block & ar.GetItem(1)) >> join) >> ar.Sum(), data)
 
     # ------------------------------------------------------------------ between tensors
 

@@ -102,6 +102,10 @@ def gated(*xs: Any) -> Any:
     return gate * xs[-1] + (1.0 - gate) * ops.tanh(xs[0])
 
 
+def first_and_last(x: Any) -> Any:
+    return ops.tanh(x[:WIDTH] + x[-WIDTH:])
+
+
 def squares(x: Any) -> Any:
     return (x * x).mean()
 

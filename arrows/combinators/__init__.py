@@ -15,13 +15,17 @@ from arrows.combinators.inputs import GetItem, InputTransform, Item, Read, Scala
 from arrows.combinators.layer import Layer
 from arrows.combinators.notation import Graph, GraphNode, arrow, unpack
 from arrows.combinators.recursion import Fix, Reference, fix
+from arrows.combinators.scans import RNN, Bidirectional, Scan
 from arrows.combinators.sequences import Fold, Map
 from arrows.combinators.typed import Knot, Path, Typed
 from arrows.combinators.wires import Source, Wire
+from arrows.combinators.zips import Reverse, Zip, ZipWith
 
 __all__ = [
+    "RNN",
     "AllOf",
     "Apply",
+    "Bidirectional",
     "Block",
     "Choice",
     "Concat",
@@ -47,7 +51,9 @@ __all__ = [
     "Read",
     "Record",
     "Reference",
+    "Reverse",
     "Scalar",
+    "Scan",
     "Shared",
     "Source",
     "Sum",
@@ -58,6 +64,8 @@ __all__ = [
     "Void",
     "Wire",
     "Zeros",
+    "Zip",
+    "ZipWith",
     "arrow",
     "as_block",
     "fix",

@@ -109,6 +109,10 @@ class Block(Generic[A_contra, B_co]):
         """What stands between the brackets of `label`."""
         return ""
 
+    def written(self) -> list[Block[Any, Any] | str] | None:
+        """What stands between the brackets when the block is printed in full; None: its parts, one by one."""
+        return None
+
     # Composition
 
     @overload

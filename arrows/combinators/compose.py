@@ -65,6 +65,16 @@ class Pipe(Block[A, B]):
         return " >> ".join(_step(s, depth - 1) for s in self.parts)
 
 
+class Phrase(Pipe[A, B]):
+    """A chain with a word of its own: it is printed as it was written, and stays one step of a chain."""
+
+    def brief(self, depth: int) -> str:
+        return Block.brief(self, depth)
+
+    def arguments(self, depth: int = 2) -> str:
+        return "".join(x if isinstance(x, str) else x.brief(depth - 1) for x in self.written() or ())
+
+
 class Identity(Pipe[Any, Any]):
     """The block that gives what it takes: `Identity() >> f` is `f`.
 
@@ -117,4 +127,4 @@ def _neutral(block: Block[Any, Any]) -> bool:
 
 
 def _flat(block: Block[Any, Any]) -> bool:
-    return isinstance(block, Pipe) and block.name is None
+    return isinstance(block, Pipe) and block.name is None and not isinstance(block, Phrase)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from arrows.combinators.apply import Apply
 from arrows.combinators.constant import Constant
+from arrows.combinators.explain_sequences import open_state, sequence_joint
 from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import Item
 from arrows.combinators.layer import Layer
@@ -13,12 +14,11 @@ from arrows.combinators.nodes import Joined, Node
 from arrows.combinators.notation import Graph
 from arrows.combinators.reasons import (
     case,
-    difference,
     first_of,
     fixed,
     is_case,
-    is_tuple,
     last_of,
+    meet,
     name_of,
     origin_words,
     path,
@@ -59,7 +59,7 @@ def _joined(joined: Joined, clash: Clash) -> ArrowTypeError:
     if kind == "step":
         a, b = last_of(node.parts[i - 1]), first_of(node.parts[i])
         attempt = f"cannot compose {name_of(a)} >> {name_of(b)}"
-        return _meet(attempt, a, b, left, right, node.parts[i])
+        return meet(attempt, a, b, left, right, node.parts[i])
     if kind == "call":
         assert isinstance(form, Graph)
         b = first_of(node.parts[i])
@@ -73,7 +73,7 @@ def _joined(joined: Joined, clash: Clash) -> ArrowTypeError:
             if a is not node
             else "the wires"
         )
-        return _meet(
+        return meet(
             f"cannot call {name_of(b)} on {what} in the arrow {form.label} at {site}",
             last_of(a) if a is not node else None,
             b,
@@ -86,7 +86,7 @@ def _joined(joined: Joined, clash: Clash) -> ArrowTypeError:
     if kind in ("part", "case", "key input"):
         b = first_of(node.parts[i])
         words = {"part": f"part {i + 1}", "case": case(node, i), "key input": "the key"}[kind]
-        return _meet(
+        return meet(
             f"cannot give the input of {name_of(node)} to {words}, {name_of(b)}",
             None,
             b,
@@ -99,7 +99,7 @@ def _joined(joined: Joined, clash: Clash) -> ArrowTypeError:
     if kind == "result":
         first = next((j for j in range(len(node.parts)) if j != i and is_case(node, j)), i)
         a, b = node.parts[first], node.parts[i]
-        return _meet(
+        return meet(
             f"cannot choose between {case(node, first)} and {case(node, i)} of {name_of(node)}",
             last_of(a),
             last_of(b),
@@ -110,7 +110,7 @@ def _joined(joined: Joined, clash: Clash) -> ArrowTypeError:
             hint="every case must give the same type: add a step to one of them",
         )
     if kind == "key":
-        return _meet(
+        return meet(
             f"cannot choose by {name_of(last_of(node.parts[0]))} in {name_of(node)}",
             last_of(node.parts[0]),
             None,
@@ -121,7 +121,7 @@ def _joined(joined: Joined, clash: Clash) -> ArrowTypeError:
             hint="a key is a Python object, known before there are tensors: choose by a field of the input",
         )
     if kind == "body":
-        return _meet(
+        return meet(
             f"cannot tie the recursion {name_of(node)}",
             last_of(node.parts[0]),
             None,
@@ -131,58 +131,8 @@ def _joined(joined: Joined, clash: Clash) -> ArrowTypeError:
             right_name=f"{name_of(node)}, as used inside",
             hint="what the body gives must be what its own references are used as",
         )
-    if kind in ("start state", "state"):
-        step, start = node.parts
-        return _meet(
-            f"cannot fold with {name_of(last_of(step))} from {name_of(last_of(start))}",
-            last_of(start),
-            last_of(step),
-            find(start.output),
-            find(step.output),
-            node,
-            results=True,
-            hint="the start and every step must give a state of one type",
-        )
-    if kind == "start":
-        b = first_of(node.parts[1])
-        return _meet(
-            f"cannot start {name_of(node)} from {name_of(b)}",
-            None,
-            b,
-            left,
-            right,
-            node.parts[1],
-            left_name="start of the fold",
-            left_site=form.site,
-            hint="the start of a Fold gets no input: use ar.Zeros(type) or ar.Constant(value)",
-        )
-    if kind == "fold":
-        b = first_of(node.parts[0])
-        return _meet(
-            f"cannot give (state, element) to {name_of(b)}, the step of {name_of(node)}",
-            None,
-            b,
-            left,
-            right,
-            node.parts[0],
-            left_name="(state, element)",
-            left_site=form.site,
-            hint="the step of a Fold takes a pair: the state so far, and the next element",
-        )
-    if kind in ("element", "folded"):
-        if isinstance(ground(node.input), T.Tuple) or is_tuple(node.input):
-            return _mixed(node, left, right)
-        b = first_of(node.parts[0])
-        return _meet(
-            f"cannot give the elements to {name_of(b)}, the block of {name_of(node)}",
-            None,
-            b,
-            left,
-            right,
-            node.parts[0],
-            left_name="an element",
-            left_site=form.site,
-        )
+    if (made := sequence_joint(joined, clash)) is not None:
+        return made
     if kind == "label":
         return ArrowTypeError(
             message(
@@ -193,7 +143,7 @@ def _joined(joined: Joined, clash: Clash) -> ArrowTypeError:
                 "leave a label as it comes from the input: ar.GetItem('id'), without a Scalar after it",
             )
         )
-    return _meet(
+    return meet(
         f"cannot give {notation(left)} to {name_of(first_of(node))}",
         None,
         first_of(node),
@@ -216,28 +166,6 @@ def _outer(clash: Clash, joined: Joined) -> tuple[Var, Var]:
     if kind in ("body", "state", "start state"):
         return node.parts[i].output, node.output
     return clash.left, clash.right
-
-
-def _meet(
-    attempt: str,
-    a: Node | None,
-    b: Node | None,
-    left: Var,
-    right: Var,
-    at: Node,
-    *,
-    left_name: str = "",
-    right_name: str = "",
-    left_site: Site | None = None,
-    results: bool = False,
-    hint: str = "",
-) -> ArrowTypeError:
-    sides = [
-        side_of(a) if a is not None else Side(left_name, notation(left), left_site),
-        side_of(b) if b is not None else Side(right_name, notation(right)),
-    ]
-    reason = difference(left, right, a, b, results)
-    return ArrowTypeError(message(attempt, sides, str(at.path), reason, hint or repair(left, right, b)))
 
 
 # A form that refuses what it gets
@@ -306,19 +234,6 @@ def _own(node: Node, clash: Clash) -> ArrowTypeError:
     )
 
 
-def _mixed(node: Node, left: Var, right: Var) -> ArrowTypeError:
-    return ArrowTypeError(
-        message(
-            f"cannot go over {notation(node.input)} with {name_of(node)}",
-            [side_of(node)],
-            path(node),
-            "the items of a tuple must have one type to be gone over, "
-            f"and there are {notation(right)} and {notation(left)}",
-            "treat the items one by one with a Record or ar.GetItem",
-        )
-    )
-
-
 def _infinite(node: Node) -> ArrowTypeError:
     fixes = path(node)
     return ArrowTypeError(
@@ -360,7 +275,17 @@ def two_metrics(node: Node, t: T.Type, first: Node, first_type: T.Type) -> Arrow
 
 
 def no_default(node: Node, t: T.Type) -> ArrowTypeError:
-    """An `Optional` whose missing case has no zero."""
+    """Zeros that are to be made up, of a type that has no zero."""
+    if node.path.word == "start":
+        return ArrowTypeError(
+            message(
+                "cannot make up the first state of an RNN",
+                [Side("state", str(t), node.form.site)],
+                path(node),
+                "an RNN starts from zeros of its state, and a Python object has no zero",
+                "say what it starts from: ar.RNN(cell, start)",
+            )
+        )
     return ArrowTypeError(
         message(
             f"cannot make up a value of {t} for None",
@@ -404,6 +329,8 @@ def still_open(nodes: Sequence[Node]) -> ArrowTypeError:
         (n for n in nodes if ground(n.input) is not None and ground(n.output) is None and not n.parts),
         None,
     ) or next(n for n in nodes if ground(n.input) is None or ground(n.output) is None)
+    if (made := open_state(nodes, culprit)) is not None:
+        return made
     form = culprit.form
     side = "input" if ground(culprit.input) is None else "output"
     hint = "say what flows in, for instance ar.infer(block, input=[300])"

@@ -27,9 +27,12 @@ from arrows.combinators.nodes import Joined, Node, Refusal
 from arrows.combinators.notation import Graph
 from arrows.combinators.recursion import Fix, Reference
 from arrows.combinators.rules import ApplyRule, FoldRule, ItemRule, MapRule, MetricRule, final_check
+from arrows.combinators.scans import Scan
+from arrows.combinators.sequence_rules import OutputRule, ZipRule
 from arrows.combinators.sequences import Fold, Map
 from arrows.combinators.typed import Knot, Path, Typed
 from arrows.combinators.wires import Source
+from arrows.combinators.zips import Zip
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 from arrows.typesys.terms import Clash, Var, find, ground
@@ -305,10 +308,32 @@ def _fold(run: _Run, node: Node) -> None:
     solver.join(start, node.output, Joined("start state", node, 1))
     solver.join(solver.make("tuple", [node.output, element]), pair, Joined("fold", node, 0))
     solver.join(step, node.output, Joined("state", node, 0))
-    rule = FoldRule(node, element)
-    solver.add(rule, node.input)
+    solver.add(FoldRule(node, element), node.input)
     run.enter(node, node.form.parts[0], pair, step, "step")
     run.enter(node, node.form.parts[1], start_in, start, "start")
+
+
+def _scan(run: _Run, node: Node) -> None:
+    assert isinstance(node.form, Scan)
+    solver = run.solver
+    pair, step, start_in, start = Var(), Var(), Var(), Var()
+    element, state, output = Var(), Var(), Var()
+    solver.bind(node.output, "tuple", [solver.make("sequence", [output]), state], None, node, None)
+    solver.join(Var(T.Void()), start_in, Joined("start", node, 1))
+    solver.join(start, state, Joined("start of scan", node, 1))
+    solver.join(solver.make("tuple", [element, state]), pair, Joined("scan", node, 0))
+    if node.form.by_state:
+        solver.join(step, state, Joined("state of scan", node, 0))
+        solver.add(OutputRule(node, state, output), state)
+    else:
+        solver.join(step, solver.make("tuple", [output, state]), Joined("state of scan", node, 0))
+    solver.add(FoldRule(node, element), node.input)
+    run.enter(node, node.form.step, pair, step, "cell" if node.form.by_state else "step")
+    run.enter(node, node.form.start, start_in, start, "start")
+
+
+def _zip(run: _Run, node: Node) -> None:
+    run.solver.add(ZipRule(node), node.input)
 
 
 def _apply(run: _Run, node: Node) -> None:
@@ -370,6 +395,8 @@ _HANDLERS: dict[type, Callable[[_Run, Node], None]] = {
     Reference: _reference,
     Map: _map,
     Fold: _fold,
+    Scan: _scan,
+    Zip: _zip,
     Apply: _apply,
     Constant: _constant,
     Read: _read,

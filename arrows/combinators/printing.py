@@ -47,12 +47,13 @@ def _pieces(x: Block[Any, Any]) -> list[Block[Any, Any] | str]:
     name = "" if x.name is None else f"name={x.name!r}"
     if isinstance(x, Reference):
         return [x.label]
-    if isinstance(x, Pipe) and x.name is None and parts:
+    written = x.written()
+    if isinstance(x, Pipe) and x.name is None and parts and written is None:
         pieces: list[Block[Any, Any] | str] = []
         for i, step in enumerate(parts):
             pieces.append(" >> " if i else "")
             loose = isinstance(step, Run) or (
-                isinstance(step, Pipe) and step.name is None and len(step.parts) > 1
+                isinstance(step, Pipe) and step.name is None and len(step.parts) > 1 and not step.written()
             )
             pieces.extend(["(", step, ")"] if loose else [step])
         return pieces
@@ -79,6 +80,8 @@ def _pieces(x: Block[Any, Any]) -> list[Block[Any, Any] | str]:
             cases.extend([", " if i else "{", f"{key!r}: ", case])
         key_block = x.key_block
         inside = [[key_block if key_block is not None else function_name(x.key)], [*cases, "}"]]
+    elif written is not None:
+        inside = [written]
     elif parts:
         inside = [[part] for part in parts]
     else:

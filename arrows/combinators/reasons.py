@@ -11,7 +11,7 @@ from arrows.combinators.layer import Layer
 from arrows.combinators.nodes import Joined, Node
 from arrows.combinators.notation import Graph
 from arrows.typesys import types as T
-from arrows.typesys.errors import Side, Site
+from arrows.typesys.errors import ArrowTypeError, Side, Site, message
 from arrows.typesys.joint import Joint
 from arrows.typesys.terms import Struct, Var, compound, find, notation, passes
 
@@ -147,6 +147,32 @@ def _call(form: Block[Any, Any]) -> str:
     if isinstance(form, Fan):
         return form.label if len(form.label) <= 40 else f"a fan of {len(form.parts)}"
     return f"{form.kind}({form.arguments()})"
+
+
+# Two sides
+
+
+def meet(
+    attempt: str,
+    a: Node | None,
+    b: Node | None,
+    left: Var,
+    right: Var,
+    at: Node,
+    *,
+    left_name: str = "",
+    right_name: str = "",
+    left_site: Site | None = None,
+    results: bool = False,
+    hint: str = "",
+) -> ArrowTypeError:
+    """The error of two sides that do not meet: `a` or else `left_name`, and `b` or else `right_name`."""
+    sides = [
+        side_of(a) if a is not None else Side(left_name, notation(left), left_site),
+        side_of(b) if b is not None else Side(right_name, notation(right)),
+    ]
+    reason = difference(left, right, a, b, results)
+    return ArrowTypeError(message(attempt, sides, str(at.path), reason, hint or repair(left, right, b)))
 
 
 # Obvious repairs

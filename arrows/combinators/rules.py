@@ -87,7 +87,7 @@ class MapRule(Rule):
 
 
 class FoldRule(Rule):
-    """`Fold`: its elements."""
+    """`Fold` and `Scan`: their elements."""
 
     __slots__ = ("element",)
 
@@ -102,8 +102,8 @@ class FoldRule(Rule):
         self.done = True
         if isinstance(v.head, T.Broadcast) or (isinstance(v.head, Struct) and v.head.kind == "broadcast"):
             raise Misfit(
-                "an endless sequence has no last element, so a Fold over it would never end",
-                "fold a Zip of it with a sequence",
+                f"an endless sequence has no last element, so {self.node.form.kind} over it would never end",
+                "go over a Zip of it with a sequence",
             )
         spread_elements(solver, self.node, v, self.element, "folded")
 
@@ -212,7 +212,8 @@ class ItemRule(Rule):
         struct = solver.view(v)
         if struct.kind == "broadcast":
             raise Misfit(
-                "an endless sequence has no items to take; all its elements are one", "drop the GetItem"
+                "an endless sequence has no items to take; all its elements are one",
+                f"drop the {form.kind}",
             )
         if struct.kind == "sequence":
             self._of_sequence(solver, v, struct, form.key)

@@ -8,7 +8,8 @@ every failure says where in the example it happened.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
+from itertools import repeat
 from typing import Any, NoReturn
 
 from arrows.combinators.apply import Apply
@@ -21,9 +22,11 @@ from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import Item, Read, Transform
 from arrows.combinators.notation import Graph
 from arrows.combinators.recursion import Fix, Reference
+from arrows.combinators.scans import Scan
 from arrows.combinators.sequences import Fold, Map
 from arrows.combinators.typed import Knot, Typed
 from arrows.combinators.wires import Source
+from arrows.combinators.zips import Zip
 from arrows.engine.algebra import Algebra, Endless
 from arrows.engine.leaves import LeafError, describe
 from arrows.engine.trampoline import Steps, trampoline
@@ -84,6 +87,7 @@ class _Walk:
             Metric: self.metric,
             Read: self.read,
             Transform: self.transform,
+            Zip: self.zip,
         }
         self.in_steps: dict[type[Block[Any, Any]], Callable[[Typed, Any, Where], Steps]] = {
             Choice: self.choice,
@@ -94,6 +98,7 @@ class _Walk:
             Map: self.map,
             Pipe: self.pipe,
             Reference: self.call,
+            Scan: self.scan,
             Shared: self.shared,
         }
 
@@ -176,6 +181,25 @@ class _Walk:
         else:
             self.algebra.metric(typed, value, None)
         return None, where
+
+    def zip(self, typed: Typed, value: Any, where: Where) -> Found:
+        here = Where(where.parent, where.step)  # what comes out has other items than what goes in
+        if isinstance(typed.input, T.Input):
+            columns = [
+                self.over(typed, T.Input(), column, where.down(i))
+                for i, column in enumerate(self.elements(typed, value, where))
+            ]
+            return list(zip(*columns)), here  # noqa: B905 (it ends with the shortest)
+        assert isinstance(typed.input, T.Tuple)
+        if all(isinstance(column, Endless) for column in value):
+            return Endless(tuple(column.element for column in value)), here
+        columns = [
+            repeat(column.element)
+            if isinstance(column, Endless)
+            else self.over(typed, of, column, where.down(i))
+            for i, (of, column) in enumerate(zip(typed.input.items, value, strict=True))
+        ]
+        return list(zip(*columns)), here  # noqa: B905 (it ends with the shortest)
 
     # ------------------------------------------------------------------ forms with parts
 
@@ -268,6 +292,25 @@ class _Walk:
             state, place = self.now(step, pair, both) or (yield self.later(step, pair, both))
         return state, where
 
+    def scan(self, typed: Typed, value: Any, where: Where) -> Steps:
+        form, of = typed.form, typed.output
+        assert isinstance(form, Scan) and isinstance(of, T.Tuple)
+        step, start = typed.parts
+        state, place = self.now(start, None, where) or (yield self.later(start, None, where))
+        elements = list(enumerate(self.elements(typed, value, where)))
+        outputs = []
+        for i, element in reversed(elements) if form.reverse else elements:
+            below = where.down(i)
+            pair, both = (element, state), below.over((below, place))
+            found, place = self.now(step, pair, both) or (yield self.later(step, pair, both))
+            if form.by_state:
+                output, state = found[0] if isinstance(of.items[1], T.Tuple) else found, found
+            else:
+                output, state = found
+                place = place.items[1] if place.items is not None else place
+            outputs.append(output)
+        return (outputs[::-1] if form.reverse else outputs, state), where.over((where, where))
+
     def shared(self, typed: Typed, value: Any, where: Where) -> Steps:
         (part,) = typed.parts
         # By block, not by place: a block that stands in two places is one memo, if it has one type in both.
@@ -282,9 +325,13 @@ class _Walk:
             self.fail(typed, where, "the data is cyclic: this object contains itself", None)
         return known[1]
 
-    def elements(self, typed: Typed, value: Any, where: Where) -> Iterable[Any]:
+    def elements(self, typed: Typed, value: Any, where: Where) -> Iterator[Any]:
         """Whatever a Map or Fold goes over, element by element."""
-        if not isinstance(typed.input, T.Input):
+        return self.over(typed, typed.input, value, where)
+
+    def over(self, typed: Typed, of: T.Type, value: Any, where: Where) -> Iterator[Any]:
+        """The elements of a value of type `of`."""
+        if not isinstance(of, T.Input):
             yield from value
             return
         try:
@@ -382,6 +429,8 @@ def _raised(error: BaseException) -> str:
 
 
 def _no_item(key: Any, value: Any, error: Exception) -> str:
+    if isinstance(key, slice):
+        return f"expected a list or another sequence that has slices, got {describe(value)}"
     if isinstance(value, dict) and isinstance(error, KeyError):
         keys = ", ".join(map(repr, list(value)[:8])) + (", ..." if len(value) > 8 else "")
         if not value:

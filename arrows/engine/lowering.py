@@ -9,14 +9,16 @@ the values meanwhile, and the walk also records which site can feed which (`arro
 
 Names in the written code: ``x`` is a function's input, ``v3`` a value id, ``n3`` the first value id of a
 node, ``o3`` an object, ``l3`` a list, ``k3`` a depth key; ``S K SRC CNT`` are the streams of the wiring,
-``RAW3 RES3 LEN3 MET3 LAB3`` those of inputs, results and metrics.  ``@W`` (the shift from node to value id),
-``@C3@`` (a constant's value id) and the depth keys are put in once all sites are known.
+``RAW3 RES3 LEN3 MET3 LAB3`` those of inputs, results and metrics; ``ITEMS`` goes over the user's containers.
+``@W`` (the shift from node to value id), ``@C3@`` (a constant's value id) and the depth keys are put in once
+all sites are known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 from arrows import combinators as core
@@ -138,6 +140,10 @@ class _Lowering(NodeWriter):
                 return (yield self.map(typed, symbol))
             case core.Fold():
                 return (yield self.fold(typed, symbol))
+            case core.Scan():
+                return (yield self.scan(form, typed, symbol))
+            case core.Zip():
+                return self.zip(symbol)
             case core.Shared():
                 return (yield self.shared(typed, symbol))
             case core.Constant():
@@ -256,7 +262,7 @@ class _Lowering(NodeWriter):
             case TupleSymbol(items=items):
                 return self.pack(symbol), bare(self.merged(list(items)))
             case _:
-                return self.pack(symbol), ObjectSymbol("")
+                return f"ITEMS({self.pack(symbol)})", ObjectSymbol("")
 
     def map(self, typed: Typed, symbol: Symbol) -> Walk:
         (element,) = typed.parts
@@ -287,6 +293,55 @@ class _Lowering(NodeWriter):
         self.give(state, value)
         self.body.nesting -= 1
         return state
+
+    def scan(self, form: core.Scan[Any, Any, Any], typed: Typed, symbol: Symbol) -> Walk:
+        step, start = typed.parts
+        assert isinstance(typed.output, T.Tuple)
+        of_outputs, of_state = typed.output.items
+        assert isinstance(of_outputs, T.Sequence)
+        first = self.coerced((yield self.walk(start, VOID)), of_state)
+        state = self.merged([first, template(of_state, self.sites.flow)])
+        self.give(state, first)
+        code, like = self.elements(symbol)
+        if form.reverse:
+            code = f"{code if isinstance(symbol, ListSymbol) else f'list({code})'}[::-1]"
+        out, item = self.assign("l", "[]"), self.fresh("e")
+        self.put(f"for {item} in {code}:")
+        self.body.nesting += 1
+        value = yield self.walk(step, TupleSymbol((self.unpacked(item, like), state)))
+        if form.by_state:
+            value = self.coerced(value, of_state)
+            output = value.items[0] if isinstance(value, TupleSymbol) else value
+        else:
+            assert isinstance(value, TupleSymbol)
+            output, value = value.items
+            output, value = self.coerced(output, of_outputs.element), self.coerced(value, of_state)
+        link(state, value, self.sites.flow)
+        # The output may be the state before, so it is kept before the state changes.
+        self.put(f"{out}.append({self.pack(output)})")
+        self.give(state, value)
+        self.body.nesting -= 1
+        if form.reverse:
+            self.put(f"{out}.reverse()")
+        return TupleSymbol((ListSymbol(out, bare(output)), state))
+
+    def zip(self, symbol: Symbol) -> Symbol:
+        if not isinstance(symbol, TupleSymbol):
+            return ListSymbol(self.assign("l", f"list(zip(*{self.pack(symbol)}))"), ObjectSymbol(""))
+        codes: list[str] = []
+        elements: list[Symbol] = []
+        for item in symbol.items:
+            if isinstance(item, EndlessSymbol):
+                codes.append(f"{self.name('REPEAT', repeat)}({self.pack(item)})")
+                elements.append(item.element)
+            else:
+                code, like = self.elements(item)
+                codes.append(code)
+                elements.append(like)
+        if all(isinstance(item, EndlessSymbol) for item in symbol.items):
+            return EndlessSymbol(TupleSymbol(tuple(elements)))
+        pattern = TupleSymbol(tuple(bare(element) for element in elements))
+        return ListSymbol(self.assign("l", f"list(zip({', '.join(codes)}))"), pattern)
 
     def shared(self, typed: Typed, symbol: Symbol) -> Walk:
         """Memo by object identity, in a function of its own: the block may stand in several places.

@@ -1,0 +1,217 @@
+"""Folds that keep what they make on the way: `Scan`, and the recurrent networks `RNN` and `Bidirectional`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, overload
+
+from arrows.combinators.apply import Concat
+from arrows.combinators.block import Block, set_name
+from arrows.combinators.compose import Phrase, Pipe
+from arrows.combinators.constant import Default
+from arrows.combinators.convert import as_block
+from arrows.combinators.fanout import Fan
+from arrows.combinators.inputs import GetItem
+from arrows.combinators.wires import Wire
+from arrows.combinators.zips import ZipWith
+from arrows.typesys.errors import ArrowTypeError, Site, message
+
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+H = TypeVar("H")
+S = TypeVar("S")
+
+
+class Scan(Block[Sequence[A], tuple[Sequence[B], S]]):
+    """A fold with an output at every element: `output, state = step(element, state)`.
+
+    The input is a Python container, a sequence, or a tuple whose items have one type; the result is the pair
+    of the sequence of outputs and the last state. Nothing gives no outputs and the start.
+
+    Args:
+        step: from the pair (element, state) to the pair (output, next state).
+        start: the first state; it gets no input (`Zeros`, `Constant`).
+        reverse: go from the last element to the first. The outputs stay in the order of their elements, and
+            the last state is that after the first element.
+        name: the name in messages.
+
+    Attributes:
+        reverse: as given.
+        by_state: whether the step gives a state only, as the cell of an `RNN` does.
+
+    Raises:
+        ArrowTypeError: an argument is no block; at `compile`, an input without elements or without end, or a
+            step that gives no pair or another state than the start.
+
+    Source: TensorFlow Fold, `td.RNN`; Bird, "An introduction to the theory of lists" (1987), section 3
+        (accumulations).
+
+    Example:
+        >>> import arrows as ar
+        >>> add = ar.Function(lambda x, total: (total + x, total + x))
+        >>> sums, total = (ar.Map(ar.Scalar()) >> ar.Scan(add, ar.Zeros([]))).eval([1, 2, 3])
+        >>> [float(x) for x in sums], float(total)
+        ([1.0, 3.0, 6.0], 6.0)
+    """
+
+    reverse: bool
+    by_state: bool
+
+    def __init__(
+        self,
+        step: Callable[[Wire[tuple[A, S]]], Wire[tuple[B, S]]],
+        start: Block[None, S],
+        *,
+        reverse: bool = False,
+        name: str | None = None,
+    ) -> None:
+        self._set(step, start, reverse, name, by_state=False)
+
+    def _set(self, step: Any, start: Any, reverse: bool, name: str | None, *, by_state: bool) -> None:
+        set_name(self, name)
+        if not isinstance(reverse, bool):
+            raise ArrowTypeError(
+                message(
+                    f"cannot make a {self.kind} at {Site.here()}",
+                    reason=f"reverse is True or False, not {reverse!r}",
+                )
+            )
+        kind = f"an {self.kind}" if self.kind == "RNN" else f"a {self.kind}"
+        word = "cell" if by_state else "step"
+        self._parts = (as_block(step, f"the {word} of {kind}"), as_block(start, f"the start of {kind}"))
+        self.reverse = reverse
+        self.by_state = by_state
+
+    @property
+    def step(self) -> Block[Any, Any]:
+        """From (element, state) to (output, state), or to the state (`by_state`)."""
+        return self.parts[0]
+
+    @property
+    def start(self) -> Block[Any, Any]:
+        """The first state."""
+        return self.parts[1]
+
+    def arguments(self, depth: int = 2) -> str:
+        return "".join(x if isinstance(x, str) else x.brief(depth - 1) for x in self.written())
+
+    def written(self) -> list[Block[Any, Any] | str]:
+        step, start = self.parts
+        pieces: list[Block[Any, Any] | str] = [step]
+        if not isinstance(start, Default):
+            pieces += [", ", start]
+        return [*pieces, ", reverse=True"] if self.reverse else pieces
+
+
+class RNN(Scan[A, B, S]):
+    """A recurrent network: a cell over the elements of a sequence.
+
+    The cell takes (x, state) and gives the next state, as `LSTMCell` does. The output at an element is the
+    state there, and if that is a tuple such as (h, c), its first item: h. A step whose output is something
+    else is a `Scan`.
+
+    Args:
+        cell: from the pair (element, state) to the next state.
+        start: the first state; it gets no input. Zeros of the cell's state if not given.
+        reverse: go from the last element to the first. The outputs stay in the order of their elements, and
+            the last state is that after the first element.
+        name: the name in messages.
+
+    Raises:
+        ArrowTypeError: an argument is no block; at `compile`, an input without elements or without end, a
+            cell that gives another state than it takes, or a state whose type nothing fixes.
+
+    Source: TensorFlow Fold, `td.RNN`.
+
+    Example:
+        >>> import arrows as ar
+        >>> outputs, (h, c) = (ar.Map(ar.Vector(3)) >> ar.RNN(ar.LSTMCell(4))).eval([[1, 2, 3], [4, 5, 6]])
+        >>> len(outputs), bool((outputs[-1] == h).all())
+        (2, True)
+    """
+
+    @overload
+    def __init__(
+        self: RNN[A, H, tuple[H, C]],
+        cell: Callable[[Wire[tuple[A, tuple[H, C]]]], Wire[tuple[H, C]]],
+        start: Block[None, tuple[H, C]] | None = None,
+        *,
+        reverse: bool = False,
+        name: str | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: RNN[A, S, S],
+        cell: Callable[[Wire[tuple[A, S]]], Wire[S]],
+        start: Block[None, S] | None = None,
+        *,
+        reverse: bool = False,
+        name: str | None = None,
+    ) -> None: ...
+    def __init__(
+        self, cell: Any, start: Any = None, *, reverse: bool = False, name: str | None = None
+    ) -> None:
+        self._set(cell, Default() if start is None else start, reverse, name, by_state=True)
+
+
+class Bidirectional(Phrase[Sequence[A], tuple[Sequence[Any], tuple[Any, Any]]]):
+    """Two recurrent networks over one sequence, one from each end.
+
+    The result is a pair: the sequence of both outputs at each element, joined end to end, and the pair of
+    the last states, forward first. States start as zeros; give `RNN` a `start` and join two of them yourself
+    for anything else. A cell that is given for both directions is one layer, and both batch together.
+
+    Args:
+        forward: the cell from the first element on, as `RNN` takes it.
+        backward: the cell from the last element on.
+        name: the name in messages.
+
+    Raises:
+        ArrowTypeError: an argument is no block; at `compile`, as `RNN`, and outputs that are no tensors which
+            can be joined.
+
+    Source: Schuster, Paliwal, "Bidirectional recurrent neural networks", 1997; Graves, Schmidhuber,
+        "Framewise phoneme classification with bidirectional LSTM", 2005.
+
+    Example:
+        >>> import arrows as ar
+        >>> both = ar.Map(ar.Vector(3)) >> ar.Bidirectional(ar.LSTMCell(4), ar.LSTMCell(5))
+        >>> ar.infer(both).output
+        (Sequence(float32[9]), ((float32[4], float32[4]), (float32[5], float32[5])))
+    """
+
+    def __init__(
+        self,
+        forward: Callable[[Wire[tuple[A, B]]], Wire[B]],
+        backward: Callable[[Wire[tuple[A, C]]], Wire[C]],
+        *,
+        name: str | None = None,
+    ) -> None:
+        set_name(self, name)
+        directions: Fan[Any, Any] = Fan(
+            (
+                RNN(as_block(forward, "the forward cell of a Bidirectional")),
+                RNN(as_block(backward, "the backward cell of a Bidirectional"), reverse=True),
+            )
+        )
+        results: Fan[Any, Any] = Fan((Pipe(_both(0), ZipWith(Concat())), _both(1)))
+        self._parts = (directions, results)
+
+    @property
+    def forward(self) -> Block[Any, Any]:
+        """The cell from the first element on."""
+        return self.parts[0].parts[0].parts[0]
+
+    @property
+    def backward(self) -> Block[Any, Any]:
+        """The cell from the last element on."""
+        return self.parts[0].parts[1].parts[0]
+
+    def written(self) -> list[Block[Any, Any] | str]:
+        return [self.forward, ", ", self.backward]
+
+
+def _both(item: int) -> Fan[Any, Any]:
+    """Of two pairs, the pair of their items."""
+    return Fan([Pipe(GetItem(direction), GetItem(item)) for direction in (0, 1)])
