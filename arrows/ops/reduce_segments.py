@@ -27,7 +27,13 @@ NARROW = 8
 
 
 def reduce_segments(
-    xp: Any, combine: str, values: Any, segments: Segments, fill: Any, out: Any = None
+    xp: Any,
+    combine: str,
+    values: Any,
+    segments: Segments,
+    fill: Any,
+    out: Any = None,
+    order: Any = None,
 ) -> Any:
     """Reduce the rows of each segment with "add" or "maximum"; `fill` for empty ones.
 
@@ -38,13 +44,16 @@ def reduce_segments(
         segments: their bounds.
         fill: value of the result for an empty segment.
         out: [count, ...], or None.
+        order: integers [total], where in `values` the rows of the segments lie; one after another without it.
 
     >>> reduce_segments(np, "add", np.array([1, 2, 3]), Segments.of(np, np.array([0, 2, 2, 3])), 0).tolist()
     [3, 0, 3]
     """
     if segments.total and segments.count:
         if xp is np:
-            return _on_host(getattr(np, combine), values, segments, fill, out)
+            return _on_host(getattr(np, combine), values, segments, fill, out, order)
+        if order is not None:
+            values = take(xp, values, order, 0, None)
         return put(_by_doubling(xp, getattr(xp, combine), values, segments, fill), out)
     if out is None:
         out = xp.empty((segments.count, *values.shape[1:]), values.dtype)
@@ -64,14 +73,25 @@ def reduce_rows(function: Any, values: NumpyArray) -> NumpyArray:
     return np.asarray(function.reduce(values, axis=0, dtype=values.dtype))
 
 
-def _on_host(function: Any, values: NumpyArray, segments: Segments, fill: Any, out: NumpyArray | None) -> Any:
+def _on_host(
+    function: Any,
+    values: NumpyArray,
+    segments: Segments,
+    fill: Any,
+    out: NumpyArray | None,
+    places: NumpyArray | None,
+) -> Any:
     order, starts, lengths = segments.by_length
     if out is None:
         out = np.empty((segments.count, *values.shape[1:]), values.dtype)
     if len(order) < segments.count:
         out[...] = fill
     first = int(lengths[0])
-    if first == int(lengths[-1]) and first <= SHORT and len(order) == segments.count:
+    even = first == int(lengths[-1]) and first <= SHORT and len(order) == segments.count
+    narrow = values.size <= NARROW * len(values) and first <= BLOCK
+    if places is not None and (even or narrow):
+        values = take(np, values, places, 0, None)
+    if even:
         # All of one length, such as two children each: no row needs to be looked up.
         parts = values.reshape((segments.count, first, *values.shape[1:]))
         if first == 1:
@@ -81,17 +101,23 @@ def _on_host(function: Any, values: NumpyArray, segments: Segments, fill: Any, o
         for r in range(2, first):
             function(out, parts[:, r], out=out)
         return out
-    if values.size <= NARROW * len(values) and first <= BLOCK:
+    if narrow:
         full = np.sort(order)
         out[full] = function.reduceat(values, segments.offsets[:-1][full], axis=0, dtype=values.dtype)
         return out
-    sums = values.take(starts, 0)
+
+    def rows(which: Any) -> Any:
+        if isinstance(which, slice):
+            return values[which] if places is None else take(np, values, places[which], 0, None)
+        return values.take(which if places is None else places[which], 0)
+
+    sums = rows(starts)
     long = int(np.searchsorted(-lengths, -SHORT))  # so many are longer than SHORT
     for s in range(long):
-        sums[s] = reduce_rows(function, values[starts[s] : starts[s] + lengths[s]])
+        sums[s] = reduce_rows(function, rows(slice(starts[s], starts[s] + lengths[s])))
     for r in range(1, int(lengths[long]) if long < len(lengths) else 0):
         end = int(np.searchsorted(-lengths, -r))  # so many have an r-th row
-        function(sums[long:end], values.take(starts[long:end] + r, 0), out=sums[long:end])
+        function(sums[long:end], rows(starts[long:end] + r), out=sums[long:end])
     out[order] = sums
     return out
 

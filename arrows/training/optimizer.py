@@ -18,7 +18,6 @@ from arrows.engine.results import Ragged
 from arrows.ops import RowSparse
 from arrows.training.averages import Averages
 from arrows.training.rates import Rate, Rates, is_frozen, rate_at
-from arrows.training.rows import merge_rows
 from arrows.training.rules import Rule
 from arrows.training.trainable import Array, Trainable, notation
 from arrows.typesys.errors import ArrowValueError
@@ -186,7 +185,7 @@ class Optimizer:
             self._check(name, parameter, gradient)
             if is_frozen(own.get(name)):
                 continue
-            merged = merge_rows(backend, gradient) if isinstance(gradient, RowSparse) else gradient
+            merged = gradient.coalesce(backend.xp) if isinstance(gradient, RowSparse) else gradient
             pairs[name] = parameter, merged
         scale = self._scale(backend, [gradient for _, gradient in pairs.values()])
         rates = {name: rate_at(own.get(name, self.learning_rate), self.steps) for name in pairs}
