@@ -13,7 +13,7 @@ import numpy as np
 import arrows as ar
 from arrows.bench.machine import Blas
 from arrows.commands.saved import describe, restore
-from arrows.commands.values import OPTIMIZERS, count, positive, rate, share
+from arrows.commands.values import OPTIMIZERS, count, decay, positive, rate, share
 from arrows.data import Tree, Vector, read_trees, read_vectors, vocabulary, words
 from arrows.models import Examination, sentiment
 from arrows.training import Epoch, Optimizer, save, train
@@ -62,6 +62,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=0.5,
         metavar="SHARE",
         help="of the state that the classifier does not see in training (default: 0.5)",
+    )
+    add(
+        "--word-dropout",
+        type=share,
+        default=0.5,
+        metavar="SHARE",
+        help="of the word vectors that the leaves do not see in training (default: 0.5)",
+    )
+    add(
+        "--average",
+        type=decay,
+        default=0.999,
+        metavar="DECAY",
+        help="judge and keep averages of the parameters over the steps, with this decay; 1: the plain mean, "
+        "0: no averages (default: 0.999)",
     )
     add("--l2", type=rate, default=1e-4, metavar="WEIGHT", help="weight decay (default: 0.0001)")
     add("--seed", type=count, default=0, metavar="N", help="default: 0")
@@ -137,7 +152,13 @@ def run(options: argparse.Namespace) -> int:
     _check_place(options.save)
     data = read(options.data, options.vectors)
     embedding = _embedding_size(options, data)
-    blocks = sentiment(data.numbers, size=options.state_size, embedding=embedding, dropout=options.dropout)
+    blocks = sentiment(
+        data.numbers,
+        size=options.state_size,
+        embedding=embedding,
+        dropout=options.dropout,
+        word_dropout=options.word_dropout,
+    )
     model = ar.compile(blocks.learn, loss="loss", seed=options.seed)
     judge = ar.compile(blocks.judge, params=model.params)
     if options.vectors is not None:
@@ -234,7 +255,9 @@ def _optimizer(options: argparse.Namespace) -> Optimizer:
     rates = {}
     if options.embedding_learning_rate is not None:
         rates["embed/*"] = options.embedding_learning_rate
-    return OPTIMIZERS[options.optimizer](options.learning_rate, weight_decay=options.l2, rates=rates)
+    return OPTIMIZERS[options.optimizer](
+        options.learning_rate, weight_decay=options.l2, rates=rates, average=options.average or None
+    )
 
 
 def _identity(options: argparse.Namespace, data: Data, embedding: int) -> dict[str, str]:
@@ -250,4 +273,5 @@ def _identity(options: argparse.Namespace, data: Data, embedding: int) -> dict[s
         "--state-size": str(options.state_size),
         "--embedding-size": str(embedding),
         "--dropout": str(options.dropout),
+        "--word-dropout": str(options.word_dropout),
     }

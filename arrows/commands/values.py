@@ -65,6 +65,18 @@ def share(text: str) -> float:
     return value
 
 
+def decay(text: str) -> float:
+    """A number from 0 to 1.
+
+    >>> decay("1")
+    1.0
+    """
+    value = _number(text)
+    if not 0 <= value <= 1:
+        raise ArgumentTypeError(f"expected a number from 0 to 1, got {text!r}")
+    return value
+
+
 def _number(text: str) -> float:
     try:
         return float(text)

@@ -38,6 +38,7 @@ def sentiment(
     embedding: int | None = None,
     classes: int = 5,
     dropout: float = 0.0,
+    word_dropout: float = 0.0,
 ) -> Sentiment:
     """A binary Tree-LSTM with a classifier at every node.
 
@@ -50,6 +51,7 @@ def sentiment(
         embedding: size of the word vectors; `size` if not given.
         classes: how many there are; labels run from 0 to `classes - 1`.
         dropout: share of the hidden state's elements that the classifier does not see in training.
+        word_dropout: share of the word vectors' elements that the leaves do not see in training.
 
     >>> import arrows as ar
     >>> model = ar.compile(sentiment({"not": 1, "good": 2}, size=8).judge)
@@ -62,10 +64,11 @@ def sentiment(
     cell = ar.TreeLSTM(size, children=2, name="cell")
     classify = ar.FC(classes, name="classify")
     scores = ar.Dropout(dropout) >> classify if dropout else classify
+    vector = embed >> ar.Dropout(word_dropout) if word_dropout else embed
     cross_entropy = ar.SoftmaxCrossEntropy()
 
     number = ar.InputTransform(vocabulary.get) >> ar.Optional(ar.Scalar("int32"), ar.Constant(0, "int32"))
-    leaf = (ar.GetItem("word") >> number >> embed & ar.Zeros((cell.state, cell.state))) >> cell
+    leaf = (ar.GetItem("word") >> number >> vector & ar.Zeros((cell.state, cell.state))) >> cell
     label = ar.GetItem("label") >> ar.Scalar("int32")
 
     def node(tree: Any) -> Any:
