@@ -54,7 +54,13 @@ from arrows.engine import to_numpy as to_numpy
 from arrows.layers import FC as FC
 from arrows.layers import Dropout as Dropout
 from arrows.layers import Embedding as Embedding
+from arrows.layers import GRUCell as GRUCell
+from arrows.layers import Hinge as Hinge
+from arrows.layers import Huber as Huber
+from arrows.layers import LayerNorm as LayerNorm
+from arrows.layers import Linear as Linear
 from arrows.layers import LSTMCell as LSTMCell
+from arrows.layers import SigmoidCrossEntropy as SigmoidCrossEntropy
 from arrows.layers import SoftmaxCrossEntropy as SoftmaxCrossEntropy
 from arrows.layers import SquaredError as SquaredError
 from arrows.layers import TreeLSTM as TreeLSTM

@@ -106,3 +106,20 @@ def rate_of(layer: str, rate: Any) -> float:
     if not 0 <= rate < 1:
         raise ArrowValueError(f"the rate of {layer} is at least 0 and below 1, got {rate}")
     return float(rate)
+
+
+def positive(what: str, layer: str, number: Any) -> float:
+    """A number above 0.
+
+    Raises:
+        ArrowTypeError: it is no number.
+        ArrowValueError: it is not above 0.
+
+    >>> positive("margin", "Hinge", 2)
+    2.0
+    """
+    if isinstance(number, bool) or not isinstance(number, (int, float)):
+        raise ArrowTypeError(f"the {what} of {layer} is a number, got {number!r}")
+    if not number > 0:
+        raise ArrowValueError(f"the {what} of {layer} is positive, got {number}")
+    return float(number)

@@ -1,9 +1,11 @@
-"""`Embedding`: a trained vector for each of a number of buckets."""
+"""`Embedding`: a vector for each of a number of buckets, trained or given."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, TypeVar, overload
+
+import numpy as np
 
 from arrows import ops
 from arrows.combinators import Layer
@@ -12,6 +14,7 @@ from arrows.layers.arguments import float_type, function_of, size_of
 from arrows.ops import ShapeError
 from arrows.ops.context import Initializer, Parameter
 from arrows.typesys import types as T
+from arrows.typesys.errors import ArrowTypeError
 from arrows.typesys.static import F32, Axis, Tensor
 
 A = TypeVar("A")
@@ -20,7 +23,7 @@ N = TypeVar("N", bound=Axis)
 
 
 class Embedding(Layer[A, B]):
-    """Row `i` of a trained table: from an integer to a vector [size].
+    """Row `i` of a table: from an integer to a vector [size].
 
     Integers of any shape give a vector each, along a new last axis.  Gradients of the table are row-sparse.
 
@@ -29,6 +32,7 @@ class Embedding(Layer[A, B]):
         size: length of a vector: a number, or an `Axis` that type checkers see.
         initializer: first values of the table.
         dtype: element type of the table.
+        trainable: False: the table is saved and loaded with the model, and stays as it is.
         name: the name in messages, and of the parameter: `name/weight`.
 
     Parameters of the layer:
@@ -42,12 +46,17 @@ class Embedding(Layer[A, B]):
     >>> import arrows as ar
     >>> (ar.Scalar("int32") >> ar.Embedding(10, 4)).eval(7).shape
     (4,)
+    >>> import numpy as np
+    >>> vectors = ar.Embedding.of(np.array([[1.0, 2.0], [3.0, 4.0]]), trainable=False)
+    >>> (ar.Scalar("int32") >> vectors).eval(1).tolist()
+    [3.0, 4.0]
     """
 
     buckets: int
     size: int
     dtype: str
     initializer: Initializer
+    trainable: bool
 
     @overload
     def __init__(
@@ -56,6 +65,7 @@ class Embedding(Layer[A, B]):
         size: type[N],
         initializer: Initializer = initializers.small_uniform,
         *,
+        trainable: bool = True,
         name: str | None = None,
     ) -> None: ...
     @overload
@@ -66,6 +76,7 @@ class Embedding(Layer[A, B]):
         initializer: Initializer = initializers.small_uniform,
         *,
         dtype: str = "float32",
+        trainable: bool = True,
         name: str | None = None,
     ) -> None: ...
     def __init__(
@@ -75,6 +86,7 @@ class Embedding(Layer[A, B]):
         initializer: Initializer = initializers.small_uniform,
         *,
         dtype: str = "float32",
+        trainable: bool = True,
         name: str | None = None,
     ) -> None:
         super().__init__(name=name)
@@ -82,6 +94,35 @@ class Embedding(Layer[A, B]):
         self.size = size_of("Embedding", size)
         self.initializer = function_of("Embedding", "initializer", initializer)
         self.dtype = float_type("Embedding", dtype)
+        self.trainable = bool(trainable)
+
+    @staticmethod
+    def of(table: Any, *, trainable: bool = True, name: str | None = None) -> Embedding[Any, Any]:
+        """An embedding whose table is given: word vectors, say.
+
+        Args:
+            table: an array of floating numbers [buckets, size]; it is copied.
+            trainable: whether it goes on learning.
+            name: the name in messages, and of the parameter: `name/weight`.
+
+        Raises:
+            ArrowTypeError: it is no array of two axes.
+            ArrowValueError: its elements are not floating.
+        """
+        shape = np.shape(table)
+        if len(shape) != 2:
+            raise ArrowTypeError(
+                f"the table of Embedding is an array [buckets, size], got shape {list(shape)}"
+            )
+        values = np.asarray(table)
+        return Embedding(
+            shape[0],
+            int(shape[1]),
+            initializers.given(values),
+            dtype=float_type("Embedding", values.dtype),
+            trainable=trainable,
+            name=name,
+        )
 
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
         if not isinstance(input, T.Tensor) or input.floating or input.dtype == "bool":
@@ -89,7 +130,8 @@ class Embedding(Layer[A, B]):
                 f"the input of Embedding is an integer, and {input} is not",
                 hint='read it with ar.Scalar("int32")',
             )
-        return (Parameter("weight", (self.buckets, self.size), self.dtype, self.initializer),)
+        shape = self.buckets, self.size
+        return (Parameter("weight", shape, self.dtype, self.initializer, self.trainable),)
 
     def forward(self, parameters: Mapping[str, Any], *args: Any) -> Any:
         (index,) = args

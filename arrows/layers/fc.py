@@ -1,4 +1,4 @@
-"""`FC`: a fully connected layer."""
+"""`FC` and `Linear`: fully connected layers."""
 
 from __future__ import annotations
 
@@ -29,10 +29,13 @@ class FC(Layer[A, B]):
         activation: function of a tensor such as `ar.ops.tanh`; none by default.
         bias: whether there is one.
         initializer: first values of the weight.
+        weight_norm: learn length and direction of each column of the weight apart: the weight that acts is
+            `gain * weight / norm(weight)`, column by column.  Salimans, Kingma, "Weight Normalization",
+            NIPS 2016, (2).
         name: the name in messages, and of the parameters: `name/weight`.
 
     Parameters of the layer:
-        weight [in, size], bias [size] (zeros at first).
+        weight [in, size], bias [size] (zeros at first), with weight_norm gain [size] (ones at first).
 
     Raises:
         ArrowTypeError, ArrowValueError: an argument is none of these.
@@ -47,6 +50,7 @@ class FC(Layer[A, B]):
     activation: Callable[[Any], Any] | None
     bias: bool
     initializer: Initializer
+    weight_norm: bool
 
     @overload
     def __init__(
@@ -56,6 +60,7 @@ class FC(Layer[A, B]):
         bias: bool = True,
         initializer: Initializer = initializers.glorot_uniform,
         *,
+        weight_norm: bool = False,
         name: str | None = None,
     ) -> None: ...
     @overload
@@ -66,6 +71,7 @@ class FC(Layer[A, B]):
         bias: bool = True,
         initializer: Initializer = initializers.glorot_uniform,
         *,
+        weight_norm: bool = False,
         name: str | None = None,
     ) -> None: ...
     def __init__(
@@ -75,23 +81,92 @@ class FC(Layer[A, B]):
         bias: bool = True,
         initializer: Initializer = initializers.glorot_uniform,
         *,
+        weight_norm: bool = False,
         name: str | None = None,
     ) -> None:
         super().__init__(name=name)
-        self.size = size_of("FC", size)
-        self.activation = function_of("FC", "activation", activation)
+        self._set(size, activation, bias, initializer, weight_norm)
+
+    def _set(
+        self, size: Any, activation: Any, bias: bool, initializer: Initializer, weight_norm: bool
+    ) -> None:
+        layer = type(self).__name__
+        self.size = size_of(layer, size)
+        self.activation = function_of(layer, "activation", activation)
         self.bias = bool(bias)
-        self.initializer = function_of("FC", "initializer", initializer)
+        self.initializer = function_of(layer, "initializer", initializer)
+        self.weight_norm = bool(weight_norm)
 
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
-        x = vector("FC", input)
-        weight = Parameter("weight", (*x.shape, self.size), x.dtype, self.initializer)
-        bias = Parameter("bias", (self.size,), x.dtype, initializers.zeros)
-        return (weight, bias) if self.bias else (weight,)
+        x = vector(type(self).__name__, input)
+        found = [Parameter("weight", (*x.shape, self.size), x.dtype, self.initializer)]
+        if self.weight_norm:
+            found.append(Parameter("gain", (self.size,), x.dtype, initializers.ones))
+        if self.bias:
+            found.append(Parameter("bias", (self.size,), x.dtype, initializers.zeros))
+        return tuple(found)
 
     def forward(self, parameters: Mapping[str, Any], *args: Any) -> Any:
         (x,) = args
-        y = ops.matmul(x, parameters["weight"])
+        weight = parameters["weight"]
+        if self.weight_norm:  # of parameters alone, so it is computed once a batch
+            weight = weight * (parameters["gain"] / ops.norm(weight, axis=0))
+        y = ops.matmul(x, weight)
         if self.bias:
             y = y + parameters["bias"]
         return y if self.activation is None else self.activation(y)
+
+
+class Linear(FC[A, B]):
+    """A matrix product, `x @ weight + bias`: `FC` without an activation.
+
+    Args:
+        size: length of the output: a number, or an `Axis` that type checkers see.
+        bias: whether there is one.
+        initializer: first values of the weight.
+        weight_norm: see `FC`.
+        name: the name in messages, and of the parameters: `name/weight`.
+
+    Parameters of the layer:
+        weight [in, size], bias [size] (zeros at first), with weight_norm gain [size] (ones at first).
+
+    Raises:
+        ArrowTypeError, ArrowValueError: an argument is none of these.
+        ShapeError: when types are checked, the input is no vector of floating numbers.
+
+    >>> import arrows as ar
+    >>> (ar.Vector(3) >> ar.Linear(2, bias=False)).eval([0, 0, 0]).tolist()
+    [0.0, 0.0]
+    """
+
+    @overload
+    def __init__(
+        self: Linear[Tensor[Any, Any], Tensor[Any, tuple[N]]],
+        size: type[N],
+        bias: bool = True,
+        initializer: Initializer = initializers.glorot_uniform,
+        *,
+        weight_norm: bool = False,
+        name: str | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Linear[Tensor[Any, Any], Tensor[Any, tuple[Any]]],
+        size: int,
+        bias: bool = True,
+        initializer: Initializer = initializers.glorot_uniform,
+        *,
+        weight_norm: bool = False,
+        name: str | None = None,
+    ) -> None: ...
+    def __init__(
+        self,
+        size: Any,
+        bias: bool = True,
+        initializer: Initializer = initializers.glorot_uniform,
+        *,
+        weight_norm: bool = False,
+        name: str | None = None,
+    ) -> None:
+        Layer.__init__(self, name=name)
+        self._set(size, None, bias, initializer, weight_norm)

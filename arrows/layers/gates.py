@@ -1,4 +1,4 @@
-"""What LSTM cells share: the state, the checks of their input, the first value of their bias."""
+"""What cells share: the state, checks of their input, the first value of their bias, recurrent dropout."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from arrows import ops
+from arrows.layers.arguments import rate_of
 from arrows.ops import ShapeError
 from arrows.typesys import types as T
 
@@ -53,3 +55,21 @@ def check_state(layer: str, kind: T.Type, size: int, x: T.Tensor, what: str) -> 
         if isinstance(kind, T.Tuple) and T.with_float(kind, x.dtype) == wanted:
             hint = f"x is {x}; give the layer dtype={x.dtype!r}, or cast x"
         raise ShapeError(f"the {what} of {layer} is (h, c): {wanted}, and {kind} is not", hint=hint)
+
+
+def recurrent_dropout(cell: Any, rate: Any) -> float:
+    """The rate of a cell's recurrent dropout, checked; a cell that has it counts among the effects.
+
+    >>> from types import SimpleNamespace
+    >>> recurrent_dropout(SimpleNamespace(), 0.5)
+    0.5
+    """
+    checked = rate_of(type(cell).__name__, rate)
+    if checked:
+        cell.__dict__["effect"] = True
+    return checked
+
+
+def dropped(u: Any, rate: float) -> Any:
+    """The update of a state, under recurrent dropout if the rate is not 0."""
+    return ops.drop(u, rate) if rate else u

@@ -80,6 +80,67 @@ class normal:
 
 
 @dataclass(frozen=True)
+class orthogonal:
+    """Columns (or rows, where these are fewer) at right angles to each other, each of length `gain`.
+
+    Saxe, McClelland, Ganguli, "Exact solutions to the nonlinear dynamics of learning in deep linear neural
+    networks", ICLR 2014.  All axes but the last are rows; a shape with one axis is refused.
+
+    Raises:
+        ArrowValueError: when called, the shape has fewer than two axes.
+
+    >>> w = orthogonal()(np.random.default_rng(0), (4, 3), "float64")
+    >>> bool(np.allclose(w.T @ w, np.eye(3)))
+    True
+    """
+
+    gain: float = 1.0
+
+    def __call__(self, generator: np.random.Generator, shape: tuple[int, ...], dtype: str) -> NumpyArray:
+        if len(shape) < 2:
+            raise ArrowValueError(f"an orthogonal matrix has at least two axes, and {list(shape)} has not")
+        rows, columns = prod(shape[:-1]), shape[-1]
+        q, r = np.linalg.qr(generator.standard_normal((max(rows, columns), min(rows, columns))))
+        # The signs of the diagonal make the factor unique, and its distribution uniform.
+        q = q * np.where(np.diagonal(r) < 0, -1.0, 1.0)
+        return np.asarray((q if rows >= columns else q.T) * self.gain).reshape(shape).astype(dtype)
+
+
+class given:
+    """Given numbers: a table of word vectors, say.
+
+    Args:
+        values: an array of the parameter's shape; it is copied.
+
+    Raises:
+        ArrowValueError: when called, the parameter has another shape.
+
+    >>> given([1.0, 2.0])(np.random.default_rng(0), (2,), "float32").tolist()
+    [1.0, 2.0]
+    """
+
+    def __init__(self, values: Any) -> None:
+        self.values = np.array(values)
+        self.values.flags.writeable = False
+
+    def __call__(self, generator: np.random.Generator, shape: tuple[int, ...], dtype: str) -> NumpyArray:
+        if self.values.shape != tuple(shape):
+            raise ArrowValueError(
+                f"the given array has shape {list(self.values.shape)}, and the parameter {list(shape)}"
+            )
+        return self.values.astype(dtype)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, given) and np.array_equal(self.values, other.values)
+
+    def __hash__(self) -> int:
+        return hash((self.values.shape, self.values.dtype.name))
+
+    def __repr__(self) -> str:
+        return f"given({self.values.dtype}{list(self.values.shape)})"
+
+
+@dataclass(frozen=True)
 class constant:
     """One value everywhere.
 
@@ -115,6 +176,7 @@ lecun_normal = Scaled(1.0, "in", "normal")
 __all__ = [
     "Scaled",
     "constant",
+    "given",
     "glorot_normal",
     "glorot_uniform",
     "he_normal",
@@ -123,6 +185,7 @@ __all__ = [
     "lecun_uniform",
     "normal",
     "ones",
+    "orthogonal",
     "small_uniform",
     "uniform",
     "zeros",

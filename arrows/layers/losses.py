@@ -8,6 +8,7 @@ from typing import Any
 from arrows import ops
 from arrows.combinators import Apply
 from arrows.combinators.block import set_name
+from arrows.layers.arguments import positive
 from arrows.ops import ShapeError, TensorLike
 from arrows.typesys.static import Tensor
 
@@ -39,17 +40,27 @@ class Loss(Apply[tuple[Tensor[Any, Any], Tensor[Any, Any]], Tensor[Any, tuple[()
         return super().__call__(*args)
 
 
+def floating_pair(layer: str, prediction: Any, target: Any) -> None:
+    """Raise ShapeError unless the two are floating tensors of one type."""
+    if prediction.type != target.type or not prediction.type.floating:
+        raise ShapeError(
+            f"{layer} takes two floating tensors of one type, got {prediction.type} and {target.type}",
+            hint="cast the target" if prediction.shape == target.shape else None,
+        )
+
+
 class SoftmaxCrossEntropy(Loss):
     """Cross-entropy of a softmax: `-log(softmax(scores)[label])`, from (scores [k], integer label) to a
-    scalar.
+    scalar; or `-sum(target * log(softmax(scores)))`, from (scores [k], a distribution [k]).
 
-    Computed from `log_softmax`, without overflow.  In nats.
+    Computed from `log_softmax`, without overflow.  In nats.  That a distribution sums to 1 is not looked at.
 
     Args:
         name: the name in messages.
 
     Raises:
-        ShapeError: when types are checked, the input is not a vector of floating numbers and an integer.
+        ShapeError: when types are checked, the input is not a vector of floating numbers and an integer, or
+            two such vectors of one type.
         IndexError: the label of an example is out of range.
 
     >>> import arrows as ar
@@ -62,9 +73,12 @@ class SoftmaxCrossEntropy(Loss):
         scores, label = prediction.type, target.type
         if scores.ndim != 1 or not scores.floating:
             raise ShapeError(f"the scores of SoftmaxCrossEntropy are a floating vector, and {scores} is none")
+        if label == scores:
+            return -ops.sum(target * ops.log_softmax(prediction))
         if label.ndim or label.floating or label.dtype == "bool":
             raise ShapeError(
-                f"the label of SoftmaxCrossEntropy is an integer, and {label} is none",
+                f"the label of SoftmaxCrossEntropy is an integer or a distribution {scores}, "
+                f"and {label} is neither",
                 hint='read it with ar.Scalar("int32")',
             )
         return -ops.pick(ops.log_softmax(prediction), target)
@@ -86,10 +100,107 @@ class SquaredError(Loss):
     """
 
     def loss(self, prediction: Any, target: Any) -> Any:
-        if prediction.type != target.type or not prediction.type.floating:
-            raise ShapeError(
-                f"SquaredError takes two floating tensors of one type, "
-                f"got {prediction.type} and {target.type}",
-                hint="cast the target" if prediction.shape == target.shape else None,
-            )
+        floating_pair("SquaredError", prediction, target)
         return ops.sum(ops.square(prediction - target))
+
+
+class SigmoidCrossEntropy(Loss):
+    """Cross-entropy of independent sigmoids, summed: from scores and targets of one shape to a scalar.
+
+    `-sum(target * log(sigmoid(scores)) + (1 - target) * log(1 - sigmoid(scores)))`, as
+    `sum(softplus(scores) - target * scores)`, without overflow.  In nats.
+
+    Args:
+        name: the name in messages.
+
+    Raises:
+        ShapeError: when types are checked, the scores are not floating, or the targets are neither of their
+            type nor truth values of their shape.
+
+    >>> import arrows as ar
+    >>> both = ar.GetItem(0) >> ar.Scalar() & ar.GetItem(1) >> ar.Scalar("bool")
+    >>> round(float((both >> ar.SigmoidCrossEntropy()).eval((0, True))), 4)
+    0.6931
+    """
+
+    def loss(self, prediction: Any, target: Any) -> Any:
+        if target.dtype == "bool" and prediction.type.floating:
+            target = ops.cast(target, prediction.dtype)
+        floating_pair("SigmoidCrossEntropy", prediction, target)
+        return ops.sum(ops.softplus(prediction) - target * prediction)
+
+
+class Hinge(Loss):
+    """The hinge: how far the label's score is from being the best by a margin.
+
+    From (scores [k], integer label), Crammer, Singer, "On the Algorithmic Implementation of Multiclass
+    Kernel-based Vector Machines", JMLR 2001, (4): `max(0, margin + best other score - score of the label)`.
+    From (score, bool), both scalars: `max(0, margin - score)` for True and `max(0, margin + score)` for
+    False.
+
+    Args:
+        margin: positive.
+        name: the name in messages.
+
+    Raises:
+        ArrowValueError: the margin is not positive.
+        ShapeError: when types are checked, the input is neither.
+        IndexError: the label of an example is out of range.
+
+    >>> import arrows as ar
+    >>> both = ar.GetItem(0) >> ar.Vector(3) & ar.GetItem(1) >> ar.Scalar("int32")
+    >>> float((both >> ar.Hinge()).eval(([2.0, 1.5, 0.0], 0)))
+    0.5
+    """
+
+    margin: float
+
+    def __init__(self, margin: float = 1.0, *, name: str | None = None) -> None:
+        super().__init__(name=name)
+        self.margin = positive("margin", "Hinge", margin)
+
+    def loss(self, prediction: Any, target: Any) -> Any:
+        scores, label = prediction.type, target.type
+        if not scores.floating or label.ndim or label.floating:
+            raise ShapeError(f"Hinge takes (scores, integer) or (score, bool), got ({scores}, {label})")
+        if not scores.ndim and label.dtype == "bool":
+            return ops.relu(self.margin + ops.where(target, -prediction, prediction))
+        if scores.ndim != 1 or label.dtype == "bool" or scores.shape[0] < 2:
+            raise ShapeError(f"Hinge takes (scores, integer) or (score, bool), got ({scores}, {label})")
+        own = ops.one_hot(target, scores.shape[0], "bool")
+        least = ops.min(prediction)  # the label's own place cannot win there, and nothing overflows
+        other = ops.max(ops.where(own, least, prediction))
+        return ops.relu(self.margin + other - ops.pick(prediction, target))
+
+
+class Huber(Loss):
+    """Squared error near the target, linear far from it, summed: from two tensors of one type to a scalar.
+
+    Huber, "Robust Estimation of a Location Parameter", 1964: `e * e / 2` where the error's size is below
+    `delta`, `delta * (|e| - delta / 2)` elsewhere.
+
+    Args:
+        delta: where it becomes linear, positive.
+        name: the name in messages.
+
+    Raises:
+        ArrowValueError: delta is not positive.
+        ShapeError: when types are checked, the two differ in type, or are not floating.
+
+    >>> import arrows as ar
+    >>> both = ar.GetItem(0) >> ar.Vector(2) & ar.GetItem(1) >> ar.Vector(2)
+    >>> float((both >> ar.Huber()).eval(([1, 2], [2, 5])))
+    3.0
+    """
+
+    delta: float
+
+    def __init__(self, delta: float = 1.0, *, name: str | None = None) -> None:
+        super().__init__(name=name)
+        self.delta = positive("delta", "Huber", delta)
+
+    def loss(self, prediction: Any, target: Any) -> Any:
+        floating_pair("Huber", prediction, target)
+        error = prediction - target
+        near = ops.clip(error, -self.delta, self.delta)
+        return ops.sum(near * (error - near * 0.5))

@@ -9,7 +9,7 @@ from arrows import ops
 from arrows.combinators import Layer
 from arrows.layers import initializers
 from arrows.layers.arguments import float_type, function_of, items, size_of, vector
-from arrows.layers.gates import GateBias, check_state, state_type
+from arrows.layers.gates import GateBias, check_state, dropped, recurrent_dropout, state_type
 from arrows.ops.context import Initializer, Parameter
 from arrows.typesys import types as T
 from arrows.typesys.static import F32, Axis, Tensor
@@ -33,6 +33,9 @@ class LSTMCell(Layer[A, B]):
 
     Args:
         size: length of h and of c: a number, or an `Axis` that type checkers see.
+        dropout: rate of the recurrent dropout, 0 <= dropout < 1, of the update tanh(u), while training (see
+            `ops.drop`).  Semeniuta, Severyn, Barth, "Recurrent Dropout without Memory Loss", COLING 2016,
+            (15).
         forget_bias: first value of the bias of f.
         initializer: first values of the weight.
         dtype: element type of the state, and of x.
@@ -57,6 +60,7 @@ class LSTMCell(Layer[A, B]):
     """
 
     size: int
+    dropout: float
     forget_bias: float
     dtype: str
     initializer: Initializer
@@ -69,6 +73,7 @@ class LSTMCell(Layer[A, B]):
         ],
         size: type[N],
         *,
+        dropout: float = 0.0,
         forget_bias: float = 1.0,
         initializer: Initializer = initializers.glorot_uniform,
         name: str | None = None,
@@ -78,6 +83,7 @@ class LSTMCell(Layer[A, B]):
         self: LSTMCell[Any, Any],
         size: int,
         *,
+        dropout: float = 0.0,
         forget_bias: float = 1.0,
         initializer: Initializer = initializers.glorot_uniform,
         dtype: str = "float32",
@@ -87,6 +93,7 @@ class LSTMCell(Layer[A, B]):
         self,
         size: Any,
         *,
+        dropout: float = 0.0,
         forget_bias: float = 1.0,
         initializer: Initializer = initializers.glorot_uniform,
         dtype: str = "float32",
@@ -94,6 +101,7 @@ class LSTMCell(Layer[A, B]):
     ) -> None:
         super().__init__(name=name)
         self.size = size_of("LSTMCell", size)
+        self.dropout = recurrent_dropout(self, dropout)
         self.forget_bias = float(forget_bias)
         self.initializer = function_of("LSTMCell", "initializer", initializer)
         self.dtype = float_type("LSTMCell", dtype)
@@ -121,5 +129,5 @@ class LSTMCell(Layer[A, B]):
         n = self.size
         gates = ops.concat([x, h]) @ parameters["weight"] + parameters["bias"]
         io, u, f = ops.sigmoid(gates[: 2 * n]), ops.tanh(gates[2 * n : 3 * n]), ops.sigmoid(gates[3 * n :])
-        c = io[:n] * u + f * c
+        c = io[:n] * dropped(u, self.dropout) + f * c
         return io[n:] * ops.tanh(c), c

@@ -9,7 +9,7 @@ from arrows import ops
 from arrows.combinators import Layer
 from arrows.layers import initializers
 from arrows.layers.arguments import float_type, function_of, items, size_of, vector
-from arrows.layers.gates import GateBias, check_state, state_type
+from arrows.layers.gates import GateBias, check_state, dropped, recurrent_dropout, state_type
 from arrows.ops import ShapeError
 from arrows.ops.context import Initializer, Parameter
 from arrows.typesys import types as T
@@ -37,6 +37,9 @@ class TreeLSTM(Layer[Any, Any]):
     Args:
         size: length of h and of c.
         children: number of children, at least 1, or None for the child-sum cell.
+        dropout: rate of the recurrent dropout, 0 <= dropout < 1, of the update tanh(u), while training (see
+            `ops.drop`).  Semeniuta, Severyn, Barth, "Recurrent Dropout without Memory Loss", COLING 2016,
+            (15).
         forget_bias: first value of the biases of f.
         initializer: first values of the weights.
         dtype: element type of the states, and of x.
@@ -66,6 +69,7 @@ class TreeLSTM(Layer[Any, Any]):
 
     size: int
     children: int | None
+    dropout: float
     forget_bias: float
     dtype: str
     initializer: Initializer
@@ -75,6 +79,7 @@ class TreeLSTM(Layer[Any, Any]):
         size: Any,
         children: int | None = 2,
         *,
+        dropout: float = 0.0,
         forget_bias: float = 1.0,
         initializer: Initializer = initializers.glorot_uniform,
         dtype: str = "float32",
@@ -83,6 +88,7 @@ class TreeLSTM(Layer[Any, Any]):
         super().__init__(name=name)
         self.size = size_of("TreeLSTM", size)
         self.children = None if children is None else size_of("TreeLSTM", children, "number of children")
+        self.dropout = recurrent_dropout(self, dropout)
         self.forget_bias = float(forget_bias)
         self.initializer = function_of("TreeLSTM", "initializer", initializer)
         self.dtype = float_type("TreeLSTM", dtype)
@@ -142,5 +148,5 @@ class TreeLSTM(Layer[Any, Any]):
             for k in range(1, self.children):
                 kept = kept + f[k * n : (k + 1) * n] * states[k][1]
         io, u = ops.sigmoid(gates[: 2 * n]), ops.tanh(gates[2 * n : 3 * n])
-        c = io[:n] * u + kept
+        c = io[:n] * dropped(u, self.dropout) + kept
         return io[n:] * ops.tanh(c), c

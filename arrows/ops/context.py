@@ -22,13 +22,14 @@ Initializer = Callable[[np.random.Generator, tuple[int, ...], str], np.ndarray[A
 
 @dataclass(frozen=True, eq=False)
 class Parameter:
-    """The description of one trained array of a layer; its values live in a model.
+    """The description of one array of a layer; its values live in a model.
 
     Args:
         name: unique in its layer, such as "weight".
         shape: sizes of the axes.
         dtype: element type.
         initializer: makes the first values, `(generator, shape, dtype) -> array`.
+        trainable: whether it gets a gradient; else it is saved and loaded with the model, and stays as it is.
 
     >>> Parameter("bias", (3,), "float32", lambda generator, shape, dtype: np.zeros(shape, dtype)).shape
     (3,)
@@ -38,6 +39,7 @@ class Parameter:
     shape: tuple[int, ...]
     dtype: str
     initializer: Initializer
+    trainable: bool = True
 
     @property
     def type(self) -> T.Tensor:

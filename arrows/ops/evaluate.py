@@ -120,6 +120,7 @@ class Evaluation(Entered):
         self._tokens = []
         self._tape: list[_Applied | _Joined | _Split] = []
         self._parameters: dict[tuple[Any, str], Value] = {}
+        self._frozen: set[Value] = set()
 
     def value(self, array: Any, rows: int = ROW, type: Tensor | None = None) -> Value:
         """Wrap an array.
@@ -163,6 +164,8 @@ class Evaluation(Entered):
                 )
             array = array if array.dtype.name == dtype else array.astype(dtype)
             self._parameters[key] = Value(self, array, Tensor(array.shape, dtype), INVARIANT, None)
+            if not spec.trainable:
+                self._frozen.add(self._parameters[key])
         return self._parameters[key]
 
     def join(self, values: Sequence[Value], rows: int, type: Tensor) -> Value:
@@ -231,8 +234,8 @@ class Evaluation(Entered):
         """Gradients of sum(value * cotangent) over the seeds, by walking the tape from its end.
 
         Returns:
-            By `(owner, name)` the gradient of each parameter that was used (zeros where none arrives), and by
-            value that of each wrapped input that a gradient arrives at.
+            By `(owner, name)` the gradient of each trainable parameter that was used (zeros where none
+            arrives), and by value that of each wrapped input that a gradient arrives at.
 
         Raises:
             ArrowValueError: nothing was recorded, or a vjp gives a gradient of another shape than its
@@ -257,6 +260,7 @@ class Evaluation(Entered):
         parameters = {
             key: gradients.pop(value) if value in gradients else np.zeros_like(value.array)
             for key, value in self._parameters.items()
+            if value not in self._frozen
         }
         found: dict[Hashable, NumpyArray] = {v: g for v, g in gradients.items() if v.rows != INVARIANT}
         return found | parameters

@@ -1,0 +1,61 @@
+"""`LayerNorm`: mean 0 and variance 1 along the last axis, then a trained gain and bias."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from arrows import ops
+from arrows.combinators import Layer
+from arrows.layers import initializers
+from arrows.layers.arguments import positive
+from arrows.ops import ShapeError
+from arrows.ops.context import Parameter
+from arrows.typesys import types as T
+
+A = TypeVar("A")
+
+
+class LayerNorm(Layer[A, A]):
+    """`(x - mean) / sqrt(variance + epsilon) * gain + bias` along the last axis; the shape stays.
+
+    Ba, Kiros, Hinton, "Layer Normalization", 2016, (4).
+
+    Args:
+        epsilon: what is added to the variance, positive.
+        name: the name in messages, and of the parameters: `name/gain`.
+
+    Parameters of the layer:
+        gain [n] (ones at first), bias [n] (zeros at first), n the size of the last axis.
+
+    Raises:
+        ArrowTypeError, ArrowValueError: epsilon is no positive number.
+        ShapeError: when types are checked, the input is no tensor of floating numbers with an axis that is
+            not empty.
+
+    >>> import arrows as ar
+    >>> (ar.Vector(2) >> ar.LayerNorm()).eval([1, 3]).round(3).tolist()
+    [-1.0, 1.0]
+    """
+
+    epsilon: float
+
+    def __init__(self, epsilon: float = 1e-5, *, name: str | None = None) -> None:
+        super().__init__(name=name)
+        self.epsilon = positive("epsilon", "LayerNorm", epsilon)
+
+    def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
+        x = input.element if isinstance(input, T.Sequence) else input
+        if not isinstance(x, T.Tensor) or not x.floating or not x.ndim or not x.shape[-1]:
+            raise ShapeError(
+                f"the input of LayerNorm is a floating tensor with elements along a last axis, "
+                f"and {input} is none"
+            )
+        return (
+            Parameter("gain", x.shape[-1:], x.dtype, initializers.ones),
+            Parameter("bias", x.shape[-1:], x.dtype, initializers.zeros),
+        )
+
+    def forward(self, parameters: Mapping[str, Any], *args: Any) -> Any:
+        (x,) = args
+        return ops.standardize(x, -1, self.epsilon) * parameters["gain"] + parameters["bias"]
