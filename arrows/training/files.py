@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from glob import escape
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -48,6 +49,15 @@ def write_file(path: Path, arrays: Mapping[str, HostArray], texts: Mapping[str, 
         temporary.unlink(missing_ok=True)
     if os.name == "posix":  # the rename itself; Windows cannot open folders
         _flush(path.parent)
+
+
+def remove_remains(path: Path) -> None:
+    """Removes what a process that was killed while it wrote `path` left beside it.
+
+    >>> remove_remains(Path("nothing-here"))
+    """
+    for remains in path.parent.glob(f".{escape(path.name)}.*.tmp"):
+        remains.unlink(missing_ok=True)
 
 
 def read_file(path: Path, *, values: bool = True) -> tuple[dict[str, HostArray], dict[str, str]]:

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from tqdm import tqdm
 
+from arrows.training.files import remove_remains
 from arrows.training.interrupt import Interrupts
 from arrows.training.optimizer import Optimizer
 from arrows.training.progress import Epoch, Progress
@@ -116,6 +117,8 @@ def train(
     path = None if checkpoint_path is None else Path(checkpoint_path)
     if path is not None and not path.absolute().parent.is_dir():  # better known now than after an epoch
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(path.parent))
+    if path is not None:
+        remove_remains(path)
     optimizer.rates_of(model)  # names in `rates` that do not fit
     # A prepared set is not a sequence of examples: asking for its items gives batches.
     prepared = model.prepare(examples) if isinstance(examples, Sequence) else examples

@@ -145,6 +145,12 @@ def load_state(
         if name not in state or notation(array) != notation(params[name]):
             raise ArrowValueError(f"{path} is damaged: {slot!r} of {name!r} is {notation(array)}")
         state[name][slot] = array
+    for name, slots in state.items():
+        if set(slots) != set(optimizer.rule.slots):
+            there, wanted = (", ".join(sorted(names)) or "none" for names in (slots, optimizer.rule.slots))
+            raise ArrowValueError(
+                f"{path} is damaged: the state of {name!r} is {there}, and should be {wanted}"
+            )
 
     found = Progress.of(numbers["progress"])
     if check is not None:

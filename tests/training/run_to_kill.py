@@ -21,6 +21,7 @@ def optimizer_of(name: str) -> training.Optimizer:
     return {
         "sgd": lambda: training.SGD(0.002, momentum=0.9, rates=rates, average=1.0),
         "adagrad": lambda: training.Adagrad(0.05, rates=rates, average=0.9, clip_norm=1.0),
+        "adam": lambda: training.Adam(0.01, rates=rates, average=0.9),
     }[name]()
 
 
@@ -38,7 +39,12 @@ def told(model: Any) -> Any:
 
 
 def main(checkpoint: str, result: str, name: str, *resume: str) -> None:
-    score = ar.Map(ar.Scalar("int32") >> ar.Embedding(30, 6, name="words") >> ar.FC(6, name="fc")) >> ar.Sum()
+    score = (
+        ar.Map(
+            ar.Scalar("int32") >> ar.Embedding(30, 6, name="words") >> ar.FC(6, name="fc") >> ar.Dropout(0.3)
+        )
+        >> ar.Sum()
+    )
     block = score >> ar.Function(lambda v: ((v - 1.0) ** 2).sum())
     model, optimizer = ar.compile(block), optimizer_of(name)
     random = np.random.default_rng(5)

@@ -51,7 +51,7 @@ def result(folder: Path) -> tuple[dict[str, bytes], Any]:
         )
 
 
-@pytest.fixture(scope="module", params=["sgd", "adagrad"])
+@pytest.fixture(scope="module", params=["sgd", "adagrad", "adam"])
 def whole(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
     finish(start(folder, request.param))

@@ -1,0 +1,331 @@
+"""The state of a run in a file: the round trip, states that do not fit, and what the loop makes of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from arrows.engine.backend import backend
+from arrows.ops import RowSparse
+from arrows.training import (
+    SGD,
+    Adadelta,
+    Adam,
+    Epoch,
+    Progress,
+    RMSprop,
+    load_state,
+    save,
+    save_state,
+    train,
+)
+from arrows.training.interrupt import Interrupts
+from arrows.typesys.errors import ArrowValueError
+from tests.training.test_loop import Bookkeeper
+
+DEVICES = ["cpu", "fake", pytest.param("cuda", marks=pytest.mark.gpu)]
+
+
+def model_of(device: str = "cpu", **more: Any) -> Any:
+    place = backend(device)
+    arrays = {"a:b/w": np.zeros((4, 2), np.float32), "fc/b": np.zeros(3)}
+    params = {name: place.to_device(array) for name, array in arrays.items()}
+    return SimpleNamespace(params=params, backend=place, **more)
+
+
+def steps(model: Any, optimizer: Any, numbers: range) -> None:
+    up = model.backend.to_device
+    for number in numbers:
+        random = np.random.default_rng(number)
+        values = up(random.normal(size=(3, 2)).astype(np.float32))
+        grads = {"a:b/w": RowSparse(up(random.integers(0, 4, 3)), values, (4, 2))}
+        if number % 2:
+            grads["fc/b"] = up(random.normal(size=3))
+        optimizer.step(model, grads)
+
+
+def bits(model: Any, optimizer: Any) -> dict[str, bytes]:
+    found = {name: model.backend.to_numpy(array).tobytes() for name, array in model.params.items()}
+    if optimizer.averages is not None:
+        with optimizer.use_averages(model):
+            found |= {f"mean {n}": model.backend.to_numpy(a).tobytes() for n, a in model.params.items()}
+    return found
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("average", [None, 1.0, 0.9])
+@pytest.mark.parametrize(
+    "kind",
+    [lambda **k: SGD(0.1, momentum=0.5, **k), Adam, RMSprop, Adadelta],
+    ids=["momentum", "adam", "rmsprop", "adadelta"],
+)
+def test_a_run_that_goes_on_in_another_process_ends_with_the_same_bits(device, average, kind, tmp_path):
+    make = lambda: kind(rates={"fc/*": 0.5}, average=average)  # noqa: E731
+    model, optimizer = model_of(device), make()
+    steps(model, optimizer, range(7))
+    halfway, first = model_of(device), make()
+    steps(halfway, first, range(4))
+    save_state(tmp_path / "run", halfway, first)
+    again, second = model_of(device), make()
+    steps(again, second, range(20, 23))  # what it had is replaced
+    live = dict(again.params)
+    load_state(str(tmp_path / "run"), again, second)
+    assert all(again.params[name] is array for name, array in live.items()) and second.steps == 4
+    steps(again, second, range(4, 7))
+    assert bits(again, second) == bits(model, optimizer)
+    assert os.listdir(tmp_path) == ["run"]
+
+
+def test_progress_texts_rate_and_the_model_s_step_come_back(tmp_path):
+    history = [Epoch(1, 0.1 + 0.2, 2.0, 5.0, {"dev": float("nan")}, "tree", best=True)]
+    run = Progress(3, 25, 100, 2, 50, 1 / 3, 0.5, history)
+    model, optimizer = model_of(step=17, seed=3), SGD(0.1)
+    optimizer.learning_rate = 0.01
+    save_state(tmp_path / "run", model, optimizer, run, {"words": "é ∆"})
+    other, fresh = model_of(step=0, seed=3), SGD(0.1)
+    found, texts = load_state(tmp_path / "run", other, fresh)
+    assert repr(found) == repr(run) and found.best is found.history[0]
+    assert texts == {"words": "é ∆"} and other.step == 17 and fresh.learning_rate == 0.01
+
+
+def test_a_schedule_stays_the_new_process_s(tmp_path):
+    save_state(tmp_path / "run", model_of(), SGD(lambda steps: 0.1))
+    optimizer = SGD(lambda steps: 0.2)
+    load_state(tmp_path / "run", model_of(), optimizer)
+    assert optimizer.learning_rate(0) == 0.2
+
+
+def test_what_does_not_fit_is_said_and_changes_nothing(tmp_path):
+    path = tmp_path / "run"
+    saved = model_of(seed=1)
+    saved.params["fc/b"][...] = 9
+    save_state(path, saved, Adam(0.1))
+    model, same = model_of(seed=1), Adam(0.1)
+    save(model, tmp_path / "parameters")
+    larger = SimpleNamespace(params={"a:b/w": np.zeros((4, 3), np.float32)}, backend=backend("cpu"))
+    for what, (m, o), words in [
+        (
+            path,
+            (model, Adam(0.2)),
+            "saved  Adam(.|\n)*learning_rate=0.1(.|\n)*given  Adam.*learning_rate=0.2",
+        ),
+        (path, (model, SGD(0.1)), "the state of another optimizer"),
+        (path, (model, Adam(0.1, average=1.0)), "given .*average=1.0"),
+        (path, (larger, same), r"'a:b/w': float32\[4, 2\] in the file, float32\[4, 3\] in the model"),
+        (path, (model_of(seed=2), same), "is of a model with seed 1, and this one's is 2"),
+        (tmp_path / "parameters", (model, same), "is not the state of a training run"),
+    ]:
+        with pytest.raises(ArrowValueError, match=words):
+            load_state(what, m, o)
+    (tmp_path / "cut").write_bytes(path.read_bytes()[:-4])
+    with pytest.raises(ArrowValueError, match="not a whole safetensors file"):
+        load_state(tmp_path / "cut", model, same)
+    assert (model.params["fc/b"] == 0).all() and same.steps == 0
+
+
+def test_damaged_and_later_files(tmp_path):
+    model, optimizer = model_of(), SGD(0.1, momentum=0.5)
+    steps(model, optimizer, range(2))
+    path = tmp_path / "run"
+    save_state(path, model, optimizer)
+    from arrows.training.files import read_file
+
+    arrays, texts = read_file(path)
+    save_file(arrays | {"slot:velocity:fc/b": np.zeros(2)}, tmp_path / "slot", texts)
+    with pytest.raises(ArrowValueError, match=r"damaged: 'velocity' of 'fc/b' is float64\[2\]"):
+        load_state(tmp_path / "slot", model, optimizer)
+    arrays.pop("slot:velocity:fc/b")
+    save_file(arrays, tmp_path / "less", texts)
+    with pytest.raises(ArrowValueError, match="damaged: the state of 'fc/b' is none, and should be velocity"):
+        load_state(tmp_path / "less", model, optimizer)
+    later = {"arrows.run": json.dumps(json.loads(texts["arrows.run"]) | {"version": 2})}
+    save_file(arrays, tmp_path / "later", later)
+    with pytest.raises(ArrowValueError, match="another version"):
+        load_state(tmp_path / "later", model, optimizer)
+
+
+def test_metadata_must_be_text(tmp_path):
+    with pytest.raises(ArrowValueError, match="'epoch': 3 is not"):
+        save_state(tmp_path / "run", model_of(), SGD(0.1), metadata={"epoch": 3})  # type: ignore[dict-item]
+    assert os.listdir(tmp_path) == []
+
+
+class Cut(Exception):
+    """Stands for whatever ends a run."""
+
+
+class Breaking(Bookkeeper):
+    """Ends before a step of the given number."""
+
+    def __init__(self, at: int | None = None, device: str = "cpu") -> None:
+        super().__init__(device)
+        self.at = at
+
+    def train_step(self, batch: list[Any], optimizer: Any) -> Any:
+        if optimizer.steps == self.at:
+            raise Cut
+        return super().train_step(batch, optimizer)
+
+
+def run(model: Any, path: Any, optimizer: Any = None, **more: Any) -> list[Epoch]:
+    settings = {"epochs": 3, "batch_size": 2, "seed": 4, "progress": False} | more
+    return train(model, list(range(7)), optimizer or SGD(0.5), checkpoint_path=path, **settings)
+
+
+def told(history: list[Epoch]) -> list[Any]:
+    return [(e.number, e.loss, dict(e.figures), e.best) for e in history]
+
+
+@pytest.mark.parametrize("device", ["cpu", "fake"])
+@pytest.mark.parametrize("every", [1, 3, None])
+@pytest.mark.parametrize("at", [1, 4, 7, 9])
+def test_the_loop_goes_on_where_it_was(device, every, at, tmp_path):
+    path = tmp_path / "run"
+    figures = iter([0.5, 0.25, 0.75] * 2)
+    more = {"evaluate": lambda: {"dev": next(figures)}, "best_by": "dev", "checkpoint_every": every}
+    whole = Breaking(device=device)
+    expected = run(whole, tmp_path / "other", **more)
+    assert [epoch.best for epoch in expected] == [True, False, True]
+    figures = iter([0.5, 0.25, 0.75])
+    cut = Breaking(at, device)
+    with pytest.raises(Cut):
+        run(cut, path, **more)
+    again = Breaking(device=device)
+    resumed = run(again, path, resume=True, **more)
+    assert told(resumed) == told(expected)
+    saved = at if every == 1 else max((at // 3 * 3 if every else 0), at // 4 * 4)
+    assert cut.batches[:saved] + again.batches == whole.batches
+    assert bits(again, SGD(0.1)) == bits(whole, SGD(0.1))
+    assert told(run(again, path, resume=True, **more)) == told(expected)  # it is finished
+    assert len(again.batches) == 12 - saved
+    assert set(os.listdir(tmp_path)) == {"other", "run"}
+
+
+def test_more_epochs_than_before(tmp_path):
+    first = Breaking()
+    run(first, tmp_path / "run", epochs=1)
+    history = run(first, tmp_path / "run", epochs=3, resume=True)
+    whole = Breaking()
+    assert told(history) == told(run(whole, None)) and first.batches == whole.batches
+
+
+def test_an_evaluation_that_is_cut_off_does_not_cost_the_epoch(tmp_path):
+    def fail() -> dict[str, float]:
+        raise Cut
+
+    model = Breaking()
+    with pytest.raises(Cut):
+        run(model, tmp_path / "run", evaluate=fail)
+    again = Breaking()
+    run(again, tmp_path / "run", evaluate=dict, resume=True)
+    assert len(model.batches) == 4 and len(again.batches) == 8
+
+
+def test_state_is_saved_by_the_clock(tmp_path):
+    with pytest.raises(Cut):
+        run(Breaking(3), tmp_path / "run", checkpoint_seconds=0)
+    again = Breaking()
+    run(again, tmp_path / "run", resume=True)
+    assert len(again.batches) == 12 - 3
+    with pytest.raises(Cut):
+        run(Breaking(3), tmp_path / "other", checkpoint_seconds=1e9)
+    assert not (tmp_path / "other").exists()
+
+
+def test_another_run_s_state_is_refused_with_the_differences(tmp_path):
+    run(Breaking(), tmp_path / "run", metadata={"size": "3", "words": "w"})
+    with pytest.raises(ArrowValueError) as caught:
+        run(
+            Breaking(),
+            tmp_path / "run",
+            seed=5,
+            batch_size=3,
+            metadata={"size": "4", "cell": "x"},
+            resume=True,
+        )
+    assert str(caught.value).splitlines() == [
+        f"{tmp_path / 'run'} is the state of another run:",
+        "  seed: 4 in the saved state, 5 now",
+        "  batch_size: 2 in the saved state, 3 now",
+        "  cell: None in the saved state, x now",
+        "  size: 3 in the saved state, 4 now",
+        "  words: w in the saved state, None now",
+    ]
+
+
+def test_without_a_file_resume_begins_and_without_resume_it_is_replaced(tmp_path):
+    run(model := Breaking(), tmp_path / "run", resume=True)
+    assert len(model.batches) == 12
+    run(model := Breaking(), tmp_path / "run")
+    assert len(model.batches) == 12
+
+
+def test_remains_of_a_killed_write_are_removed(tmp_path):
+    (tmp_path / ".run.0123abcd.tmp").write_bytes(b"half")
+    (tmp_path / ".other.0123abcd.tmp").write_bytes(b"half")
+    run(Breaking(), tmp_path / "run")
+    assert set(os.listdir(tmp_path)) == {"run", ".other.0123abcd.tmp"}
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        ({"checkpoint_path": None, "resume": True}, "without checkpoint_path there is no state"),
+        ({"checkpoint_path": None, "checkpoint_every": 3}, "without checkpoint_path there is no state"),
+        ({"checkpoint_every": 0}, "checkpoint_every is 0, and should be 1 or more"),
+        ({"checkpoint_seconds": -1.0}, "checkpoint_seconds is -1.0, and should be 0 or more"),
+        ({"best_by": "dev"}, "best_by is 'dev', and evaluate"),
+        ({"best_by": "dev", "evaluate": lambda: {"test": 1.0}}, "best_by is 'dev', and evaluate gives test"),
+    ],
+)
+def test_arguments_that_do_not_go_together(bad, words, tmp_path):
+    with pytest.raises(ArrowValueError, match=words):
+        train(Bookkeeper(), [1], SGD(0.1), progress=False, **{"checkpoint_path": tmp_path / "run", **bad})
+
+
+def test_a_folder_that_is_missing_is_said_before_the_training(tmp_path):
+    model = Breaking()
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        run(model, tmp_path / "nowhere" / "run")
+    assert not model.batches
+
+
+def test_the_second_interrupt_does_not_wait():
+    def twice() -> None:
+        with Interrupts() as interrupts:
+            signal.raise_signal(signal.SIGINT)
+            assert interrupts.came
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        twice()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_interrupts_are_left_alone_where_they_are_not_ours():
+    own = lambda *_: None  # noqa: E731
+    before = signal.signal(signal.SIGINT, own)
+    try:
+        with Interrupts() as interrupts:
+            assert signal.getsignal(signal.SIGINT) is own
+        assert not interrupts.came
+    finally:
+        signal.signal(signal.SIGINT, before)
+    found = []
+
+    def elsewhere() -> None:
+        with Interrupts():
+            found.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert found == [signal.default_int_handler]
