@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from arrows.bench.command import add_options, spawn
-from arrows.commands import predict_sentiment, train_sentiment
+from arrows.commands import predict_sentiment, train_sentiment, train_tagger
 from arrows.commands.values import count
 from arrows.exits import exit_status
 from arrows.version import __version__
@@ -58,6 +58,10 @@ def _parser() -> argparse.ArgumentParser:
     learner = trained.add_parser("sentiment", help="a Tree-LSTM on the Stanford Sentiment Treebank")
     train_sentiment.add_options(learner)
     learner.set_defaults(run=lambda options, _: train_sentiment.run(options))
+
+    tagging = trained.add_parser("tagger", help="a BiLSTM tagger on Universal Dependencies")
+    train_tagger.add_options(tagging)
+    tagging.set_defaults(run=lambda options, _: train_tagger.run(options))
 
     predict = commands.add_parser("predict", help="ask a trained model")
     asked = predict.add_subparsers(dest="model_kind", required=True, metavar="MODEL")

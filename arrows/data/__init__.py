@@ -1,4 +1,4 @@
-"""Trees to train on: readers for bracketed files and word vectors, and a treebank that is made on the spot.
+"""Trees and sentences to train on: readers of files and word vectors, a treebank that is made on the spot.
 
 >>> from arrows.data import generate, format_tree
 >>> print(format_tree(generate(1, seed=3, words=(2, 2))[0]))
@@ -15,13 +15,17 @@ from arrows.data.brackets import (
     vocabulary,
     words,
 )
+from arrows.data.conllu import TAGS, Sentence, Word, read_conllu
 from arrows.data.sentiment import CLASSES, compose, generate, label_tree, meaning_of_word
 from arrows.data.vectors import Vector, read_vectors
 
 __all__ = [
     "CLASSES",
+    "TAGS",
+    "Sentence",
     "Tree",
     "Vector",
+    "Word",
     "compose",
     "format_tree",
     "generate",
@@ -30,6 +34,7 @@ __all__ = [
     "parse_labelled_tree",
     "parse_tree",
     "parse_trees",
+    "read_conllu",
     "read_trees",
     "read_vectors",
     "vocabulary",

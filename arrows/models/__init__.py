@@ -5,5 +5,16 @@
 
 from arrows.models.examination import Examination, accuracies, node_labels
 from arrows.models.sentiment import Sentiment, sentiment
+from arrows.models.tagger import Lexicon, TagExamination, Tagger, tagger
 
-__all__ = ["Examination", "Sentiment", "accuracies", "node_labels", "sentiment"]
+__all__ = [
+    "Examination",
+    "Lexicon",
+    "Sentiment",
+    "TagExamination",
+    "Tagger",
+    "accuracies",
+    "node_labels",
+    "sentiment",
+    "tagger",
+]

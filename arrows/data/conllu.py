@@ -1,0 +1,117 @@
+"""Reads sentences with parts of speech: the CoNLL-U files of Universal Dependencies.
+
+A sentence is a list of words, a word a plain dict: `{"word": form, "tag": part of speech}`.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from arrows.typesys.errors import InputError
+
+Word = dict[str, str]
+Sentence = list[Word]
+
+TAGS = (
+    *("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM"),
+    *("PART", "PRON", "PROPN", "PUNCT", "SCONJ", "SYM", "VERB", "X"),
+)
+"""The universal parts of speech (Nivre et al., "Universal Dependencies v2", LREC 2020, section 3)."""
+
+COLUMNS = 10
+# Ranges (3-4) hold what is written as one word but counts as several, empty nodes (5.1) what is not written.
+NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")
+NUMBER = re.compile(r"[1-9][0-9]{0,8}")
+
+
+def read_conllu(path: str | Path) -> list[Sentence]:
+    """Reads a file in CoNLL-U form: words and their universal parts of speech.
+
+    Lines end with a line feed, columns with a tab; no other blank means anything. Comments, ranges of words
+    and empty nodes are skipped, and so are blank lines where no sentence has begun.
+
+    Args:
+        path: the file, in UTF-8.
+
+    Returns:
+        A list of sentences, each a list of `{"word": form, "tag": one of TAGS}`.
+
+    Raises:
+        InputError: a line without ten columns, words that are not numbered 1, 2, ..., a word without form, a
+            tag that is none of `TAGS`, a sentence without words, bytes that are not UTF-8; it names file,
+            line and column (in characters, from 1).
+        OSError: the file cannot be read.
+
+    Source: universaldependencies.org/format.html, "CoNLL-U Format".
+
+    >>> import os, tempfile
+    >>> rows = [["1", "Trees", "tree", "NOUN"], ["2", "grow", "grow", "VERB"]]
+    >>> text = "# a comment\\n" + "".join("\\t".join([*row, *"______"]) + "\\n" for row in rows)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "two.conllu")
+    ...     with open(path, "w", encoding="utf-8") as file:
+    ...         _ = file.write(text + "\\n")
+    ...     read_conllu(path)
+    [[{'word': 'Trees', 'tag': 'NOUN'}, {'word': 'grow', 'tag': 'VERB'}]]
+    """
+    path = Path(path)
+    sentences: list[Sentence] = []
+    sentence: Sentence = []
+    began = 0  # the line at which the sentence begins, with its comments; 0 between sentences
+    lines = path.read_bytes().split(b"\n")
+    for number, raw in enumerate([*lines, b""], start=1):
+        line = _Line(path, number, raw)
+        if not line.text:
+            if sentence:
+                sentences.append(sentence)
+            elif began:
+                raise InputError(f"{path}:{began}:1: the sentence that begins here has no words")
+            sentence, began = [], 0
+            continue
+        began = began or number
+        if line.text.startswith("#"):
+            if sentence:
+                raise line.error(0, "a comment stands inside a sentence; a blank line ends the one before")
+            continue
+        word = line.word(len(sentence) + 1)
+        if word is not None:
+            sentence.append(word)
+    return sentences
+
+
+class _Line:
+    """One line, and errors that name its places."""
+
+    def __init__(self, path: Path, number: int, raw: bytes) -> None:
+        self.path, self.number = path, number
+        try:
+            self.text = raw.decode("utf-8").removesuffix("\r")
+        except UnicodeDecodeError as error:
+            self.text = raw[: error.start].decode("utf-8")
+            raise self.error(len(self.text), f"this byte is not UTF-8: 0x{raw[error.start]:02x}") from error
+
+    def error(self, position: int, reason: str) -> InputError:
+        return InputError(f"{self.path}:{self.number}:{position + 1}: {reason}")
+
+    def word(self, expected: int) -> Word | None:
+        """The word in this line; None if it holds a range or an empty node."""
+        columns = self.text.split("\t")
+        identity = columns[0]
+        if len(columns) != COLUMNS:
+            reason = f"expected {COLUMNS} columns with tabs between them, got {len(columns)}"
+            raise self.error(len(self.text) if len(columns) < COLUMNS else self._start(COLUMNS), reason)
+        if NO_WORD.fullmatch(identity):
+            return None
+        if not NUMBER.fullmatch(identity) or int(identity) != expected:
+            raise self.error(0, f"expected the number {expected} of the next word, got {identity!r}")
+        form, tag = columns[1], columns[3]
+        if not form:
+            raise self.error(self._start(1), "this word has no form")
+        if tag not in TAGS:
+            reason = f"expected a universal part of speech such as NOUN, got {tag!r}"
+            raise self.error(self._start(3), reason)
+        return {"word": form, "tag": tag}
+
+    def _start(self, column: int) -> int:
+        return sum(len(text) + 1 for text in self.text.split("\t")[:column])

@@ -1,0 +1,191 @@
+"""A part-of-speech tagger, written for one sentence: words and their characters, a sequence of sequences.
+
+A sentence is a list of words, a word a dict `{"word": form}`, with `"tag": name` where it is known, as
+`arrows.data.read_conllu` gives them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import arrows as ar
+from arrows.data import TAGS, Sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Lexicon:
+    """Numbers for words and characters, from 1; 0 is left for those that are not in it.
+
+    Attributes:
+        words: form in lower case -> number.
+        characters: character -> number.
+
+    >>> lexicon = Lexicon.of([[{"word": "Trees"}, {"word": "trees"}, {"word": "grow"}]])
+    >>> lexicon.words, lexicon.spelling("sex"), lexicon.number("Grow")
+    ({'trees': 1}, [5, 4, 0], 0)
+    """
+
+    words: dict[str, int]
+    characters: dict[str, int]
+
+    @classmethod
+    def of(cls, sentences: Iterable[Sentence], least: int = 2) -> Lexicon:
+        """The lexicon of sentences: all characters, and words that occur `least` times or more.
+
+        Words that occur once stand for those never seen: the model learns to tell them by their spelling.
+        """
+        forms = [word["word"] for sentence in sentences for word in sentence]
+        often = [word for word, count in Counter(map(str.lower, forms)).items() if count >= least]
+        letters = dict.fromkeys("".join(forms))
+        return cls(
+            {word: i for i, word in enumerate(often, start=1)},
+            {letter: i for i, letter in enumerate(letters, start=1)},
+        )
+
+    def number(self, form: str) -> int:
+        """The number of a word."""
+        return self.words.get(form.lower(), 0)
+
+    def spelling(self, form: str) -> list[int]:
+        """The numbers of a word's characters."""
+        return [self.characters.get(letter, 0) for letter in form]
+
+
+@dataclass(frozen=True, slots=True)
+class Tagger:
+    """Two blocks made of the same layers.
+
+    Attributes:
+        learn: reads sentences with tags; the metric `loss` has the cross-entropy of each word.
+        judge: reads sentences with or without tags; gives the scores of each word,
+            `Sequence(float32[tags])`.
+
+    >>> len(tagger(Lexicon({}, {}), size=4).judge.eval([{"word": "a"}, {"word": "tree"}]))
+    2
+    """
+
+    learn: ar.Block[Any, Any]
+    judge: ar.Block[Any, Any]
+
+
+def tagger(
+    lexicon: Lexicon,
+    *,
+    size: int = 100,
+    embedding: int = 64,
+    character_size: int = 32,
+    character_embedding: int = 24,
+    dropout: float = 0.0,
+    tags: Sequence[str] = TAGS,
+) -> Tagger:
+    """A BiLSTM over words, each being its embedding and the last states of a BiLSTM over its characters.
+
+    Ling et al., "Finding Function in Form: Compositional Character Models for Open Vocabulary Word
+    Representation", EMNLP 2015; Plank, Søgaard, Goldberg, "Multilingual Part-of-Speech Tagging with
+    Bidirectional Long Short-Term Memory Models and Auxiliary Loss", ACL 2016.
+
+    Args:
+        lexicon: numbers for words and characters.
+        size: of the state over words, in each direction.
+        embedding: size of the word vectors.
+        character_size: of the state over characters, in each direction.
+        character_embedding: size of the characters' vectors.
+        dropout: share of what the BiLSTM over words reads and gives that is not seen in training.
+        tags: the parts of speech; a word's scores stand in this order.
+
+    >>> import arrows as ar
+    >>> model = ar.compile(tagger(Lexicon({"trees": 1}, {"t": 1}), size=4).judge)
+    >>> [len(sentence) for sentence in model([[{"word": "Trees"}, {"word": "grow"}], []])]
+    [2, 0]
+    """
+    embed = ar.Embedding(len(lexicon.words) + 1, embedding, name="words")
+    letter = ar.Embedding(len(lexicon.characters) + 1, character_embedding, name="characters")
+    classify = ar.FC(len(tags), name="classify")
+
+    def drop() -> ar.Block[Any, Any]:
+        return ar.Dropout(dropout) if dropout else ar.Identity()
+
+    def last(cell: ar.LSTMCell[Any, Any], *, reverse: bool = False) -> ar.Block[Any, Any]:
+        """The last output of a cell over a sequence."""
+        return ar.RNN(cell, reverse=reverse) >> ar.GetItem(1) >> ar.GetItem(0)
+
+    spelling = (
+        ar.InputTransform(lexicon.spelling)
+        >> ar.Map(ar.Scalar("int32") >> letter)
+        >> ar.AllOf(
+            last(ar.LSTMCell(character_size, name="spelling_forward")),
+            last(ar.LSTMCell(character_size, name="spelling_backward"), reverse=True),
+        )
+        >> ar.Concat()
+    )
+    number = ar.InputTransform(lexicon.number) >> ar.Scalar("int32")
+    word = ar.GetItem("word") >> ar.AllOf(number >> embed, spelling) >> ar.Concat()
+    states = (
+        ar.Map(word >> drop())
+        >> ar.Bidirectional(ar.LSTMCell(size, name="forward"), ar.LSTMCell(size, name="backward"))
+        >> ar.GetItem(0)
+    )
+    label = ar.GetItem("tag") >> ar.InputTransform({tag: i for i, tag in enumerate(tags)}.__getitem__)
+    loss = ar.SoftmaxCrossEntropy() >> ar.Metric("loss")
+    learn = ar.AllOf(states >> ar.Map(drop() >> classify), ar.Map(label >> ar.Scalar("int32"))) >> ar.ZipWith(
+        loss
+    )
+    return Tagger(learn, states >> ar.Map(classify))
+
+
+@dataclass(frozen=True, slots=True)
+class TagExamination:
+    """How often a tagger is right, over and over.
+
+    Attributes:
+        model: made of a tagger's `judge`.
+        prepared: the sentences, prepared once.
+        labels: the right tags of all words, one after the other, by number.
+        known: for each word, whether the lexicon has it.
+
+    >>> lexicon = Lexicon({"trees": 1}, {})
+    >>> model = ar.compile(tagger(lexicon, size=2, tags=["NOUN"]).judge)
+    >>> TagExamination.of(model, [[{"word": "trees", "tag": "NOUN"}]], lexicon, ["NOUN"])()
+    {'accuracy': 1.0, 'rare words': 0.0}
+    """
+
+    model: ar.Model
+    prepared: ar.Prepared
+    labels: np.ndarray[Any, Any]
+    known: np.ndarray[Any, Any]
+
+    @classmethod
+    def of(
+        cls, model: ar.Model, sentences: list[Sentence], lexicon: Lexicon, tags: Sequence[str] = TAGS
+    ) -> TagExamination:
+        """Prepares an examination of tagged sentences."""
+        numbers = {tag: i for i, tag in enumerate(tags)}
+        words = [word for sentence in sentences for word in sentence]
+        return cls(
+            model,
+            model.prepare(sentences),
+            np.array([numbers[word["tag"]] for word in words], np.int64),
+            np.array([lexicon.number(word["word"]) > 0 for word in words], bool),
+        )
+
+    def __call__(self, batch_size: int = 64) -> dict[str, float]:
+        """Shares of right tags: of all words, and of those that the lexicon does not have (0 of none)."""
+        found = [
+            ar.to_numpy(
+                self.model(
+                    self.prepared[np.arange(first, min(first + batch_size, len(self.prepared)))]
+                ).values
+            )
+            for first in range(0, len(self.prepared), batch_size)
+        ]
+        right = np.concatenate(found).argmax(axis=1) == self.labels if found else np.zeros(0, bool)
+        rare = right[~self.known]
+        return {
+            "accuracy": float(right.mean()) if len(right) else 0.0,
+            "rare words": float(rare.mean()) if len(rare) else 0.0,
+        }

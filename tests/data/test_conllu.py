@@ -1,0 +1,102 @@
+"""The reader of CoNLL-U files: what it takes, and how it says what it does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from arrows.data import TAGS, read_conllu
+from arrows.typesys import InputError
+
+
+def row(identity: object, form: str = "tree", tag: str = "NOUN") -> str:
+    return "\t".join([str(identity), form, "_", tag, *"______"])
+
+
+def write(folder: Path, *lines: str) -> Path:
+    path = folder / "words.conllu"
+    path.write_bytes("\n".join(lines).encode("utf-8"))
+    return path
+
+
+def test_words_and_tags(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        "# text = a",
+        row(1),
+        row(2, "grow", "VERB"),
+        "",
+        "# x",
+        row(1, "New\u00a0York", "PROPN"),
+        "",
+    )
+    first, second = read_conllu(path)
+    assert first == [{"word": "tree", "tag": "NOUN"}, {"word": "grow", "tag": "VERB"}]
+    assert second == [{"word": "New\u00a0York", "tag": "PROPN"}]
+
+
+def test_ranges_and_empty_nodes_are_no_words(tmp_path: Path) -> None:
+    path = write(
+        tmp_path, row("1-2", "don't", "_"), row(1, "do", "AUX"), row(2, "n't", "PART"), row("2.1", "_", "_")
+    )
+    assert [word["word"] for word in read_conllu(path)[0]] == ["do", "n't"]
+
+
+def test_a_form_may_hold_blanks_and_what_unicode_calls_line_ends(tmp_path: Path) -> None:
+    assert read_conllu(write(tmp_path, row(1, "20 000"), row(2, "a\u2028b"))) == [
+        [{"word": "20 000", "tag": "NOUN"}, {"word": "a\u2028b", "tag": "NOUN"}]
+    ]
+
+
+def test_lines_may_end_as_on_windows_and_the_last_blank_line_be_missing(tmp_path: Path) -> None:
+    path = tmp_path / "words.conllu"
+    path.write_bytes("\r\n".join([row(1), "", "", row(1)]).encode())
+    assert len(read_conllu(path)) == 2
+
+
+def test_nothing_is_no_sentence(tmp_path: Path) -> None:
+    assert read_conllu(write(tmp_path, "")) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "place", "reason"),
+    [
+        (["1\ttree\t_\tNOUN"], "1:14", "expected 10 columns with tabs between them, got 4"),
+        ([row(1) + "\tmore"], "1:27", "expected 10 columns with tabs between them, got 11"),
+        (["1 tree _ NOUN _ _ _ _ _ _"], "1:26", "expected 10 columns with tabs between them, got 1"),
+        ([row(1), row(3)], "2:1", "expected the number 2 of the next word, got '3'"),
+        ([row("one")], "1:1", "expected the number 1 of the next word, got 'one'"),
+        ([row("²")], "1:1", "expected the number 1 of the next word, got '²'"),
+        ([row(1, "")], "1:3", "this word has no form"),
+        (
+            ["# a", row(1, "tree", "NOUNS")],
+            "2:10",
+            "expected a universal part of speech such as NOUN, got 'NOUNS'",
+        ),
+        ([row(1, "tree", "_")], "1:10", "expected a universal part of speech such as NOUN, got '_'"),
+        (["", "# empty", "# more", "", row(1)], "2:1", "the sentence that begins here has no words"),
+        ([row("1-2"), ""], "1:1", "the sentence that begins here has no words"),
+        ([row(1), "# late", row(2)], "2:1", "a comment stands inside a sentence"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(
+    tmp_path: Path, lines: list[str], place: str, reason: str
+) -> None:
+    path = write(tmp_path, *lines)
+    with pytest.raises(InputError) as caught:
+        read_conllu(path)
+    assert str(caught.value).startswith(f"{path}:{place}: {reason}")
+    assert "\n" not in str(caught.value)
+
+
+def test_bytes_that_are_not_utf_8(tmp_path: Path) -> None:
+    path = tmp_path / "latin.conllu"
+    path.write_bytes(row(1).encode() + "\n2\tä".encode() + b"\xe9\tmore\n")
+    with pytest.raises(InputError, match=r"latin\.conllu:2:4: this byte is not UTF-8: 0xe9"):
+        read_conllu(path)
+
+
+def test_there_are_seventeen_parts_of_speech() -> None:
+    assert len(set(TAGS)) == 17
+    assert list(TAGS) == sorted(TAGS)
