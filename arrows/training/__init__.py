@@ -3,6 +3,7 @@
 >>> from arrows.training import Adagrad, load, save, train
 """
 
+from arrows.training import schedules
 from arrows.training.adaptive import FadingDeltas, FadingSquares, Moments
 from arrows.training.checkpoint import load, read_metadata, save
 from arrows.training.loop import train
@@ -36,5 +37,6 @@ __all__ = [
     "read_metadata",
     "save",
     "save_state",
+    "schedules",
     "train",
 ]
