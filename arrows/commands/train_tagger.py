@@ -61,7 +61,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="default: 24",
     )
     add("--batch-size", type=positive, default=16, metavar="N", help="sentences in a step (default: 16)")
-    add("--epochs", type=positive, default=10, metavar="N", help="default: 10")
+    add("--epochs", type=positive, default=15, metavar="N", help="default: 15")
     add("--optimizer", choices=sorted(OPTIMIZERS), default="adam", help="default: adam")
     add("--learning-rate", type=rate, default=0.003, metavar="RATE", help="default: 0.003")
     add(

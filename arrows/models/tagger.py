@@ -27,7 +27,7 @@ class Lexicon:
 
     >>> lexicon = Lexicon.of([[{"word": "Trees"}, {"word": "trees"}, {"word": "grow"}]])
     >>> lexicon.words, lexicon.spelling("sex"), lexicon.number("Grow")
-    ({'trees': 1}, [5, 4, 0], 0)
+    ({'trees': 1}, [4, 3, 0], 0)
     """
 
     words: dict[str, int]

@@ -1,0 +1,108 @@
+"""The tagger: its lexicon, its two blocks, its batches, what it learns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows.data import TAGS
+from arrows.engine import reference
+from arrows.engine.merge import merge
+from arrows.engine.verify import verify
+from arrows.models import Lexicon, TagExamination, tagger
+from arrows.training import Adam, train
+from tests.compare import close
+
+SIZES: dict[str, Any] = {"size": 6, "embedding": 5, "character_size": 4, "character_embedding": 3}
+
+
+def sentence(text: str) -> list[dict[str, str]]:
+    """`the/DET tree/NOUN` as the reader gives it."""
+    return [dict(zip(("word", "tag"), word.rsplit("/", 1), strict=True)) for word in text.split()]
+
+
+SENTENCES = [
+    sentence("the/DET tree/NOUN grows/VERB ./PUNCT"),
+    sentence("Trees/NOUN grow/VERB"),
+    [],
+    sentence("the/DET old/ADJ trees/NOUN of/ADP the/DET town/NOUN grow/VERB slowly/ADV ./PUNCT"),
+]
+LEXICON = Lexicon.of(SENTENCES)
+
+
+def test_words_count_without_case_and_from_twice_on() -> None:
+    assert list(LEXICON.words) == ["the", ".", "trees", "grow"]
+    assert LEXICON.number("THE") == LEXICON.number("the") == 1
+    assert LEXICON.number("town") == LEXICON.number("nowhere") == 0
+    assert LEXICON.spelling("Tt") == [LEXICON.characters["T"], LEXICON.characters["t"]]
+    assert LEXICON.spelling("é") == [0]
+    assert Lexicon.of(SENTENCES, least=1).number("town") > 0
+
+
+@pytest.mark.parametrize("schedule", ["strata", "depth", "none"])
+def test_batched_is_one_by_one(schedule: str) -> None:
+    blocks = tagger(LEXICON, **SIZES)
+    model = ar.compile(blocks.learn, loss="loss", schedule=schedule, float_type="float64")
+    prepared = model.prepare(SENTENCES)
+    verify(model.plan, merge(model.plan, prepared.wirings))
+    value, grads = model.value_and_grad(prepared)
+    wanted = reference.value_and_grad(
+        model.typed,
+        SENTENCES,
+        lambda owner, spec: model.params.of(owner, spec),
+        loss="loss",
+        float_type="float64",
+    )
+    assert close(float(value), wanted.value, 1e-9)
+    for name in model.params:
+        owner, spec = model.params.owner(name)
+        found = grads[name].to_dense(np) if isinstance(grads[name], ar.ops.RowSparse) else grads[name]
+        assert close(found, wanted.parameters[owner, spec.name], 1e-9), name
+    judge = ar.compile(blocks.judge, schedule=schedule, params=model.params, float_type="float64")
+    scores = judge(SENTENCES)
+    for number, example in enumerate(SENTENCES):
+        assert close(scores.tolist()[number], [s.tolist() for s in judge.eval(example)], 1e-9)
+
+
+def test_the_words_of_a_batch_are_spelt_side_by_side() -> None:
+    model = ar.compile(tagger(LEXICON, **SIZES).judge, schedule="strata")
+    plan = model.plan
+    longest = max(len(word["word"]) for one in SENTENCES for word in one)
+    most = max(map(len, SENTENCES))
+    merged = merge(plan, model.prepare(SENTENCES).wirings)
+    # Two directions over characters, two over words; tables, joins and the classifier run once each.
+    assert len(merged.steps) <= 2 * longest + 2 * most + 8
+
+
+def test_learning_and_judging_share_their_layers() -> None:
+    blocks = tagger(LEXICON, **SIZES, dropout=0.5)
+    model = ar.compile(blocks.learn, loss="loss")
+    judge = ar.compile(blocks.judge, params=model.params)
+    assert sorted(judge.params) == sorted(model.params)
+    assert model.params["classify/weight"].shape == (12, len(TAGS))
+
+
+def test_it_learns() -> None:
+    blocks = tagger(LEXICON, **SIZES)
+    model = ar.compile(blocks.learn, loss="loss", seed=1)
+    judge = ar.compile(blocks.judge, params=model.params)
+    examination = TagExamination.of(judge, SENTENCES, LEXICON)
+    assert examination()["accuracy"] < 0.8
+    train(model, SENTENCES, Adam(0.03), epochs=40, batch_size=2, progress=False)
+    assert examination() == {"accuracy": 1.0, "rare words": 1.0}
+    assert examination(batch_size=1) == examination()
+
+
+def test_an_examination_of_nothing() -> None:
+    judge = ar.compile(tagger(LEXICON, **SIZES).judge)
+    for sentences in ([], [[]]):
+        assert TagExamination.of(judge, sentences, LEXICON)() == {"accuracy": 0.0, "rare words": 0.0}
+
+
+def test_a_tag_that_is_none_is_reported_with_its_place() -> None:
+    model = ar.compile(tagger(LEXICON, **SIZES).learn, loss="loss")
+    with pytest.raises(ar.InputError, match=r"example 0: .*\[1\] > tag: KeyError: 'NONE'"):
+        model.prepare([sentence("a/DET b/NONE")])
