@@ -71,6 +71,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="of the word vectors that the leaves do not see in training (default: 0.5)",
     )
     add(
+        "--recurrent-dropout",
+        type=share,
+        default=0.0,
+        metavar="SHARE",
+        help="of what a node adds to its memory, in training (default: 0)",
+    )
+    add(
         "--average",
         type=decay,
         default=0.999,
@@ -158,6 +165,7 @@ def run(options: argparse.Namespace) -> int:
         embedding=embedding,
         dropout=options.dropout,
         word_dropout=options.word_dropout,
+        recurrent_dropout=options.recurrent_dropout,
     )
     model = ar.compile(blocks.learn, loss="loss", seed=options.seed)
     judge = ar.compile(blocks.judge, params=model.params)
@@ -274,4 +282,5 @@ def _identity(options: argparse.Namespace, data: Data, embedding: int) -> dict[s
         "--embedding-size": str(embedding),
         "--dropout": str(options.dropout),
         "--word-dropout": str(options.word_dropout),
+        "--recurrent-dropout": str(options.recurrent_dropout),
     }

@@ -39,6 +39,7 @@ def sentiment(
     classes: int = 5,
     dropout: float = 0.0,
     word_dropout: float = 0.0,
+    recurrent_dropout: float = 0.0,
 ) -> Sentiment:
     """A binary Tree-LSTM with a classifier at every node.
 
@@ -52,6 +53,7 @@ def sentiment(
         classes: how many there are; labels run from 0 to `classes - 1`.
         dropout: share of the hidden state's elements that the classifier does not see in training.
         word_dropout: share of the word vectors' elements that the leaves do not see in training.
+        recurrent_dropout: share of the elements that a node does not add to its memory in training.
 
     >>> import arrows as ar
     >>> model = ar.compile(sentiment({"not": 1, "good": 2}, size=8).judge)
@@ -61,7 +63,7 @@ def sentiment(
     """
     embedding = size if embedding is None else embedding
     embed = ar.Embedding(max(vocabulary.values(), default=0) + 1, embedding, name="embed")
-    cell = ar.TreeLSTM(size, children=2, name="cell")
+    cell = ar.TreeLSTM(size, children=2, dropout=recurrent_dropout, name="cell")
     classify = ar.FC(classes, name="classify")
     scores = ar.Dropout(dropout) >> classify if dropout else classify
     vector = embed >> ar.Dropout(word_dropout) if word_dropout else embed
