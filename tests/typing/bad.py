@@ -104,6 +104,11 @@ f >> ar.Map(f)  # E scalar into a sequence input
 f >> ar.Fold(ar.Function(add), zeros)  # E no sequence to fold
 ar.Map(g) >> ar.Fold(ar.Function(add), zeros)  # E element Labels, state Hidden
 ar.Map(f) >> ar.Fold(g, zeros)  # E step is not a (state, element) block
+f >> ar.RNN(ar.Function(add), zeros)  # E no sequence to run over
+ar.Map(g) >> ar.RNN(ar.Function(add), zeros)  # E element Labels, state Hidden, in a network
+ar.RNN(g, zeros)  # E a cell that takes no pair
+ar.Scan(ar.Function(add), zeros)  # E a step that gives no pair
+ar.Map(f) >> ar.RNN(ar.Function(add), zeros) >> hid2lab  # E the pair of outputs and state into a function
 (f & g) >> ar.Function(add)  # E operands of different axes
 (f & f & f) >> ar.Function(add)  # E three outputs into a two-place block
 (f & f) >> ar.Function(dist)  # E second argument has another axis

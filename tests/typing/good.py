@@ -42,6 +42,10 @@ def add(a: V, b: V) -> V:
     raise NotImplementedError
 
 
+def both(a: V, b: V) -> tuple[L, V]:
+    raise NotImplementedError
+
+
 def dist(a: V, b: V) -> Number:
     raise NotImplementedError
 
@@ -65,6 +69,11 @@ assert_type(ar.Map(f), ar.Map[int, V])
 total = ar.Map(f) >> ar.Fold(ar.Function(add), zeros)
 assert_type(total, Block[Sequence[int], V])
 assert_type(ar.Map(ar.Map(f)) >> ar.Identity(), Block[Sequence[Sequence[int]], Sequence[Sequence[V]]])
+
+# 2b scans and networks
+assert_type(ar.Map(f) >> ar.RNN(ar.Function(add), zeros), Block[Sequence[int], tuple[Sequence[V], V]])
+assert_type(ar.Map(f) >> ar.Scan(ar.Function(both), zeros), Block[Sequence[int], tuple[Sequence[L], V]])
+assert_type(ar.RNN(ar.Function(add), zeros, reverse=True), ar.RNN[V, V, V])
 
 # 3 a run of & makes one flat tuple
 assert_type((f & g) >> ar.Identity(), Block[int, tuple[V, L]])
