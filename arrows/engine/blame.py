@@ -7,6 +7,7 @@ that turns out to be empty, shows when the step runs, with rows of many examples
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import numpy as np
@@ -38,9 +39,10 @@ def blame(
     wirings: Wirings,
     merged: Merged,
     refused: StepRefused,
-    first: int,
+    numbers: np.ndarray,
     examples: Sequence[Any] | None,
     explain: Callable[[Any, int, bool], None],
+    alone: Callable[[int], None],
 ) -> NoReturn:
     """Raises the `InputError` of a refused step: block and example, and the path if the example is at hand.
 
@@ -49,20 +51,24 @@ def blame(
         wirings: what ran.
         merged: its schedule.
         refused: what went wrong.
-        first: the number of the first of ``wirings`` in the batch.
-        examples: the batch; None if only its wirings are there.
+        numbers: what the examples of ``wirings`` are called in messages.
+        examples: the examples themselves; None if only their wirings are there.
         explain: as `Lowerer.explain`.
+        alone: runs one of the examples by itself.
     """
     cause = refused.__cause__
     suspects = _suspects(plan, wirings, merged, refused)
-    number = first + suspects[0] if len(suspects) == 1 else None
-    for suspect in [first + place for place in suspects] if examples is not None else []:
-        assert examples is not None
-        try:
-            explain(examples[suspect], suspect, True)
-        except ArrowValueError:  # what the reference's kernels raise has no place
-            number = suspect
-            break
+    guilty = suspects[0] if len(suspects) == 1 else None
+    for suspect in suspects:
+        if guilty is None:
+            try:
+                alone(suspect)
+            except StepRefused as again:
+                guilty, cause = suspect, again.__cause__
+    if guilty is not None and examples is not None:
+        with suppress(ArrowValueError):  # what the reference's kernels raise has no place
+            explain(examples[guilty], int(numbers[guilty]), True)
+    number = None if guilty is None else int(numbers[guilty])
     operation = plan.operations[refused.operation]
     site = next(s for s in plan.lowered.sites.sites if plan.site_operation[s.index] == operation.index)
     assert site.typed is not None

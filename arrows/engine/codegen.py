@@ -10,7 +10,7 @@ straight into their range of the result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -248,8 +248,3 @@ def _axis(equation: Equation) -> int:
 def _range(axis: int, start: int, stop: int) -> str:
     """The subscript of a range along a negative axis."""
     return f"[..., {start}:{stop}{', :' * (-1 - axis)}]"
-
-
-def levels(variables: Iterable[Var]) -> tuple[int, ...]:
-    """The sequences among the levels of ``variables``, ascending."""
-    return tuple(sorted({var.rows for var in variables if var.rows >= 0}))

@@ -67,6 +67,8 @@ def compile(
         raise ArrowValueError(f"the seed must be an integer from 0 on, not {seed!r}")
     if params is not None and not isinstance(params, Mapping):
         raise ArrowTypeError(f"params must be another model's params, or arrays by name, not {params!r}")
+    if float_type not in (None, "float16", "float32", "float64"):
+        raise ArrowValueError(f"float_type must be 'float16', 'float32' or 'float64', not {float_type!r}")
     typed = infer(block, float_type=float_type)
     return Model(typed, loss, seed, schedule, backend(device), float_type, params, max_nodes)
 

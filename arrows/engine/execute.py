@@ -238,8 +238,8 @@ class Executor:
     ) -> None:
         self.plan, self.backend, self.arena, self.parameter = plan, backend, arena, parameter
         seeds = {plan.metrics[m] for m in loss} | ({plan.results[0]} if result else set())
-        self.moving = _moving(plan, {plan.lowered.sites.sites[s].index for s in inputs})
-        self.receiving = _receiving(plan, seeds, self.moving) if seeds else set()
+        self.moving = _moving_slabs(plan, {plan.lowered.sites.sites[s].index for s in inputs})
+        self.receiving = _receiving_slabs(plan, seeds, self.moving) if seeds else set()
         # Inputs whose gradients are wanted are told apart by their place, not by their value.
         self.share = not inputs and not (training and plan.has_chance)
         self._constants: dict[int, Array] = {}
@@ -331,7 +331,7 @@ class Executor:
         return Run(self, merged, bindings, upload, keys)
 
 
-def _moving(plan: Plan, wanted_sites: set[int]) -> set[int]:
+def _moving_slabs(plan: Plan, wanted_sites: set[int]) -> set[int]:
     """The slabs whose rows can depend on a parameter, or on a read whose gradient is wanted, through
     floats."""
     moving: set[int] = set()
@@ -357,7 +357,7 @@ def _moving(plan: Plan, wanted_sites: set[int]) -> set[int]:
     return moving
 
 
-def _receiving(plan: Plan, seeds: set[int], moving: set[int]) -> set[int]:
+def _receiving_slabs(plan: Plan, seeds: set[int], moving: set[int]) -> set[int]:
     """The slabs that a gradient reaches, from the seeds back through the operations that moved them."""
     receiving = seeds & moving
     pending = True

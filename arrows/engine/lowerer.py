@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from arrows.engine.interpret import NODES_PER_LEVEL
 from arrows.engine.leaves import LeafError, bulk, convert
-from arrows.engine.limits import index_limits
+from arrows.engine.limits import first_out_of_range, index_ports
 from arrows.engine.plan import Plan
 from arrows.engine.sharing import classify, node_hashes
 from arrows.engine.wiring import Column, Wirings
@@ -95,8 +96,10 @@ class Lowerer:
         self.max_nodes = max_nodes
         self.explain = explain
         self.bases = np.asarray(plan.bases, np.int64)
-        self.limits = index_limits(plan)
+        self.ports = index_ports(plan)
         self.source = _source(plan)
+        shape = (plan.schedule, plan.lowered.reads, plan.site_operation.tolist(), self.source)
+        self.fingerprint = hashlib.sha256(repr(shape).encode()).hexdigest()
         self.code = compile(self.source, "<arrows lowering>", "exec")
         self._lock = threading.Lock()
         self._streams: _Streams | None = None
@@ -244,13 +247,13 @@ class _Streams:
         counts = ids(self.counts)
         raw = []
         for values, of in zip(self.raw, lowered.reads, strict=True):
+            ends = next(offsets)
             try:
-                raw.append(Column(bulk(values, of), next(offsets)))
-            except LeafError:
-                for number, example in enumerate(examples):
-                    self.owner.explain(example, first + number, False)
-                raise
-        self._check_limits(site, raw, relative, examples, first)
+                raw.append(Column(bulk(values, of), ends))
+            except LeafError as error:
+                self._explain_leaf(error, ends, examples, first)
+        self.bounds = nodes
+        self._check_indices(sources, counts, raw, examples, first)
         results = tuple(map(ids, self.results))
         levels = tuple(map(ids, self.levels))
         metrics = tuple(map(ids, self.metrics))
@@ -280,23 +283,30 @@ class _Streams:
         hashes = node_hashes(self.owner.plan, site, key, sources.values, counts.values, values)
         return None if hashes is None else hashes[:, self.constants :]
 
-    def _check_limits(
-        self, site: np.ndarray, raw: list[Column], nodes: np.ndarray, examples: Sequence[Any], first: int
+    def _check_indices(
+        self, sources: Column, counts: Column, raw: list[Column], examples: Sequence[Any], first: int
     ) -> None:
         """Integers that are read and used as an index must be one."""
-        plan, limits = self.owner.plan, self.owner.limits
-        for stream, column in enumerate(raw):
-            if stream not in limits:
-                continue
-            operation = next(o.index for o in plan.operations if o.kind == "read" and o.stream == stream)
-            at = np.flatnonzero(plan.site_operation[site] == operation)
-            limit = limits[stream][site[at]]
-            bad = np.flatnonzero((limit >= 0) & ((column.values < 0) | (column.values >= limit)))
-            if len(bad):
-                number = int(np.searchsorted(nodes, at[bad[0]], side="right")) - 1
-                self.owner.explain(examples[number], first + number, True)
-                reason = f"the index {column.values[bad[0]]} is out of range for {limit[bad[0]]} rows"
-                raise InputError(input_message(first + number, "", reason))
+        owner = self.owner
+        site = np.array(self.site, np.int32)
+        values = [column.values for column in raw]
+        found = first_out_of_range(owner.plan, owner.ports, site, sources.values, counts.values, values)
+        if found is not None:
+            node, index, limit = found
+            number = int(np.searchsorted(self.bounds, node, side="right")) - 1
+            owner.explain(examples[number], first + number, True)
+            reason = f"the index {index} is out of range for {limit} rows"
+            raise InputError(input_message(first + number, "", reason))
+
+    def _explain_leaf(
+        self, error: LeafError, offsets: np.ndarray, examples: Sequence[Any], first: int
+    ) -> NoReturn:
+        """Says which example has the leaf that could not be taken."""
+        place = 0 if error.index is None else error.index
+        number = int(np.searchsorted(offsets, place, side="right")) - 1
+        self.owner.explain(examples[number], first + number, False)
+        reason = f"{error} (it could not be read a second time, to say where it is: an iterator?)"
+        raise InputError(input_message(first + number, "", reason)) from error
 
 
 def _bounded(most: int) -> Callable[[Any], Any]:

@@ -3,8 +3,10 @@ parameters."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
@@ -86,6 +88,7 @@ class Model:
         self.lowerer = Lowerer(self.plan, max_nodes, self._explain)
         self._weights = as_weights(typed, self.plan, loss)
         self._arena = Arena(device)
+        self._lock = threading.RLock()  # calls share the arena: threads take turns
         self._executors: dict[tuple[Any, ...], Executor] = {}
         self.metrics: dict[str, Ragged] = {}
         self.labels: dict[str, list[list[Any]]] = {}
@@ -111,13 +114,14 @@ class Model:
             InputError: an example does not fit; the message says which, where in it, and why.
             ArrowTypeError: ``examples`` is no batch.
         """
-        given = self._given(examples, "run a model", ids)
-        executor = self._executor((), training=training)
-        parts = [self._collect(run) for run, _ in self._runs(executor, given)]
-        result = self._result(given.wirings, parts)
-        self._take_metrics(parts, given.wirings)
-        self.step += training
-        return result
+        with self._lock:
+            given = self._given(examples, "run a model", ids)
+            executor = self._executor((), training=training)
+            parts = [self._collect(run) for run, _ in self._runs(executor, given)]
+            result = self._result(given.wirings, parts)
+            self._take_metrics(parts, given.wirings)
+            self.step += training
+            return result
 
     def value_and_grad(
         self, examples: Examples, inputs: Sequence[str] = (), *, ids: Any = None
@@ -141,17 +145,21 @@ class Model:
         """
         if isinstance(inputs, str):
             raise ArrowTypeError(f"inputs must be a list of names, not {inputs!r}")
-        value, found, given = self._differentiate(examples, tuple(inputs), ids)
-        seen: set[int] = set()
-        grads: Gradients = {}
-        for name, gradient in found.items():
-            # What is handed out stays as it is: no memory of ours, no array under two names.
-            gradient = own(gradient)
-            if id(gradient) in seen:
-                gradient = gradient.copy()
-            seen.add(id(gradient))
-            grads[name] = gradient
-        return value, grads | given
+        taken = sorted(set(inputs) & set(self.params))
+        if taken:
+            raise ArrowValueError(f"an input and a parameter are both named {taken[0]!r}; rename the input")
+        with self._lock:
+            value, found, given = self._differentiate(examples, tuple(inputs), ids)
+            seen: set[int] = set()
+            grads: Gradients = {}
+            for name, gradient in found.items():
+                # What is handed out stays as it is: no memory of ours, no array under two names.
+                gradient = own(gradient)
+                if id(gradient) in seen:
+                    gradient = gradient.copy()
+                seen.add(id(gradient))
+                grads[name] = gradient
+            return value, grads | given
 
     def train_step(self, examples: Examples, optimizer: Optimizer, *, ids: Any = None) -> Array:
         """Computes a batch's gradients, lets the optimizer make one step, and returns the loss.
@@ -159,9 +167,10 @@ class Model:
         Raises:
             As `value_and_grad`; the parameters are as they were then.
         """
-        value, grads, _ = self._differentiate(examples, (), ids)
-        optimizer.step(self, grads)
-        return value
+        with self._lock:
+            value, grads, _ = self._differentiate(examples, (), ids)
+            optimizer.step(self, grads)
+            return value
 
     def eval(self, example: Any) -> Any:
         """The result of one example by the reference: node by node, without batching; for looking at things.
@@ -184,8 +193,15 @@ class Model:
             return examples
         if isinstance(examples, Batch):
             self._check_owner(examples.prepared)
-            return Prepared(self.plan, examples.wirings)
-        return Prepared(self.plan, self.lowerer.lower_all(as_examples(examples, "prepare examples")))
+            return Prepared(self.plan, examples.wirings, self.lowerer.fingerprint)
+        wirings = self.lowerer.lower_all(as_examples(examples, "prepare examples"))
+        return Prepared(self.plan, wirings, self.lowerer.fingerprint)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a model is not pickled or copied: compile the block again with params=model.params for a model "
+            "that shares its parameters, or save them with arrows.training.save"
+        )
 
     def __repr__(self) -> str:
         count = sum(int(np.prod(array.shape)) for array in self.params.values())
@@ -206,10 +222,10 @@ class Model:
             objects = as_examples(examples, what)
             wirings = self.lowerer.lower_all(objects)
             places = np.arange(len(objects))
-        return Given(wirings, objects, places if ids is None else as_ids(ids, len(wirings)))
+        return Given(wirings, objects, places, places if ids is None else as_ids(ids, len(wirings)))
 
     def _check_owner(self, prepared: Prepared) -> None:
-        if prepared.owner is not self.plan:
+        if not prepared.fits(self.plan, self.lowerer.fingerprint):
             raise ArrowValueError("these examples were prepared by another model; prepare them with this one")
 
     def _runs(self, executor: Executor, given: Given) -> Iterator[tuple[Run, Wirings]]:
@@ -217,11 +233,17 @@ class Model:
         executor.refresh()
         chance = Chance(self.seed, self.step, given.ids)
         for first, part in given.parts(self.schedule == "none"):
-            run = executor.run(part, chance.part(first, len(part)))
+            keys = chance.part(first, len(part))
+            run = executor.run(part, keys)
             try:
                 run.forward()
             except StepRefused as refused:
-                blame(self.plan, part, run.merged, refused, first, given.objects, self._explain)
+                here = slice(first, first + len(part))
+                objects = None if given.objects is None else given.objects[here]
+                alone = partial(_run_alone, executor, part, keys)
+                blame(
+                    self.plan, part, run.merged, refused, given.numbers[here], objects, self._explain, alone
+                )
             yield run, part
 
     def _executor(
@@ -379,3 +401,8 @@ class Model:
             )
         else:
             check_example(self.typed, example, number, self.max_nodes)
+
+
+def _run_alone(executor: Executor, wirings: Wirings, chance: Chance, place: int) -> None:
+    """Runs one example of a batch by itself."""
+    executor.run(wirings.select(np.array([place])), chance.part(place, 1)).forward()

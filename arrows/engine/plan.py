@@ -65,11 +65,6 @@ class Operation:
     stream: int = -1
 
     @property
-    def rows(self) -> tuple[PlannedPort, ...]:
-        """The ports of one row a node."""
-        return tuple(port for port in self.ports if port.domain is None)
-
-    @property
     def domains(self) -> tuple[int, ...]:
         """The sequences among the ports, ascending."""
         return tuple(sorted({port.domain for port in self.ports if port.domain is not None}))

@@ -37,8 +37,9 @@ class Prepared:
     """Examples lowered by one model: ``prepared[indices]`` is a batch for that model and for those that share
     its plan.
 
-    Lowering runs the users' functions (`InputTransform`, keys of `OneOf`), so what they depended on is
-    remembered as it was.
+    A set can be pickled; it then serves models of the same expression, compiled anywhere.  Lowering runs
+    the users' functions (`InputTransform`, keys of `OneOf`), so what they depended on is remembered as it
+    was.
 
     Example:
         >>> import arrows as ar
@@ -48,9 +49,18 @@ class Prepared:
         (3, [3.0, 3.0])
     """
 
-    def __init__(self, owner: object, wirings: Wirings) -> None:
+    def __init__(self, owner: object, wirings: Wirings, fingerprint: str) -> None:
         self.owner = owner
         self.wirings = wirings
+        self.fingerprint = fingerprint
+
+    def fits(self, owner: object, fingerprint: str) -> bool:
+        """Whether a model's plan made this set; one that was pickled must look like what the plan would
+        make."""
+        return self.owner is owner or (self.owner is None and self.fingerprint == fingerprint)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Prepared, (None, self.wirings, self.fingerprint)
 
     def __len__(self) -> int:
         return len(self.wirings)
@@ -94,11 +104,13 @@ class Given:
     Attributes:
         wirings: the examples, lowered.
         objects: the examples themselves; None if they are not at hand.
-        ids: what tells each example apart for dropout: its place in the prepared set, else in the batch.
+        numbers: what each example is called in messages: its place in the prepared set, else in the batch.
+        ids: what tells each example apart for dropout: the same, if the caller does not say.
     """
 
     wirings: Wirings
     objects: Sequence[Any] | None
+    numbers: np.ndarray
     ids: np.ndarray
 
     def parts(self, one_by_one: bool) -> Iterator[tuple[int, Wirings]]:

@@ -31,7 +31,7 @@ class Function:
     """A written part.
 
     Attributes:
-        make: ``make(invariants, whole) -> step``: binds what holds for the whole batch.
+        make: ``make(I, P, O, R, G, D, S) -> step``: binds what holds for the whole batch.
         slots: the scratch arrays that the step wants.
         source: the Python source, for people.
     """
@@ -53,12 +53,10 @@ class Program:
         forward: the forward step.
         kept: the forward values kept for all rows that are neither operands nor results.
         kept_ports: the ports whose gathered rows are kept, as positions in `Operation.ports`.
-        kept_results: the results that the backward parts read, by number.
         backward: the step part, returns the gradients of ``gradients``; None if there are none.
         deferred: the part run once over all rows, returns the gradients of ``parameters``; None if there are
             none.
         saved: what ``backward`` saves for ``deferred``.
-        seeds: the results whose gradients are read, by number.
         gradients: the ports that get a gradient, as positions in `Operation.ports`.
         parameters: the trace's parameters that get a gradient, by number.
         sparse: for each of ``parameters``, whether its gradient is row-sparse.
@@ -71,11 +69,9 @@ class Program:
     forward: Function
     kept: tuple[Var, ...]
     kept_ports: tuple[int, ...]
-    kept_results: tuple[int, ...]
     backward: Function | None
     deferred: Function | None
     saved: tuple[Var, ...]
-    seeds: tuple[int, ...]
     gradients: tuple[int, ...]
     parameters: tuple[int, ...]
     sparse: tuple[bool, ...]
@@ -118,7 +114,6 @@ class _Writer:
         read = [var for _, var in backward.forward if var.rows != INVARIANT] if backward else []
         kept_ports = {self.port_of[var] for var in read if var in self.port_of}
         self.kept_ports = tuple(sorted(kept_ports - {len(operation.ports)}))
-        self.kept_results = tuple(sorted(self.result_of[var] for var in read if var in self.result_of))
         self.kept = tuple(var for var in read if var not in self.port_of and var not in self.result_of)
         self.invariant_code: list[str] = []
 
@@ -130,10 +125,8 @@ class _Writer:
         gradients: tuple[int, ...] = ()
         saved: tuple[Var, ...] = ()
         parameters: tuple[int, ...] = ()
-        seeds: tuple[int, ...] = ()
         if backward is not None:
             saved = backward.saved
-            seeds = tuple(number for _, number in backward.cotangents)
             leaf_port = {port.leaf: number for number, port in enumerate(self.operation.ports)}
             gradients = tuple(leaf_port[leaf] for leaf, var in enumerate(backward.inputs) if var is not None)
             if gradients:
@@ -149,11 +142,9 @@ class _Writer:
             forward,
             self.kept,
             self.kept_ports,
-            self.kept_results,
             step,
             deferred,
             saved,
-            seeds,
             gradients,
             parameters,
             self._sparse(),

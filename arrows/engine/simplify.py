@@ -4,6 +4,9 @@ zeros.
 A leaf of a tree has no children, and the cell that serves leaves and pairs alike is fed zeros there.  Once a
 site's constants are bound, ``x + 0`` is ``x``, ``x * 0`` is 0, and of ``concat(x, 0) @ W`` only the rows of
 ``W`` that meet ``x`` are left.  Known from the site, before any data; never decided by values.
+
+One thing is given up for it: where ``x`` is infinite or not a number, ``x * 0`` is not a number in the
+    reference and 0 here.
 """
 
 from __future__ import annotations

@@ -98,7 +98,10 @@ def operation(plan: Plan, merged: Merged) -> int:
     return next(
         o.index
         for o in plan.operations
-        if o.kind == "apply" and o.domains and len(merged.operations[o.index].bounds) > 2 and o.rows
+        if o.kind == "apply"
+        and o.domains
+        and len(merged.operations[o.index].bounds) > 2
+        and any(p.domain is None for p in o.ports)
     )
 
 

@@ -1,0 +1,87 @@
+"""What once went wrong for people who used the package: each test says what holds."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows.training import SGD, train
+
+INT = ar.Scalar("int32")
+CHOICE = (ar.GetItem("table") & ar.GetItem("i") >> INT) >> ar.OneOf(
+    ar.GetItem(0),
+    {0: ar.GetItem(1) >> ar.Embedding(3, 2), 1: ar.GetItem(1) >> ar.Embedding(10, 2)},
+)
+FIRST = ar.Map(INT) >> ar.GetItem(0) >> ar.Embedding(3, 2)
+FIRST_TWO = ar.Map(INT) >> ar.GetItem(slice(0, 2)) >> ar.Map(ar.Embedding(3, 2)) >> ar.Sum()
+
+
+@pytest.mark.parametrize("schedule", ["strata", "depth", "none"])
+@pytest.mark.parametrize(
+    ("block", "example"), [(CHOICE, {"table": 1, "i": 7}), (FIRST, [1, 99]), (FIRST_TWO, [1, 1, 99])]
+)
+def test_an_integer_that_is_no_index_of_a_table_is_not_held_to_its_size(
+    block: Any, example: Any, schedule: str
+) -> None:
+    model = ar.compile(block, schedule=schedule)
+    assert np.allclose(model([example])[0], model.eval(example))
+
+
+def test_an_example_of_a_prepared_set_is_named_by_its_place_in_the_set() -> None:
+    targets = ar.GetItem(1) >> INT >> ar.Function(lambda i: i + 1)
+    model = ar.compile((ar.GetItem(0) >> ar.Vector(3) & targets) >> ar.SoftmaxCrossEntropy())
+    data = [([1, 2, 3], 0)] * 50 + [([1, 2, 3], 2)] + [([1, 2, 3], 0)] * 50
+    with pytest.raises(ar.InputError, match="example 50"):
+        train(model, data, SGD(0.1), batch_size=16, progress=False)
+
+
+@pytest.mark.parametrize(("leaf", "bad"), [("int32", 2**40), ("float32", 1e300)])
+def test_a_bad_number_of_an_iterator_is_an_input_error(leaf: str, bad: float) -> None:
+    model = ar.compile(ar.Map(ar.Scalar(leaf)) >> ar.Sum())
+    with pytest.raises(ar.InputError, match="example 1"):
+        model([[1], iter([bad])])
+
+
+def test_one_model_in_several_threads() -> None:
+    hidden = ar.Map(ar.Vector(64) >> ar.FC(64, activation=ar.ops.tanh))
+    model = ar.compile(hidden >> ar.Sum() >> ar.FC(1) >> ar.Function(lambda v: v[0]))
+    rng = np.random.default_rng(0)
+    batches = [
+        model.prepare([rng.normal(size=(n, 64)).tolist() for n in rng.integers(1, 9, 64)]) for _ in range(4)
+    ]
+    wanted = [model(batch) for batch in batches]
+    with ThreadPoolExecutor(4) as pool:
+        for k, found in enumerate(pool.map(lambda k: model(batches[k % 4]), range(200))):
+            assert np.allclose(found, wanted[k % 4], atol=1e-4)
+
+
+def test_a_prepared_set_is_pickled_for_models_of_the_same_expression() -> None:
+    model = ar.compile(FIRST)
+    restored = pickle.loads(pickle.dumps(model.prepare([[1, 99], [2]])))
+    assert np.array_equal(model(restored[[1, 0]]), model([[2], [1, 99]]))
+    assert np.array_equal(ar.compile(FIRST)(restored), model([[1, 99], [2]]))
+    with pytest.raises(ar.ArrowValueError, match="another model"):
+        ar.compile(FIRST_TWO)(restored)
+
+
+def test_a_model_says_how_to_copy_it() -> None:
+    with pytest.raises(TypeError, match=r"params=model\.params"):
+        copy.deepcopy(ar.compile(FIRST))
+
+
+def test_an_input_named_like_a_parameter() -> None:
+    layer = ar.FC(1, name="x")
+    model = ar.compile(ar.Vector(3, name="x/bias") >> layer >> ar.Function(lambda v: v.sum()))
+    with pytest.raises(ar.ArrowValueError, match="rename the input"):
+        model.value_and_grad([[1, 2, 3]], inputs=["x/bias"])
+
+
+def test_a_float_type_that_is_none() -> None:
+    with pytest.raises(ar.ArrowValueError, match="float65"):
+        ar.compile(FIRST, float_type="float65")
