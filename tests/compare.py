@@ -55,6 +55,7 @@ def close(a: Any, b: Any, tolerance: float) -> bool:
 
 
 _KINKS = frozenset(("relu", "abs", "maximum", "minimum", "sign", "max", "min", "segment_max", "segment_min"))
+_KINKS |= {"greater", "greater_equal"}
 
 
 def meets_kink(

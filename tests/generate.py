@@ -23,7 +23,9 @@ from arrows import ops
 from tests import generate_parts as parts
 
 WIDTH = parts.WIDTH
-WORDS = 4
+WORDS = parts.WORDS
+HARDLY = 1e-12
+"""A rate of dropout at which nothing is ever zeroed, and the rest grows by less than any tolerance."""
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 Data = parts.Data
@@ -257,7 +259,10 @@ class _Build:
         if reduced == "fold":
             return Piece(block >> ar.Fold(self.join(2), ar.Zeros([WIDTH])), data)
         if reduced == "segments":
-            return Piece(block >> ar.Function(self.one_of(parts.mean, parts.softmaxed, parts.counted)), data)
+            return Piece(
+                block >> ar.Function(self.one_of(parts.mean, parts.softmaxed, parts.counted, parts.numbered)),
+                data,
+            )
         if reduced == "pairs":
             both = ar.Map(element.block >> (ar.Identity() & self.change())) >> ar.Function(parts.pairs)
             return Piece(both, data)
@@ -406,11 +411,19 @@ class _Build:
         piece = self.vector(depth)
         scores = self.layer("scores", lambda: ar.FC(WORDS))
         self.metrics.add("loss")
+        loss = self.one_of(
+            ar.SoftmaxCrossEntropy(), ar.SigmoidCrossEntropy(), ar.Hinge(), ar.Huber(), "distribution"
+        )
+        target: Any = ar.Scalar("int32")
+        if not isinstance(loss, (ar.SoftmaxCrossEntropy, ar.Hinge)):
+            target = target >> ar.Function(parts.unit)
+        if loss == "distribution":
+            loss = ar.SoftmaxCrossEntropy()
 
         @ar.arrow
         def classified(x: Any) -> Any:
             state = piece.block(x["of"])
-            ar.Metric("loss")(ar.SoftmaxCrossEntropy()(scores(state), ar.Scalar("int32")(x["label"])))
+            ar.Metric("loss")(loss(scores(state), target(x["label"])))
             return state
 
         return Piece(classified, st.fixed_dictionaries({"of": piece.data, "label": words}))
@@ -422,9 +435,14 @@ class _Build:
     def cells(self, depth: int) -> Piece:
         """Recurrent and recursive cells."""
         element = self.vector(depth)
-        kind = self.one_of("lstm", "tree", "child sum")
+        kind = self.one_of("lstm", "tree", "child sum", "gru")
+        if kind == "gru":
+            cell = self.layer("gru", lambda: ar.GRUCell(WIDTH, dropout=self.one_of(0.0, HARDLY)))
+            return Piece(
+                ar.Map(element.block) >> ar.RNN(cell) >> ar.GetItem(1), st.lists(element.data, max_size=4)
+            )
         if kind == "lstm":
-            cell = self.layer("lstm", lambda: ar.LSTMCell(WIDTH))
+            cell = self.lstm()
             step = (
                 ar.GetItem(1) & ar.GetItem(0)
             ) >> cell  # a Fold hands (state, element), a cell takes (x, state)
@@ -437,7 +455,7 @@ class _Build:
                 return (ar.GetItem(0) >> element.block & ar.GetItem(1) >> ar.Map(me)) >> cell
 
             return Piece(ar.fix(rose) >> ar.GetItem(0), parts.rose_trees(element.data))
-        cell = self.layer("tree", lambda: ar.TreeLSTM(WIDTH, children=2))
+        cell = self.layer("tree", lambda: ar.TreeLSTM(WIDTH, children=2, dropout=self.one_of(0.0, HARDLY)))
 
         def tree(me: Any) -> Any:
             leaf = (ar.GetItem("leaf") >> element.block & ar.Zeros((cell.state, cell.state))) >> cell
@@ -480,7 +498,7 @@ class _Build:
         return Piece((elements if kind == "scan" else ar.Identity()) >> scan >> self.reduced(), data)
 
     def lstm(self) -> Any:
-        return self.layer("lstm", lambda: ar.LSTMCell(WIDTH))
+        return self.layer("lstm", lambda: ar.LSTMCell(WIDTH, dropout=self.one_of(0.0, HARDLY)))
 
     def reduced(self) -> Any:
         """A block from the outputs and the last state of a network to a vector."""
@@ -514,11 +532,16 @@ class _Build:
 
     def change(self) -> Any:
         """A block from a vector to a vector."""
-        kind = self.one_of("function", "layer", "identity", "split")
+        kind = self.one_of("function", "layer", "identity", "split", "norm", "chance")
         if kind == "identity":
             return ar.Identity()
+        if kind == "norm":
+            return self.layer("norm", lambda: ar.LayerNorm(0.25))
+        if kind == "chance":
+            # All that dropout needs goes along, and the numbers are those of the reference.
+            return ar.Dropout(0.0)
         if kind == "layer":
-            return self.layer(("fc", WIDTH), lambda: ar.FC(WIDTH, activation=self.one_of(None, ops.tanh)))
+            return self.layer(("fc", WIDTH), self.dense)
         if kind == "split":
             return (
                 (ar.Function(parts.split) & ar.Function(ops.tanh))
@@ -535,7 +558,22 @@ class _Build:
                 parts.matrix,
                 ops.relu,
                 parts.log,
+                ops.gelu,
+                ops.elu,
+                parts.products,
+                parts.branched,
+                parts.running,
+                parts.gathered,
+                parts.short,
+                parts.standard,
+                parts.activated,
             )
+        )
+
+    def dense(self) -> Any:
+        return self.one_of(
+            ar.FC(WIDTH, activation=self.one_of(None, ops.tanh, ops.silu)),
+            ar.Linear(WIDTH, bias=self.one_of(True, False), weight_norm=self.one_of(False, True)),
         )
 
     def join(self, count: int) -> Any:

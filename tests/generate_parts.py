@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
 from arrows import ops
 
 WIDTH = 3
+WORDS = 4
 
 Data = st.SearchStrategy[Any]
 
@@ -70,6 +72,45 @@ def rolled(x: Any) -> Any:
 def matrix(x: Any) -> Any:
     square = ops.outer(x, ops.tanh(x))
     return (square.T @ x) / (1.0 + (x * x).sum())
+
+
+def products(x: Any) -> Any:
+    """Products with three axes."""
+    pair = ops.stack([ops.outer(x, ops.tanh(x)), ops.outer(x, x) * 0.5])
+    return ops.tanh(((pair @ pair.transpose(0, 2, 1)) @ x).sum(axis=0) * 0.1)
+
+
+def branched(x: Any) -> Any:
+    return ops.where((x > 0) & (x < 1.5), ops.sin(x), x * 0.5)
+
+
+def running(x: Any) -> Any:
+    return ops.cumsum(x) * 0.5 + ops.cumsum(x, reverse=True)[::-1]
+
+
+def gathered(x: Any) -> Any:
+    return ops.gather(x, np.array([WIDTH - 1, 0, 0])) + ops.cos(x)
+
+
+def short(x: Any) -> Any:
+    return ops.normalize(x, epsilon=0.5) + ops.norm(x * x + 0.25) * 0.25
+
+
+def standard(x: Any) -> Any:
+    return ops.standardize(x, epsilon=0.25)
+
+
+def activated(x: Any) -> Any:
+    return ops.mish(x) + ops.softsign(x) * ops.log1p(x * x) - ops.expm1(ops.log_sigmoid(x))
+
+
+def unit(label: Any) -> Any:
+    return ops.one_hot(label, WORDS)
+
+
+def numbered(rows: Any) -> Any:
+    places = ops.cast(ops.segment_position(rows), "float32")
+    return ops.segment_sum(rows * (1.0 / (places.reshape(1) + 1.0)))
 
 
 def log(x: Any) -> Any:
