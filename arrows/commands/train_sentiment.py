@@ -44,7 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--embedding-size",
         type=positive,
         metavar="N",
-        help="size of the word vectors (default: that of --vectors, else the state size)",
+        help="size of the word vectors (default: that of --vectors, else 300)",
     )
     add("--batch-size", type=positive, default=25, metavar="N", help="trees in a step (default: 25)")
     add("--epochs", type=positive, default=10, metavar="N", help="default: 10")
@@ -66,9 +66,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--word-dropout",
         type=share,
-        default=0.5,
+        default=0.3,
         metavar="SHARE",
-        help="of the word vectors that the leaves do not see in training (default: 0.5)",
+        help="of the word vectors that the leaves do not see in training (default: 0.3)",
     )
     add(
         "--recurrent-dropout",
@@ -80,10 +80,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--average",
         type=decay,
-        default=0.999,
+        default=0.995,
         metavar="DECAY",
         help="judge and keep averages of the parameters over the steps, with this decay; 1: the plain mean, "
-        "0: no averages (default: 0.999)",
+        "0: no averages (default: 0.995)",
     )
     add("--l2", type=rate, default=1e-4, metavar="WEIGHT", help="weight decay (default: 0.0001)")
     add("--seed", type=count, default=0, metavar="N", help="default: 0")
@@ -249,7 +249,7 @@ def _check_place(path: Path) -> None:
 
 def _embedding_size(options: argparse.Namespace, data: Data) -> int:
     if not data.vectors:
-        return int(options.embedding_size or options.state_size)
+        return int(options.embedding_size or 300)
     size = len(next(iter(data.vectors.values())))
     if options.embedding_size not in {None, size}:
         raise ArrowValueError(

@@ -25,7 +25,7 @@ from arrows.models import Examination, sentiment
 from arrows.training import read_metadata
 
 ROOT = Path(__file__).resolve().parents[2]
-SMALL = ["--state-size", "6", "--epochs", "2", "--batch-size", "8"]
+SMALL = ["--state-size", "6", "--embedding-size", "6", "--epochs", "2", "--batch-size", "8"]
 
 
 @pytest.fixture
@@ -160,6 +160,7 @@ def test_vectors_are_where_training_begins(folder, tmp_path, capsys):
     vectors = tmp_path / "v.txt"
     vectors.write_text("film 1 2 3\na/b 4 5 6\nneither 7 8 9\n", encoding="utf-8")
     options = ["--vectors", vectors, "--embedding-learning-rate", "0", "--save", tmp_path / "m"]
+    options += ["--embedding-size", "3"]
     assert train(folder, *options) == 0
     assert "2 with vectors" in capsys.readouterr().out
     trained, data = arrays(tmp_path / "m")["embed/weight"], read(folder, vectors)
