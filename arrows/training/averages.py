@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from arrows.engine.backend import Backend
+from arrows.training.blocks import blocks
 from arrows.training.trainable import Array, Trainable
 from arrows.typesys.errors import ArrowValueError
 
@@ -89,15 +90,17 @@ class Averages:
         if rows is not None and isinstance(since, int):
             since = self.since[name] = xp.full((parameter.shape[0],), float(since), "float64")
         if rows is None:
-            if not isinstance(since, int):
+            if isinstance(since, int):
+                if since == step:
+                    return
+                share = self._share(since, step)
+            else:
                 share = self._share(since, step).astype(parameter.dtype)
                 share = share.reshape((-1,) + (1,) * (parameter.ndim - 1))
-            elif since == step:
-                return
-            else:
-                share = self._share(since, step)
-            change = (parameter - mean) * share
-            mean += change
+            for block in blocks(backend, parameter):
+                change = xp.asarray(parameter[block] - mean[block])
+                change *= share if isinstance(since, int) else share[block]
+                mean[block] += change
             self.since[name] = step
             return
         share = self._share(backend.take(since, rows), step).astype(parameter.dtype)

@@ -1,6 +1,6 @@
 """A training run in a process of its own, for tests that kill it: prints each step, writes its result.
 
-run_to_kill.py CHECKPOINT RESULT OPTIMIZER [resume]
+run_to_kill.py CHECKPOINT RESULT OPTIMIZER EVERY [resume]
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def told(model: Any) -> Any:
     return model
 
 
-def main(checkpoint: str, result: str, name: str, *resume: str) -> None:
+def main(checkpoint: str, result: str, name: str, every: str, *resume: str) -> None:
     score = (
         ar.Map(
             ar.Scalar("int32") >> ar.Embedding(30, 6, name="words") >> ar.FC(6, name="fc") >> ar.Dropout(0.3)
@@ -62,7 +62,7 @@ def main(checkpoint: str, result: str, name: str, *resume: str) -> None:
         evaluate=evaluate,
         best_by="figure",
         checkpoint_path=checkpoint,
-        checkpoint_every=5,
+        checkpoint_every=int(every),
         resume=bool(resume),
         progress=False,
     )

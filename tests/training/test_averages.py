@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from arrows.engine.backend import backend
 from arrows.ops import RowSparse
-from arrows.training import SGD, Adam, Epoch, save_state, train
+from arrows.training import SGD, Adam, Epoch, blocks, save_state, train
 from arrows.typesys.errors import ArrowValueError
 from tests.training.test_loop import Bookkeeper
 
@@ -100,6 +100,17 @@ def test_no_step_no_saving_and_no_second_use_within_the_context(tmp_path):
         with pytest.raises(ArrowValueError, match="in use already"), optimizer.use_averages(model):
             raise AssertionError("not reached")
     assert model.numpy("w").tolist() == [-1.0]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_scalar_parameter_and_blocks(device, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK", 4)
+    model, optimizer = Model(device, s=np.float64(0.0), w=np.zeros((5, 2))), SGD(1.0, average=1.0)
+    up = model.backend.to_device
+    for _ in range(3):
+        optimizer.step(model, {"s": up(np.array(1.0)), "w": up(np.ones((5, 2)))})
+    with optimizer.use_averages(model):
+        assert model.numpy("s") == -2.0 and (model.numpy("w") == -2.0).all()
 
 
 def test_without_averages_there_are_none_to_use():

@@ -14,7 +14,7 @@ from arrows.engine.backend import Backend, backend
 from arrows.engine.results import Ragged
 from arrows.ops import RowSparse
 from arrows.training import SGD, Adadelta, Adagrad, Adam, AdamW, Optimizer, RMSprop
-from arrows.training import optimizer as module
+from arrows.training import blocks as module
 from arrows.typesys.errors import ArrowValueError
 from tests.training.papers import CASES, NAMES
 
