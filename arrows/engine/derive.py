@@ -236,6 +236,7 @@ def _split(
 ) -> Backward:
     equations = assemble(recorder)
     made_by = {equation.result: equation for equation in equations}
+    constants = {var for _, var in recorder.constants}
     first = [_reduce(g.var, made_by, set()) for _, g in boundary]
     # What the products over all rows read is there anyway: its plain sum needs nothing else to be saved.
     anyway = {var for found in first if not found.parts for var in found.rows()}
@@ -265,7 +266,7 @@ def _split(
         tuple(
             (g.var, var)
             for var, g in recorder.forward.items()
-            if g.var in used and g.var not in made_by and not _is_constant(recorder, g.var)
+            if g.var in used and g.var not in made_by and g.var not in constants
         ),
         tuple((var, number) for var, number in cotangents if var in used),
         tuple((array, var) for array, var in recorder.constants if var in used),
@@ -277,10 +278,6 @@ def _split(
         tuple(reductions),
         _pullback(trace, before, [var for var, _ in boundary]),
     )
-
-
-def _is_constant(recorder: Recorder, var: Var) -> bool:
-    return any(var == constant for _, constant in recorder.constants)
 
 
 def _invariant_operands(reduction: Reduction) -> set[Var]:
@@ -339,6 +336,7 @@ def _pullback(trace: Trace, before: tuple[Equation, ...], boundary: list[Var]) -
         return None
     equations = assemble(recorder)
     made_by = {equation.result: equation for equation in equations}
+    constants = {var for _, var in recorder.constants}
     needed = _closure((var for _, var in parameters), made_by)
     used = {operand for equation in equations if equation.result in needed for operand in equation.operands}
     used |= {var for _, var in parameters}
@@ -346,7 +344,7 @@ def _pullback(trace: Trace, before: tuple[Equation, ...], boundary: list[Var]) -
         tuple(
             (g.var, var)
             for var, g in recorder.forward.items()
-            if g.var in used and g.var not in made_by and not _is_constant(recorder, g.var)
+            if g.var in used and g.var not in made_by and g.var not in constants
         ),
         tuple((array, var) for array, var in recorder.constants if var in used),
         tuple(equation for equation in equations if equation.result in needed),

@@ -44,6 +44,8 @@ def emit(recorder: Recorder, equation: Equation, operands: Sequence[Tracer]) -> 
 
 
 def _is_zero(recorder: Recorder, tracer: Tracer) -> bool:
+    if tracer.rows != INVARIANT:
+        return False
     return any(var == tracer.var and not array.any() for array, var in recorder.constants)
 
 
@@ -60,8 +62,10 @@ def _arithmetic(recorder: Recorder, name: str, operands: Sequence[Tracer], resul
 
 def _product(recorder: Recorder, left: Tracer, right: Tracer) -> Tracer | None:
     """``concat(parts) @ W`` where some parts are zeros and ``W`` is a parameter's matrix."""
-    made = next((e for e in recorder.equations if e.result == left.var), None)
-    if made is None or made.primitive.name != "concat" or right.rows != INVARIANT or right.ndim != 2:
+    if right.rows != INVARIANT or right.ndim != 2 or not recorder.constants:
+        return None
+    made = next((e for e in reversed(recorder.equations) if e.result == left.var), None)
+    if made is None or made.primitive.name != "concat":
         return None
     if dict(made.attributes)["axis"] != -1:
         return None

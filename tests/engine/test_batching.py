@@ -93,7 +93,7 @@ def test_batched_is_one_by_one_in_float64(data: st.DataObject, device: str, sche
     check(case, order, "float64", 1e-9, device, schedule)
 
 
-@pytest.mark.parametrize("schedule", ["depth", "none"])
+@pytest.mark.parametrize("schedule", ["strata", "depth", "none"])
 @given(data=st.data())
 def test_batched_is_one_by_one_in_float32(data: st.DataObject, schedule: str) -> None:
     case = data.draw(cases())
@@ -102,7 +102,7 @@ def test_batched_is_one_by_one_in_float32(data: st.DataObject, schedule: str) ->
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("schedule", ["depth", "none"])
+@pytest.mark.parametrize("schedule", ["strata", "depth", "none"])
 @given(data=st.data())
 def test_batched_is_one_by_one_on_cuda(data: st.DataObject, schedule: str) -> None:
     case = data.draw(cases())
