@@ -1,11 +1,15 @@
 """A training run in a process of its own, for tests that kill it: prints each step, writes its result.
 
 run_to_kill.py CHECKPOINT RESULT OPTIMIZER EVERY [resume]
+
+With INTERRUPT_AT in its environment, Ctrl-C comes in the middle of that step.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -30,6 +34,8 @@ def told(model: Any) -> Any:
     step = model.train_step
 
     def train_step(batch: Any, optimizer: Any) -> Any:
+        if str(optimizer.steps + 1) == os.environ.get("INTERRUPT_AT"):
+            signal.raise_signal(signal.SIGINT)
         loss = step(batch, optimizer)
         print("step", optimizer.steps, flush=True)
         return loss

@@ -72,18 +72,11 @@ def test_a_killed_run_goes_on_to_the_same_bits(whole, tmp_path):
     assert result(tmp_path) == expected, (first, second)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="SIGINT to another process")
-def test_an_interrupted_run_saves_the_step_under_way(whole, tmp_path):
+def test_an_interrupted_run_saves_the_step_under_way(whole, tmp_path, monkeypatch):
     optimizer, expected = whole
-    process = start(tmp_path, optimizer, 50)
-    assert process.stdout is not None
-    for line in process.stdout:
-        if line == "step 17\n":
-            process.send_signal(signal.SIGINT)
-            break
-    told, errors = process.communicate(timeout=120)
-    assert "KeyboardInterrupt" in errors
-    steps = [17, *(int(line.split()[1]) for line in told.splitlines())]
-    shown = finish(start(tmp_path, optimizer, 50, "resume"))
-    assert shown.startswith(f"step {steps[-1] + 1}\n")
+    monkeypatch.setenv("INTERRUPT_AT", "17")
+    shown, errors = start(tmp_path, optimizer, 50).communicate(timeout=120)
+    assert shown.endswith("step 16\nstep 17\n") and "KeyboardInterrupt" in errors
+    monkeypatch.delenv("INTERRUPT_AT")
+    assert finish(start(tmp_path, optimizer, 50, "resume")).startswith("step 18\n")
     assert result(tmp_path) == expected
