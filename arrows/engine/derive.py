@@ -144,7 +144,7 @@ def prologue(trace: Trace) -> tuple[tuple[Equation, ...], tuple[Equation, ...]]:
 def active(trace: Trace, wanted: Sequence[bool]) -> set[Var]:
     """The variables that depend on a parameter or on an input whose gradient is wanted, through floats."""
     found = {var for var, want in zip(trace.inputs, wanted, strict=True) if want and _is_float(var)}
-    found |= {var for _, _, var in trace.parameters if _is_float(var)}
+    found |= {var for _, spec, var in trace.parameters if spec.has_gradient}
     for equation in trace.equations:
         if _is_float(equation.result) and any(operand in found for operand in equation.operands):
             found.add(equation.result)

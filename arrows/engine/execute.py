@@ -349,7 +349,8 @@ def _moving_slabs(plan: Plan, wanted_sites: set[int]) -> set[int]:
             else:
                 continue
             assert source.trace is not None
-            if source.trace.parameters or any(port.slab in moving for port in source.ports):
+            trained = any(spec.has_gradient for _, spec, _ in source.trace.parameters)
+            if trained or any(port.slab in moving for port in source.ports):
                 for of, slab in zip(operation.outputs, operation.slabs, strict=True):
                     if of.dtype.startswith("float") and slab not in moving:
                         moving.add(slab)

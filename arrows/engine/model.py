@@ -325,7 +325,7 @@ class Model:
         grads = {
             name: found[key] if key in found else executor.no_gradient(*self.params.owner(name))
             for name, key in self.params.keys_by_name().items()
-            if self.params.owner(name)[1].dtype.startswith("float")
+            if self.params.owner(name)[1].has_gradient
         }
         if total is None:
             total = self.backend.zeros((), self._weights.dtype)

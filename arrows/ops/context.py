@@ -42,6 +42,11 @@ class Parameter:
     trainable: bool = True
 
     @property
+    def has_gradient(self) -> bool:
+        """Whether it is trained: a float, and not frozen."""
+        return self.trainable and self.dtype.startswith("float")
+
+    @property
     def type(self) -> T.Tensor:
         """Shape and element type as a type."""
         return T.Tensor(self.shape, self.dtype)
