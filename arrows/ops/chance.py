@@ -26,6 +26,9 @@ GOLDEN = 0x9E3779B97F4A7C15
 ELEMENT = 0xD1342543DE82EF95
 """An odd multiplier that sets the keys of a sequence's elements apart."""
 
+CACHED = 16384
+"""Numbers that are hashed at once on NumPy: they stay in the processor's cache."""
+
 
 def dropout(x: Operand, key: Operand, rate: float) -> TensorLike:
     """Zero a random part of the elements and scale up the rest, so that the expectation stays.
@@ -59,10 +62,12 @@ def dropout(x: Operand, key: Operand, rate: float) -> TensorLike:
 
 def _mixed(xp: Any, z: Any) -> Any:
     """splitmix64's finaliser, in place: every bit of the result depends on every bit of z."""
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        xp.bitwise_xor(z, xp.right_shift(z, np.uint64(shift)), out=z)
-        xp.multiply(z, np.uint64(factor), out=z)
-    return xp.bitwise_xor(z, xp.right_shift(z, np.uint64(31)), out=z)
+    shifted = xp.right_shift(z, np.uint64(30))
+    xp.bitwise_xor(z, shifted, out=z)
+    xp.multiply(z, np.uint64(0xBF58476D1CE4E5B9), out=z)
+    xp.bitwise_xor(z, xp.right_shift(z, np.uint64(27), out=shifted), out=z)
+    xp.multiply(z, np.uint64(0x94D049BB133111EB), out=z)
+    return xp.bitwise_xor(z, xp.right_shift(z, np.uint64(31), out=shifted), out=z)
 
 
 def _rule(x: Tensor, key: Tensor, rate: float) -> Tensor:
@@ -89,7 +94,7 @@ def _kernel(
         # Arrays with axes throughout: numbers of their own would warn where they wrap around.
         keys = _mixed(xp, key.reshape((-1, 1)) + np.uint64(GOLDEN))
         counters = xp.multiply(xp.arange(1, count + 1, dtype="uint64"), np.uint64(GOLDEN))
-        kept = xp.greater_equal(_mixed(xp, keys + counters), least)
+        kept = _kept(xp, keys, counters, least)
         kept = kept.reshape((len(keys), *one) if any(rows) else one)
         if out is None:
             return xp.multiply(xp.multiply(x, kept), scale)
@@ -97,6 +102,18 @@ def _kernel(
         return xp.multiply(out, scale, out=out)
 
     return run
+
+
+def _kept(xp: Any, keys: Any, counters: Any, least: Any) -> Any:
+    """For each key a row: which of the elements are kept."""
+    step = CACHED // max(len(counters), 1) + 1
+    if xp is not np or len(keys) <= step:
+        return xp.greater_equal(_mixed(xp, keys + counters), least)
+    kept = np.empty((len(keys), len(counters)), bool)
+    for start in range(0, len(keys), step):  # the hash goes over its numbers nine times
+        part = slice(start, start + step)
+        np.greater_equal(_mixed(np, keys[part] + counters), least, out=kept[part])
+    return kept
 
 
 _dropout = register(

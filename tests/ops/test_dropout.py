@@ -50,6 +50,12 @@ def test_the_mask_of_a_row_is_that_of_its_key_alone() -> None:
         np.testing.assert_array_equal(np.asarray(ops.dropout(np.ones(20), key, 0.5)) > 0, row)
 
 
+def test_many_rows_are_hashed_in_parts() -> None:
+    keys = np.random.default_rng(0).integers(0, 2**64, 700, "uint64")
+    together = masks(keys, 100, 0.5)
+    np.testing.assert_array_equal(together[[0, 163, 164, 699]], masks(keys[[0, 163, 164, 699]], 100, 0.5))
+
+
 def test_the_gradient_passes_where_the_value_does() -> None:
     evaluation = Evaluation(record=True)
     x = evaluation.value(np.ones(40))
