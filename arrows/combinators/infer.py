@@ -151,8 +151,20 @@ class _Run:
             if find(root.input).head is None:
                 solver.assign(root.input, INPUT, root)
                 continue
-            if not (solver.settle_one("backward") or solver.settle_one("undecided")):
+            if solver.settle_one("backward") or solver.settle_one("undecided"):
+                continue
+            if not self.settle_default():
                 return
+
+    def settle_default(self) -> bool:
+        """Takes one layer at its word about its output, where nothing else settles it."""
+        for node in self.layers.values():
+            assert isinstance(node.form, Layer)
+            known = node.form.default_output() if find(node.output).head is None else None
+            if known is not None:
+                self.solver.assign(node.output, self.floats(known), node)
+                return True
+        return False
 
     # Third pass
 

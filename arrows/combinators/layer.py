@@ -75,6 +75,10 @@ class Layer(Apply[A, B]):
         """What is known of input and output before inference; None is open."""
         return None, None
 
+    def default_output(self) -> T.Type | None:
+        """The output type to assume where nothing else settles it: in a recursion through the layer, say."""
+        return None
+
     @property
     def function(self) -> Callable[..., Any]:
         return self._run

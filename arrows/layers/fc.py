@@ -97,6 +97,9 @@ class FC(Layer[A, B]):
         self.initializer = function_of(layer, "initializer", initializer)
         self.weight_norm = bool(weight_norm)
 
+    def default_output(self) -> T.Type:
+        return T.Tensor((self.size,))
+
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
         x = vector(type(self).__name__, input)
         found = [Parameter("weight", (*x.shape, self.size), x.dtype, self.initializer)]

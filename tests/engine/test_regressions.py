@@ -85,3 +85,15 @@ def test_an_input_named_like_a_parameter() -> None:
 def test_a_float_type_that_is_none() -> None:
     with pytest.raises(ar.ArrowValueError, match="float65"):
         ar.compile(FIRST, float_type="float65")
+
+
+def test_a_layer_types_the_recursion_that_goes_through_it() -> None:
+    @ar.fix
+    def node(me: Any) -> Any:
+        kids = ar.GetItem("kids") >> ar.Map(me) >> ar.Sum()
+        return (ar.GetItem("x") >> ar.Scalar() & kids) >> ar.Concat() >> ar.FC(4)
+
+    assert ar.infer(node).output == ar.types.Tensor((4,))
+    assert ar.infer(node, float_type="float64").output == ar.types.Tensor((4,), "float64")
+    leaf = {"x": 1, "kids": []}
+    assert ar.compile(node)([{"x": 2, "kids": [leaf, leaf]}]).shape == (1, 4)
