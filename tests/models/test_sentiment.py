@@ -70,3 +70,19 @@ def test_it_learns_more_than_words_tell():
     history = train(model, learning, Adagrad(0.1), epochs=6, batch_size=25, progress=False)
     assert history[-1].loss < 0.5 * history[0].loss
     assert accuracy(judge, held_out)["root"] > 0.75
+
+
+def test_dropout_acts_in_training_only():
+    def compiled(**rates):
+        blocks = sentiment(NUMBERS, size=8, **rates)
+        model = ar.compile(blocks.learn, loss="loss", seed=1)
+        return model, ar.compile(blocks.judge, params=model.params)
+
+    plain, plain_judge = compiled()
+    expected, _ = plain.value_and_grad(TREES)
+    assert plain.value_and_grad(TREES)[0] == expected
+    for name in ("dropout", "word_dropout", "recurrent_dropout"):
+        model, judge = compiled(**{name: 0.4})
+        first, second = (float(model.value_and_grad(TREES)[0]) for _ in range(2))
+        assert len({float(expected), first, second}) == 3
+        np.testing.assert_array_equal(judge(TREES), plain_judge(TREES))
