@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import errno
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from tqdm import tqdm
 
+from arrows.engine import Batch
 from arrows.training.files import remove_remains
 from arrows.training.interrupt import Interrupts
 from arrows.training.optimizer import Optimizer
@@ -120,8 +121,8 @@ def train(
     if path is not None:
         remove_remains(path)
     optimizer.rates_of(model)  # names in `rates` that do not fit
-    # A prepared set is not a sequence of examples: asking for its items gives batches.
-    prepared = model.prepare(examples) if isinstance(examples, Sequence) else examples
+    # A prepared set is not iterable: asking for its items gives batches.
+    prepared = model.prepare(examples) if isinstance(examples, (Iterable, Batch)) else examples
     run = Progress(seed=seed, batch_size=batch_size, examples=len(prepared))
     keeper = Keeper(model, optimizer, run, path, checkpoint_every, checkpoint_seconds, metadata or {})
     if resume and path is not None and path.exists():

@@ -97,3 +97,12 @@ def test_a_layer_types_the_recursion_that_goes_through_it() -> None:
     assert ar.infer(node, float_type="float64").output == ar.types.Tensor((4,), "float64")
     leaf = {"x": 1, "kids": []}
     assert ar.compile(node)([{"x": 2, "kids": [leaf, leaf]}]).shape == (1, 4)
+
+
+def test_the_loop_takes_arrays_iterators_and_batches() -> None:
+    block = ar.Vector(2) >> ar.FC(1) >> ar.Function(lambda v: v.sum())
+    rows = np.arange(12, dtype="float32").reshape(6, 2)
+    for examples in (rows, iter(rows)):
+        assert len(train(ar.compile(block), examples, SGD(0.01), epochs=1, progress=False)) == 1
+    model = ar.compile(block)
+    assert len(train(model, model.prepare(rows)[:3], SGD(0.01), epochs=1, progress=False)) == 1
