@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from arrows.combinators import Layer
 from arrows.layers.arguments import rate_of
@@ -12,10 +12,8 @@ from arrows.ops.context import Parameter
 from arrows.ops.drop import drop
 from arrows.typesys import types as T
 
-A = TypeVar("A")
 
-
-class Dropout(Layer[A, A]):
+class Dropout(Layer[Any, Any]):
     """Zeros a random part of a tensor while a model is trained, and scales up the rest; else the identity.
 
     Srivastava, Hinton, Krizhevsky, Sutskever, Salakhutdinov, "Dropout: A Simple Way to Prevent Neural

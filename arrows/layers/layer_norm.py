@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from arrows import ops
 from arrows.combinators import Layer
@@ -13,10 +13,8 @@ from arrows.ops import ShapeError
 from arrows.ops.context import Parameter
 from arrows.typesys import types as T
 
-A = TypeVar("A")
 
-
-class LayerNorm(Layer[A, A]):
+class LayerNorm(Layer[Any, Any]):
     """`(x - mean) / sqrt(variance + epsilon) * gain + bias` along the last axis; the shape stays.
 
     Ba, Kiros, Hinton, "Layer Normalization", 2016, (4).

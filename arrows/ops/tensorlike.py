@@ -186,6 +186,18 @@ class TensorLike:
         """See `arrows.ops.argmax`."""
         return ops.argmax(self, axis)
 
+    def argmin(self, axis: int = -1) -> TensorLike:
+        """See `arrows.ops.argmin`."""
+        return ops.argmin(self, axis)
+
+    def cumsum(self, axis: int = -1, reverse: bool = False) -> TensorLike:
+        """See `arrows.ops.cumsum`."""
+        return ops.cumsum(self, axis, reverse)
+
+    def clip(self, low: float | None = None, high: float | None = None) -> TensorLike:
+        """See `arrows.ops.clip`."""
+        return ops.clip(self, low, high)
+
     def reshape(self, *shape: Any) -> TensorLike:
         """See `arrows.ops.reshape`; takes `(2, 3)` or `2, 3`."""
         return ops.reshape(self, shape[0] if len(shape) == 1 else shape)

@@ -142,6 +142,19 @@ def test_operators_are_those_of_numpy() -> None:
     assert {a: 1, b: 2}[b] == 2  # tensors are found by identity
 
 
+def test_methods_are_the_functions() -> None:
+    x = d(2, 3)
+    a = Evaluation().value(x)
+    pairs: list[tuple[Any, Any]] = [
+        (a.argmin(), x.argmin(-1)),
+        (a.argmax(axis=0), x.argmax(0)),
+        (a.cumsum(axis=0), x.cumsum(0)),
+        (a.clip(-0.5, 0.5), x.clip(-0.5, 0.5)),
+    ]
+    for got, wanted in pairs:
+        np.testing.assert_allclose(got.array, wanted)
+
+
 def test_where_stands_for_a_branch() -> None:
     check_grads(lambda x: ops.where(x > 0, x * x, ops.sin(x)), n(5))
     check_grads(lambda x: ops.where((x > -1) & ~(x > 1), x, 2 * x), n(5))
