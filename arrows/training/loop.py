@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import errno
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +31,7 @@ class Learner(Trainable, Protocol):
     ...     return len(model.prepare(examples))
     """
 
-    def prepare(self, examples: Sequence[Any], /) -> Any:
+    def prepare(self, examples: Any, /) -> Any:
         """The examples, lowered once: has a length, and gives batches by index arrays."""
 
     def train_step(self, batch: Any, optimizer: Any, /) -> Any:
