@@ -87,7 +87,7 @@ def direct(draw: Any, t: T.Type, depth: int) -> Any:
     if isinstance(t, T.Sequence):
         return ar.Map(draw(readers(t.element, max(depth - 1, 0))))
     assert isinstance(t, T.Tensor)
-    kind = draw(st.sampled_from(["read", "zeros", "function", "sum", "fold"]))
+    kind = draw(st.sampled_from(["read", "zeros", "function", "sum", "fold", "scan", "rnn"]))
     if kind == "zeros":
         return ar.Zeros(t)
     if depth and kind == "function":
@@ -97,6 +97,14 @@ def direct(draw: Any, t: T.Type, depth: int) -> Any:
     if depth and kind == "fold":
         elements = ar.Map(draw(readers(t, depth - 1)))
         return elements >> ar.Fold(ar.Function(lambda s, x: s + x), ar.Zeros(t))
+    if depth and kind in ("scan", "rnn"):
+        elements = ar.Map(draw(readers(t, depth - 1)))
+        reverse = draw(st.booleans())
+        if kind == "scan":
+            step = ar.Function(lambda x, s: (x, s + x))
+            return elements >> ar.Scan(step, ar.Zeros(t), reverse=reverse) >> ar.GetItem(1)
+        outputs = elements >> ar.RNN(ar.Function(lambda x, s: s + x), ar.Zeros(t), reverse=reverse)
+        return outputs >> ar.GetItem(0) >> ar.Sum()
     return ar.Tensor(list(t.shape), t.dtype)
 
 
@@ -131,7 +139,12 @@ def broken(draw: Any) -> Breakage:
     depth = draw(st.integers(0, 3))
     good, bad = draw(readers(t, depth)), draw(readers(other, depth))
     kind = draw(
-        st.sampled_from(["size", "case", "fold", "key", "arity", "input", "sequence", "sum", "layer", "none"])
+        st.sampled_from(
+            [
+                *("size", "case", "fold", "key", "arity", "input", "sequence", "sum", "layer", "none"),
+                *("state", "pair", "network", "zip", "zip with", "reverse"),
+            ]
+        )
     )
     if kind == "size":
         block = (good & bad) >> ar.Function(lambda x, y: x.reshape((*t.shape, 1)) @ y.reshape((7, 1)))
@@ -139,6 +152,18 @@ def broken(draw: Any) -> Breakage:
         block = ar.OneOf(len).case(0, good).case(1, bad)
     elif kind == "fold":
         block = ar.Map(good) >> ar.Fold(ar.GetItem(1), ar.Zeros(other))
+    elif kind == "state":
+        block = ar.Map(good) >> ar.Scan(ar.GetItem(1) & ar.GetItem(0), ar.Zeros(other))
+    elif kind == "pair":
+        block = ar.Map(good) >> ar.Scan(ar.GetItem(1), ar.Zeros(t))
+    elif kind == "network":
+        block = ar.Map(good) >> ar.RNN(ar.GetItem(0), ar.Zeros(other))
+    elif kind == "zip":
+        block = (ar.Map(good) & bad) >> ar.Zip()
+    elif kind == "zip with":
+        block = (ar.Map(good) & ar.Map(bad)) >> ar.ZipWith(ar.Sum())
+    elif kind == "reverse":
+        block = good >> ar.Reverse()
     elif kind == "key":
         block = ar.Record({"a": good, "b": bad}) >> ar.GetItem(draw(st.sampled_from(["c", 2, -3])))
     elif kind == "arity":
