@@ -103,29 +103,30 @@ def test_a_run_that_was_cut_off_goes_on_to_the_same_numbers(folder, tmp_path, ca
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_run_that_is_killed_goes_on_to_the_same_numbers(folder, tmp_path, number):
-    command = [sys.executable, "-m", "arrows", "train", "sentiment", "--data", str(folder), *SMALL]
-    command += ["--epochs", "30", "--save"]
-    process = subprocess.Popen(
-        [*command, str(tmp_path / "cut")], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    command = [sys.executable, "-m", "arrows", "train", "sentiment", "--data", str(folder), *SMALL, "--save"]
+    process = subprocess.Popen(  # so many epochs that it cannot be done before the signal comes
+        [*command, str(tmp_path / "cut"), "--epochs", "1000000"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
+    seen = ""
     for line in process.stdout:
+        seen += line
         if line.startswith("epoch 3:"):
             process.send_signal(number)
             break
-    _, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=60)
     assert process.returncode == (130 if number == signal.SIGINT else -signal.SIGKILL)
     if number == signal.SIGINT:
         assert err.splitlines()[-1].endswith(
             "arrows train sentiment: interrupted; --resume goes on from here"
         )
+    epochs = str((seen + out).count("epoch ") + 4)
     for name in ("whole", "cut"):
-        done = subprocess.run(
-            [*command, str(tmp_path / name), "--resume"],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        more = [str(tmp_path / name), "--epochs", epochs, "--resume"]
+        done = subprocess.run([*command, *more], cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
     one, other = arrays(tmp_path / "whole"), arrays(tmp_path / "cut")
     assert all(np.array_equal(one[name], other[name]) for name in one)
