@@ -23,8 +23,9 @@ class TreeLSTM(Layer[Any, Any]):
     Networks", ACL 2015.  With `children=N`, section 3.2, (9) to (14), the input is (x, (state, ..., state))
     with N states, and each child has its own matrix::
 
-        i, o, u, f1 .. fN = split(concat(x, h1 .. hN) @ weight + bias)      one product for all gates, in this
-        order c = sigmoid(i) * tanh(u) + sum over k of sigmoid(fk) * ck h = sigmoid(o) * tanh(c)
+        i, o, u, f1 .. fN = split(concat(x, h1 .. hN) @ weight + bias)  # one product, gates in this order
+        c = sigmoid(i) * tanh(u) + sum over k of sigmoid(fk) * ck
+        h = sigmoid(o) * tanh(c)
 
     With `children=None`, section 3.1, (2) to (8), the *child-sum* cell, the input is (x, Sequence(state)):
     any number of children, also none, whose order does not count::
