@@ -161,7 +161,7 @@ def markdown(doc: str) -> Iterator[str]:
     for block in re.split(r"\n\n+", doc):
         heading = re.match(r"(Args|Returns|Raises):\n", block)
         if block.startswith(">>>"):
-            yield f"```python\n{block}\n```\n"
+            yield f"```pycon\n{block}\n```\n"
         elif heading:
             lines = textwrap.dedent(block[heading.end() :])
             items = re.split(r"\n(?=\S)", lines)
