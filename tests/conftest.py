@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 # The products of tests are small, and two workers whose BLAS threads wait for each other stand still.
 # NumPy reads this when it is first imported, and so do the processes that tests start.
@@ -10,6 +11,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# A test run in the background of a script inherits an ignored Ctrl-C and hands it on to what it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
     "ci", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
