@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import errno
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 
 import arrows as ar
 from arrows.bench.machine import Blas
+from arrows.commands.place import check_place, state_path
 from arrows.commands.saved import describe, restore
 from arrows.commands.values import OPTIMIZERS, count, decay, positive, rate, share
 from arrows.data import Tree, Vector, read_trees, read_vectors, vocabulary, words
@@ -156,7 +156,7 @@ def run(options: argparse.Namespace) -> int:
     >>> run(parser.parse_args(["--data", "sst", "--epochs", "5"]))  # doctest: +SKIP
     0
     """
-    _check_place(options.save)
+    check_place(options.save)
     data = read(options.data, options.vectors)
     embedding = _embedding_size(options, data)
     blocks = sentiment(
@@ -228,23 +228,6 @@ def set_vectors(model: ar.Model, data: Data, seed: int = 0) -> None:
     for word, vector in data.vectors.items():
         values[data.numbers[word]] = vector
     table[...] = model.backend.to_device(values)
-
-
-def state_path(path: Path) -> Path:
-    """Where the state of the run is that saves its best model at `path`.
-
-    >>> state_path(Path("m.safetensors")).name
-    'm.safetensors.state'
-    """
-    return path.with_name(f"{path.name}.state")
-
-
-def _check_place(path: Path) -> None:
-    """Better known now than after an epoch."""
-    if not path.absolute().parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder", str(path.parent))
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "this is a folder; --save names a file", str(path))
 
 
 def _embedding_size(options: argparse.Namespace, data: Data) -> int:

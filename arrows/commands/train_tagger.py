@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import errno
 import hashlib
 import json
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import arrows as ar
 from arrows.bench.machine import Blas
+from arrows.commands.place import check_place, state_path
 from arrows.commands.values import OPTIMIZERS, count, positive, rate, share
 from arrows.data import Sentence, read_conllu
 from arrows.models import Lexicon, TagExamination, tagger
@@ -138,7 +138,7 @@ def run(options: argparse.Namespace) -> int:
     >>> run(parser.parse_args(["--data", "ud", "--epochs", "5"]))  # doctest: +SKIP
     0
     """
-    _check_place(options.save)
+    check_place(options.save)
     files = find(options.data)
     data = read(files)
     lexicon = Lexicon.of(data["train"])
@@ -183,7 +183,7 @@ def run(options: argparse.Namespace) -> int:
                 evaluate=examination,
                 after_epoch=after_epoch,
                 best_by="accuracy",
-                checkpoint_path=options.save.with_name(f"{options.save.name}.state"),
+                checkpoint_path=state_path(options.save),
                 resume=options.resume,
                 metadata={
                     **_contents(files),
@@ -234,14 +234,6 @@ def restore(path: str | Path) -> tuple[ar.Model, Lexicon]:
     model = ar.compile(blocks.judge)
     load(model, path)
     return model, lexicon
-
-
-def _check_place(path: Path) -> None:
-    """Better known now than after an epoch."""
-    if not path.absolute().parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder", str(path.parent))
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "this is a folder; --save names a file", str(path))
 
 
 def _optimizer(options: argparse.Namespace) -> Optimizer:

@@ -12,6 +12,7 @@ import numpy as np
 
 from arrows.engine.merge import Merged
 from arrows.engine.plan import Plan
+from arrows.engine.scramble import GOLDEN, scramble
 from arrows.engine.wiring import Wirings
 
 
@@ -56,11 +57,5 @@ def chance_keys(plan: Plan, wirings: Wirings, merged: Merged, operation: int, ch
 
 
 def _mixed(words: np.ndarray) -> np.ndarray:
-    """The counter step and finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014)."""
-    words = words + np.uint64(0x9E3779B97F4A7C15)
-    words ^= words >> np.uint64(30)
-    words *= np.uint64(0xBF58476D1CE4E5B9)
-    words ^= words >> np.uint64(27)
-    words *= np.uint64(0x94D049BB133111EB)
-    words ^= words >> np.uint64(31)
-    return words
+    """One step of SplitMix64's counter, scrambled."""
+    return scramble(words + GOLDEN)

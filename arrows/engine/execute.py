@@ -88,7 +88,7 @@ class Run:
                     arena,
                     invariants,
                     self.slabs,
-                    self._outputs(self.slabs, o, program),
+                    self._outputs(self.slabs, o),
                     None if keys is None else backend.to_device(keys),
                 )
             for running in merged.steps:
@@ -104,19 +104,13 @@ class Run:
         slab = (self.slabs if of is None else of)[plan.operations[operation].slabs[output]]
         return slab[first : first + found.count]
 
-    def _outputs(self, of: Sequence[Array], operation: int, program: Program) -> list[Array]:
-        """For each result of an operation, its rows: its own, or those of the nodes that stand for its
-        elements."""
+    def _outputs(self, of: Sequence[Array], operation: int) -> list[Array]:
+        """For each result of an operation, its rows in ``of``: one array for each slab, or None."""
         plan = self.executor.plan
-        outputs = []
-        seen: dict[int, int] = {}
-        for var in program.trace.results:
-            owner = operation if var.rows < 0 else plan.element_operation(operation, var.rows)
-            output = seen.get(owner, 0)
-            seen[owner] = output + 1
-            array = of[plan.operations[owner].slabs[output]]
-            outputs.append(None if array is None else self._rows(owner, output, of))
-        return outputs
+        return [
+            None if of[plan.operations[owner].slabs[output]] is None else self._rows(owner, output, of)
+            for owner, output in plan.result_places(operation)
+        ]
 
     def gather(self, slab: int, rows: np.ndarray) -> Array:
         """Copies rows of a slab."""
@@ -137,7 +131,7 @@ class Run:
             return {}
         self._seed(seeds)
         for o, binding in self.bindings.items():
-            binding.bind_backward(self.gradients, self._outputs(self.gradients, o, binding.program))
+            binding.bind_backward(self.gradients, self._outputs(self.gradients, o))
         for o, step in reversed(merged.steps):
             self.bindings[o].run_backward(step)
         found: dict[ParameterKey, Gradient] = {}
@@ -238,7 +232,7 @@ class Executor:
     ) -> None:
         self.plan, self.backend, self.arena, self.parameter = plan, backend, arena, parameter
         seeds = {plan.metrics[m] for m in loss} | ({plan.results[0]} if result else set())
-        self.moving = _moving_slabs(plan, {plan.lowered.sites.sites[s].index for s in inputs})
+        self.moving = _moving_slabs(plan, set(inputs))
         self.receiving = _receiving_slabs(plan, seeds, self.moving) if seeds else set()
         # Inputs whose gradients are wanted are told apart by their place, not by their value.
         self.share = not inputs and not (training and plan.has_chance)
@@ -248,19 +242,9 @@ class Executor:
         for operation in plan.operations:
             if operation.kind != "apply":
                 continue
-            assert operation.trace is not None
             wanted = [port.slab in self.moving and port.slab in self.receiving for port in operation.ports]
-            seeded = []
-            plain = 0
-            elements: dict[int, int] = {}
-            for var in operation.trace.results:
-                if var.rows < 0:
-                    slab, plain = operation.slabs[plain], plain + 1
-                else:
-                    owner = plan.operations[plan.element_operation(operation.index, var.rows)]
-                    slab = owner.slabs[elements.get(var.rows, 0)]
-                    elements[var.rows] = elements.get(var.rows, 0) + 1
-                seeded.append(slab in self.receiving)
+            places = plan.result_places(operation.index)
+            seeded = [plan.operations[owner].slabs[output] in self.receiving for owner, output in places]
             self.programs[operation.index] = make_program(
                 operation, backend.xp, wanted, seeded, training=training
             )

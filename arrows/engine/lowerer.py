@@ -235,9 +235,10 @@ class _Streams:
         offsets = iter(bounds)
         nodes = next(offsets)
         start = int(nodes[0])
-        site = np.array(self.site, np.int32)[start:]
-        key = np.array(self.key, np.int64)[start:]
-        depth = (key - self.owner.bases[site]).astype(np.int32)
+        # The nodes of the constants come first; the wirings leave them out.
+        all_sites, all_keys = np.array(self.site, np.int32), np.array(self.key, np.int64)
+        site = all_sites[start:]
+        depth = (all_keys[start:] - self.owner.bases[site]).astype(np.int32)
         relative = nodes - start
 
         def ids(values: list[int]) -> Column:
@@ -246,21 +247,24 @@ class _Streams:
         sources = ids(self.sources)
         counts = ids(self.counts)
         raw = []
-        for values, of in zip(self.raw, lowered.reads, strict=True):
+        for read, of in zip(self.raw, lowered.reads, strict=True):
             ends = next(offsets)
             try:
-                raw.append(Column(bulk(values, of), ends))
+                raw.append(Column(bulk(read, of), ends))
             except LeafError as error:
                 self._explain_leaf(error, ends, examples, first)
-        self.bounds = nodes
-        self._check_indices(sources, counts, raw, examples, first)
+        values = [column.values for column in raw]
+        self._check_indices(all_sites, sources.values, counts.values, values, nodes, examples, first)
+        hashes = None
+        if self.owner.plan.shares:
+            hashes = node_hashes(self.owner.plan, all_sites, all_keys, sources.values, counts.values, values)
         results = tuple(map(ids, self.results))
         levels = tuple(map(ids, self.levels))
         metrics = tuple(map(ids, self.metrics))
         labels = []
-        for stream, values in zip(lowered.metrics, self.labels, strict=True):
+        for stream, found in zip(lowered.metrics, self.labels, strict=True):
             ends = next(offsets)
-            pieces = tuple(values[a:b] for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True))
+            pieces = tuple(found[a:b] for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True))
             labels.append(pieces if stream.labelled else None)
         return Wirings(
             nodes[:-1],
@@ -273,27 +277,24 @@ class _Streams:
             levels,
             metrics,
             tuple(labels),
-        ), self._hashes(sources, counts, raw)
-
-    def _hashes(self, sources: Column, counts: Column, raw: list[Column]) -> np.ndarray | None:
-        site, key = np.array(self.site, np.int32), np.array(self.key, np.int64)
-        if not self.owner.plan.shares:
-            return None
-        values = [column.values for column in raw]
-        hashes = node_hashes(self.owner.plan, site, key, sources.values, counts.values, values)
-        return None if hashes is None else hashes[:, self.constants :]
+        ), None if hashes is None else hashes[:, start:]
 
     def _check_indices(
-        self, sources: Column, counts: Column, raw: list[Column], examples: Sequence[Any], first: int
+        self,
+        site: np.ndarray,
+        sources: np.ndarray,
+        counts: np.ndarray,
+        raw: list[np.ndarray],
+        nodes: np.ndarray,
+        examples: Sequence[Any],
+        first: int,
     ) -> None:
-        """Integers that are read and used as an index must be one."""
+        """Integers that are read and used as an index must be one; ``nodes``: where each example's start."""
         owner = self.owner
-        site = np.array(self.site, np.int32)
-        values = [column.values for column in raw]
-        found = first_out_of_range(owner.plan, owner.ports, site, sources.values, counts.values, values)
+        found = first_out_of_range(owner.plan, owner.ports, site, sources, counts, raw)
         if found is not None:
             node, index, limit = found
-            number = int(np.searchsorted(self.bounds, node, side="right")) - 1
+            number = int(np.searchsorted(nodes, node, side="right")) - 1
             owner.explain(examples[number], first + number, True)
             reason = f"the index {index} is out of range for {limit} rows"
             raise InputError(input_message(first + number, "", reason))

@@ -126,6 +126,18 @@ class Plan:
             (one.parent, one.domain): one.index for one in self.operations if one.kind == "element"
         }
 
+    def result_places(self, operation: int) -> list[tuple[int, int]]:
+        """For each result of an operation, whose output holds it: its own, or that of its elements' nodes."""
+        trace = self.operations[operation].trace
+        assert trace is not None
+        places = []
+        seen: dict[int, int] = {}
+        for var in trace.results:
+            owner = operation if var.rows < 0 else self.element_operation(operation, var.rows)
+            places.append((owner, seen.get(owner, 0)))
+            seen[owner] = seen.get(owner, 0) + 1
+        return places
+
     @property
     def has_chance(self) -> bool:
         """Whether there is dropout anywhere."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from arrows.engine.extents import extents
+from arrows.engine.scramble import scramble
 from arrows.engine.wiring import Column
 
 if TYPE_CHECKING:
@@ -147,14 +148,8 @@ def _places(size: int) -> np.ndarray:
 
 
 def _mixed(words: np.ndarray) -> np.ndarray:
-    """A bijective scramble of both lanes, after the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA
-    2014)."""
-    words = words ^ (words >> np.uint64(30))
-    words *= _FIRST
-    words ^= words >> np.uint64(27)
-    words *= _SECOND
-    words ^= words >> np.uint64(31)
-    return words
+    """Both lanes scrambled, each with factors of its own."""
+    return scramble(words, _FIRST, _SECOND)
 
 
 def _add_read(plan: Plan, site: np.ndarray, raw: list[np.ndarray], hashes: np.ndarray) -> None:
