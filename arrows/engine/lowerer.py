@@ -11,11 +11,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from arrows.engine.interpret import NODES_PER_LEVEL
 from arrows.engine.leaves import LeafError, bulk, convert
 from arrows.engine.limits import first_out_of_range, index_ports
 from arrows.engine.plan import Plan
 from arrows.engine.sharing import classify, node_hashes
+from arrows.engine.walk import NODES_PER_LEVEL
 from arrows.engine.wiring import Column, Wirings
 from arrows.engine.writer import KeyLine
 from arrows.typesys.errors import InputError, input_message

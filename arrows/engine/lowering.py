@@ -16,18 +16,15 @@ all sites are known.
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Any
 
 from arrows import combinators as core
 from arrows.combinators.typed import Knot, Typed
-from arrows.engine.nodes import MetricStream, NodeWriter
+from arrows.engine.lowering_sequences import SequenceWriter, Walk
+from arrows.engine.nodes import MetricStream
 from arrows.engine.sites import Sites
 from arrows.engine.symbols import (
-    VOID,
-    EndlessSymbol,
     ListSymbol,
     ObjectSymbol,
     Symbol,
@@ -43,8 +40,6 @@ from arrows.typesys import types as T
 # More cases than these are functions picked from a table: a long ``elif`` chain is slow, and nests in the
 # compiler.
 _MOST_INLINE_CASES = 4
-
-Walk = Generator[Any, Any, Any]  # returns a Symbol; what it yields for is a Walk as well
 
 
 @dataclass(eq=False, slots=True)
@@ -79,7 +74,7 @@ def lower(root: Typed) -> Lowered:
     return _Lowering().run(root)
 
 
-class _Lowering(NodeWriter):
+class _Lowering(SequenceWriter):
     """The walk over the core forms."""
 
     def __init__(self) -> None:
@@ -253,95 +248,6 @@ class _Lowering(NodeWriter):
         symbol = self.coerced(symbol, knot.input)
         link(given, symbol, self.sites.flow)
         return self.call(f"{name}({self.pack(symbol)})", result)
-
-    def elements(self, symbol: Symbol) -> tuple[str, Symbol]:
-        """The Python iterable of a sequence, and the pattern of its elements."""
-        match symbol:
-            case ListSymbol(code=code, element=element):
-                return code, element
-            case TupleSymbol(items=items):
-                return self.pack(symbol), bare(self.merged(list(items)))
-            case _:
-                return f"ITEMS({self.pack(symbol)})", ObjectSymbol("")
-
-    def map(self, typed: Typed, symbol: Symbol) -> Walk:
-        (element,) = typed.parts
-        if isinstance(symbol, EndlessSymbol):
-            return EndlessSymbol((yield self.walk(element, symbol.element)))
-        code, like = self.elements(symbol)
-        out, item = self.assign("l", "[]"), self.fresh("e")
-        self.put(f"for {item} in {code}:")
-        self.body.nesting += 1
-        value = yield self.walk(element, self.unpacked(item, like))
-        self.put(f"{out}.append({self.pack(value)})")
-        self.body.nesting -= 1
-        return ListSymbol(out, bare(value))
-
-    def fold(self, typed: Typed, symbol: Symbol) -> Walk:
-        step, start = typed.parts
-        first = self.coerced((yield self.walk(start, VOID)), typed.output)
-        # The state may come from the start or from the step before.
-        state = self.merged([first, template(typed.output, self.sites.flow)])
-        self.give(state, first)
-        code, like = self.elements(symbol)
-        item = self.fresh("e")
-        self.put(f"for {item} in {code}:")
-        self.body.nesting += 1
-        value = yield self.walk(step, TupleSymbol((state, self.unpacked(item, like))))
-        value = self.coerced(value, typed.output)
-        link(state, value, self.sites.flow)
-        self.give(state, value)
-        self.body.nesting -= 1
-        return state
-
-    def scan(self, form: core.Scan[Any, Any, Any], typed: Typed, symbol: Symbol) -> Walk:
-        step, start = typed.parts
-        assert isinstance(typed.output, T.Tuple)
-        of_outputs, of_state = typed.output.items
-        assert isinstance(of_outputs, T.Sequence)
-        first = self.coerced((yield self.walk(start, VOID)), of_state)
-        state = self.merged([first, template(of_state, self.sites.flow)])
-        self.give(state, first)
-        code, like = self.elements(symbol)
-        if form.reverse:
-            code = f"{code if isinstance(symbol, ListSymbol) else f'list({code})'}[::-1]"
-        out, item = self.assign("l", "[]"), self.fresh("e")
-        self.put(f"for {item} in {code}:")
-        self.body.nesting += 1
-        value = yield self.walk(step, TupleSymbol((self.unpacked(item, like), state)))
-        if form.by_state:
-            value = self.coerced(value, of_state)
-            output = value.items[0] if isinstance(value, TupleSymbol) else value
-        else:
-            assert isinstance(value, TupleSymbol)
-            output, value = value.items
-            output, value = self.coerced(output, of_outputs.element), self.coerced(value, of_state)
-        link(state, value, self.sites.flow)
-        # The output may be the state before, so it is kept before the state changes.
-        self.put(f"{out}.append({self.pack(output)})")
-        self.give(state, value)
-        self.body.nesting -= 1
-        if form.reverse:
-            self.put(f"{out}.reverse()")
-        return TupleSymbol((ListSymbol(out, bare(output)), state))
-
-    def zip(self, symbol: Symbol) -> Symbol:
-        if not isinstance(symbol, TupleSymbol):
-            return ListSymbol(self.assign("l", f"list(zip(*{self.pack(symbol)}))"), ObjectSymbol(""))
-        codes: list[str] = []
-        elements: list[Symbol] = []
-        for item in symbol.items:
-            if isinstance(item, EndlessSymbol):
-                codes.append(f"{self.name('REPEAT', repeat)}({self.pack(item)})")
-                elements.append(item.element)
-            else:
-                code, like = self.elements(item)
-                codes.append(code)
-                elements.append(like)
-        if all(isinstance(item, EndlessSymbol) for item in symbol.items):
-            return EndlessSymbol(TupleSymbol(tuple(elements)))
-        pattern = TupleSymbol(tuple(bare(element) for element in elements))
-        return ListSymbol(self.assign("l", f"list(zip({', '.join(codes)}))"), pattern)
 
     def shared(self, typed: Typed, symbol: Symbol) -> Walk:
         """Memo by object identity, in a function of its own: the block may stand in several places.

@@ -1,0 +1,267 @@
+"""The constraints of the forms: each function makes those of one node and plans the nodes of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from arrows.combinators import explain
+from arrows.combinators.apply import Apply
+from arrows.combinators.block import Block
+from arrows.combinators.choice import Choice
+from arrows.combinators.compose import Pipe
+from arrows.combinators.constant import Constant
+from arrows.combinators.effects import Metric, Shared
+from arrows.combinators.fanout import Fan
+from arrows.combinators.inputs import Item, Read, Transform
+from arrows.combinators.layer import Layer
+from arrows.combinators.nodes import Joined, Node
+from arrows.combinators.notation import Graph
+from arrows.combinators.recursion import Fix, Reference
+from arrows.combinators.rules import ApplyRule, FoldRule, ItemRule, MapRule, MetricRule
+from arrows.combinators.scans import Scan
+from arrows.combinators.sequence_rules import OutputRule, ZipRule
+from arrows.combinators.sequences import Fold, Map
+from arrows.combinators.wires import Source
+from arrows.combinators.zips import Zip
+from arrows.typesys import types as T
+from arrows.typesys.errors import ArrowTypeError
+from arrows.typesys.terms import Var
+from arrows.typesys.unify import Solver
+
+if TYPE_CHECKING:
+    from arrows.combinators.infer import Inference
+
+INPUT = T.Input()
+
+
+def _pipe(run: Inference, node: Node) -> None:
+    steps = node.form.parts
+    if not steps:
+        run.solver.unify(node.input, node.output)
+        return
+    source = node.input
+    count = len(steps)
+    for i, step in enumerate(steps):
+        last = i == count - 1
+        result = node.output if last else Var()
+        run.enter(node, step, source, result, f"step {i + 1} of {count}" if count > 1 else "")
+        if not last:
+            following = Var()
+            run.solver.join(result, following, Joined("step", node, i + 1))
+            source = following
+
+
+def _fan(run: Inference, node: Node) -> None:
+    assert isinstance(node.form, Fan)
+    labels = node.form.labels
+    count = len(node.form.parts)
+    results = []
+    for i, part in enumerate(node.form.parts):
+        source, result = Var(), Var()
+        run.solver.join(node.input, source, Joined("part", node, i))
+        results.append(result)
+        word = f"part {i + 1} of {count}" if labels is None else f"field {labels[i]!r}"
+        run.enter(node, part, source, result, word)
+    run.solver.bind(node.output, "tuple", results, labels, node, None)
+
+
+def _graph(run: Inference, node: Node) -> None:
+    form = node.form
+    assert isinstance(form, Graph)
+    wires = [node.input]
+    sources = []
+    for j, call in enumerate(form.nodes):
+        sources.append(Var())
+        run.solver.join(_wires(run.solver, call.source, wires), sources[j], Joined("call", node, j))
+        wires.append(Var())
+    for j, block in enumerate(form.parts):
+        word = block.kind if block.name is None or block.parts else block.name
+        line = form.nodes[j].site.line
+        run.enter(node, block, sources[j], wires[j + 1], f"{word} in line {line}" if line else word)
+    run.solver.unify(node.output, _wires(run.solver, form.output, wires))
+
+
+def _wires(solver: Solver, source: Source, wires: list[Var]) -> Var:
+    if isinstance(source, int):
+        return wires[source]
+    done: list[Var] = []
+    todo: list[tuple[Source, bool]] = [(source, False)]
+    while todo:
+        x, ready = todo.pop()
+        if isinstance(x, int):
+            done.append(wires[x])
+        elif ready:
+            cut = len(done) - len(x)
+            done[cut:] = [solver.make("tuple", done[cut:])]
+        else:
+            todo.append((x, True))
+            todo.extend((item, False) for item in reversed(x))
+    return done[0]
+
+
+def _choice(run: Inference, node: Node) -> None:
+    form = node.form
+    assert isinstance(form, Choice)
+    solver = run.solver
+    if form.key_block is None:
+        solver.assign(node.input, INPUT, node)
+    else:
+        source, key = Var(), Var()
+        solver.join(node.input, source, Joined("key input", node, 0))
+        run.enter(node, form.key_block, source, key, "key")
+        solver.join(key, Var(INPUT), Joined("key", node, 0))
+    shift = 0 if form.key_block is None else 1
+    optional = form.kind == "Optional"
+    for i, case in enumerate(form.cases):
+        source, result = Var(), Var()
+        solver.join(node.input, source, Joined("case", node, i + shift))
+        word = ("not None", "None")[i] if optional else repr(form.keys[i])
+        run.enter(node, case, source, result, f"case {word}")
+        solver.join(result, node.output, Joined("result", node, i + shift))
+
+
+def _fix(run: Inference, node: Node) -> None:
+    assert isinstance(node.form, Fix)
+    result = Var()
+    node.knot = node
+    run.knots.setdefault(id(node.form.token), []).append(node)
+    run.enter(node, node.form.body, node.input, result, "")
+    run.solver.join(result, node.output, Joined("body", node, 0))
+    run.todo.append((node.form.token,))
+
+
+def _reference(run: Inference, node: Node) -> None:
+    assert isinstance(node.form, Reference)
+    around = run.knots.get(id(node.form.token))
+    if not around:
+        raise ArrowTypeError(explain.loose_reference(node))
+    node.knot = around[-1]
+    run.solver.unify(node.input, node.knot.input)
+    run.solver.unify(node.output, node.knot.output)
+
+
+def _map(run: Inference, node: Node) -> None:
+    source, result = Var(), Var()
+    rule = MapRule(node, source, result)
+    run.enter(node, node.form.parts[0], source, result, "element")
+    run.solver.add(rule, node.input, node.output)
+    run.maps.append(rule)
+
+
+def _fold(run: Inference, node: Node) -> None:
+    solver = run.solver
+    pair, step, start_in, start = Var(), Var(), Var(), Var()
+    element = Var()
+    solver.join(Var(T.Void()), start_in, Joined("start", node, 1))
+    solver.join(start, node.output, Joined("start state", node, 1))
+    solver.join(solver.make("tuple", [node.output, element]), pair, Joined("fold", node, 0))
+    solver.join(step, node.output, Joined("state", node, 0))
+    solver.add(FoldRule(node, element), node.input)
+    run.enter(node, node.form.parts[0], pair, step, "step")
+    run.enter(node, node.form.parts[1], start_in, start, "start")
+
+
+def _scan(run: Inference, node: Node) -> None:
+    assert isinstance(node.form, Scan)
+    solver = run.solver
+    pair, step, start_in, start = Var(), Var(), Var(), Var()
+    element, state, output = Var(), Var(), Var()
+    solver.bind(node.output, "tuple", [solver.make("sequence", [output]), state], None, node, None)
+    solver.join(Var(T.Void()), start_in, Joined("start", node, 1))
+    solver.join(start, state, Joined("start of scan", node, 1))
+    solver.join(solver.make("tuple", [element, state]), pair, Joined("scan", node, 0))
+    if node.form.by_state:
+        solver.join(step, state, Joined("state of scan", node, 0))
+        solver.add(OutputRule(node, state, output), state)
+    else:
+        solver.join(step, solver.make("tuple", [output, state]), Joined("state of scan", node, 0))
+    solver.add(FoldRule(node, element), node.input)
+    run.enter(node, node.form.step, pair, step, "cell" if node.form.by_state else "step")
+    run.enter(node, node.form.start, start_in, start, "start")
+
+
+def _zip(run: Inference, node: Node) -> None:
+    run.solver.add(ZipRule(node), node.input)
+
+
+def _apply(run: Inference, node: Node) -> None:
+    form = node.form
+    assert isinstance(form, Apply)
+    if isinstance(form, Layer):
+        # A layer has one input type in a model: all its places are one variable.
+        first = run.layers.setdefault(id(form), node)
+        if first is not node:
+            node.first = first
+            run.solver.unify(node.input, first.input)
+            run.solver.unify(node.output, first.output)
+            return
+        source, result = form.signature()
+        if source is not None:
+            run.solver.assign(node.input, run.floats(source), node)
+        if result is not None:
+            run.solver.assign(node.output, run.floats(result), node)
+    run.solver.add(ApplyRule(node, run.float_type, run.traces), node.input)
+
+
+def _constant(run: Inference, node: Node) -> None:
+    assert isinstance(node.form, Constant)
+    if node.form.type is not None:
+        run.solver.assign(node.output, run.floats(node.form.type), node)
+
+
+def _read(run: Inference, node: Node) -> None:
+    assert isinstance(node.form, Read)
+    run.solver.assign(node.input, INPUT, node)
+    run.solver.assign(node.output, run.floats(node.form.type), node)
+
+
+def _transform(run: Inference, node: Node) -> None:
+    run.solver.assign(node.input, INPUT, node)
+    run.solver.assign(node.output, INPUT, node)
+
+
+def _item(run: Inference, node: Node) -> None:
+    run.solver.add(ItemRule(node), node.input)
+
+
+def _metric(run: Inference, node: Node) -> None:
+    run.solver.assign(node.output, T.Void(), node)
+    run.solver.add(MetricRule(node), node.input)
+
+
+def _shared(run: Inference, node: Node) -> None:
+    run.solver.assign(node.input, INPUT, node)
+    run.enter(node, node.form.parts[0], node.input, node.output, "shared")
+
+
+_HANDLERS: dict[type, Callable[[Inference, Node], None]] = {
+    Pipe: _pipe,
+    Fan: _fan,
+    Graph: _graph,
+    Choice: _choice,
+    Fix: _fix,
+    Reference: _reference,
+    Map: _map,
+    Fold: _fold,
+    Scan: _scan,
+    Zip: _zip,
+    Apply: _apply,
+    Constant: _constant,
+    Read: _read,
+    Transform: _transform,
+    Item: _item,
+    Metric: _metric,
+    Shared: _shared,
+}
+
+
+def handler(form: Block[Any, Any]) -> Callable[[Inference, Node], None]:
+    """The rule of a form: that of its nearest core form."""
+    for cls in type(form).__mro__:
+        if (found := _HANDLERS.get(cls)) is not None:
+            return found
+    raise ArrowTypeError(
+        f"{form.label} is no core form: a new block is a Layer, a Function, or made of other blocks, "
+        "not a class derived from Block itself"
+    )

@@ -1,0 +1,122 @@
+"""Writes the code of the forms over sequences: loops over Python lists of value ids."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from itertools import repeat
+from typing import Any
+
+from arrows import combinators as core
+from arrows.combinators.typed import Typed
+from arrows.engine.nodes import NodeWriter
+from arrows.engine.symbols import (
+    VOID,
+    EndlessSymbol,
+    ListSymbol,
+    ObjectSymbol,
+    Symbol,
+    TupleSymbol,
+    bare,
+    link,
+    template,
+)
+from arrows.typesys import types as T
+
+Walk = Generator[Any, Any, Any]  # returns a Symbol; what it yields for is a Walk as well
+
+
+class SequenceWriter(NodeWriter):
+    """Writes the forms over sequences; their parts are written by `walk`."""
+
+    def walk(self, typed: Typed, symbol: Symbol) -> Walk:
+        """Writes the code of any occurrence."""
+        raise NotImplementedError
+
+    def elements(self, symbol: Symbol) -> tuple[str, Symbol]:
+        """The Python iterable of a sequence, and the pattern of its elements."""
+        match symbol:
+            case ListSymbol(code=code, element=element):
+                return code, element
+            case TupleSymbol(items=items):
+                return self.pack(symbol), bare(self.merged(list(items)))
+            case _:
+                return f"ITEMS({self.pack(symbol)})", ObjectSymbol("")
+
+    def map(self, typed: Typed, symbol: Symbol) -> Walk:
+        (element,) = typed.parts
+        if isinstance(symbol, EndlessSymbol):
+            return EndlessSymbol((yield self.walk(element, symbol.element)))
+        code, like = self.elements(symbol)
+        out, item = self.assign("l", "[]"), self.fresh("e")
+        self.put(f"for {item} in {code}:")
+        self.body.nesting += 1
+        value = yield self.walk(element, self.unpacked(item, like))
+        self.put(f"{out}.append({self.pack(value)})")
+        self.body.nesting -= 1
+        return ListSymbol(out, bare(value))
+
+    def fold(self, typed: Typed, symbol: Symbol) -> Walk:
+        step, start = typed.parts
+        first = self.coerced((yield self.walk(start, VOID)), typed.output)
+        # The state may come from the start or from the step before.
+        state = self.merged([first, template(typed.output, self.sites.flow)])
+        self.give(state, first)
+        code, like = self.elements(symbol)
+        item = self.fresh("e")
+        self.put(f"for {item} in {code}:")
+        self.body.nesting += 1
+        value = yield self.walk(step, TupleSymbol((state, self.unpacked(item, like))))
+        value = self.coerced(value, typed.output)
+        link(state, value, self.sites.flow)
+        self.give(state, value)
+        self.body.nesting -= 1
+        return state
+
+    def scan(self, form: core.Scan[Any, Any, Any], typed: Typed, symbol: Symbol) -> Walk:
+        step, start = typed.parts
+        assert isinstance(typed.output, T.Tuple)
+        of_outputs, of_state = typed.output.items
+        assert isinstance(of_outputs, T.Sequence)
+        first = self.coerced((yield self.walk(start, VOID)), of_state)
+        state = self.merged([first, template(of_state, self.sites.flow)])
+        self.give(state, first)
+        code, like = self.elements(symbol)
+        if form.reverse:
+            code = f"{code if isinstance(symbol, ListSymbol) else f'list({code})'}[::-1]"
+        out, item = self.assign("l", "[]"), self.fresh("e")
+        self.put(f"for {item} in {code}:")
+        self.body.nesting += 1
+        value = yield self.walk(step, TupleSymbol((self.unpacked(item, like), state)))
+        if form.by_state:
+            value = self.coerced(value, of_state)
+            output = value.items[0] if isinstance(value, TupleSymbol) else value
+        else:
+            assert isinstance(value, TupleSymbol)
+            output, value = value.items
+            output, value = self.coerced(output, of_outputs.element), self.coerced(value, of_state)
+        link(state, value, self.sites.flow)
+        # The output may be the state before, so it is kept before the state changes.
+        self.put(f"{out}.append({self.pack(output)})")
+        self.give(state, value)
+        self.body.nesting -= 1
+        if form.reverse:
+            self.put(f"{out}.reverse()")
+        return TupleSymbol((ListSymbol(out, bare(output)), state))
+
+    def zip(self, symbol: Symbol) -> Symbol:
+        if not isinstance(symbol, TupleSymbol):
+            return ListSymbol(self.assign("l", f"list(zip(*{self.pack(symbol)}))"), ObjectSymbol(""))
+        codes: list[str] = []
+        elements: list[Symbol] = []
+        for item in symbol.items:
+            if isinstance(item, EndlessSymbol):
+                codes.append(f"{self.name('REPEAT', repeat)}({self.pack(item)})")
+                elements.append(item.element)
+            else:
+                code, like = self.elements(item)
+                codes.append(code)
+                elements.append(like)
+        if all(isinstance(item, EndlessSymbol) for item in symbol.items):
+            return EndlessSymbol(TupleSymbol(tuple(elements)))
+        pattern = TupleSymbol(tuple(bare(element) for element in elements))
+        return ListSymbol(self.assign("l", f"list(zip({', '.join(codes)}))"), pattern)

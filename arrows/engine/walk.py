@@ -1,0 +1,147 @@
+"""The frame of a walk over one example: which form means what, how it fails, when it counts as endless."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+from arrows.combinators.block import Block
+from arrows.combinators.typed import Knot, Typed
+from arrows.engine.algebra import Algebra
+from arrows.engine.leaves import describe
+from arrows.engine.trampoline import Steps, trampoline
+from arrows.engine.where import Where
+from arrows.typesys import types as T
+from arrows.typesys.errors import InputError, input_message
+
+# Endless recursion must end before memory does: a level of recursion holds a few generators, some 2 KB in
+# all.
+NODES_PER_LEVEL = 20
+
+Found = tuple[Any, Where]  # a value of the walk and where it was found
+
+
+class Walk:
+    """One walk over one example.
+
+    Attributes:
+        at_once: the meanings of the forms without parts.
+        in_steps: the meanings of the forms with parts, as generators for the trampoline.
+    """
+
+    def __init__(self, algebra: Algebra, number: int | None, max_nodes: int) -> None:
+        self.algebra = algebra
+        self.number = number
+        self.max_nodes = max_nodes
+        self.nodes = 0
+        self.active: list[tuple[Knot, Any, Where]] = []  # the knots that have been entered and not left
+        self.cases: dict[int, dict[Any, int]] = {}
+        self.check_at = 2  # the depth at which cycles are looked for next
+        self.memo: dict[tuple[int, T.Type, int], tuple[Any, Found | None]] = {}
+        self.at_once: dict[type[Block[Any, Any]], Callable[[Typed, Any, Where], Found]] = {}
+        self.in_steps: dict[type[Block[Any, Any]], Callable[[Typed, Any, Where], Steps]] = {}
+
+    def run(self, typed: Typed, example: Any) -> Any:
+        found = self.now(typed, example, Where()) or trampoline(self.later(typed, example, Where()))
+        return found[0]
+
+    def now(self, typed: Typed, value: Any, where: Where) -> Found | None:
+        """What a form without parts gives; None for a form with parts."""
+        form = type(typed.form)
+        method = self.at_once.get(form) or _of_base(self.at_once, form)
+        return None if method is None else method(typed, value, where)
+
+    def later(self, typed: Typed, value: Any, where: Where) -> Steps:
+        """What a form with parts gives, to be run by `yield`: `self.now(...) or (yield self.later(...))`."""
+        form = type(typed.form)
+        method = self.in_steps.get(form) or _of_base(self.in_steps, form)
+        if method is None:
+            raise NotImplementedError(f"no meaning is known of the form {form.__name__}")
+        return method(typed, value, where)
+
+    def visit(self, typed: Typed) -> None:
+        """Counts a node."""
+        self.nodes += 1
+        if self.nodes > self.max_nodes:
+            self.endless(typed)
+
+    def elements(self, typed: Typed, value: Any, where: Where) -> Iterator[Any]:
+        """Whatever a Map or Fold goes over, element by element."""
+        return self.over(typed, typed.input, value, where)
+
+    def over(self, typed: Typed, of: T.Type, value: Any, where: Where) -> Iterator[Any]:
+        """The elements of a value of type `of`."""
+        if not isinstance(of, T.Input):
+            yield from value
+            return
+        try:
+            elements = iter(value)
+        except Exception as error:  # noqa: BLE001 (an object's own __iter__ may raise anything)
+            self.fail(typed, where, f"expected a sequence, got {describe(value)}", error)
+        while True:
+            try:
+                element = next(elements)
+            except StopIteration:
+                return
+            except Exception as error:  # noqa: BLE001 (the user's own iterator)
+                self.fail(typed, where, raised(error), error)
+            self.visit(typed)
+            yield element
+
+    def find_cycle(self, typed: Typed) -> None:
+        """A knot entered again on the very objects it is busy with never ends, for functions are pure."""
+        seen: dict[Any, Where] = {}
+        for knot, value, where in self.active:
+            key = (id(knot), _identity(knot.input, value))
+            if key in seen:
+                self.fail(
+                    typed, where, f"the data is cyclic: this is the object at {_place(seen[key])}", None
+                )
+            seen[key] = where
+
+    def endless(self, typed: Typed) -> NoReturn:
+        where = self.active[-1][2] if self.active else Where()
+        what = f"more than {self.max_nodes:,} nodes"
+        if len(self.active) * NODES_PER_LEVEL > self.max_nodes:
+            what = f"{len(self.active):,} levels of recursion"
+        self.fail(typed, where, f"endless: {what}; raise max_nodes if it is meant", None)
+
+    def fail(self, typed: Typed, where: Where, reason: str, cause: BaseException | None) -> NoReturn:
+        form = typed.form
+        simple = not form.parts  # what has parts would print them all
+        block = form.label if simple or form.name is not None else form.kind
+        raise InputError(input_message(self.number, str(where), reason, block, form.site)) from cause
+
+
+def _of_base(table: dict[type[Block[Any, Any]], Any], form: type[Block[Any, Any]]) -> Any:
+    """The entry of the core form that `form` is a subclass of, noted for the next time; else None."""
+    found = next((table[base] for base in form.__mro__ if base in table), None)
+    if found is not None:
+        table[form] = found
+    return found
+
+
+def _identity(type: T.Type, value: Any) -> tuple[int, ...]:
+    """What can steer a recursion: the objects in a value and the lengths of its sequences; no tensor can."""
+    found = []
+    todo = [(type, value)]
+    while todo:
+        type, value = todo.pop()
+        if isinstance(type, T.Input):
+            found.append(id(value))
+        elif isinstance(type, T.Tuple):
+            todo.extend(zip(type.items, value, strict=True))
+        elif isinstance(type, T.Sequence):
+            found.append(len(value))
+            todo.extend((type.element, element) for element in value)
+    return tuple(found)
+
+
+def _place(where: Where) -> str:
+    return str(where) or "the root"
+
+
+def raised(error: BaseException) -> str:
+    """An exception in words."""
+    text = str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,87 @@
+"""What the blocks over sequences mean, in a walk over one example."""
+
+from __future__ import annotations
+
+from itertools import repeat
+from typing import Any
+
+from arrows.combinators.scans import Scan
+from arrows.combinators.sequences import Fold, Map
+from arrows.combinators.typed import Typed
+from arrows.combinators.zips import Zip
+from arrows.engine.algebra import Algebra, Endless
+from arrows.engine.trampoline import Steps
+from arrows.engine.walk import Found, Walk
+from arrows.engine.where import Where
+from arrows.typesys import types as T
+
+
+class SequenceWalk(Walk):
+    """The meanings of the forms over sequences."""
+
+    def __init__(self, algebra: Algebra, number: int | None, max_nodes: int) -> None:
+        super().__init__(algebra, number, max_nodes)
+        self.at_once |= {Zip: self.zip}
+        self.in_steps |= {Fold: self.fold, Map: self.map, Scan: self.scan}
+
+    def zip(self, typed: Typed, value: Any, where: Where) -> Found:
+        here = Where(where.parent, where.step)  # what comes out has other items than what goes in
+        if isinstance(typed.input, T.Input):
+            columns = [
+                self.over(typed, T.Input(), column, where.down(i))
+                for i, column in enumerate(self.elements(typed, value, where))
+            ]
+            return list(zip(*columns)), here  # noqa: B905 (it ends with the shortest)
+        assert isinstance(typed.input, T.Tuple)
+        if all(isinstance(column, Endless) for column in value):
+            return Endless(tuple(column.element for column in value)), here
+        columns = [
+            repeat(column.element)
+            if isinstance(column, Endless)
+            else self.over(typed, of, column, where.down(i))
+            for i, (of, column) in enumerate(zip(typed.input.items, value, strict=True))
+        ]
+        return list(zip(*columns)), here  # noqa: B905 (it ends with the shortest)
+
+    def map(self, typed: Typed, value: Any, where: Where) -> Steps:
+        (part,) = typed.parts
+        if isinstance(value, Endless):
+            element, _ = self.now(part, value.element, where) or (
+                yield self.later(part, value.element, where)
+            )
+            return Endless(element), where
+        results = []
+        for i, element in enumerate(self.elements(typed, value, where)):
+            result, _ = self.now(part, element, where.down(i)) or (
+                yield self.later(part, element, where.down(i))
+            )
+            results.append(result)
+        return results, where
+
+    def fold(self, typed: Typed, value: Any, where: Where) -> Steps:
+        step, start = typed.parts
+        state, place = self.now(start, None, where) or (yield self.later(start, None, where))
+        for i, element in enumerate(self.elements(typed, value, where)):
+            below = where.down(i)
+            pair, both = (state, element), below.over((place, below))
+            state, place = self.now(step, pair, both) or (yield self.later(step, pair, both))
+        return state, where
+
+    def scan(self, typed: Typed, value: Any, where: Where) -> Steps:
+        form, of = typed.form, typed.output
+        assert isinstance(form, Scan) and isinstance(of, T.Tuple)
+        step, start = typed.parts
+        state, place = self.now(start, None, where) or (yield self.later(start, None, where))
+        elements = list(enumerate(self.elements(typed, value, where)))
+        outputs = []
+        for i, element in reversed(elements) if form.reverse else elements:
+            below = where.down(i)
+            pair, both = (element, state), below.over((below, place))
+            found, place = self.now(step, pair, both) or (yield self.later(step, pair, both))
+            if form.by_state:
+                output, state = found[0] if isinstance(of.items[1], T.Tuple) else found, found
+            else:
+                output, state = found
+                place = place.items[1] if place.items is not None else place
+            outputs.append(output)
+        return (outputs[::-1] if form.reverse else outputs, state), where.over((where, where))
