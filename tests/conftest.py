@@ -18,7 +18,13 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile(
     "ci", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("nightly", deadline=None, max_examples=2000, print_blob=True)
+settings.register_profile(
+    "nightly",
+    deadline=None,
+    max_examples=2000,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
@@ -38,3 +44,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if marked and not cuda_is_there():
         for item in marked:
             item.add_marker(pytest.mark.skip(reason="no CuPy with a CUDA device here"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """How many pairs of a random model and a batch were compared with the reference, if any."""
+    sums: dict[str, int] = {}
+    for report in terminalreporter.getreports("passed"):
+        for name, value in report.user_properties:
+            if name in ("pairs", "examples", "mutants", "laws"):
+                sums[name] = sums.get(name, 0) + int(str(value))
+    if sums:
+        words = ", ".join(f"{count} {name}" for name, count in sums.items())
+        terminalreporter.write_line(f"random checks: {words}; seed {os.environ.get('ARROWS_TEST_SEED', '0')}")

@@ -15,7 +15,8 @@ from arrows.engine.merge import merge
 from arrows.engine.results import collate
 from arrows.engine.verify import verify
 from tests.compare import close, meets_kink
-from tests.generate import Case, cases
+from tests.generate import PRODUCTIONS, RESULTS, Case, cases
+from tests.profile import NIGHTLY, counted, draws
 
 SETTINGS = [(device, schedule) for device in ("cpu", "fake") for schedule in ("strata", "depth", "none")]
 
@@ -85,20 +86,60 @@ def check_metrics(model: ar.Model, outcomes: list[Any], tolerance: float) -> Non
             assert close(list(one), outcome.metrics.get(name, []), tolerance)
 
 
+def order_of(data: st.DataObject, case: Case) -> list[int]:
+    """A batch made of the examples: in any order, with some left out and some several times."""
+    places = range(len(case.examples))
+    return data.draw(st.lists(st.sampled_from(places), max_size=6)) if case.examples else []
+
+
+def compare(
+    record: Any, name: str, sizes: tuple[int, int], settings: list[tuple[str, str]], **options: Any
+) -> None:
+    """Draws so many cases (in `make test`, nightly) and checks each in one of the settings, in float64."""
+    most = sizes[NIGHTLY]
+    with counted(record, most * 9 // 10) as count:
+
+        @draws(*sizes, name)
+        @given(data=st.data())
+        def pair(data: st.DataObject) -> None:
+            device, schedule = data.draw(st.sampled_from(settings))
+            case = data.draw(cases(**options))
+            check(case, order_of(data, case), "float64", 1e-9, device, schedule)
+            count.pairs += 1
+            count.examples += len(case.examples)
+
+        pair()
+
+
+@pytest.mark.parametrize("production", PRODUCTIONS)
+def test_batched_is_one_by_one_for_every_production(production: str, record_property: Any) -> None:
+    compare(record_property, production, (8, 150), SETTINGS, production=production, depth=2)
+
+
+@pytest.mark.parametrize("result", RESULTS)
+def test_batched_is_one_by_one_for_every_result(result: str, record_property: Any) -> None:
+    compare(record_property, result, (15, 200), SETTINGS, result=result)
+
+
 @pytest.mark.parametrize(("device", "schedule"), SETTINGS)
-@given(data=st.data())
-def test_batched_is_one_by_one_in_float64(data: st.DataObject, device: str, schedule: str) -> None:
-    case = data.draw(cases())
-    order = data.draw(st.lists(st.integers(0, len(case.examples) - 1), max_size=6)) if case.examples else []
-    check(case, order, "float64", 1e-9, device, schedule)
+def test_batched_is_one_by_one_in_float64(device: str, schedule: str, record_property: Any) -> None:
+    compare(record_property, f"{device} {schedule}", (50, 1500), [(device, schedule)])
 
 
 @pytest.mark.parametrize("schedule", ["strata", "depth", "none"])
-@given(data=st.data())
-def test_batched_is_one_by_one_in_float32(data: st.DataObject, schedule: str) -> None:
-    case = data.draw(cases())
-    order = data.draw(st.permutations(range(len(case.examples))))
-    check(case, list(order), None, 1e-4, "cpu", schedule)
+def test_batched_is_one_by_one_in_float32(schedule: str, record_property: Any) -> None:
+    sizes = (30, 600)
+    with counted(record_property, sizes[NIGHTLY] * 9 // 10) as count:
+
+        @draws(*sizes, schedule)
+        @given(data=st.data())
+        def pair(data: st.DataObject) -> None:
+            case = data.draw(cases())
+            check(case, order_of(data, case), None, 1e-4, "cpu", schedule)
+            count.pairs += 1
+            count.examples += len(case.examples)
+
+        pair()
 
 
 @pytest.mark.gpu
@@ -106,5 +147,4 @@ def test_batched_is_one_by_one_in_float32(data: st.DataObject, schedule: str) ->
 @given(data=st.data())
 def test_batched_is_one_by_one_on_cuda(data: st.DataObject, schedule: str) -> None:
     case = data.draw(cases())
-    order = data.draw(st.permutations(range(len(case.examples))))
-    check(case, list(order), "float64", 1e-9, "cuda", schedule)
+    check(case, order_of(data, case), "float64", 1e-9, "cuda", schedule)

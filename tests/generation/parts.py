@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,25 @@ WIDTH = 3
 WORDS = 4
 
 Data = st.SearchStrategy[Any]
+
+runs: list[str] = []
+"""What ran on data: an entry for each call of a watched function."""
+
+
+def watched(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A function on data that leaves an entry in `runs` whenever it is called."""
+
+    @functools.wraps(function)
+    def run(x: Any) -> Any:
+        runs.append(function.__name__)
+        return function(x)
+
+    return run
+
+
+@watched
+def is_leaf(t: Any) -> bool:
+    return "leaf" in t
 
 
 def scaled(rows: Any) -> Any:

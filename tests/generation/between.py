@@ -1,0 +1,77 @@
+"""Blocks between tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import arrows as ar
+from arrows import ops
+from tests.generation import parts
+from tests.generation.build import WIDTH, Build
+
+HARDLY = 1e-12
+"""A rate of dropout at which nothing is ever zeroed, and the rest grows by less than any tolerance."""
+
+FUNCTIONS = (
+    ops.tanh,
+    ops.sigmoid,
+    ops.softmax,
+    parts.bell,
+    parts.rolled,
+    parts.matrix,
+    ops.relu,
+    parts.log,
+    ops.gelu,
+    ops.elu,
+    parts.products,
+    parts.branched,
+    parts.running,
+    parts.gathered,
+    parts.short,
+    parts.standard,
+    parts.activated,
+)
+
+
+def change(build: Build) -> Any:
+    """A block from a vector to a vector."""
+    kind = build.one_of("function", "layer", "identity", "split", "norm", "chance")
+    if kind == "identity":
+        return ar.Identity()
+    if kind == "norm":
+        return build.layer("norm", lambda: ar.LayerNorm(0.25))
+    if kind == "chance":
+        # All that dropout needs goes along, and the numbers are those of the reference.
+        return ar.Dropout(0.0)
+    if kind == "layer":
+        return build.layer(("fc", WIDTH), lambda: dense(build))
+    if kind == "split":
+        both = ar.Function(parts.split) & ar.Function(ops.tanh)
+        return both >> ar.Concat(flatten=True) >> ar.Function(parts.narrowed)
+    return ar.Function(build.one_of(*FUNCTIONS))
+
+
+def dense(build: Build) -> Any:
+    """A layer from a vector to a vector."""
+    return build.one_of(
+        ar.FC(WIDTH, activation=build.one_of(None, ops.tanh, ops.silu)),
+        ar.Linear(WIDTH, bias=build.one_of(True, False), weight_norm=build.one_of(False, True)),
+    )
+
+
+def join(build: Build, count: int) -> Any:
+    """A block from `count` vectors to a vector."""
+    kind = build.one_of("sum", "function", "layer", "Sum")
+    if kind == "layer":
+        fc = build.layer(("fc", count * WIDTH), lambda: ar.FC(WIDTH, activation=ops.tanh))
+        return ar.Concat() >> fc
+    if kind == "Sum":
+        return ar.Sum() >> ar.Function(ops.tanh)
+    if kind == "sum":
+        return ar.Function(parts.tanh_of_sum)
+    return ar.Function(build.one_of(parts.product, parts.largest, parts.gated))
+
+
+def lstm(build: Build) -> Any:
+    """A cell from `(x, (h, c))` to `(h, c)`."""
+    return build.layer("lstm", lambda: ar.LSTMCell(WIDTH, dropout=build.one_of(0.0, HARDLY)))

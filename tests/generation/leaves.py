@@ -1,0 +1,67 @@
+"""Productions that read an object, or ignore it."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+
+import arrows as ar
+from tests.generation import parts
+from tests.generation.build import (
+    WIDTH,
+    WORDS,
+    Build,
+    Piece,
+    anything,
+    leaf,
+    numbers,
+    production,
+    vectors,
+    words,
+)
+
+
+@leaf
+def read(build: Build, depth: int) -> Piece:
+    return Piece(ar.Vector(WIDTH, name=build.name("vector")), vectors)
+
+
+@leaf
+def scalar(build: Build, depth: int) -> Piece:
+    weights = np.linspace(-1, 1, WIDTH, dtype="float32")
+    return Piece(ar.Scalar(name=build.name("scalar")) >> ar.Function(lambda x: x * weights), numbers)
+
+
+@leaf
+def embedded(build: Build, depth: int) -> Piece:
+    dtype = build.one_of("int32", "int64")
+    table = build.layer(("embedding", dtype), lambda: ar.Embedding(WORDS, WIDTH))
+    return Piece(ar.Scalar(dtype) >> table, words)
+
+
+@leaf
+def constant(build: Build, depth: int) -> Piece:
+    value = ar.Constant(np.linspace(0, 1, WIDTH, dtype="float32"))
+    return Piece(build.one_of(ar.Zeros([WIDTH]), value), anything)
+
+
+@production
+def converted(build: Build, depth: int) -> Piece:
+    """Other element types and shapes, on their way to a vector of float32."""
+    kind = build.one_of("float64", "bool", "uint8", "matrix", "empty")
+    if kind == "matrix":
+        rows = st.lists(st.lists(numbers, min_size=WIDTH, max_size=WIDTH), min_size=2, max_size=2)
+        return Piece(ar.Tensor([2, WIDTH]) >> ar.Function(parts.means), rows)
+    if kind == "empty":
+        block = ar.Record({"none": ar.Vector(0), "some": ar.Vector(WIDTH)}) >> ar.Concat()
+        return Piece(block, st.fixed_dictionaries({"none": st.just([]), "some": vectors}))
+    values = {"float64": st.floats(-2, 2), "bool": st.booleans(), "uint8": st.integers(0, 3)}[kind]
+    data = st.lists(values, min_size=WIDTH, max_size=WIDTH)
+    return Piece(ar.Vector(WIDTH, kind) >> ar.Function(parts.to_float), data)
+
+
+@production
+def transformed(build: Build, depth: int) -> Piece:
+    piece = build.vector(depth)
+    second = parts.watched(lambda x: x[1])
+    return Piece(ar.InputTransform(second) >> piece.block, st.tuples(anything, piece.data))

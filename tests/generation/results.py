@@ -1,0 +1,73 @@
+"""Results of every type: what a whole block may give, beyond a vector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hypothesis import strategies as st
+
+import arrows as ar
+from arrows import ops
+from tests.generation import parts
+from tests.generation.build import Build, Piece, words
+
+Result = Callable[[Build, int], Piece]
+
+RESULTS: dict[str, Result] = {}
+"""Results that are no loss by themselves; `vector` comes first."""
+
+
+def result(function: Result) -> Result:
+    """Adds a kind of result."""
+    RESULTS[function.__name__] = function
+    return function
+
+
+@result
+def vector(build: Build, depth: int) -> Piece:
+    return build.vector(depth)
+
+
+@result
+def tuples(build: Build, depth: int) -> Piece:
+    first = any_result(build, depth - 1)
+    second = build.vector(depth - 1)
+    block = ar.GetItem(0) >> first.block & ar.GetItem(1) >> second.block & ar.Void()
+    return Piece(block, st.tuples(first.data, second.data))
+
+
+@result
+def records(build: Build, depth: int) -> Piece:
+    a, b = build.vector(depth - 1), build.vector(depth - 1)
+    record = ar.Record({"a": a.block, "z": ar.Zeros(([2], "int32")), "b": b.block})
+    return Piece(record, st.fixed_dictionaries({"a": a.data, "b": b.data}))
+
+
+@result
+def sequences(build: Build, depth: int) -> Piece:
+    element = build.vector(depth - 1)
+    return Piece(ar.Map(element.block), st.lists(element.data, max_size=3))
+
+
+@result
+def ragged(build: Build, depth: int) -> Piece:
+    element = build.vector(depth - 1)
+    function = build.one_of(parts.scaled, ops.segment_softmax, parts.centred)
+    return Piece(ar.Map(element.block) >> ar.Function(function), st.lists(element.data, max_size=3))
+
+
+@result
+def nested(build: Build, depth: int) -> Piece:
+    element = any_result(build, depth - 1)
+    return Piece(ar.Map(element.block), st.lists(element.data, max_size=2))
+
+
+@result
+def index(build: Build, depth: int) -> Piece:
+    return Piece(ar.Scalar(build.one_of("int32", "int64", "uint8")), words)
+
+
+def any_result(build: Build, depth: int) -> Piece:
+    """A piece of any result type."""
+    kinds = [*RESULTS] if depth > 0 else ["vector"]
+    return RESULTS[build.one_of(*kinds)](build, depth)

@@ -1,0 +1,121 @@
+"""Productions over sequences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+import arrows as ar
+from tests.generation import parts
+from tests.generation.between import HARDLY, lstm
+from tests.generation.build import WIDTH, Build, Piece, production
+
+
+@production
+def sequence(build: Build, depth: int) -> Piece:
+    element = build.vector(depth)
+    reduced = build.one_of("sum", "fold", "segments", "attention", "pairs")
+    data = st.lists(element.data, max_size=4)
+    block = ar.Map(element.block)
+    if reduced == "sum":
+        return Piece(block >> ar.Sum(), data)
+    if reduced == "fold":
+        return Piece(block >> ar.Fold(build.join(2), ar.Zeros([WIDTH])), data)
+    if reduced == "segments":
+        function = build.one_of(parts.mean, parts.softmaxed, parts.counted, parts.numbered)
+        return Piece(block >> ar.Function(function), data)
+    if reduced == "pairs":
+        both = ar.Map(element.block >> (ar.Identity() & build.change())) >> ar.Function(parts.pairs)
+        return Piece(both, data)
+    query = build.vector(depth)
+    pair = ar.GetItem(0) >> block & ar.GetItem(1) >> query.block
+    return Piece(pair >> ar.Function(parts.attend), st.tuples(data, query.data))
+
+
+@production
+def folded_input(build: Build, depth: int) -> Piece:
+    """A fold over Python objects, which are read inside its step."""
+    element, join = build.vector(depth), build.join(2)
+    step = (ar.GetItem(0) & ar.GetItem(1) >> element.block) >> join
+    return Piece(ar.Fold(step, ar.Zeros([WIDTH])), st.lists(element.data, max_size=3))
+
+
+@production
+def recurrent(build: Build, depth: int) -> Piece:
+    """Networks over sequences, from either end: of tensors, of Python objects, of sequences."""
+    element = build.vector(depth)
+    data = st.lists(element.data, max_size=4)
+    elements = ar.Map(element.block)
+    kind = build.one_of("rnn", "state", "both", "scan", "objects", "levels")
+    reverse = build.one_of(False, True)
+    if kind == "rnn":
+        network = elements >> ar.RNN(lstm(build), reverse=reverse)
+        return Piece(network >> reduced(build), data)
+    if kind == "state":
+        start = build.one_of(ar.Zeros([WIDTH]), ar.Constant(np.full(WIDTH, 0.5, "float32")))
+        return Piece(elements >> ar.RNN(build.join(2), start, reverse=reverse) >> reduced(build), data)
+    if kind == "both":
+        network = elements >> ar.Bidirectional(lstm(build), lstm(build))
+        last = ar.GetItem(1) >> ar.GetItem(1) >> ar.GetItem(1)
+        both = (ar.GetItem(0) >> ar.Sum() & last) >> ar.Concat()
+        return Piece(network >> both >> ar.Function(parts.first_and_last), data)
+    if kind == "levels":
+        inner = elements >> ar.RNN(lstm(build), reverse=reverse) >> ar.GetItem(1) >> ar.GetItem(0)
+        network = ar.Map(inner) >> ar.RNN(lstm(build)) >> reduced(build)
+        return Piece(network, st.lists(data, max_size=3))
+    join, change, changes = build.join(2), build.change(), build.one_of(False, True)
+
+    @ar.arrow
+    def step(x: Any, state: Any) -> Any:
+        read = x if kind == "scan" else element.block(x)
+        return (change(state) if changes else state), join(read, state)
+
+    scan = ar.Scan(step, ar.Zeros([WIDTH]), reverse=reverse)
+    return Piece((elements if kind == "scan" else ar.Identity()) >> scan >> reduced(build), data)
+
+
+def reduced(build: Build) -> Any:
+    """A block from the outputs and the last state of a network to a vector."""
+    kind = build.one_of("outputs", "state", "reversed")
+    outputs = ar.GetItem(0)
+    if kind == "outputs":
+        return outputs >> ar.Sum()
+    if kind == "reversed":
+        return outputs >> ar.Reverse() >> ar.Fold(build.join(2), ar.Zeros([WIDTH]))
+    # the state is (h, c), or h alone
+    pair = ar.GetItem(1) & outputs >> ar.Sum()
+    return pair >> ar.Concat(flatten=True) >> ar.Function(parts.first_and_last)
+
+
+@production
+def gated(build: Build, depth: int) -> Piece:
+    """Cells of a recurrent network."""
+    element = build.vector(depth)
+    data = st.lists(element.data, max_size=4)
+    if build.one_of("gru", "lstm") == "gru":
+        cell = build.layer("gru", lambda: ar.GRUCell(WIDTH, dropout=build.one_of(0.0, HARDLY)))
+        return Piece(ar.Map(element.block) >> ar.RNN(cell) >> ar.GetItem(1), data)
+    cell = lstm(build)
+    # a Fold hands (state, element), a cell takes (x, state)
+    step = (ar.GetItem(1) & ar.GetItem(0)) >> cell
+    return Piece(ar.Map(element.block) >> ar.Fold(step, ar.Zeros(cell.state)) >> ar.GetItem(0), data)
+
+
+@production
+def zipped(build: Build, depth: int) -> Piece:
+    """Sequences side by side, as long as the shortest."""
+    a, b, join = build.vector(depth), build.vector(depth), build.join(2)
+    data = st.tuples(st.lists(a.data, max_size=3), st.lists(b.data, max_size=3))
+    read = ar.GetItem(0) >> ar.Map(a.block) & ar.GetItem(1) >> ar.Map(b.block)
+    kind = build.one_of("tensors", "objects", "mixed", "columns")
+    if kind == "tensors":
+        return Piece(read >> ar.ZipWith(join) >> ar.Sum(), data)
+    pair = (ar.GetItem(0) >> a.block & ar.GetItem(1) >> b.block) >> join
+    if kind == "columns":
+        return Piece(ar.Zip() >> ar.Map(pair) >> ar.Sum(), data)
+    if kind == "objects":
+        return Piece((ar.GetItem(0) & ar.GetItem(1)) >> ar.ZipWith(pair) >> ar.Sum(), data)
+    mixed = (ar.GetItem(0) & ar.GetItem(1) >> ar.Map(b.block)) >> ar.Zip()
+    return Piece(mixed >> ar.Map((ar.GetItem(0) >> a.block & ar.GetItem(1)) >> join) >> ar.Sum(), data)
