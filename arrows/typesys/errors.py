@@ -13,14 +13,40 @@ import sys
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any, Self
 
-__all__ = ["ArrowTypeError", "ArrowValueError", "InputError", "Side", "Site", "input_message", "message"]
+__all__ = [
+    "ArrowTypeError",
+    "ArrowValueError",
+    "InputError",
+    "Message",
+    "Side",
+    "Site",
+    "input_message",
+    "message",
+]
 
 WIDTH = 100
 
 
-class ArrowTypeError(TypeError):
+class _Told:
+    """What an error's text was put together from, for those who want to read the parts one by one."""
+
+    args: tuple[Any, ...]
+
+    @property
+    def details(self) -> Message:
+        """The text with its parts; those of a text that was not put together by `message` are empty."""
+        text = self.args[0] if self.args else ""
+        return text if isinstance(text, Message) else Message(str(text))
+
+
+class ArrowTypeError(_Told, TypeError):
     """An ill-typed composition, or an argument of the wrong kind.
+
+    Attributes:
+        details: the text, and the parts that it was put together from.
+        unresolved: nothing contradicts anything; only, too little is known to tell all the types.
 
     Example:
         >>> from arrows.typesys.types import as_type
@@ -31,8 +57,10 @@ class ArrowTypeError(TypeError):
         ArrowTypeError
     """
 
+    unresolved: bool = False
 
-class ArrowValueError(ValueError):
+
+class ArrowValueError(_Told, ValueError):
     """An argument of the right kind whose value cannot be.
 
     Example:
@@ -105,13 +133,41 @@ class Side:
     site: Site | None = None
 
 
+class Message(str):  # noqa: SLOT000  the parts are read by name, and pickled with the text
+    """The text of an error, and what it was put together from.
+
+    Attributes:
+        attempt: what was attempted; the whole text where there are no parts.
+        sides: who took part.
+        at: path down the expression.
+        reason: why it cannot be.
+        hint: what to do about it.
+
+    Example:
+        >>> text = message("cannot compose f >> g", hint="drop g")
+        >>> text.hint, Message("a plain text").attempt
+        ('drop g', 'a plain text')
+    """
+
+    attempt: str
+    sides: tuple[Side, ...] = ()
+    at: str = ""
+    reason: str = ""
+    hint: str = ""
+
+    def __new__(cls, text: str) -> Self:
+        self = super().__new__(cls, text)
+        self.attempt = str(self)
+        return self
+
+
 def message(
     attempt: str,
     sides: Iterable[Side] = (),
     at: str = "",
     reason: str = "",
     hint: str = "",
-) -> str:
+) -> Message:
     """The text of a type error, in the one form that all of them have.
 
     Args:
@@ -164,7 +220,9 @@ def message(
                 break_on_hyphens=False,
             )
         )
-    return "\n".join(lines)
+    made = Message("\n".join(lines))
+    made.attempt, made.sides, made.at, made.reason, made.hint = attempt, tuple(rows), at, reason, hint
+    return made
 
 
 def input_message(

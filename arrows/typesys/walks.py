@@ -167,7 +167,8 @@ def label(key: Hashable) -> str:
         >>> label("left"), label(3), label("two words")
         ('left', '3', "'two words'")
     """
-    return key if isinstance(key, str) and key.isidentifier() else repr(key)
+    bare = isinstance(key, str) and key.isidentifier() and key not in ("None", "True", "False")
+    return key if bare else repr(key)  # type: ignore[return-value]
 
 
 def flatten(t: Type) -> list[tuple[Any, ...]]:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
+import pytest
+
 from arrows.typesys.errors import (
     WIDTH,
     ArrowTypeError,
@@ -60,3 +65,22 @@ def test_the_family() -> None:
     assert issubclass(ArrowTypeError, TypeError)
     assert issubclass(ArrowValueError, ValueError)
     assert issubclass(InputError, ValueError)
+
+
+def test_the_parts_of_an_error_can_be_read_one_by_one():
+    sides = [Side("f", "Input -> float32", Site("/a/model.py", 3)), Side("g", "Void -> Void")]
+    error = ArrowTypeError(message("cannot compose f >> g", sides, "step 1 of 2", "because", "drop g"))
+    for same in (error, pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):
+        told = same.details
+        assert str(same) == str(error) == told
+        assert (told.attempt, told.sides, told.at) == ("cannot compose f >> g", tuple(sides), "step 1 of 2")
+        assert (told.reason, told.hint) == ("because", "drop g")
+
+
+@pytest.mark.parametrize("error", [ArrowTypeError("in one line"), ArrowValueError("in one line")])
+def test_a_text_without_parts_is_its_own_attempt(error):
+    assert (error.details.attempt, error.details.sides, error.details.hint) == ("in one line", (), "")
+
+
+def test_an_error_without_a_text_has_empty_details():
+    assert ArrowTypeError().details == ""
