@@ -194,6 +194,16 @@ def ignores_input(block: Block[Any, Any]) -> bool:
         >>> ignores_input(ar.Zeros([3]) >> ar.Identity()), ignores_input(ar.Identity())
         (True, False)
     """
-    while isinstance(block, Pipe) and block.parts:
-        block = block.parts[0]
-    return isinstance(block, Constant)
+    todo, seen = [block], set()
+    while todo:
+        block = todo.pop()
+        if id(block) in seen:
+            continue
+        seen.add(id(block))
+        if isinstance(block, Pipe) and block.parts:
+            todo.append(block.parts[0])
+        elif isinstance(block, Fan) and block.parts:
+            todo.extend(block.parts)
+        elif not isinstance(block, Constant):
+            return False
+    return True

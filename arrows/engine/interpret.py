@@ -17,6 +17,7 @@ from arrows.combinators.constant import Constant
 from arrows.combinators.effects import Metric, Shared
 from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import Item, Read, Transform
+from arrows.combinators.items import take
 from arrows.combinators.notation import Graph
 from arrows.combinators.recursion import Fix, Reference
 from arrows.combinators.typed import Typed
@@ -24,7 +25,7 @@ from arrows.combinators.wires import Source
 from arrows.engine.algebra import Algebra
 from arrows.engine.leaves import LeafError, describe
 from arrows.engine.trampoline import Steps
-from arrows.engine.walk import NODES_PER_LEVEL, Found, raised
+from arrows.engine.walk import NODES_PER_LEVEL, Found, no_item, raised
 from arrows.engine.walk_sequences import SequenceWalk
 from arrows.engine.where import Where
 from arrows.ops.errors import ShapeError
@@ -123,9 +124,9 @@ class _Walk(SequenceWalk):
             place = typed.input.index(key)
             return value[place], where.down(place) if where.items is not None else below
         try:
-            return value[key], below
+            return take(value, key), below
         except Exception as error:  # noqa: BLE001 (an object's own __getitem__ may raise anything)
-            self.fail(typed, where, _no_item(key, value, error), error)
+            self.fail(typed, where, no_item(key, value, error), error)
 
     def metric(self, typed: Typed, value: Any, where: Where) -> Found:
         self.visit(typed)
@@ -236,18 +237,3 @@ def _source(source: Source, wires: list[Found], where: Where) -> Found:
             todo.append((part, True))
             todo.extend((item, False) for item in reversed(part))
     return done[0]
-
-
-def _no_item(key: Any, value: Any, error: Exception) -> str:
-    if isinstance(key, slice):
-        return f"expected a list or another sequence that has slices, got {describe(value)}"
-    if isinstance(value, dict) and isinstance(error, KeyError):
-        keys = ", ".join(map(repr, list(value)[:8])) + (", ..." if len(value) > 8 else "")
-        if not value:
-            return f"there is no {key!r} in an empty dict"
-        return f"there is no {key!r} among the keys {keys}"
-    if isinstance(error, IndexError):
-        return f"there is no item {key!r} in {describe(value)}"
-    if isinstance(error, TypeError):
-        return f"expected something with the item {key!r}, got {describe(value)}"
-    return f"the item {key!r}: {raised(error)}"

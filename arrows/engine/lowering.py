@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from arrows import combinators as core
+from arrows.combinators.items import take
 from arrows.combinators.typed import Knot, Typed
 from arrows.engine.lowering_sequences import SequenceWriter, Walk
 from arrows.engine.nodes import MetricStream
@@ -286,4 +287,9 @@ class _Lowering(SequenceWriter):
                 if isinstance(key, slice)
                 else self.unpacked(name, symbol.element)
             )
-        return self.object(f"{self.pack(symbol)}[{literal}]")
+        thing = self.pack(symbol)
+        if type(key) is not str:
+            return self.object(f"{thing}[{literal}]")
+        # Most records are dicts; what else there is, is looked at more closely.
+        self.names["TAKE"] = take
+        return self.object(f"{thing}[{literal}] if type({thing}) is dict else TAKE({thing}, {literal})")

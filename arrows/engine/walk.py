@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
 from arrows.combinators.block import Block
+from arrows.combinators.items import attributes, has_attributes
 from arrows.combinators.typed import Knot, Typed
 from arrows.engine.algebra import Algebra
 from arrows.engine.leaves import describe
@@ -145,3 +146,29 @@ def raised(error: BaseException) -> str:
     """An exception in words."""
     text = str(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def no_item(key: Any, value: Any, error: Exception) -> str:
+    """Why an object gave no item, in words."""
+    if isinstance(key, slice):
+        return f"expected a list or another sequence that has slices, got {describe(value)}"
+    if isinstance(value, dict) and isinstance(error, KeyError):
+        if not value:
+            return f"there is no {key!r} in an empty dict"
+        return f"there is no {key!r} among the keys {_listed(map(repr, list(value)))}"
+    names = attributes(value)
+    if isinstance(error, AttributeError) and has_attributes(value) and key not in names:
+        if names:
+            return f"there is no {key!r} among the attributes {_listed(names)} of {describe(value)}"
+        return f"expected something with the item {key!r}, got {describe(value)}"
+    if isinstance(error, IndexError):
+        return f"there is no item {key!r} in {describe(value)}"
+    if isinstance(error, TypeError):
+        return f"expected something with the item {key!r}, got {describe(value)}"
+    return f"the item {key!r}: {raised(error)}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    """At most eight names."""
+    known = list(names)
+    return ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")

@@ -1,0 +1,211 @@
+"""Records of every kind: mappings, objects with attributes, dataclasses, NamedTuples, TypedDicts."""
+
+from __future__ import annotations
+
+import collections
+import types
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypedDict
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows.engine.results import Labelled
+
+SCHEDULES = ["strata", "depth", "none"]
+
+
+@dataclass
+class Word:
+    word: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    left: Any
+    right: Any
+
+
+class Named(NamedTuple):
+    left: Any
+    right: Any
+
+
+class Other(NamedTuple):
+    a: Any
+    b: Any
+
+
+class Typed(TypedDict):
+    left: Any
+    right: Any
+
+
+class Slotted:
+    """Attributes in slots, one of them by a property."""
+
+    __slots__ = ("_both",)
+
+    def __init__(self, left: Any, right: Any) -> None:
+        self._both = left, right
+
+    @property
+    def left(self) -> Any:
+        return self._both[0]
+
+    @property
+    def right(self) -> Any:
+        return self._both[1]
+
+
+class Indexed:
+    """What can be indexed is, whatever attributes it has."""
+
+    left = right = "an attribute"
+
+    def __init__(self, left: Any, right: Any) -> None:
+        self.items = {"left": left, "right": right}
+
+    def __getitem__(self, key: str) -> Any:
+        return self.items[key]
+
+
+def plain(left: Any, right: Any) -> Any:
+    return {"left": left, "right": right}
+
+
+def namespace(left: Any, right: Any) -> Any:
+    return types.SimpleNamespace(left=left, right=right)
+
+
+def ordered(left: Any, right: Any) -> Any:
+    return collections.OrderedDict(right=right, left=left)
+
+
+def typed(left: Any, right: Any) -> Any:
+    return Typed(left=left, right=right)
+
+
+def mapping(left: Any, right: Any) -> Any:
+    return types.MappingProxyType({"left": left, "right": right})
+
+
+def labelled(left: Any, right: Any) -> Any:
+    """What a model itself hands out."""
+    return Labelled((left, right), ("left", "right"))
+
+
+KINDS = [plain, Pair, Named, typed, Slotted, Indexed, namespace, ordered, mapping, labelled]
+everywhere = pytest.mark.parametrize("schedule", SCHEDULES)
+every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+
+table = ar.Embedding(4, 3, name="words")
+
+
+@ar.fix
+def tree(me: Any) -> Any:
+    leaf = ar.GetItem("word") >> ar.Scalar("int32") >> table
+    pair = ar.Record({"left": me, "right": me}) >> ar.Function(lambda a, b: ar.ops.tanh(a + b * 0.5))
+    return ar.OneOf(lambda t: isinstance(t, Word)).case(True, leaf).case(False, pair)
+
+
+score = tree >> ar.Function(lambda x: x.sum())
+
+
+@everywhere
+@every_kind
+def test_every_kind_of_record_means_the_same(kind: Any, schedule: str) -> None:
+    def grown(kind: Any) -> list[Any]:
+        return [kind(Word(1), kind(Word(2), Word(3))), Word(0), kind(kind(Word(1), Word(1)), Word(2))]
+
+    model = ar.compile(score, schedule=schedule)
+    value, grads = model.value_and_grad(grown(kind))
+    assert np.allclose(model(grown(kind)), [model.eval(example) for example in grown(kind)])
+    same, as_dicts = model.value_and_grad(grown(plain))
+    assert value == same
+    assert np.array_equal(grads["words/weight"].to_dense(np), as_dicts["words/weight"].to_dense(np))
+
+
+def test_kinds_may_mix_in_one_example() -> None:
+    model = ar.compile(score, device="fake")
+    mixed = Pair(Named(Word(1), Word(2)), {"left": Word(1), "right": Slotted(Word(2), Word(3))})
+    alike = plain(plain(Word(1), Word(2)), plain(Word(1), plain(Word(2), Word(3))))
+    assert ar.to_numpy(model([mixed])) == ar.to_numpy(model([alike]))
+
+
+def test_an_attribute_of_a_named_tuple_by_position_too() -> None:
+    assert ar.GetItem(1).eval(Named(1, 2)) == 2
+    assert ar.GetItem(slice(1, None)).eval(Named(1, 2)) == (2,)
+    assert ar.GetItem("upper").eval(types.SimpleNamespace(upper=3)) == 3
+
+
+@pytest.mark.parametrize(
+    ("example", "reason"),
+    [
+        (Word(1), r"there is no 'left' among the attributes word of a value of type Word"),
+        (types.SimpleNamespace(lefts=1), r"there is no 'left' among the attributes lefts of a value of type"),
+        (Other(1, 2), r"there is no 'left' among the attributes a, b of a Other of 2"),
+        ({"lefts": 1}, r"there is no 'left' among the keys 'lefts'"),
+        (None, r"expected something with the item 'left', got None"),
+        (3, r"expected something with the item 'left', got 3"),
+        ("left", r"expected something with the item 'left', got 'left'"),
+        ((1, 2), r"expected something with the item 'left', got a tuple of 2"),
+        (object(), r"expected something with the item 'left', got a value of type object"),
+        (Indexed.__new__(Indexed), r"the item 'left': AttributeError: 'Indexed' object has no attribute"),
+        (Slotted.__new__(Slotted), r"the item 'left': AttributeError: .*_both"),
+    ],
+)
+@everywhere
+def test_what_is_not_there_is_named(example: Any, reason: str, schedule: str) -> None:
+    model = ar.compile(ar.Record({"left": ar.Scalar()}) >> ar.GetItem(0), schedule=schedule)
+    for run in (model, model.prepare):
+        with pytest.raises(
+            ar.InputError, match=f"^example 1: {reason}(.|\n)*GetItem\\('left'\\).*test_items"
+        ):
+            run([{"left": 1}, example])
+    with pytest.raises(ar.InputError, match=f"^{reason}"):
+        model.eval(example)
+
+
+def test_a_method_of_all_tuples_is_no_field() -> None:
+    with pytest.raises(ar.InputError, match="there is no 'count' among the attributes left, right"):
+        ar.GetItem("count").eval(Named(1, 2))
+    with pytest.raises(ar.InputError, match="expected something with the item 'count', got a tuple"):
+        ar.GetItem("count").eval((1, 2))
+
+
+# ---------------------------------------------------------------------------- constants among the fields
+
+
+@everywhere
+def test_a_record_mixes_constants_and_fields(schedule: str) -> None:
+    """What ignores its input is not looked for in the record."""
+    bias = ar.Constant([0.5, 0.5])
+    block = ar.Record(
+        {
+            "x": ar.Vector(2, name="x"),
+            "bias": bias,
+            "nothing": ar.Zeros([2]),
+            "made": ar.Zeros([2]) >> ar.Function(lambda z: z + 3.0),
+            "both": bias & ar.Zeros([]),
+        }
+    ) >> ar.Function(lambda x, b, n, m, both: (x * b * m + n).sum() + both[1])
+    model = ar.compile(block, schedule=schedule)
+    examples: list[Any] = [{"x": [1, 2]}, types.SimpleNamespace(x=[3, 4])]
+    assert model(examples).tolist() == [4.5, 10.5] == [float(model.eval(x)) for x in examples]
+    _, grads = model.value_and_grad(examples, inputs=["x"])
+    assert grads["x"].tolist() == [[[0.75, 0.75]], [[0.75, 0.75]]]
+
+
+def test_a_record_of_constants_reads_nothing() -> None:
+    block = ar.Record({"a": ar.Constant(1), "b": ar.Zeros(())})
+    assert ar.infer(block).output == ar.types.as_type(("int32", ()))
+    assert ar.compile(block)([None, 3])[0].tolist() == [1, 1]
+
+
+def test_a_record_on_a_tuple_takes_its_items_by_key() -> None:
+    pair = ar.Record({"a": ar.Scalar(), "b": ar.Scalar()})
+    turned = pair >> ar.Record({"b": ar.Identity(), "c": ar.Constant(7.0), "a": ar.Identity()})
+    assert ar.compile(turned)([{"a": 1, "b": 2}])["c"].tolist() == [7]
+    assert [x.tolist() for x in ar.compile(turned)([{"a": 1, "b": 2}])] == [[2], [7], [1]]
