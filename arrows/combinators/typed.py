@@ -88,7 +88,7 @@ class Typed:
     path: Path = field(default_factory=Path)
 
     def __str__(self) -> str:
-        from arrows.combinators.printing import typed_tree
+        from arrows.combinators.tree import typed_tree
 
         return typed_tree(self)
 
