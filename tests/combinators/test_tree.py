@@ -17,12 +17,12 @@ def test_cases_and_fields_say_what_they_are_for() -> None:
     block = ar.OneOf(lambda x: x["k"]).case(1, record).case("b", record)
     assert lines(block) == [
         "OneOf(lambda): Input -> (a: float32, 'two words': float32[2])",
-        "  case 1 = Record of 2: Input -> (a: float32, 'two words': float32[2])",
+        "  case 1 = Record('a', 'two words'): Input -> (a: float32, 'two words': float32[2])",
         "    a = GetItem('a') >> Scalar('float32'): Input -> float32",
         "      GetItem('a'): Input -> Input",
         "      Scalar('float32'): Input -> float32",
         "    'two words' = Zeros(float32[2]): Input -> float32[2]",
-        "  case 'b' = Record of 2: Input -> (a: float32, 'two words': float32[2])",
+        "  case 'b' = Record('a', 'two words'): Input -> (a: float32, 'two words': float32[2])",
         *lines(block)[2:6],
     ]
 
