@@ -18,11 +18,13 @@ from arrows.combinators.wires import Wire, recorder_of
 from arrows.typesys.errors import ArrowTypeError, Site, message
 
 if TYPE_CHECKING:
+    from arrows.combinators.compose import Identity
     from arrows.combinators.fanout import Run
 
 A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
+D = TypeVar("D")
 A1 = TypeVar("A1")
 A2 = TypeVar("A2")
 A3 = TypeVar("A3")
@@ -36,8 +38,8 @@ Blocks: TypeAlias = Mapping[Any, Any] | tuple[Any, ...] | list[tuple[Any, Any]] 
 
 
 class Block(Generic[A_contra, B_co]):
-    """An arrow from `A` to `B`. Compose with `f >> g`, fan out with `f & g`, apply to wires inside
-    `@ar.arrow`.
+    """An arrow from `A` to `B`. Compose with `f >> g`, fan out with `f & g`, put side by side on a pair with
+    `f * g`, apply to wires inside `@ar.arrow`.
 
     Attributes:
         name: given by `name=`, else None.
@@ -165,6 +167,31 @@ class Block(Generic[A_contra, B_co]):
         from arrows.combinators.fanout import fan_out
 
         return fan_out(other, self)
+
+    @overload
+    def __mul__(self: Block[A, B], other: Identity) -> Block[tuple[A, Any], tuple[B, Any]]: ...
+    @overload
+    def __mul__(
+        self: Block[A, B], other: Callable[[Wire[C]], Wire[D]]
+    ) -> Block[tuple[A, C], tuple[B, D]]: ...
+    @overload
+    def __mul__(self: Block[A, B], other: Blocks) -> Block[tuple[A, Any], tuple[B, Any]]: ...
+    def __mul__(self, other: Any) -> Any:
+        """`f * g`: a block each for the two items of a pair; `f * g * h` is `(f * g) * h`.
+
+        Example:
+            >>> import arrows as ar
+            >>> (ar.InputTransform(len) * ar.Identity()).eval(("tree", 2))
+            (4, 2)
+        """
+        from arrows.combinators.beside import side_by_side
+
+        return side_by_side(self, other)
+
+    def __rmul__(self, other: Blocks) -> Block[Any, Any]:
+        from arrows.combinators.beside import side_by_side
+
+        return side_by_side(other, self)
 
     def __bool__(self) -> bool:
         return True

@@ -111,6 +111,9 @@ class NoCases(Generic[A, K]):
     def __and__(self, other: Any) -> NoReturn:
         self._not_yet_a_block("the left side of &")
 
+    def __mul__(self, other: Any) -> NoReturn:
+        self._not_yet_a_block("the left side of *")
+
     def __call__(self, *args: Any) -> NoReturn:
         self._not_yet_a_block("a block on a wire")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from arrows.combinators.apply import Apply
+from arrows.combinators.beside import Half
 from arrows.combinators.constant import Constant
 from arrows.combinators.explain_sequences import open_state, sequence_joint
 from arrows.combinators.fanout import Fan
@@ -181,6 +182,8 @@ def refused(node: Node, error: Exception) -> ArrowTypeError:
     t = notation(node.input)
     verb = "apply" if isinstance(form, Apply) else "use"
     attempt = f"cannot {verb} {name_of(node)} {'to' if verb == 'apply' else 'on'} {t}"
+    if isinstance(form, Half):
+        attempt, hint = f"cannot use blocks side by side on {t}", "f * g takes a pair: make one with f & g"
     site = getattr(error, "site", None)
     if isinstance(site, Site) and site not in (form.site, Site.here()) and site.line:
         reason = f"{reason} (at {site})"

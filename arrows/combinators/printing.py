@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from arrows.combinators.beside import Beside
 from arrows.combinators.block import Block
 from arrows.combinators.choice import Choice
 from arrows.combinators.compose import Pipe
@@ -59,6 +60,8 @@ def _pieces(x: Block[Any, Any]) -> list[Block[Any, Any] | str]:
         return pieces
     if isinstance(x, Run):
         pieces = []
+    if isinstance(x, Beside):
+        return _beside(x)
         for i, part in enumerate(parts):
             pieces.append(" & " if i else "")
             pieces.extend(["(", part, ")"] if isinstance(part, Run) else [part])
@@ -105,6 +108,20 @@ def _field(key: Any, part: Block[Any, Any]) -> list[Block[Any, Any] | str]:
             for i, step in enumerate(part.parts[1:]):
                 pieces.append(" >> " if i else "")
                 pieces.extend(["(", step, ")"] if isinstance(step, Run) else [step])
+def _beside(x: Beside) -> list[Block[Any, Any] | str]:
+    pieces: list[Block[Any, Any] | str] = []
+    for i, (steps, brackets) in enumerate(x.operands()):
+        pieces.extend([" * "] if i else [])
+        pieces.extend(["("] if brackets else [])
+        for j, step in enumerate(steps):
+            inner = len(steps) > 1 and isinstance(step, Run)
+            pieces.extend([" >> "] if j else [])
+            pieces.extend(["(", step, ")"] if inner else [step])
+        pieces.extend([] if steps else ["Identity()"])
+        pieces.extend([")"] if brackets else [])
+    return pieces
+
+
             return pieces
     return [part]
 

@@ -112,6 +112,9 @@ ar.Map(f) >> ar.RNN(ar.Function(add), zeros) >> hid2lab  # E the pair of outputs
 (f & g) >> ar.Function(add)  # E operands of different axes
 (f & f & f) >> ar.Function(add)  # E three outputs into a two-place block
 (f & f) >> ar.Function(dist)  # E second argument has another axis
+(f & g) >> hid2lab * hid2lab  # E another axis on the right side of a pair
+f * g >> ar.Function(add)  # E the axes of a pair made side by side
+f * 3  # E nothing that goes side by side
 f & word  # E fan-out over different inputs
 ar.AllOf(f, g) >> ar.Function(add)  # E AllOf of different axes
 f.eval("word")  # E wrong Python input

@@ -83,6 +83,13 @@ assert_type((f & f & f) >> ar.Function(fma), Block[int, V])
 assert_type(ar.Scalar("int32") >> ar.Function(embed_hidden) & g, Run[int, V, L])
 assert_type(ar.AllOf(f, g) >> ar.Identity(), Block[int, tuple[V, L]])
 
+# 3b side by side on a pair
+assert_type(f * g, Block[tuple[int, int], tuple[V, L]])
+assert_type(
+    f * ar.Identity() * g >> ar.Identity(), Block[tuple[tuple[int, Any], int], tuple[tuple[V, Any], L]]
+)
+assert_type((f & f) >> hid2lab * hid2lab, Block[int, tuple[L, L]])
+
 # 4 polymorphic blocks in the middle and in front
 assert_type(f >> ar.Identity() >> hid2lab, Block[int, L])
 assert_type(ar.Identity() >> f, Block[int, V])

@@ -1,0 +1,92 @@
+"""Holds a model to the reference: values, metrics and gradients, for every schedule, on two devices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import arrows as ar
+from arrows.engine import reference
+from arrows.engine.merge import merge
+from arrows.engine.results import collate
+from arrows.engine.verify import verify
+from tests.compare import close
+
+SETTINGS = [(device, schedule) for device in ("cpu", "fake") for schedule in ("strata", "depth", "none")]
+TOLERANCE = 1e-9
+
+
+def agree(block: Any, examples: Sequence[Any], *, loss: str = "", inputs: Sequence[str] = ()) -> list[Any]:
+    """Asserts that batched is one by one, in float64.
+
+    Args:
+        block: what to compile.
+        examples: the batch; the empty batch and its reverse are tried too.
+        loss: the metric to differentiate; empty: the scalar result; "-": nothing.
+        inputs: named inputs whose gradients are compared as well.
+
+    Returns:
+        The reference's value of each example.
+    """
+    outcomes: list[Any] = []
+    for device, schedule in SETTINGS:
+        differ = loss != "-"
+        model = ar.compile(
+            block,
+            loss=(loss or None) if differ else None,
+            float_type="float64",
+            device=device,
+            schedule=schedule,
+            seed=3,
+        )
+
+        def lookup(owner: Any, spec: Any, model: ar.Model = model) -> Any:
+            return ar.to_numpy(model.params.of(owner, spec))
+
+        outcomes = [reference.evaluate(model.typed, x, lookup, float_type="float64") for x in examples]
+        for order in (list(range(len(examples))), list(range(len(examples)))[::-1], []):
+            batch = model.prepare(examples)[order]
+            verify(model.plan, merge(model.plan, batch.wirings))
+            wanted = plain(collate(model.typed.output, [outcomes[i].value for i in order]))
+            assert close(plain(model(batch)), wanted, TOLERANCE), (device, schedule)
+            for name in model.metrics:
+                found = plain(model.metrics[name])["values"]
+                values = [v for i in order for v in outcomes[i].metrics.get(name, [])]
+                assert len(found) == len(values)
+                assert close(list(found), values, TOLERANCE), (device, schedule, name)
+            if not differ:
+                continue
+            value, grads = model.value_and_grad(batch, inputs=tuple(inputs))
+            if not order:
+                assert float(ar.to_numpy(value)) == 0
+                continue
+            right = reference.value_and_grad(
+                model.typed,
+                [examples[i] for i in order],
+                lookup,
+                loss=loss or None,
+                inputs=tuple(inputs),
+                float_type="float64",
+            )
+            assert close(float(ar.to_numpy(value)), right.value, TOLERANCE), (device, schedule)
+            for name in model.params:
+                owner, spec = model.params.owner(name)
+                found = ar.to_numpy(grads[name])
+                found = found.to_dense(np) if isinstance(found, ar.ops.RowSparse) else found
+                assert close(found, right.parameters[owner, spec.name], TOLERANCE), (device, schedule, name)
+            for name in inputs:
+                given = ar.to_numpy(grads[name])
+                for n in range(len(order)):
+                    assert close(list(given[n]), right.inputs[n][name], TOLERANCE), name
+    return [outcome.value for outcome in outcomes]
+
+
+def plain(result: Any) -> Any:
+    """A result as arrays, tuples and dicts of (values, offsets)."""
+    if isinstance(result, ar.Ragged):
+        return {"values": plain(result.values), "offsets": result.offsets}
+    if isinstance(result, tuple):
+        return [plain(item) for item in result]
+    return None if result is None else ar.to_numpy(result)
