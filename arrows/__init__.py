@@ -16,6 +16,7 @@ from arrows.combinators import RNN as RNN
 from arrows.combinators import AllOf as AllOf
 from arrows.combinators import Bidirectional as Bidirectional
 from arrows.combinators import Block as Block
+from arrows.combinators import Broadcast as Broadcast
 from arrows.combinators import Concat as Concat
 from arrows.combinators import Constant as Constant
 from arrows.combinators import Fold as Fold
@@ -24,8 +25,11 @@ from arrows.combinators import GetItem as GetItem
 from arrows.combinators import Identity as Identity
 from arrows.combinators import InputTransform as InputTransform
 from arrows.combinators import Layer as Layer
+from arrows.combinators import Length as Length
 from arrows.combinators import Map as Map
 from arrows.combinators import Metric as Metric
+from arrows.combinators import NGrams as NGrams
+from arrows.combinators import Nth as Nth
 from arrows.combinators import OneOf as OneOf
 from arrows.combinators import Optional as Optional
 from arrows.combinators import Pipe as Pipe
@@ -33,6 +37,7 @@ from arrows.combinators import Record as Record
 from arrows.combinators import Reverse as Reverse
 from arrows.combinators import Scalar as Scalar
 from arrows.combinators import Scan as Scan
+from arrows.combinators import Slice as Slice
 from arrows.combinators import Sum as Sum
 from arrows.combinators import Tensor as Tensor
 from arrows.combinators import Vector as Vector

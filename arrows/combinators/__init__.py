@@ -9,6 +9,7 @@ from arrows.combinators.compose import Identity, Pipe
 from arrows.combinators.constant import Constant, Void, Zeros
 from arrows.combinators.convert import as_block
 from arrows.combinators.effects import Metric, Shared, shared
+from arrows.combinators.elements import Broadcast, Length, NGrams, Nth, Slice
 from arrows.combinators.fanout import AllOf, Fan, Record
 from arrows.combinators.infer import infer
 from arrows.combinators.inputs import GetItem, InputTransform, Item, Read, Scalar, Tensor, Transform, Vector
@@ -27,6 +28,7 @@ __all__ = [
     "Apply",
     "Bidirectional",
     "Block",
+    "Broadcast",
     "Choice",
     "Concat",
     "Constant",
@@ -42,8 +44,11 @@ __all__ = [
     "Item",
     "Knot",
     "Layer",
+    "Length",
     "Map",
     "Metric",
+    "NGrams",
+    "Nth",
     "OneOf",
     "Optional",
     "Path",
@@ -55,6 +60,7 @@ __all__ = [
     "Scalar",
     "Scan",
     "Shared",
+    "Slice",
     "Source",
     "Sum",
     "Tensor",

@@ -18,12 +18,9 @@ from arrows.combinators.layer import Layer
 from arrows.combinators.nodes import Joined, Node
 from arrows.combinators.notation import Graph
 from arrows.combinators.recursion import Fix, Reference
-from arrows.combinators.rules import ApplyRule, FoldRule, ItemRule, MapRule, MetricRule
-from arrows.combinators.scans import Scan
-from arrows.combinators.sequence_rules import OutputRule, ZipRule
-from arrows.combinators.sequences import Fold, Map
+from arrows.combinators.rules import ApplyRule, ItemRule, MetricRule
+from arrows.combinators.sequence_constraints import SEQUENCES
 from arrows.combinators.wires import Source
-from arrows.combinators.zips import Zip
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError
 from arrows.typesys.terms import Var
@@ -141,50 +138,6 @@ def _reference(run: Inference, node: Node) -> None:
     run.solver.unify(node.output, node.knot.output)
 
 
-def _map(run: Inference, node: Node) -> None:
-    source, result = Var(), Var()
-    rule = MapRule(node, source, result)
-    run.enter(node, node.form.parts[0], source, result, "element")
-    run.solver.add(rule, node.input, node.output)
-    run.maps.append(rule)
-
-
-def _fold(run: Inference, node: Node) -> None:
-    solver = run.solver
-    pair, step, start_in, start = Var(), Var(), Var(), Var()
-    element = Var()
-    solver.join(Var(T.Void()), start_in, Joined("start", node, 1))
-    solver.join(start, node.output, Joined("start state", node, 1))
-    solver.join(solver.make("tuple", [node.output, element]), pair, Joined("fold", node, 0))
-    solver.join(step, node.output, Joined("state", node, 0))
-    solver.add(FoldRule(node, element), node.input)
-    run.enter(node, node.form.parts[0], pair, step, "step")
-    run.enter(node, node.form.parts[1], start_in, start, "start")
-
-
-def _scan(run: Inference, node: Node) -> None:
-    assert isinstance(node.form, Scan)
-    solver = run.solver
-    pair, step, start_in, start = Var(), Var(), Var(), Var()
-    element, state, output = Var(), Var(), Var()
-    solver.bind(node.output, "tuple", [solver.make("sequence", [output]), state], None, node, None)
-    solver.join(Var(T.Void()), start_in, Joined("start", node, 1))
-    solver.join(start, state, Joined("start of scan", node, 1))
-    solver.join(solver.make("tuple", [element, state]), pair, Joined("scan", node, 0))
-    if node.form.by_state:
-        solver.join(step, state, Joined("state of scan", node, 0))
-        solver.add(OutputRule(node, state, output), state)
-    else:
-        solver.join(step, solver.make("tuple", [output, state]), Joined("state of scan", node, 0))
-    solver.add(FoldRule(node, element), node.input)
-    run.enter(node, node.form.step, pair, step, "cell" if node.form.by_state else "step")
-    run.enter(node, node.form.start, start_in, start, "start")
-
-
-def _zip(run: Inference, node: Node) -> None:
-    run.solver.add(ZipRule(node), node.input)
-
-
 def _apply(run: Inference, node: Node) -> None:
     form = node.form
     assert isinstance(form, Apply)
@@ -242,10 +195,7 @@ _HANDLERS: dict[type, Callable[[Inference, Node], None]] = {
     Choice: _choice,
     Fix: _fix,
     Reference: _reference,
-    Map: _map,
-    Fold: _fold,
-    Scan: _scan,
-    Zip: _zip,
+    **SEQUENCES,
     Apply: _apply,
     Constant: _constant,
     Read: _read,

@@ -42,6 +42,8 @@ def sequence_joint(joined: Joined, clash: Clash) -> ArrowTypeError | None:
             left_site=node.form.site,
             hint=f"the {word} of {_a(node)} takes a pair: {what}",
         )
+    if kind == "place":
+        return _place(node, left)
     if kind in ("element", "folded", "zipped"):
         if kind == "zipped" or isinstance(ground(node.input), T.Tuple) or is_tuple(node.input):
             return _mixed(node, left, right)
@@ -57,6 +59,18 @@ def sequence_joint(joined: Joined, clash: Clash) -> ArrowTypeError | None:
             left_site=node.form.site,
         )
     return None
+
+
+def _place(node: Node, left: Var) -> ArrowTypeError:
+    return ArrowTypeError(
+        message(
+            f"cannot take an element at {notation(left)} with {name_of(node)}",
+            [side_of(node)],
+            path(node),
+            "the place must be a Python object, known before there are tensors",
+            "leave it as it comes from the input: ar.GetItem('place'), without a Scalar after it",
+        )
+    )
 
 
 def _start(node: Node, left: Var, right: Var) -> ArrowTypeError:

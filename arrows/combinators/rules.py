@@ -211,6 +211,9 @@ class ItemRule(Rule):
             raise Misfit(f"{v.head} has no items", hint if isinstance(v.head, T.Tensor) else "")
         struct = solver.view(v)
         if struct.kind == "broadcast":
+            if _endless_part(form.key):
+                solver.unify(self.node.output, v)
+                return
             raise Misfit(
                 "an endless sequence has no items to take; all its elements are one",
                 f"drop the {form.kind}",
@@ -247,6 +250,11 @@ class ItemRule(Rule):
             solver.unify(self.node.output, struct.args[0])
         else:
             raise Misfit(f"an element of a sequence is taken by its number, not by {key!r}")
+
+
+def _endless_part(key: Any) -> bool:
+    """Whether a slice of an endless sequence is one itself."""
+    return isinstance(key, slice) and key.stop is None and (key.start or 0) >= 0 and (key.step or 1) > 0
 
 
 def _index(key: int | slice) -> str:

@@ -1,8 +1,8 @@
-"""Rules of `RNN` and `Zip` that must wait for a type."""
+"""Rules of the blocks over sequences that must wait for a type."""
 
 from __future__ import annotations
 
-from arrows.combinators.nodes import Node
+from arrows.combinators.nodes import Joined, Node
 from arrows.combinators.rules import Misfit, Rule, spread_elements
 from arrows.typesys import types as T
 from arrows.typesys.terms import Struct, Var, compound, find
@@ -54,9 +54,8 @@ class ZipRule(Rule):
             solver.bind(self.node.output, "sequence", [Var(v.head, self.node)], None, self.node, None)
             return
         if not _is(v, T.Tuple, "tuple"):
-            what = v.head if isinstance(v.head, T.Type) else "a sequence"
             raise Misfit(
-                f"{self.node.form.kind} takes a tuple of sequences, and {what} is none",
+                f"{self.node.form.kind} takes a tuple of sequences, and {_word(v)} is none",
                 "put the sequences side by side first: (f & g) >> ar.Zip()",
             )
         items = [find(arg) for arg in solver.view(v).args]
@@ -80,6 +79,77 @@ class ZipRule(Rule):
         pair = solver.make("tuple", elements)
         kind = "broadcast" if endless else "sequence"
         solver.bind(self.node.output, kind, [pair], None, self.node, None)  # type: ignore[arg-type]
+
+
+class LengthRule(Rule):
+    """`Length`: of whatever has elements, and an end."""
+
+    __slots__ = ()
+
+    def run(self, solver: Solver) -> None:
+        v = find(self.node.input)
+        if self.done or v.head is None:
+            return
+        self.done = True
+        if _is(v, T.Broadcast, "broadcast"):
+            raise Misfit("an endless sequence has no length")
+        if not isinstance(v.head, T.Input) and not compound(v.head):
+            hint = "inside a function a tensor has a shape: ar.Function(lambda x: x * x.shape[0])"
+            raise Misfit(
+                f"Length counts elements, and {v.head} has none", hint if isinstance(v.head, T.Tensor) else ""
+            )
+
+
+class NthRule(Rule):
+    """`Nth`: known as soon as the kind of the sequence is."""
+
+    __slots__ = ("indexed", "watching")
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node)
+        self.watching = False
+        self.indexed = False
+
+    def run(self, solver: Solver) -> None:
+        v = find(self.node.input)
+        if self.done or v.head is None:
+            return
+        if isinstance(v.head, T.Input):
+            self.done = True
+            solver.assign(self.node.output, v.head, self.node)
+            return
+        pair = solver.view(v).args if _is(v, T.Tuple, "tuple") else []
+        if len(pair) != 2:
+            what = f"a tuple of {len(pair)}" if _is(v, T.Tuple, "tuple") else _word(v)
+            raise Misfit(
+                f"Nth takes the pair of a sequence and a place, and it gets {what}",
+                "put them side by side first: (f & ar.GetItem('place')) >> ar.Nth(); "
+                "a place that never changes is ar.GetItem(2)",
+            )
+        if not self.indexed:
+            self.indexed = True
+            solver.join(pair[1], Var(T.Input(), self.node), Joined("place", self.node, 1))
+        items = find(pair[0])
+        if items.head is None:
+            if not self.watching:
+                self.watching = True
+                solver.add(self, items)
+            return
+        self.done = True
+        if _is(items, T.Broadcast, "broadcast"):
+            raise Misfit("item 0 is endless, and all its elements are one", "drop the Broadcast and the Nth")
+        if not isinstance(items.head, T.Input) and not compound(items.head):
+            raise Misfit(
+                f"item 0 is {items.head}, which has no elements",
+                "inside a function a tensor has items: ar.Function(lambda x, i: ar.ops.pick(x, i))"
+                if isinstance(items.head, T.Tensor)
+                else "",
+            )
+        spread_elements(solver, self.node, items, self.node.output, "zipped")
+
+
+def _word(v: Var) -> str:
+    return str(v.head) if isinstance(v.head, T.Type) else "a sequence"
 
 
 def _is(v: Var, ground: type[T.Type], kind: str) -> bool:

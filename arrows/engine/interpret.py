@@ -116,7 +116,7 @@ class _Walk(SequenceWalk):
         key = form.key
         below = where.down(key)
         if isinstance(typed.input, T.Broadcast):
-            return value.element, where
+            return value, where
         if isinstance(typed.input, T.Tuple):
             if isinstance(key, slice):
                 items = where.items

@@ -26,6 +26,7 @@ from arrows.engine.lowering_sequences import SequenceWriter, Walk
 from arrows.engine.nodes import MetricStream
 from arrows.engine.sites import Sites
 from arrows.engine.symbols import (
+    EndlessSymbol,
     ListSymbol,
     ObjectSymbol,
     Symbol,
@@ -132,14 +133,10 @@ class _Lowering(SequenceWriter):
             case core.Fix() | core.Reference():
                 assert typed.knot is not None
                 return (yield self.recursion(typed.knot, symbol))
-            case core.Map():
-                return (yield self.map(typed, symbol))
-            case core.Fold():
-                return (yield self.fold(typed, symbol))
-            case core.Scan():
-                return (yield self.scan(form, typed, symbol))
-            case core.Zip():
-                return self.zip(symbol)
+            case core.Map() | core.Fold() | core.Scan() | core.Zip():
+                return (yield self.over_elements(typed, symbol))
+            case core.Broadcast() | core.Length() | core.Nth():
+                return self.of_elements(typed, symbol)
             case core.Shared():
                 return (yield self.shared(typed, symbol))
             case core.Constant():
@@ -280,6 +277,8 @@ class _Lowering(SequenceWriter):
                 return TupleSymbol(items[key], None if labels is None else labels[key])
             return items[labels.index(key)] if labels is not None and key in labels else items[key]
         literal = repr(key) if type(key) in (str, int) else self.name("KEY", key)
+        if isinstance(symbol, EndlessSymbol):
+            return symbol
         if isinstance(symbol, ListSymbol):
             name = self.assign("l" if isinstance(key, slice) else "e", f"{symbol.code}[{literal}]")
             return (

@@ -6,8 +6,11 @@ from collections.abc import Generator
 from itertools import repeat
 from typing import Any
 
+import numpy as np
+
 from arrows import combinators as core
 from arrows.combinators.typed import Typed
+from arrows.engine.elements import nth
 from arrows.engine.nodes import NodeWriter
 from arrows.engine.symbols import (
     VOID,
@@ -41,6 +44,51 @@ class SequenceWriter(NodeWriter):
                 return self.pack(symbol), bare(self.merged(list(items)))
             case _:
                 return f"ITEMS({self.pack(symbol)})", ObjectSymbol("")
+
+    def over_elements(self, typed: Typed, symbol: Symbol) -> Walk:
+        """Writes a form that goes over elements."""
+        match typed.form:
+            case core.Map():
+                return (yield self.map(typed, symbol))
+            case core.Fold():
+                return (yield self.fold(typed, symbol))
+            case core.Scan() as form:
+                return (yield self.scan(form, typed, symbol))
+            case _:
+                return self.zip(symbol)
+
+    def of_elements(self, typed: Typed, symbol: Symbol) -> Symbol:
+        """Writes a form that has no parts and runs nothing on the elements."""
+        match typed.form:
+            case core.Broadcast():
+                return EndlessSymbol(symbol)
+            case core.Length():
+                return self.length(typed, symbol)
+            case _:
+                return self.nth(typed, symbol)
+
+    def length(self, typed: Typed, symbol: Symbol) -> Symbol:
+        of = typed.output
+        assert isinstance(of, T.Tensor)
+        if isinstance(symbol, TupleSymbol):
+            return self.constant(of, np.asarray(len(symbol.items)))
+        number = f"len({self.pack(symbol)})"
+        return self.read(typed, ObjectSymbol(self.assign("o", f"float({number})" if of.floating else number)))
+
+    def nth(self, typed: Typed, symbol: Symbol) -> Symbol:
+        if isinstance(symbol, TupleSymbol):
+            items, place = symbol.items
+        else:
+            both = self.assign("o", self.pack(symbol))
+            items, place = ObjectSymbol(f"{both}[0]"), ObjectSymbol(f"{both}[1]")
+        like: Symbol = ObjectSymbol("")
+        if isinstance(items, ObjectSymbol):
+            code = items.code
+        else:
+            code, like = self.elements(items)
+        self.names["NTH"] = nth
+        name = self.assign("e", f"NTH({code}, {self.pack(place)})")
+        return self.unpacked(name, like)
 
     def map(self, typed: Typed, symbol: Symbol) -> Walk:
         (element,) = typed.parts

@@ -10,6 +10,7 @@ from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
+from arrows.combinators.inputs import Read
 from arrows.combinators.typed import Typed
 from arrows.engine import reference
 from arrows.engine.backend import Backend, host
@@ -267,13 +268,11 @@ class Model:
 
     def _read_sites(self, name: str) -> list[int]:
         sites = self.plan.lowered.sites.sites
-        found = [
-            s.index for s in sites if s.kind == "read" and s.typed is not None and s.typed.form.name == name
-        ]
+        forms = {s.index: s.typed.form for s in sites if s.typed is not None}
+        named = {s: form.name for s, form in forms.items() if isinstance(form, Read) and form.name}
+        found = [s for s, known in named.items() if known == name]
         if not found:
-            names = sorted(
-                {s.typed.form.name for s in sites if s.kind == "read" and s.typed and s.typed.form.name}
-            )
+            names = sorted(set(named.values()))
             raise ArrowValueError(f"no input is named {name!r}; named inputs are {names or 'none'}")
         if not all(sites[s].outputs[0].dtype.startswith("float") for s in found):
             raise ArrowTypeError(

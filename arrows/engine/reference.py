@@ -16,6 +16,7 @@ import numpy.typing as npt
 from arrows.combinators.apply import Apply
 from arrows.combinators.constant import Constant
 from arrows.combinators.effects import Metric
+from arrows.combinators.inputs import Read
 from arrows.combinators.typed import Typed
 from arrows.engine.algebra import Endless
 from arrows.engine.interpret import MAX_NODES, interpret
@@ -228,7 +229,7 @@ class _Arrays:
     def read(self, typed: Typed, thing: Any) -> Any:
         assert isinstance(typed.output, T.Tensor)
         value = self.evaluation.value(convert(thing, typed.output), type=typed.output)
-        if typed.form.name is not None:
+        if isinstance(typed.form, Read) and typed.form.name is not None:
             self.inputs.setdefault(typed.form.name, []).append(value)
         return value
 

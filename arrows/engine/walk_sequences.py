@@ -5,11 +5,14 @@ from __future__ import annotations
 from itertools import repeat
 from typing import Any
 
+from arrows.combinators.elements import Broadcast, Length, Nth
 from arrows.combinators.scans import Scan
 from arrows.combinators.sequences import Fold, Map
 from arrows.combinators.typed import Typed
 from arrows.combinators.zips import Zip
 from arrows.engine.algebra import Algebra, Endless
+from arrows.engine.elements import no_nth, nth
+from arrows.engine.leaves import LeafError, describe
 from arrows.engine.trampoline import Steps
 from arrows.engine.walk import Found, Walk
 from arrows.engine.where import Where
@@ -21,8 +24,33 @@ class SequenceWalk(Walk):
 
     def __init__(self, algebra: Algebra, number: int | None, max_nodes: int) -> None:
         super().__init__(algebra, number, max_nodes)
-        self.at_once |= {Zip: self.zip}
+        self.at_once |= {Broadcast: self.broadcast, Length: self.length, Nth: self.nth, Zip: self.zip}
         self.in_steps |= {Fold: self.fold, Map: self.map, Scan: self.scan}
+
+    def broadcast(self, typed: Typed, value: Any, where: Where) -> Found:
+        return Endless(value), where
+
+    def length(self, typed: Typed, value: Any, where: Where) -> Found:
+        self.visit(typed)
+        try:
+            number = len(value)
+        except Exception as error:  # noqa: BLE001 (an object's own __len__ may raise anything)
+            self.fail(typed, where, f"expected something with a length, got {describe(value)}", error)
+        try:
+            return self.algebra.read(typed, number), where
+        except LeafError as error:
+            self.fail(typed, where, f"the length {error}", error)
+
+    def nth(self, typed: Typed, value: Any, where: Where) -> Found:
+        try:
+            items, place = value[0], value[1]
+        except Exception as error:  # noqa: BLE001 (an object's own __getitem__ may raise anything)
+            reason = f"expected the pair of a sequence and a place, got {describe(value)}"
+            self.fail(typed, where, reason, error)
+        try:
+            return nth(items, place), where.down(0).down(place)
+        except Exception as error:  # noqa: BLE001 (as above)
+            self.fail(typed, where.down(0), no_nth(items, place, error), error)
 
     def zip(self, typed: Typed, value: Any, where: Where) -> Found:
         here = Where(where.parent, where.step)  # what comes out has other items than what goes in

@@ -141,6 +141,7 @@ ar.Map(f >> ar.Identity()) >> ar.Map(lab2hid)  # E inside Map
 ar.Map(f) >> ar.Fold(ar.Function(add), zeros) >> lab2hid  # E after a fold
 ar.shared(f) >> lab2hid  # E after shared
 f >> ar.Void() >> hid2lab  # E nothing into a function
+f >> ar.Broadcast() >> ar.Map(lab2hid)  # E at every place of an endless sequence
 f >> 3  # E not a block
 f & 3  # E not a block either
 f >> (lambda x: x.reshape(3))  # E unknown method in a lambda

@@ -75,6 +75,11 @@ assert_type(ar.Map(f) >> ar.RNN(ar.Function(add), zeros), Block[Sequence[int], t
 assert_type(ar.Map(f) >> ar.Scan(ar.Function(both), zeros), Block[Sequence[int], tuple[Sequence[L], V]])
 assert_type(ar.RNN(ar.Function(add), zeros, reverse=True), ar.RNN[V, V, V])
 
+# 2c parts of sequences
+assert_type(f >> ar.Broadcast(), Block[int, Sequence[V]])
+beside = ar.GetItem("of") >> ar.Map(f) & ar.GetItem("by") >> f >> ar.Broadcast()
+assert_type(beside >> ar.ZipWith(ar.Function(add)), Block[Any, Sequence[V]])
+
 # 3 a run of & makes one flat tuple
 assert_type((f & g) >> ar.Identity(), Block[int, tuple[V, L]])
 assert_type((f & g & f & g) >> ar.Identity(), Block[int, tuple[V, L, V, L]])

@@ -1,0 +1,235 @@
+"""Parts of sequences, and sequences of parts: `Broadcast`, `Length`, `Slice`, `NGrams`, `Nth`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from arrows.combinators.block import Block, set_name
+from arrows.combinators.compose import Phrase
+from arrows.combinators.fanout import Fan
+from arrows.combinators.inputs import Item
+from arrows.combinators.wires import Wire
+from arrows.combinators.zips import Zip
+from arrows.typesys import static
+from arrows.typesys import types as T
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class Broadcast(Block[Any, Any]):
+    """The endless sequence that has its input at every place.
+
+    It stands beside a sequence in `Zip` and `ZipWith`, so that every element meets the same value. What a
+    `Map` does on it is done once. It is no result of a model, for it has no end.
+
+    Args:
+        name: the name in messages.
+
+    Source: TensorFlow Fold, `td.Broadcast`.
+
+    Example:
+        >>> import arrows as ar
+        >>> numbers = ar.GetItem("numbers") >> ar.Map(ar.Scalar())
+        >>> factor = ar.GetItem("factor") >> ar.Scalar() >> ar.Broadcast()
+        >>> scaled = (numbers & factor) >> ar.ZipWith(ar.Function(lambda x, y: x * y))
+        >>> ar.compile(scaled)([{"numbers": [1, 2, 3], "factor": 10}]).tolist()
+        [[10.0, 20.0, 30.0]]
+    """
+
+    def __init__(self, *, name: str | None = None) -> None:
+        set_name(self, name)
+
+    # Generic in its own call, so that checkers solve its type at the place of use.
+    def __call__(self, x: Wire[A], /) -> Wire[Sequence[A]]:  # type: ignore[override]
+        wire: Wire[Sequence[A]] = super().__call__(x)
+        return wire
+
+    def __rshift__(self, other: Callable[[Wire[Sequence[A]]], Wire[B]]) -> Block[A, B]:  # type: ignore[override]
+        block: Block[A, B] = super().__rshift__(other)
+        return block
+
+
+class Length(Block[Any, static.Tensor[Any, tuple[()]]]):
+    """How many elements there are: in a Python object, a sequence, a tuple.
+
+    It is a number that is read, not computed: no gradient passes.
+
+    Args:
+        dtype: element type of the number, an integer or float type.
+        name: the name in messages.
+
+    Attributes:
+        type: the type of the result.
+
+    Raises:
+        ArrowTypeError: no such element type; at `compile`, an input without elements or without end.
+        InputError: at evaluation, a Python object that has no length, or more elements than `dtype` can hold.
+
+    Source: TensorFlow Fold, `td.Length`, which gives float32.
+
+    Example:
+        >>> import arrows as ar
+        >>> int(ar.Length().eval("tree")), int((ar.Map(ar.Scalar()) >> ar.Length()).eval([1, 2]))
+        (4, 2)
+    """
+
+    type: T.Tensor
+
+    def __init__(self, dtype: str = "int32", *, name: str | None = None) -> None:
+        set_name(self, name)
+        self.type = T.Tensor((), dtype)
+        if self.type.dtype == "bool":
+            raise ArrowTypeError(
+                message(
+                    f"cannot make a Length at {Site.here()}",
+                    reason="a length is a number, and bool holds none",
+                    hint="ar.Length() is int32, ar.Length('float32') can be divided by",
+                )
+            )
+
+    def arguments(self, depth: int = 2) -> str:
+        return "" if self.type.dtype == "int32" else repr(self.type.dtype)
+
+
+class Slice(Item[Any, Any]):
+    """Some of the elements, as `x[start:stop:step]` takes them: of a sequence, a Python sequence, a tuple.
+
+    Of an endless sequence a slice without an end is the sequence itself.
+
+    Args:
+        start: the first place; negative from the end; the beginning if not given.
+        stop: the place after the last; the end if not given.
+        step: from one place to the next; -1 goes backward.
+        name: the name in messages.
+
+    Raises:
+        ArrowTypeError: a place is no integer; at `compile`, an input without items, or a part of an endless
+            sequence.
+        ArrowValueError: the step is 0.
+        InputError: at evaluation, a Python object that has no slices.
+
+    Source: TensorFlow Fold, `td.Slice`.
+
+    Example:
+        >>> import arrows as ar
+        >>> ar.Slice(start=1).eval("tree"), ar.Slice(stop=-1, step=2).eval([1, 2, 3, 4])
+        ('ree', [1, 3])
+    """
+
+    def __init__(
+        self,
+        *,
+        start: int | None = None,
+        stop: int | None = None,
+        step: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        for word, place in (("start", start), ("stop", stop), ("step", step)):
+            if place is not None and (isinstance(place, bool) or not isinstance(place, int)):
+                raise ArrowTypeError(
+                    message(
+                        f"cannot make a Slice at {Site.here()}",
+                        reason=f"{word} is an integer or None, not {place!r}",
+                    )
+                )
+        if step == 0:
+            raise ArrowValueError(
+                message(f"cannot make a Slice at {Site.here()}", reason="with a step of 0 it would not move")
+            )
+        super().__init__(slice(start, stop, step), name=name)
+        self.kind = "Slice"
+
+    def arguments(self, depth: int = 2) -> str:
+        words = (("start", self.key.start), ("stop", self.key.stop), ("step", self.key.step))
+        return ", ".join(f"{word}={place}" for word, place in words if place is not None)
+
+
+class NGrams(Phrase[Any, Sequence[Any]]):
+    """Every run of `n` elements that stand side by side, as a tuple of `n`.
+
+    A sequence that is shorter gives none. The input is a Python sequence, a sequence, an endless sequence,
+    or a tuple whose items have one type.
+
+    Args:
+        n: how many elements a run has, >= 1.
+        name: the name in messages.
+
+    Attributes:
+        n: as given.
+
+    Raises:
+        ArrowTypeError: `n` is no integer; at `compile`, an input without elements.
+        ArrowValueError: `n` < 1.
+        InputError: at evaluation, a Python object that has no slices.
+
+    Source: TensorFlow Fold, `td.NGrams`.
+
+    Example:
+        >>> import arrows as ar
+        >>> ar.NGrams(2).eval("tree")
+        [('t', 'r'), ('r', 'e'), ('e', 'e')]
+    """
+
+    n: int
+
+    def __init__(self, n: int, *, name: str | None = None) -> None:
+        set_name(self, name)
+        if isinstance(n, bool) or not isinstance(n, int):
+            raise ArrowTypeError(
+                message(f"cannot make NGrams at {Site.here()}", reason=f"n is an integer, not {n!r}")
+            )
+        if n < 1:
+            raise ArrowValueError(
+                message(
+                    f"cannot make NGrams at {Site.here()}",
+                    reason=f"a run has at least one element, and n is {n}",
+                )
+            )
+        self.n = n
+        self._parts = (Fan([_Shifted(i, n) for i in range(n)]), Zip())
+
+    def written(self) -> list[Block[Any, Any] | str]:
+        return [str(self.n)]
+
+
+class _Shifted(Item[Any, Any]):
+    """The elements from a place on; in messages it is the `NGrams` that it stands in."""
+
+    def __init__(self, place: int, n: int) -> None:
+        super().__init__(slice(place, None))
+        self.kind = "NGrams"
+        self.n = n
+
+    def arguments(self, depth: int = 2) -> str:
+        return str(self.n)
+
+
+class Nth(Block[Any, Any]):
+    """The element at a place that the example says: from the pair (sequence, place) to the element.
+
+    The place is a Python object, an integer, negative from the end. The sequence is a Python sequence, a
+    sequence, or a tuple whose items have one type; a place known beforehand is `GetItem(place)`.
+
+    Args:
+        name: the name in messages.
+
+    Raises:
+        ArrowTypeError: at `compile`, no such pair, an endless sequence, or a place that is a tensor.
+        InputError: at evaluation, a place that is no integer, or beyond the end.
+
+    Source: TensorFlow Fold, `td.Nth`.
+
+    Example:
+        >>> import arrows as ar
+        >>> ar.Nth().eval((["a", "b", "c"], -1))
+        'c'
+        >>> block = (ar.GetItem("of") >> ar.Map(ar.Scalar()) & ar.GetItem("at")) >> ar.Nth()
+        >>> ar.compile(block)([{"of": [1, 2, 3], "at": 1}]).tolist()
+        [2.0]
+    """
+
+    def __init__(self, *, name: str | None = None) -> None:
+        set_name(self, name)

@@ -1,0 +1,88 @@
+"""The constraints of the forms over sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from arrows.combinators.elements import Broadcast, Length, Nth
+from arrows.combinators.nodes import Joined, Node
+from arrows.combinators.rules import FoldRule, MapRule
+from arrows.combinators.scans import Scan
+from arrows.combinators.sequence_rules import LengthRule, NthRule, OutputRule, ZipRule
+from arrows.combinators.sequences import Fold, Map
+from arrows.combinators.zips import Zip
+from arrows.typesys import types as T
+from arrows.typesys.terms import Var
+
+if TYPE_CHECKING:
+    from arrows.combinators.infer import Inference
+
+
+def _map(run: Inference, node: Node) -> None:
+    source, result = Var(), Var()
+    rule = MapRule(node, source, result)
+    run.enter(node, node.form.parts[0], source, result, "element")
+    run.solver.add(rule, node.input, node.output)
+    run.maps.append(rule)
+
+
+def _fold(run: Inference, node: Node) -> None:
+    solver = run.solver
+    pair, step, start_in, start = Var(), Var(), Var(), Var()
+    element = Var()
+    solver.join(Var(T.Void()), start_in, Joined("start", node, 1))
+    solver.join(start, node.output, Joined("start state", node, 1))
+    solver.join(solver.make("tuple", [node.output, element]), pair, Joined("fold", node, 0))
+    solver.join(step, node.output, Joined("state", node, 0))
+    solver.add(FoldRule(node, element), node.input)
+    run.enter(node, node.form.parts[0], pair, step, "step")
+    run.enter(node, node.form.parts[1], start_in, start, "start")
+
+
+def _scan(run: Inference, node: Node) -> None:
+    assert isinstance(node.form, Scan)
+    solver = run.solver
+    pair, step, start_in, start = Var(), Var(), Var(), Var()
+    element, state, output = Var(), Var(), Var()
+    solver.bind(node.output, "tuple", [solver.make("sequence", [output]), state], None, node, None)
+    solver.join(Var(T.Void()), start_in, Joined("start", node, 1))
+    solver.join(start, state, Joined("start of scan", node, 1))
+    solver.join(solver.make("tuple", [element, state]), pair, Joined("scan", node, 0))
+    if node.form.by_state:
+        solver.join(step, state, Joined("state of scan", node, 0))
+        solver.add(OutputRule(node, state, output), state)
+    else:
+        solver.join(step, solver.make("tuple", [output, state]), Joined("state of scan", node, 0))
+    solver.add(FoldRule(node, element), node.input)
+    run.enter(node, node.form.step, pair, step, "cell" if node.form.by_state else "step")
+    run.enter(node, node.form.start, start_in, start, "start")
+
+
+def _zip(run: Inference, node: Node) -> None:
+    run.solver.add(ZipRule(node), node.input)
+
+
+def _broadcast(run: Inference, node: Node) -> None:
+    run.solver.bind(node.output, "broadcast", [node.input], None, node, None)
+
+
+def _length(run: Inference, node: Node) -> None:
+    assert isinstance(node.form, Length)
+    run.solver.assign(node.output, run.floats(node.form.type), node)
+    run.solver.add(LengthRule(node), node.input)
+
+
+def _nth(run: Inference, node: Node) -> None:
+    run.solver.add(NthRule(node), node.input)
+
+
+SEQUENCES: dict[type, Callable[[Inference, Node], None]] = {
+    Map: _map,
+    Fold: _fold,
+    Scan: _scan,
+    Zip: _zip,
+    Broadcast: _broadcast,
+    Length: _length,
+    Nth: _nth,
+}
