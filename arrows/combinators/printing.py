@@ -1,4 +1,4 @@
-"""Blocks and typed trees as text, by explicit stacks."""
+"""Blocks as text, by explicit stacks."""
 
 from __future__ import annotations
 
@@ -12,13 +12,9 @@ from arrows.combinators.fanout import Fan, Run
 from arrows.combinators.inputs import Item, function_name
 from arrows.combinators.notation import Graph
 from arrows.combinators.recursion import Fix, Reference
-from arrows.combinators.typed import Typed
 from arrows.combinators.wires import Source
-from arrows.typesys import types as T
 
 PIECES = 1_000_000  # a block that stands twice in a block that stands twice ... prints exponentially long
-INDENT = 40
-TYPE = 100  # parts of a type that a line shows at most
 
 
 def expression(block: Block[Any, Any]) -> str:
@@ -60,12 +56,12 @@ def _pieces(x: Block[Any, Any]) -> list[Block[Any, Any] | str]:
         return pieces
     if isinstance(x, Run):
         pieces = []
-    if isinstance(x, Beside):
-        return _beside(x)
         for i, part in enumerate(parts):
             pieces.append(" & " if i else "")
             pieces.extend(["(", part, ")"] if isinstance(part, Run) else [part])
         return pieces
+    if isinstance(x, Beside):
+        return _beside(x)
     if isinstance(x, Graph):
         return _graph(x)
     if isinstance(x, Fix):
@@ -108,6 +104,10 @@ def _field(key: Any, part: Block[Any, Any]) -> list[Block[Any, Any] | str]:
             for i, step in enumerate(part.parts[1:]):
                 pieces.append(" >> " if i else "")
                 pieces.extend(["(", step, ")"] if isinstance(step, Run) else [step])
+            return pieces
+    return [part]
+
+
 def _beside(x: Beside) -> list[Block[Any, Any] | str]:
     pieces: list[Block[Any, Any] | str] = []
     for i, (steps, brackets) in enumerate(x.operands()):
@@ -120,10 +120,6 @@ def _beside(x: Beside) -> list[Block[Any, Any] | str]:
         pieces.extend([] if steps else ["Identity()"])
         pieces.extend([")"] if brackets else [])
     return pieces
-
-
-            return pieces
-    return [part]
 
 
 def _graph(x: Graph[Any, Any]) -> list[Block[Any, Any] | str]:
@@ -149,28 +145,3 @@ def _source(source: Source, root: str) -> str:
                 inside.extend([", ", item] if i else [item])
             todo.extend(reversed([*inside, ",)" if len(x) == 1 else ")"]))
     return "".join(text)
-
-
-def typed_tree(typed: Typed) -> str:
-    """A typed expression, one occurrence a line, parts indented.
-
-    Example:
-        >>> import arrows as ar
-        >>> print(ar.infer(ar.Map(ar.Scalar()) >> ar.Sum()))
-        Map(Scalar('float32')) >> Sum(): Input -> float32
-          Map(Scalar('float32')): Input -> Sequence(float32)
-            Scalar('float32'): Input -> float32
-          Sum(): Sequence(float32) -> float32
-    """
-    lines: list[str] = []
-    todo = [(typed, 0)]
-    while todo:
-        x, depth = todo.pop()
-        indent = "  " * depth if depth <= INDENT else "  " * INDENT + f"[{depth}] "
-        types = f"{T.notation(x.input, TYPE)} -> {T.notation(x.output, TYPE)}"
-        lines.append(f"{indent}{x.form.label}: {types}")
-        inside = x.parts
-        if x.knot is not None and x.knot.fix is x:
-            inside = (x.knot.body,)
-        todo.extend((part, depth + 1) for part in reversed(inside))
-    return "\n".join(lines)
