@@ -24,6 +24,7 @@ from arrows.combinators import Function as Function
 from arrows.combinators import GetItem as GetItem
 from arrows.combinators import Identity as Identity
 from arrows.combinators import InputTransform as InputTransform
+from arrows.combinators import Input as Input
 from arrows.combinators import Layer as Layer
 from arrows.combinators import Length as Length
 from arrows.combinators import Map as Map
@@ -31,6 +32,8 @@ from arrows.combinators import Metric as Metric
 from arrows.combinators import NGrams as NGrams
 from arrows.combinators import Nth as Nth
 from arrows.combinators import OneOf as OneOf
+from arrows.combinators import OneHot as OneHot
+from arrows.combinators import OneHotFromList as OneHotFromList
 from arrows.combinators import Optional as Optional
 from arrows.combinators import Pipe as Pipe
 from arrows.combinators import Record as Record

@@ -12,10 +12,21 @@ from arrows.combinators.effects import Metric, Shared, shared
 from arrows.combinators.elements import Broadcast, Length, NGrams, Nth, Slice
 from arrows.combinators.fanout import AllOf, Fan, Record
 from arrows.combinators.infer import infer
-from arrows.combinators.inputs import GetItem, InputTransform, Item, Read, Scalar, Tensor, Transform, Vector
+from arrows.combinators.inputs import (
+    GetItem,
+    Input,
+    InputTransform,
+    Item,
+    Read,
+    Scalar,
+    Tensor,
+    Transform,
+    Vector,
+)
 from arrows.combinators.layer import Layer
 from arrows.combinators.notation import Graph, GraphNode, arrow, unpack
 from arrows.combinators.recursion import Fix, Reference, fix
+from arrows.combinators.onehot import OneHot, OneHotFromList
 from arrows.combinators.scans import RNN, Bidirectional, Scan
 from arrows.combinators.sequences import Fold, Map
 from arrows.combinators.typed import Knot, Path, Typed
@@ -42,6 +53,7 @@ __all__ = [
     "Identity",
     "InputTransform",
     "Item",
+    "Input",
     "Knot",
     "Layer",
     "Length",
@@ -51,6 +63,8 @@ __all__ = [
     "Nth",
     "OneOf",
     "Optional",
+    "OneHot",
+    "OneHotFromList",
     "Path",
     "Pipe",
     "Read",

@@ -1,9 +1,9 @@
-"""Blocks that bring data in: `Scalar`, `Vector`, `Tensor`, `InputTransform`, `GetItem`."""
+"""Blocks that bring data in: `Scalar`, `Vector`, `Tensor`, `Input`, `InputTransform`, `GetItem`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, TypeVar, get_origin, overload
 
 from arrows.combinators.block import Block, set_name
 from arrows.typesys import static
@@ -166,6 +166,78 @@ class InputTransform(Transform[A, B]):
         >>> ar.InputTransform(str.lower).eval("Tree")
         'tree'
     """
+
+
+class Unfit(ValueError):
+    """A Python object that a function of the library cannot take; the text is the reason, in words."""
+
+
+class Input(Transform[A, A]):
+    """A Python object of a known class: it gives type checkers what they need to follow the fields of data.
+
+    `Input(Leaf).get(lambda leaf: leaf.word)` is a block from `Leaf` to the type of its field, and a misspelt
+    field is an error of mypy and pyright: of dataclasses, NamedTuples and TypedDicts. A union is written
+    `Input[Leaf | Pair]()`.
+
+    Args:
+        kind: the class. What can be tested by `isinstance` is tested when an example is read; a TypedDict
+            cannot.
+        name: the name in messages.
+
+    Raises:
+        ArrowTypeError: not a class.
+        InputError: at evaluation, an object of another class.
+
+    Example:
+        >>> import arrows as ar
+        >>> from dataclasses import dataclass
+        >>> @dataclass
+        ... class Leaf:
+        ...     word: str
+        >>> leaf = ar.Input(Leaf)
+        >>> (leaf >> leaf.get(lambda x: x.word) >> ar.InputTransform(len)).eval(Leaf("tree"))
+        4
+    """
+
+    def __init__(self, kind: type[A] | None = None, *, name: str | None = None) -> None:
+        given: Any = kind  # whatever the annotation says
+        if given is not None and not isinstance(given, type) and get_origin(given) is None:
+            raise ArrowTypeError(
+                message(
+                    f"cannot make an Input at {Site.here()}",
+                    reason=f"expected a class of Python objects, got {given!r}",
+                    hint="ar.Input(dict); a tensor is read by ar.Scalar(), ar.Vector(n), ar.Tensor(shape)",
+                )
+            )
+        super().__init__(_Instance(kind), name=name)
+        self.kind = "Input"
+
+    def get(self, field: Callable[[A], B], *, name: str | None = None) -> InputTransform[A, B]:
+        """Reads a field: `field` is a function of the object, such as `lambda leaf: leaf.word`.
+
+        Raises:
+            ArrowTypeError: not a function.
+            InputError: at evaluation, whatever the function raises (chained).
+        """
+        return InputTransform(field, name=name)
+
+
+class _Instance:
+    """Gives what it takes, if it is an instance of a class."""
+
+    def __init__(self, kind: Any) -> None:
+        self.__name__ = "" if kind is None else getattr(kind, "__name__", repr(kind))
+        try:
+            isinstance(None, kind if kind is not None else object)
+        except TypeError:  # a TypedDict, a list[int]: there is no telling
+            kind = None
+        self.kind = kind
+
+    def __call__(self, x: Any) -> Any:
+        if self.kind is not None and not isinstance(x, self.kind):
+            got = "None" if x is None else f"an object of type {type(x).__name__}"
+            raise Unfit(f"expected an object of type {self.__name__}, got {got}")
+        return x
 
 
 class Item(Block[A, B]):

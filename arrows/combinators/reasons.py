@@ -7,6 +7,7 @@ from typing import Any
 from arrows.combinators.block import Block
 from arrows.combinators.compose import Pipe
 from arrows.combinators.fanout import Fan, Run
+from arrows.combinators.inputs import Read
 from arrows.combinators.layer import Layer
 from arrows.combinators.nodes import Joined, Node
 from arrows.combinators.notation import Graph
@@ -172,13 +173,13 @@ def meet(
         side_of(b) if b is not None else Side(right_name, notation(right)),
     ]
     reason = difference(left, right, a, b, results)
-    return ArrowTypeError(message(attempt, sides, str(at.path), reason, hint or repair(left, right, b)))
+    return ArrowTypeError(message(attempt, sides, str(at.path), reason, hint or repair(left, right, b, a)))
 
 
 # Obvious repairs
 
 
-def repair(left: Var, right: Var, b: Node | None) -> str:
+def repair(left: Var, right: Var, b: Node | None, a: Node | None = None) -> str:
     x, y = find(left).head, find(right).head
     name = name_of(b) if b is not None else "it"
     if isinstance(x, T.Input):
@@ -190,6 +191,8 @@ def repair(left: Var, right: Var, b: Node | None) -> str:
     if isinstance(y, T.Input):
         if isinstance(x, T.Void):
             return f"Void carries nothing; give {name} its input another way"
+        if a is not None and isinstance(a.form, Read) and isinstance(x, T.Tensor):
+            return f"{name} takes the Python object itself: leave {name_of(a)} out"
         return (
             f"{name} takes a Python object, and there is no way back from a tensor to one; "
             "what works on tensors is ar.Function(f)"

@@ -16,7 +16,7 @@ from arrows.combinators.compose import Pipe
 from arrows.combinators.constant import Constant
 from arrows.combinators.effects import Metric, Shared
 from arrows.combinators.fanout import Fan
-from arrows.combinators.inputs import Item, Read, Transform
+from arrows.combinators.inputs import Item, Read, Transform, Unfit
 from arrows.combinators.items import take
 from arrows.combinators.notation import Graph
 from arrows.combinators.recursion import Fix, Reference
@@ -107,6 +107,8 @@ class _Walk(SequenceWalk):
         assert isinstance(form, Transform)
         try:
             return form.function(value), where
+        except Unfit as error:
+            self.fail(typed, where, str(error), error)
         except Exception as error:  # noqa: BLE001 (user code: all is reported with its place)
             self.fail(typed, where, raised(error), error)
 

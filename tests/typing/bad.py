@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypedDict
 
 import arrows.combinators as ar
 from arrows.combinators import Block, Wire
@@ -173,3 +174,18 @@ def wired4(x: Wire[V], y: Wire[L]) -> Wire[V]:
 
 wired >> lab2hid  # E after an arrow
 f >> wired2  # E a vector where an arrow takes a pair
+
+
+class Token(TypedDict):
+    word: int
+    tag: str
+
+
+ar.Input(Leaf).get(lambda x: x.wrod)  # E misspelt field of a dataclass
+ar.Input(Token).get(lambda t: t["wrod"])  # E misspelt key of a TypedDict
+ar.Input(Leaf).get(lambda x: x.word) >> h  # E a number where text is read, in a field
+ar.Input(Token).get(lambda t: t["tag"]) >> f  # E text where an index is read
+ar.Input(Token).get(lambda t: t["tag"]) >> ar.OneHot(4)  # E text where an integer is read
+ar.Input[Tree]().get(lambda t: t.left)  # E a Leaf has no such field
+ar.Input(Leaf).get(lambda x: x.word) & ar.Input(Pair).get(lambda x: x.left)  # E fields of two classes
+ar.OneHot("noun")  # E an element where a size is wanted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, assert_type
+from typing import Any, TypedDict, assert_type
 
 import arrows.combinators as ar
 from arrows.combinators import Block, Wire
@@ -182,3 +182,23 @@ i = ar.Identity()
 long = f >> i >> i >> i >> i >> i >> i >> i >> i >> i >> i >> i >> i >> i >> i >> i
 long = long >> i >> i >> i >> i >> i >> i >> i >> i >> i >> i >> i >> i >> i >> i >> i
 assert_type(long, Block[int, V])
+
+
+# 11 typed inputs: fields of dataclasses and of TypedDicts
+class Token(TypedDict):
+    word: int
+    tag: str
+    next: Token | None
+
+
+pair_in = ar.Input(Pair)
+assert_type(ar.Input(Leaf).get(lambda x: x.word) >> f, Block[Leaf, V])
+assert_type((pair_in.get(lambda p: p.left) >> tree & pair_in.get(lambda p: p.right) >> tree), Run[Pair, V, V])
+word_in = ar.Input(Token).get(lambda t: t["word"])
+assert_type(word_in >> f & word_in >> g, Run[Token, V, L])
+assert_type(ar.Input[Leaf | Pair]() >> tree >> hid2lab, Block[Leaf | Pair, L])
+tag = ar.Input(Token).get(lambda t: t["tag"]) >> ar.OneHotFromList(["noun", "verb"])
+following = ar.Input(Token).get(lambda t: t["next"]) >> ar.Optional(
+    ar.Input(Token).get(lambda t: t["word"]) >> f
+)
+assert_type(following, Block[Token, V])

@@ -1,0 +1,120 @@
+"""Integers and things as unit vectors."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows.engine.merge import merge
+
+SETTINGS = [(device, schedule) for device in ("cpu", "fake") for schedule in ("strata", "depth", "none")]
+everywhere = pytest.mark.parametrize(("device", "schedule"), SETTINGS)
+TAGS = ["noun", None, ("compound", "noun"), 3.5]
+
+
+@pytest.mark.parametrize(
+    ("block", "data", "rows"),
+    [
+        (ar.OneHot(3), [0, 2, True, np.int8(1), np.array(2)], [0, 2, 1, 1, 2]),
+        (ar.OneHot(-2, 1, "int32"), [-2, 0, np.False_], [0, 2, 2]),
+        (ar.OneHot(-3, 0), [-1, -3], [2, 0]),
+        (ar.OneHot(5, 8, "float64"), [6], [1]),
+        (ar.OneHotFromList([2, 0, 1]), [0, 1.0, np.int64(2), True], [1, 2, 0, 2]),
+        (ar.OneHotFromList(TAGS, "bool"), [("compound", "noun"), None, 3.5, "noun"], [2, 1, 3, 0]),
+        (ar.OneHotFromList("ACGT"), list("GATTACA"), [2, 0, 3, 3, 0, 1, 0]),
+        (ar.OneHotFromList(["a"], strict=False), ["a", "b", None, []], [0, 1, 1, 1]),
+        (ar.OneHotFromList([], strict=False), ["a", {}], [0, 0]),
+    ],
+    ids=str,
+)
+@everywhere
+def test_places_of_values(block: Any, data: Any, rows: Any, device: str, schedule: str) -> None:
+    of = ar.infer(block).output
+    assert isinstance(of, ar.types.Tensor)
+    expected = np.vstack([np.eye(of.shape[0]), np.zeros((1, of.shape[0]))])[rows]
+    found = ar.to_numpy(ar.compile(block, device=device, schedule=schedule)(data))
+    assert found.dtype == of.dtype and np.array_equal(found, expected)
+    for one, row in zip(data, expected, strict=True):
+        assert np.array_equal(block.eval(one), row)
+    assert ar.to_numpy(ar.compile(block, device=device, schedule=schedule)([])).shape == (0, *of.shape)
+
+
+@everywhere
+def test_a_product_with_unit_vectors_is_a_table(device: str, schedule: str) -> None:
+    """Values and gradients of OneHot >> Linear are those of Embedding."""
+    linear, table = ar.Linear(3, name="weights"), ar.Embedding(4, 3, name="weights")
+    head = ar.Function(lambda x: ar.ops.tanh(x).sum())
+    words = [[0, 3], [], [1, 1, 1]]
+
+    def model(word: Any) -> ar.Model:
+        return ar.compile(
+            ar.Map(word >> head) >> ar.Sum(), device=device, schedule=schedule, float_type="float64"
+        )
+
+    product, lookup = model(ar.OneHot(4) >> linear), model(ar.Scalar("int32") >> table)
+    product.params["weights/weight"] = lookup.params["weights/weight"]
+    one, grads = product.value_and_grad(words)
+    other, sparse = lookup.value_and_grad(words)
+    assert np.allclose(ar.to_numpy(one), ar.to_numpy(other))
+    dense = ar.to_numpy(sparse["weights/weight"]).to_dense(np)
+    assert np.allclose(ar.to_numpy(grads["weights/weight"]), dense)
+    assert np.allclose(ar.to_numpy(product(words)), [product.eval(x) for x in words])
+
+
+def test_float_type_is_that_of_the_vector() -> None:
+    model = ar.compile(ar.OneHot(2) & ar.OneHot(2, dtype="int8"), float_type="float64")
+    assert [x.dtype.name for x in model([1])] == ["float64", "int8"]
+
+
+def test_equal_sizes_are_one_operation() -> None:
+    block = ar.GetItem(0) >> ar.OneHot(3) & ar.GetItem(1) >> ar.OneHot(5, 8)
+    model = ar.compile(block >> ar.Function(lambda a, b: a * b))
+    wirings = model.prepare([(0, 7), (2, 5), (1, 6)]).wirings
+    assert len(merge(model.plan, wirings).steps) == 2
+
+
+@everywhere
+def test_what_is_not_among_them_is_named(device: str, schedule: str) -> None:
+    block = ar.Record({"n": ar.OneHot(2, 5), "tag": ar.OneHotFromList(["noun", "verb"])})
+    model = ar.compile(block, device=device, schedule=schedule)
+    good = {"n": 4, "tag": "noun"}
+    for change, reason in (
+        ({"n": 5}, r"n: expected an int from 2 to 4, got 5\n  in  OneHot\(2, 5\)  test_onehot.py"),
+        ({"n": 1}, r"n: expected an int from 2 to 4, got 1"),
+        ({"n": "3"}, r"n: expected an int from 2 to 4, got '3'"),
+        ({"n": 3.0}, r"n: expected an int from 2 to 4, got 3.0"),
+        ({"n": None}, r"n: expected an int from 2 to 4, got None"),
+        (
+            {"tag": "adverb"},
+            r"tag: 'adverb' is not among the elements \['noun', 'verb'\]\n  in  OneHotFromList",
+        ),
+        ({"tag": []}, r"tag: \[\] is not among the elements \['noun', 'verb'\]"),
+    ):
+        for run in (model, model.prepare):
+            with pytest.raises(ar.InputError, match=f"^example 1: {reason}"):
+                run([good, good | change])
+        with pytest.raises(ar.InputError, match=f"^{reason}"):
+            model.eval(good | change)
+    assert ar.to_numpy(model([good]))["tag"].tolist() == [[1, 0]]
+
+
+def test_long_lists_are_not_printed_whole() -> None:
+    many = ar.OneHotFromList(range(10_000))
+    assert repr(many) == "OneHotFromList([0, 1, 2, 3, 4, 5, 6, 7, ...])"
+    with pytest.raises(ar.InputError, match=r"10000 is not among the elements \[0, .*, 7, \.\.\.\]"):
+        many.eval(10_000)
+    assert many.eval(9_999).sum() == 1
+
+
+def test_copies_are_alike() -> None:
+    pair = ar.OneHot(1, 4) & ar.OneHotFromList(["a", "b"], strict=False, name="letters")
+    for again in (pickle.loads(pickle.dumps(pair)), copy.deepcopy(pair)):
+        assert repr(again) == repr(pair)
+    again = ar.compile(pickle.loads(pickle.dumps(ar.OneHot(1, 4))))
+    assert again([3]).tolist() == [[0, 0, 1]]
+    assert not (ar.OneHot(3).effects or ar.OneHotFromList([1]).effects)
