@@ -11,7 +11,7 @@ import numpy as np
 from arrows.engine.backend import Backend
 from arrows.engine.codegen import Slot
 from arrows.engine.memory import Arena
-from arrows.engine.merge import OperationRows
+from arrows.engine.merge import OperationRows, PortRows, port_rows
 from arrows.engine.program import Program
 from arrows.engine.transpose import plan_scatter
 from arrows.engine.upload import Upload
@@ -22,15 +22,38 @@ Array = Any
 
 
 class _Gather:
-    """One port: where its rows are and how each step gets at them."""
+    """One operand: where its rows are and how each step gets at them.
 
-    def __init__(self, of: T.Tensor, slab: int, domain: int | None) -> None:
-        self.type, self.slab, self.domain = of, slab, domain
-        self.views: list[int] = []  # for each step, the first row of a range, or -1
+    Args:
+        of: the operand's type; of a joint, that of all its ports together.
+        slab: where its rows lie.
+        found: the rows; of a joint, those of its ports in turn.
+        bounds: where each step's operands start.
+        width: how many rows make one operand.
+    """
+
+    def __init__(self, of: T.Tensor, slab: int, found: PortRows, bounds: np.ndarray, width: int = 1) -> None:
+        self.type, self.slab, self.found, self.width = of, slab, found, width
+        self.bounds: list[int] = bounds.tolist()
+        # For each step, the first row of a range, or -1.
+        self.views = found.views(bounds * width)
+        self.longest = int(np.diff(bounds).max(initial=0))
+        # The first row, if the rows of all steps are one range.
+        (self.whole,) = found.views(np.array([0, len(found.rows)]))
         self.rows: Array = None
-        self.whole = -1  # the first row, if the rows of all steps are one range
-        self.bounds: list[int] = []  # where each step's rows start
-        self.longest = 0
+
+    def view(self, slab: Array, first: int, count: int) -> Array:
+        """`count` operands that are a range of the slab's rows."""
+        rows = slab[first : first + count * self.width]
+        return rows if self.width == 1 else rows.reshape(count, *self.type.shape)
+
+    def take(self, backend: Backend, slab: Array, a: int, z: int, out: Array) -> Array:
+        """The operands `a` to `z`, copied to `out`."""
+        if self.width == 1:
+            return backend.take(slab, self.rows[a:z], out)
+        flat = out.reshape((z - a) * self.width, *slab.shape[1:])
+        backend.take(slab, self.rows[a * self.width : z * self.width], flat)
+        return out
 
 
 class Binding:
@@ -48,18 +71,26 @@ class Binding:
         self.bounds = rows.bounds.tolist()
         self.upload = upload
         operation = program.operation
-        self.gathers: list[_Gather] = []
+        # By number of the operand: what is read forwards, or gets a gradient.
+        wanted = {*program.gathered, *program.gradients}
+        self.gathers: dict[int, _Gather] = {}
         domain_bounds = {d: rows.offsets[d][rows.bounds] for d in operation.domains}
-        for port, found in zip(operation.ports, rows.ports, strict=True):
-            gather = _Gather(program.trace.inputs[port.leaf].type, port.slab, port.domain)
+        for number, (port, found) in enumerate(zip(operation.ports, rows.ports, strict=True)):
+            if number not in wanted:
+                continue
             bounds = rows.bounds if port.domain is None else domain_bounds[port.domain]
-            gather.bounds = bounds.tolist()
-            gather.views = found.views(bounds)
-            gather.longest = int(np.diff(bounds).max(initial=0))
-            (gather.whole,) = found.views(np.array([0, len(found.rows)]))
+            of = program.trace.inputs[port.leaf].type
+            self.gathers[number] = _Gather(of, port.slab, found, bounds)
+        for number, joint in enumerate(program.joints, len(operation.ports) + 1):
+            columns = [rows.ports[port].rows for port in joint.ports]
+            found = port_rows(np.stack(columns, axis=1).reshape(-1))
+            width = len(columns)
+            self.gathers[number] = _Gather(joint.result.type, joint.slab, found, rows.bounds, width)
+        self.width = len(operation.ports) + 1 + len(program.joints)
+        for number in program.gathered:
+            gather = self.gathers[number]
             if -1 in gather.views:
-                gather.rows = upload.add(found.rows)
-            self.gathers.append(gather)
+                gather.rows = upload.add(gather.found.rows)
         self.segments = {d: self._segments(rows.offsets[d], rows.bounds) for d in operation.domains}
 
     def _segments(self, offsets: np.ndarray, bounds: np.ndarray) -> tuple[list[tuple[int, int, Any]], Any]:
@@ -100,24 +131,22 @@ class Binding:
         self.invariants, self.outputs = invariants, outputs
         name = operation.index
         kept_ports = set(program.kept_ports)
-        self.operands: list[Array] = [None] * len(self.gathers)  # kept for all rows
-        self.copies: list[bool] = [False] * len(self.gathers)
-        for number, gather in enumerate(self.gathers):
+        self.operands: list[Array] = [None] * self.width  # kept for all rows
+        self.copies: list[bool] = [False] * self.width
+        for number, gather in self.gathers.items():
             if gather.rows is not None:
                 gather.rows = self.upload.get(gather.rows)
             if number not in kept_ports:
                 continue
             slab, total = slabs[gather.slab], gather.bounds[-1]
             if gather.whole >= 0:
-                self.operands[number] = slab[gather.whole : gather.whole + total]
+                self.operands[number] = gather.view(slab, gather.whole, total)
             else:
                 self.copies[number] = True
                 self.operands[number] = arena.array(
                     ("operand", name, number), (total, *gather.type.shape), gather.type.dtype
                 )
-        self.keys = keys
-        if keys is not None:
-            self.operands.append(keys)
+        self.keys = self.operands[len(operation.ports)] = keys
         self.kept = [
             arena.array(("kept", name, number), (self._total(var.rows), *var.type.shape), var.type.dtype)
             for number, var in enumerate(program.kept)
@@ -167,14 +196,15 @@ class Binding:
 
     def run(self, step: int) -> None:
         """Runs the forward part on the rows of one step."""
-        ports = []
-        for number, gather in enumerate(self.gathers):
+        ports: list[Array] = [None] * self.width
+        for number in self.program.gathered:
+            gather = self.gathers[number]
             first = gather.views[step]
             a, z = gather.bounds[step], gather.bounds[step + 1]
             slab = self.slabs[gather.slab]
             kept = self.operands[number]
             if first >= 0:
-                value = slab[first : first + z - a]
+                value = gather.view(slab, first, z - a)
                 if self.copies[number]:
                     kept = kept[a:z]
                     kept[...] = value
@@ -187,10 +217,10 @@ class Binding:
                         ("gather", number), (gather.longest, *gather.type.shape), gather.type.dtype
                     )
                     out = whole[: z - a]
-                value = self.backend.take(slab, gather.rows[a:z], out)
-            ports.append(value)
+                value = gather.take(self.backend, slab, a, z, out)
+            ports[number] = value
         if self.keys is not None:
-            ports.append(self.keys[self.bounds[step] : self.bounds[step + 1]])
+            ports[len(self.program.operation.ports)] = self.keys[self.bounds[step] : self.bounds[step + 1]]
         self.forward(
             self.bounds[step], self.bounds[step + 1], ports, [bound[step] for bound in self.bound_segments]
         )

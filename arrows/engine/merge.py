@@ -255,7 +255,7 @@ def _operation_rows(
     first = layout.first_source[mine]
     rows = [port for port in operation.ports if port.domain is None]
     for number in range(len(rows)):
-        ports.append(_port_rows(source_rows[first + number]))
+        ports.append(port_rows(source_rows[first + number]))
     offsets: dict[int, np.ndarray] = {}
     start = first + len(rows)
     for number, domain in enumerate(operation.domains):
@@ -266,14 +266,15 @@ def _operation_rows(
         for port in operation.ports:
             if port.domain == domain:
                 at = np.repeat(start - ends[:-1], counts) + np.arange(ends[-1])
-                ports.append(_port_rows(source_rows[at]))
+                ports.append(port_rows(source_rows[at]))
                 start = start + counts
     return OperationRows(
         len(mine), tuple(ports), offsets, tuple(first_rows[: len(operation.outputs)].tolist()), bounds
     )
 
 
-def _port_rows(rows: np.ndarray) -> PortRows:
+def port_rows(rows: np.ndarray) -> PortRows:
+    """The rows, with their breaks counted."""
     breaks = np.zeros(len(rows), np.int32)
     if len(rows):
         np.cumsum(rows[1:] != rows[:-1] + 1, out=breaks[1:])

@@ -19,6 +19,7 @@ import numpy as np
 
 from arrows.engine.codegen import Part, Slot
 from arrows.engine.derive import Backward, differentiate, prologue, specialise
+from arrows.engine.joints import Joint, joints
 from arrows.engine.plan import Operation
 from arrows.ops.primitive import INVARIANT
 from arrows.ops.trace import Equation, Trace, Var
@@ -52,7 +53,10 @@ class Program:
         compute_invariants: ``(constants, parameters) -> arrays``: all values without rows, once a batch.
         forward: the forward step.
         kept: the forward values kept for all rows that are neither operands nor results.
-        kept_ports: the ports whose gathered rows are kept, as positions in `Operation.ports`.
+        joints: what is gathered for several ports at once; operands are numbered by port, then comes the key
+            of chance, then these.
+        gathered: the operands that the forward step reads or keeps.
+        kept_ports: the operands whose gathered rows are kept.
         backward: the step part, returns the gradients of ``gradients``; None if there are none.
         deferred: the part run once over all rows, returns the gradients of ``parameters``; None if there are
             none.
@@ -68,6 +72,8 @@ class Program:
     compute_invariants: Callable[..., tuple[Array, ...]]
     forward: Function
     kept: tuple[Var, ...]
+    joints: tuple[Joint, ...]
+    gathered: tuple[int, ...]
     kept_ports: tuple[int, ...]
     backward: Function | None
     deferred: Function | None
@@ -103,9 +109,14 @@ class _Writer:
         self.operation, self.xp, self.trace, self.backward = operation, xp, trace, backward
         self.before, self.main = prologue(trace)
         self.port_of = {trace.inputs[port.leaf]: number for number, port in enumerate(operation.ports)}
+        self.chance = len(operation.ports)
         if trace.chance is not None:
             # The keys of chance come like one more operand, kept for all rows.
-            self.port_of[trace.chance] = len(operation.ports)
+            self.port_of[trace.chance] = self.chance
+        self.joints = joints(operation, trace, self.main)
+        joined = {joint.result: self.chance + 1 + n for n, joint in enumerate(self.joints)}
+        self.main = tuple(equation for equation in self.main if equation.result not in joined)
+        self.port_of |= joined
         self.result_of: dict[Var, int] = {}
         views = {e.result for e in self.main if e.primitive.view}
         for number, var in enumerate(trace.results):
@@ -113,7 +124,9 @@ class _Writer:
                 self.result_of.setdefault(var, number)
         read = [var for _, var in backward.forward if var.rows != INVARIANT] if backward else []
         kept_ports = {self.port_of[var] for var in read if var in self.port_of}
-        self.kept_ports = tuple(sorted(kept_ports - {len(operation.ports)}))
+        self.kept_ports = tuple(sorted(kept_ports - {self.chance}))
+        used = {self.port_of[var] for var in _variables(self.main, trace.results) if var in self.port_of}
+        self.gathered = tuple(sorted((used | kept_ports) - {self.chance}))
         self.kept = tuple(var for var in read if var not in self.port_of and var not in self.result_of)
         self.invariant_code: list[str] = []
 
@@ -141,6 +154,8 @@ class _Writer:
             compute,
             forward,
             self.kept,
+            self.joints,
+            self.gathered,
             self.kept_ports,
             step,
             deferred,
@@ -321,7 +336,7 @@ class _Writer:
         for slot in part.slots:
             stop = "z - a" if slot.rows < 0 else f"z{slot.rows} - a{slot.rows}"
             head.append(f"s{slot.number} = S[{slot.number}][:{stop}]")
-        for number in range(len(self.operation.ports) + 1):
+        for number in range(self.chance + 1 + len(self.joints)):
             if f"P{number}" in words:
                 head.append(f"P{number} = ports[{number}]")
         # A sequence's own range of rows and its bounds come with the step.
