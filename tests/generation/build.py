@@ -83,7 +83,7 @@ class Build:
         metrics: names of the metrics drawn.
         named: names of the inputs drawn.
         first: the production that the first vector must be.
-        pieces: every vector drawn, in the order in which they were finished.
+        planted: a piece that is to stand somewhere inside, until it does.
     """
 
     draw: Draw
@@ -92,7 +92,7 @@ class Build:
     metrics: set[str] = field(default_factory=set)
     named: set[str] = field(default_factory=set)
     first: str | None = None
-    pieces: list[Piece] = field(default_factory=list)
+    planted: Piece | None = None
 
     def one_of(self, *choices: Any) -> Any:
         """One of several things; it shrinks to the first."""
@@ -116,12 +116,13 @@ class Build:
     def vector(self, depth: int) -> Piece:
         """A block from `Input` to a vector of `WIDTH` floats."""
         name, self.first = self.first, None
+        if name is None and self.planted is not None and (depth <= 0 or self.one_of(False, True)):
+            piece, self.planted = self.planted, None
+            return piece
         if name is None:
             names = [*LEAVES, *INNER] if depth > 0 else list(LEAVES)
             name = self.one_of(*(n for n in names if self.effects or n not in EFFECTS))
-        piece = (LEAVES | INNER)[name](self, depth - 1)
-        self.pieces.append(piece)
-        return piece
+        return (LEAVES | INNER)[name](self, depth - 1)
 
     def scalar(self, depth: int) -> Piece:
         """A block from `Input` to a float."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -37,6 +39,22 @@ def embedded(build: Build, depth: int) -> Piece:
     dtype = build.one_of("int32", "int64")
     table = build.layer(("embedding", dtype), lambda: ar.Embedding(WORDS, WIDTH))
     return Piece(ar.Scalar(dtype) >> table, words)
+
+
+@leaf
+def one_hot(build: Build, depth: int) -> Piece:
+    """A unit vector, of an integer or of one of some things."""
+    kind = build.one_of("first", "range", "list", "others")
+    dtype = build.one_of("float32", "int32", "float64")
+    if kind == "first":
+        block: Any = ar.OneHot(WIDTH, dtype=dtype)
+        data: Any = st.integers(0, WIDTH - 1)
+    elif kind == "range":
+        block, data = ar.OneHot(-1, WIDTH - 1, dtype), st.integers(-1, WIDTH - 2)
+    else:
+        block = ar.OneHotFromList(["noun", ("a", "pair"), None], dtype, strict=kind == "list")
+        data = st.sampled_from(["noun", ("a", "pair"), None, *(["verb"] if kind == "others" else [])])
+    return Piece(block >> ar.Function(parts.to_float), data)
 
 
 @leaf

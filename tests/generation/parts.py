@@ -74,6 +74,11 @@ def to_float(x: Any) -> Any:
     return ops.cast(x, "float32") * 0.5
 
 
+def spread(n: Any) -> Any:
+    """A number, as a vector."""
+    return ops.cast(n, "float32") * np.linspace(0.125, 0.5, WIDTH, dtype="float32")
+
+
 def split(x: Any) -> Any:
     return {"head": x[0], "tail": x[1:]}
 

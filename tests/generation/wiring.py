@@ -47,6 +47,16 @@ def again(build: Build, depth: int) -> Piece:
 
 
 @production
+def beside(build: Build, depth: int) -> Piece:
+    """Two blocks side by side on a pair of objects, or of tensors."""
+    a, b, join = build.vector(depth), build.vector(depth), build.join(2)
+    if build.one_of("objects", "tensors") == "objects":
+        return Piece(a.block * b.block >> join, st.tuples(a.data, b.data))
+    pair = a.block * b.block >> build.change() * build.change()
+    return Piece(pair >> join, st.tuples(a.data, b.data))
+
+
+@production
 def choice(build: Build, depth: int) -> Piece:
     pieces = [build.vector(depth) for _ in range(build.one_of(1, 2, 3))]
     cases = {f"case {i}": ar.GetItem("of") >> piece.block for i, piece in enumerate(pieces)}

@@ -1,0 +1,346 @@
+"""Mutations of keys, tuples, wires, sequences, states and recursions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import arrows as ar
+from arrows import ops
+from tests.generation import parts
+from tests.generation.between import lstm
+from tests.generation.build import WIDTH, Build
+from tests.mutations.mutation import KEY, LONGER, SIZES, Pair, mutation, reader, sequence, total
+
+FIRST, SECOND = ar.GetItem(0), ar.GetItem(1)
+ADD = ar.Function(total)
+
+
+@mutation("key", "a pair has the items 0 and 1, -1 and -2", r"GetItem|item", r"2|pair")
+def beyond_a_pair(build: Build) -> Pair:
+    f, g = reader(build), reader(build)
+    place = build.one_of(2, -3, 99)
+    return (f & g) >> SECOND, lambda: (f & g) >> ar.GetItem(place)
+
+
+@mutation("key", "the record has no such key", r"GetItem", r"'c'|C", r"'a'.*'b'|a.*b")
+def misspelt(build: Build) -> Pair:
+    f, g = reader(build), reader(build)
+    record = ar.Record({"a": f, "b": g})
+    return record >> ar.GetItem("b"), lambda: record >> ar.GetItem("c")
+
+
+@mutation("key", "a tuple without keys has no key", r"GetItem", r"'a'")
+def of_a_tuple_without_keys(build: Build) -> Pair:
+    f, g = reader(build), reader(build)
+    return ar.Record({"a": f, "b": g}) >> ar.GetItem("a"), lambda: (f & g) >> ar.GetItem("a")
+
+
+@mutation("key", "a tensor has no items", r"GetItem", r"float32\[3\]")
+def of_a_tensor(build: Build) -> Pair:
+    f = reader(build)
+    place = build.one_of(0, "a", slice(1))
+    return ar.AllOf(f) >> FIRST, lambda: f >> ar.GetItem(place)
+
+
+@mutation("key", "the record has no such key", r"GetItem|item|wired", r"'c'")
+def misspelt_on_a_wire(build: Build) -> Pair:
+    f, g = reader(build), reader(build)
+    record = ar.Record({"a": f, "b": g})
+
+    def wired(key: str) -> Any:
+        return ar.arrow(lambda x: record(x)[key])
+
+    return wired("a"), lambda: wired("c")
+
+
+@mutation("key", "one key chooses one case", r"OneOf", r"twice|two cases")
+def chosen_twice(build: Build) -> Pair:
+    f, g = reader(build), reader(build)
+    return ar.OneOf(KEY, [(True, f), (False, g)]), lambda: ar.OneOf(KEY, [(True, f), (1, g)])
+
+
+@mutation("arity", "an arrow of two parameters takes no triple", r"both", r"2|two|pair")
+def of_an_arrow(build: Build) -> Pair:
+    f, g = reader(build), reader(build)
+
+    @ar.arrow
+    def both(a: Any, b: Any) -> Any:
+        return ADD(a, b)
+
+    bad = build.one_of(f & g & f, ar.AllOf(f), f)
+    return (f & g) >> both, lambda: bad >> both
+
+
+@mutation("arity", "a pair cannot be unpacked into three", r"unpack|apart", r"3|three")
+def of_unpacking(build: Build) -> Pair:
+    f, g = reader(build), reader(build)
+    return (
+        ar.arrow(lambda x: ADD(*ar.unpack((f & g)(x), 2))),
+        lambda: ar.arrow(lambda x: ar.Sum()(*ar.unpack((f & g)(x), 3))),
+    )
+
+
+@mutation("arity", "f * g takes a pair", r"\*|pair", r"float32\[3\]")
+def of_two_side_by_side(build: Build) -> Pair:
+    f, g = reader(build), reader(build)
+    bad = build.one_of(f & g & f, f, ar.AllOf(f))
+    change = build.change()
+    return (f & g) >> change * ar.Identity() >> ADD, lambda: bad >> (change * ar.Identity()) >> ADD
+
+
+@mutation("wire", "a wire that nobody reads must be Void", r"wired|arrow", r"read")
+def left_unread(build: Build) -> Pair:
+    f, g = reader(build), reader(build)
+
+    def wired(reads: bool) -> Any:
+        def body(x: Any) -> Any:
+            a, b = f(x), g(x)
+            return ADD(a, b if reads else a)
+
+        return ar.arrow(body)
+
+    return wired(True), lambda: wired(False)
+
+
+@mutation("wire", "a wire belongs to one arrow", r"wire", r"arrow")
+def of_another_arrow(build: Build) -> Pair:
+    f = reader(build)
+    kept: list[Any] = []
+
+    def keep(x: Any) -> Any:
+        kept.append(x)
+        return f(x)
+
+    good = ar.arrow(keep)
+    return good, lambda: ar.arrow(lambda x: ADD(f(x), f(kept[0])))
+
+
+@mutation(
+    "sequence",
+    "a tensor has no elements to go over",
+    r"Map|Fold|Reverse|NGrams|Length|Slice",
+    r"float32\[3\]",
+)
+def is_a_tensor(build: Build) -> Pair:
+    s = sequence(build)
+    f = reader(build)
+    over = build.one_of(
+        ar.Map(ar.Identity()) >> ar.Sum(),
+        ar.Fold(SECOND, ar.Zeros([WIDTH])),
+        ar.Reverse() >> ar.Sum(),
+        ar.NGrams(1) >> ar.Map(FIRST) >> ar.Sum(),
+        ar.Slice(start=1) >> ar.Sum(),
+        ar.Length() >> ar.Function(parts.spread),
+    )
+    return s >> over, lambda: f >> over
+
+
+@mutation("sequence", "a vector is no sequence of vectors", r"Sum", r"float32\[3\]")
+def summed_without_elements(build: Build) -> Pair:
+    f = reader(build)
+    return ar.Map(f) >> ar.Sum(), lambda: f >> ar.Sum()
+
+
+@mutation("sequence", "a tensor cannot stand beside a sequence in Zip", r"Zip", r"float32\[3\]")
+def zipped_with_a_tensor(build: Build) -> Pair:
+    s, f = sequence(build), reader(build)
+    return (s & s) >> ar.ZipWith(ADD) >> ar.Sum(), lambda: (s & f) >> ar.ZipWith(ADD) >> ar.Sum()
+
+
+@mutation("sequence", "Zip takes a tuple of sequences", r"Zip", r"Sequence\(float32\[3\]\)")
+def zipped_alone(build: Build) -> Pair:
+    s = sequence(build)
+    last = ar.Map(FIRST) >> ar.Sum()
+    return ar.AllOf(s) >> ar.Zip() >> last, lambda: s >> ar.Zip() >> last
+
+
+@mutation("arity", "the elements of three sequences are triples", r"Function\(total\)", r"3|three|2|two")
+def of_a_zip(build: Build) -> Pair:
+    s, t = sequence(build), sequence(build)
+    return (s & t) >> ar.ZipWith(ADD) >> ar.Sum(), lambda: (s & t & s) >> ar.ZipWith(ADD) >> ar.Sum()
+
+
+@mutation("sequence", "a tuple is gone over only if its items have one type", r"Map", *SIZES)
+def is_a_mixed_tuple(build: Build) -> Pair:
+    f, g = reader(build), reader(build)
+    over = ar.Map(ar.Identity())
+    return (f & g) >> over >> ar.Sum(), lambda: (f & g >> LONGER) >> over >> ar.Function(ops.segment_sum)
+
+
+@mutation("sequence", "an endless sequence has no last element", r"Broadcast|endless|no end", r"float32\[3\]")
+def never_ends(build: Build) -> Pair:
+    f = reader(build)
+    over = build.one_of(
+        ar.Fold(SECOND, ar.Zeros([WIDTH])),
+        ar.Sum(),
+        ar.Reverse() >> ar.Sum(),
+        ar.Length() >> ar.Function(parts.spread),
+    )
+    return ar.Map(f) >> over, lambda: f >> ar.Broadcast() >> over
+
+
+@mutation("sequence", "the place of Nth is an object that is read", r"Nth", r"int32|float32")
+def place_is_a_tensor(build: Build) -> Pair:
+    s = sequence(build)
+    return (
+        (FIRST >> s & SECOND) >> ar.Nth(),
+        lambda: (FIRST >> s & SECOND >> ar.Scalar("int32")) >> ar.Nth(),
+    )
+
+
+@mutation("sequence", "a tensor has no elements to choose from", r"Nth", r"float32\[3\]")
+def nth_of_a_tensor(build: Build) -> Pair:
+    s, f = sequence(build), reader(build)
+    return (FIRST >> s & SECOND) >> ar.Nth(), lambda: (FIRST >> f & SECOND) >> ar.Nth()
+
+
+@mutation("state", "the step gives vectors of 3, the start has 4", r"[Ff]old", *SIZES)
+def of_a_start(build: Build) -> Pair:
+    s = sequence(build)
+    return (
+        s >> ar.Fold(SECOND, ar.Zeros([WIDTH])),
+        lambda: s >> ar.Fold(SECOND, ar.Zeros([WIDTH + 1])) >> ar.Function(lambda x: x[:WIDTH]),
+    )
+
+
+@mutation("state", "the step must give the state that it is given", r"Fold|longer", *SIZES)
+def of_a_step(build: Build) -> Pair:
+    s, start = sequence(build), ar.Zeros([WIDTH])
+    return s >> ar.Fold(SECOND, start), lambda: s >> ar.Fold(SECOND >> LONGER, start)
+
+
+@mutation("state", "the state stays the same in a scan", r"Scan|longer", *SIZES)
+def of_a_scan(build: Build) -> Pair:
+    s, start = sequence(build), ar.Zeros([WIDTH])
+    step = FIRST & SECOND
+    return s >> ar.Scan(
+        step, start
+    ) >> SECOND, lambda: s >> ar.Scan(FIRST & SECOND >> LONGER, start) >> SECOND
+
+
+@mutation("state", "a scan's step gives a pair", r"[Ss]can", r"pair|tuple")
+def without_an_output(build: Build) -> Pair:
+    s, start = sequence(build), ar.Zeros([WIDTH])
+    bad = build.one_of(SECOND, FIRST & SECOND & FIRST)
+    return (
+        s >> ar.Scan(FIRST & SECOND, start) >> SECOND,
+        lambda: s >> ar.Scan(bad, start) >> SECOND,
+    )
+
+
+@mutation("state", "the cell's state is (h, c)", r"RNN|LSTMCell", r"\(float32\[3\], float32\[3\]\)|\(h")
+def of_a_network(build: Build) -> Pair:
+    s, cell = sequence(build), lstm(build)
+    bad = build.one_of(
+        ar.Zeros([WIDTH]), ar.Zeros(([WIDTH], [WIDTH + 1])), ar.Zeros(([WIDTH], [WIDTH], [WIDTH]))
+    )
+    last = SECOND >> FIRST
+    return s >> ar.RNN(cell, ar.Zeros(cell.state)) >> last, lambda: s >> ar.RNN(cell, bad) >> last
+
+
+@mutation("state", "a Fold hands (state, element), a cell takes (element, state)", r"LSTMCell|Fold")
+def in_the_other_order(build: Build) -> Pair:
+    s, cell = sequence(build), lstm(build)
+    start = ar.Zeros(cell.state)
+    return (
+        s >> ar.Fold((SECOND & FIRST) >> cell, start) >> FIRST,
+        lambda: s >> ar.Fold(cell, start) >> FIRST,
+    )
+
+
+@mutation("recursion", "a reference outside of its definition stands for nothing", r"me|fix|definition")
+def taken_outside(build: Build) -> Pair:
+    f, join = reader(build), build.join(2)
+    kept: list[Any] = []
+
+    def inner(me: Any) -> Any:
+        kept.append(me)
+        deeper = (FIRST >> me & SECOND >> me) >> join
+        return ar.OneOf(KEY, {True: deeper, False: f})
+
+    good = ar.fix(inner)
+    return good, lambda: (FIRST >> good & SECOND >> kept[0]) >> join
+
+
+@mutation(
+    "recursion",
+    "no case ends without the block itself, so nothing gives a type",
+    r"endless",
+    r"case|type|end",
+)
+def without_an_end(build: Build) -> Pair:
+    f = reader(build)
+
+    def endless(last: Any) -> Any:
+        def endless(me: Any) -> Any:
+            return ar.OneOf(KEY, {True: FIRST >> me, False: last if last is not None else SECOND >> me})
+
+        return ar.fix(endless)
+
+    return endless(f), lambda: endless(None)
+
+
+@mutation("recursion", "a vector of n elements is none of n + 1", r"grows", *SIZES)
+def that_grows(build: Build) -> Pair:
+    f = reader(build)
+
+    def recursion(change: Any) -> Any:
+        def grows(me: Any) -> Any:
+            return ar.OneOf(KEY, {True: f, False: FIRST >> me >> change})
+
+        return ar.fix(grows)
+
+    return recursion(build.change()), lambda: recursion(LONGER)
+
+
+@mutation("recursion", "no type is a pair of itself", r"nests", r"itself|infinite|no end|pair|\(")
+def that_nests(build: Build) -> Pair:
+    f = reader(build)
+
+    def recursion(nested: bool) -> Any:
+        def nests(me: Any) -> Any:
+            deeper = FIRST >> me
+            return ar.OneOf(KEY, {True: f, False: (deeper & deeper) if nested else deeper})
+
+        return ar.fix(nests)
+
+    return recursion(False), lambda: recursion(True)
+
+
+@mutation("metric", "a metric has one type in a model", r"'seen'|Metric", *SIZES)
+def of_two_types(build: Build) -> Pair:
+    f, g = reader(build), reader(build)
+
+    def seen(change: Any) -> Any:
+        return (f & f >> ar.Metric("seen") & g >> change >> ar.Metric("seen")) >> FIRST
+
+    return seen(ar.Identity()), lambda: seen(LONGER)
+
+
+@mutation("metric", "a metric collects tensors", r"Metric", r"Input|tuple|\(")
+def of_no_tensor(build: Build) -> Pair:
+    f = reader(build)
+    bad = build.one_of(ar.GetItem("x"), f & f, ar.Map(f))
+    return (f & f >> ar.Metric("seen")) >> FIRST, lambda: (f & bad >> ar.Metric("seen")) >> FIRST
+
+
+@mutation(
+    "argument",
+    "there is no such thing to make",
+    r"NGrams|OneHot|Slice|Zeros|Vector|OneOf|Concat|Constant",
+    r".",
+)
+def that_cannot_be(build: Build) -> Pair:
+    f = reader(build)
+    bad = build.one_of(
+        lambda: ar.NGrams(0),
+        lambda: ar.OneHot(0),
+        lambda: ar.OneHot(3, 3),
+        lambda: ar.OneHotFromList(["a", "a"]),
+        lambda: ar.Slice(step=0),
+        lambda: ar.Zeros(ar.types.Input()),
+        lambda: ar.OneOf(KEY, {}),
+        lambda: ar.Constant("text"),
+        lambda: ar.Concat("0"),  # type: ignore[arg-type]
+    )
+    return f, bad

@@ -1,0 +1,271 @@
+"""Mutations of sizes, element types, readers and of what functions are given."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import arrows as ar
+from arrows import ops
+from tests.generation import parts
+from tests.generation.between import lstm
+from tests.generation.build import WIDTH, WORDS, Build
+from tests.mutations.mutation import (
+    KEY,
+    LONGER,
+    SIZES,
+    Pair,
+    mutation,
+    reader,
+    sequence,
+    total,
+)
+
+SQUARE = np.eye(WIDTH, dtype="float32")
+FIRST, SECOND = ar.GetItem(0), ar.GetItem(1)
+
+
+def doubles(x):
+    return ops.cast(x, "float64")
+
+
+DOUBLES = ar.Function(doubles, name="doubles")
+"""From floats to float64, which no float32 is."""
+
+
+@mutation("size", "a matrix of 3 rows multiplies no vector of 4", r"through_a_matrix", r"\b4\b", r"\b3\b")
+def into_a_matrix(build: Build) -> Pair:
+    def through_a_matrix(x):
+        return x @ SQUARE
+
+    f = reader(build)
+    last = ar.Function(through_a_matrix)
+    return f >> last, lambda: f >> LONGER >> last
+
+
+@mutation("size", "vectors of 3 and of 4 have no sum", r"Function\(total\)", *SIZES)
+def of_an_operand(build: Build) -> Pair:
+    f, g = reader(build), reader(build)
+    last = ar.Function(total)
+    return (f & g) >> last, lambda: (f & g >> LONGER) >> last
+
+
+@mutation("size", "a layer has one input type in a model", r"FC", *SIZES)
+def into_a_layer_that_stands_elsewhere(build: Build) -> Pair:
+    f, g, layer = reader(build), reader(build), ar.FC(WIDTH)
+    return (
+        (f >> layer & g >> layer) >> ar.Sum(),
+        lambda: (f >> layer & g >> LONGER >> layer) >> ar.Sum(),
+    )
+
+
+@mutation("size", "Sum adds items of one type", r"Sum", *SIZES)
+def of_a_summand(build: Build) -> Pair:
+    f, g = reader(build), reader(build)
+    return (f & g) >> ar.Sum(), lambda: (f & g >> LONGER) >> ar.Sum()
+
+
+@mutation("size", "joined along axis 1, both must agree in axis 0", r"Concat", r"axis 0 is 3.*4|\b3\b.*\b4\b")
+def beside_in_a_concat(build: Build) -> Pair:
+    f, g, column = reader(build), reader(build), ar.Function(lambda x: ops.reshape(x, (-1, 1)))
+    narrow = ar.Function(lambda x: x[:, 0])
+    return (
+        (f >> column & g >> column) >> ar.Concat(1) >> narrow,
+        lambda: (f >> column & g >> LONGER >> column) >> ar.Concat(1) >> narrow,
+    )
+
+
+@mutation("size", "Concat has no axis 1 of vectors", r"Concat", r"axis 1|no axis")
+def an_axis(build: Build) -> Pair:
+    f, g = reader(build), reader(build)
+    last = ar.Function(lambda x: x[:WIDTH])
+    return (f & g) >> ar.Concat() >> last, lambda: (f & g) >> ar.Concat(1) >> last
+
+
+@mutation("size", "the label's classes and the scores differ in number", r"SquaredError", *SIZES)
+def of_a_target(build: Build) -> Pair:
+    f, g, h = reader(build), reader(build), reader(build)
+    good = (f & g) >> ar.SquaredError()
+    bad = ar.Pipe(f & g >> LONGER, ar.SquaredError())
+    return (good & h) >> SECOND, lambda: (bad & h) >> SECOND
+
+
+@mutation("dtype", "an index is an integer", r"Embedding", r"float")
+def of_an_index(build: Build) -> Pair:
+    table = ar.Embedding(WORDS, WIDTH)
+    dtype = build.one_of("float32", "float64", "bool")
+    return ar.Scalar("int32") >> table, lambda: ar.Scalar(dtype if dtype != "bool" else "float32") >> table
+
+
+@mutation("dtype", "element types do not mix by themselves", r"Function\(total\)", r"float32", r"float64")
+def of_an_operand_of_a_function(build: Build) -> Pair:
+    f, g = reader(build), reader(build)
+    last = ar.Function(total)
+    return (f & g) >> last, lambda: (f & g >> DOUBLES) >> last
+
+
+@mutation("dtype", "joined tensors have one element type", r"Concat", r"float32", r"float64|int32")
+def of_a_part_of_a_concat(build: Build) -> Pair:
+    f, g = reader(build), reader(build)
+    last = ar.Function(lambda x: x[:WIDTH])
+    other = build.one_of(DOUBLES, ar.Function(lambda x: ops.cast(x > 0, "int32")))
+    return (f & g) >> ar.Concat() >> last, lambda: (f & g >> other) >> ar.Concat() >> last
+
+
+@mutation("dtype", "Sum adds items of one type", r"Sum", r"float32\[3\]", r"int32\[3\]")
+def of_a_constant_summand(build: Build) -> Pair:
+    f = reader(build)
+    return (
+        (f & ar.Constant([1.0, 2.0, 3.0])) >> ar.Sum(),
+        lambda: (f & ar.Constant([1, 2, 3])) >> ar.Sum(),
+    )
+
+
+@mutation("dtype", "a float is no index of `one_hot`", r"Function\(unit\)", r"float32")
+def of_a_label(build: Build) -> Pair:
+    last = ar.Function(parts.unit) >> ar.Function(lambda x: x[:WIDTH])
+    return ar.Scalar("int32") >> last, lambda: ar.Scalar() >> last
+
+
+@mutation("reader", "a Function takes tensors, and an Input is none", r"Function\(", r"Input")
+def dropped_before_a_function(build: Build) -> Pair:
+    last = ar.Function(ops.tanh)
+    return ar.Vector(WIDTH) >> last, lambda: ar.Identity() >> last
+
+
+@mutation("reader", "a layer takes tensors, and an Input is none", r"FC|Embedding|LSTMCell", r"Input")
+def dropped_before_a_layer(build: Build) -> Pair:
+    kind = build.one_of("fc", "embedding")
+    layer = ar.FC(WIDTH) if kind == "fc" else ar.Embedding(WORDS, WIDTH)
+    read = ar.Vector(WIDTH) if kind == "fc" else ar.Scalar("int32")
+    return read >> layer, lambda: ar.GetItem("x") >> layer
+
+
+@mutation("reader", "Sum adds tensors, and a field is an Input", r"Sum", r"Input")
+def dropped_before_a_sum(build: Build) -> Pair:
+    f = reader(build)
+    return ar.Map(f) >> ar.Sum(), lambda: ar.Map(ar.GetItem("x")) >> ar.Sum()
+
+
+@mutation("reader", "a tensor is no Python object", r"Vector|Scalar|Tensor|OneHot", r"float32\[3\]")
+def read_twice(build: Build) -> Pair:
+    f = reader(build)
+    again = build.one_of(ar.Vector(WIDTH), ar.Scalar(), ar.Tensor([WIDTH]), ar.OneHot(WIDTH))
+    return f, lambda: f >> again
+
+
+@mutation("reader", "a tensor is no Python object", r"InputTransform", r"float32\[3\]")
+def transformed_after_reading(build: Build) -> Pair:
+    f = reader(build)
+    transform = ar.InputTransform(parts.watched(lambda x: x))
+    return transform >> f, lambda: f >> transform
+
+
+@mutation("reader", "ar.shared remembers Python objects", r"shared", r"float32\[3\]")
+def shared_after_reading(build: Build) -> Pair:
+    f = reader(build)
+    return ar.shared(f), lambda: f >> ar.shared(ar.Vector(WIDTH))
+
+
+@mutation("arity", "a function of two parameters takes no triple", r"Function\(total\)", r"2|two|3|three")
+def of_a_function(build: Build) -> Pair:
+    f, g = reader(build), reader(build)
+    last = ar.Function(total)
+    bad = build.one_of(f & g & f, ar.AllOf(f), f)
+    return (f & g) >> last, lambda: bad >> last
+
+
+@mutation(
+    "arity", "a cell takes the pair of an element and a state", r"LSTMCell", r"pair|\(h, c\)|state|vector"
+)
+def of_a_cell(build: Build) -> Pair:
+    f, cell = reader(build), lstm(build)
+    last = cell >> FIRST
+    bad = build.one_of(
+        f & ar.Zeros([WIDTH]) & ar.Zeros([WIDTH]),
+        ar.AllOf(f),
+        f,
+        f & ar.Zeros([WIDTH]),
+        ar.Zeros(cell.state) & f,
+    )
+    return (f & ar.Zeros(cell.state)) >> last, lambda: bad >> last
+
+
+@mutation("arity", "Concat joins the items of a tuple", r"Concat", r"tuple")
+def one_thing_for_a_tuple(build: Build) -> Pair:
+    f = reader(build)
+    return ar.AllOf(f) >> ar.Concat(), lambda: f >> ar.Concat()
+
+
+@mutation("arity", "a loss compares two things", r"SquaredError|Hinge|CrossEntropy|Huber", r"pair|two|2")
+def of_a_loss(build: Build) -> Pair:
+    f, g, h = reader(build), reader(build), reader(build)
+    loss = build.one_of(ar.SquaredError(), ar.Huber(), ar.SigmoidCrossEntropy())
+    squash = ar.Function(ops.sigmoid)
+    return (
+        ((f & g >> squash) >> loss & h) >> SECOND,
+        lambda: (f >> loss & h) >> SECOND,
+    )
+
+
+@mutation("result", "a vector is no pair of vectors", r"OneOf|case", r"tensor.*tuple")
+def of_a_case_becomes_a_pair(build: Build) -> Pair:
+    f, g = reader(build), reader(build)
+    return (
+        ar.OneOf(KEY, {True: f, False: g}),
+        lambda: ar.OneOf(KEY, {True: f, False: g >> (ar.Identity() & ar.Identity())}),
+    )
+
+
+@mutation("result", "a sequence of vectors is no vector", r"OneOf|case", r"Sequence\(float32\[3\]\)")
+def of_a_case_becomes_a_sequence(build: Build) -> Pair:
+    f, s = reader(build), sequence(build)
+    return (
+        ar.OneOf(KEY, {True: f, False: s >> ar.Sum()}),
+        lambda: ar.OneOf(KEY, {True: f, False: s}),
+    )
+
+
+@mutation("size", "all cases of a choice give one type", r"OneOf|case", *SIZES)
+def of_a_case(build: Build) -> Pair:
+    f, g = reader(build), reader(build)
+    return (
+        ar.OneOf(KEY, {True: f, False: g}),
+        lambda: ar.OneOf(KEY, {True: f, False: g >> LONGER}),
+    )
+
+
+@mutation("dtype", "all cases of a choice give one type", r"OneOf|case", r"float32\[3\]", r"float64\[3\]")
+def of_the_result_of_a_case(build: Build) -> Pair:
+    f, g = reader(build), reader(build)
+    return (
+        ar.OneOf(KEY, {True: f, False: g}),
+        lambda: ar.OneOf(KEY, {True: f >> DOUBLES, False: g}),
+    )
+
+
+@mutation("result", "what None gives has the type of the rest", r"Optional|case|None", r"float32\[3\]")
+def of_the_none_case(build: Build) -> Pair:
+    f = reader(build)
+    bad = build.one_of(
+        ar.Zeros([WIDTH + 1]), ar.Zeros([]), ar.Zeros(([WIDTH],)), ar.Constant([1, 2, 3]), ar.Void()
+    )
+    return ar.Optional(f, ar.Zeros([WIDTH])), lambda: ar.Optional(f, bad)
+
+
+@mutation("result", "a Python object is no vector", r"OneOf|case", r"Input")
+def of_a_case_is_left_unread(build: Build) -> Pair:
+    f, g = reader(build), reader(build)
+    return (
+        ar.OneOf(KEY, {True: f, False: g}),
+        lambda: ar.OneOf(KEY, {True: f, False: ar.InputTransform(len)}),
+    )
+
+
+@mutation("key", "a tensor is no key", r"OneOf|key", r"float32|int32")
+def of_a_choice_is_a_tensor(build: Build) -> Pair:
+    f, g = reader(build), reader(build)
+    bad = build.one_of(f, ar.Scalar("int32"))
+    return (
+        ar.OneOf(ar.InputTransform(KEY), {True: f, False: g}),
+        lambda: ar.OneOf(bad, {True: f, False: g}),
+    )

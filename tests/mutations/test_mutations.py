@@ -1,0 +1,103 @@
+"""Ill-typed expressions are refused before anything runs, all of them, with an error that says why."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import arrows as ar
+from arrows.engine import params
+from tests.generate import PRODUCTIONS
+from tests.generation import parts
+from tests.generation.build import Build
+from tests.mutations import structure, tensors
+from tests.mutations.mutation import TABLE, Mutation, expression, planted, replaced
+from tests.profile import NIGHTLY, draws
+
+FILES = (structure, tensors)
+EACH = (12, 200)
+
+SITE = re.compile(r"\b\w+\.py:\d+")
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the parameters whose first values are made."""
+    names: list[str] = []
+    first_values = params._first_values
+
+    def noted(spec: Any, seed: int, name: str) -> Any:
+        names.append(name)
+        return first_values(spec, seed, name)
+
+    monkeypatch.setattr(params, "_first_values", noted)
+    return names
+
+
+def refused(block: Any, check: Any) -> str:
+    """The text with which a block is refused."""
+    with pytest.raises((TypeError, ValueError)) as caught:
+        check(block())
+    assert type(caught.value) in (ar.ArrowTypeError, ar.ArrowValueError)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("mutation", TABLE, ids=lambda m: f"{m.kind} {m.name}")
+def test_mutants_are_refused(mutation: Mutation, made: list[str], record_property: Any) -> None:
+    mutants = 0
+
+    @draws(*EACH, mutation.name)
+    @given(data=st.data())
+    def mutant(data: st.DataObject) -> None:
+        nonlocal mutants
+        build = Build(data.draw)
+        good, bad = mutation.make(build)
+        good = planted(good)
+        around = expression(build, good, build.one_of(2, 0, 1, 3))
+        ar.infer(around)
+        before = len(parts.runs), len(made)
+        for check in (ar.infer, ar.compile):
+            text = refused(lambda: replaced(around, good, planted(bad())), check)
+            assert SITE.search(text), text
+            assert len(text.splitlines()) > 1 and text.startswith("cannot "), text
+            assert not mutation.told(text), f"{mutation.told(text)} is not in\n{text}"
+        assert (len(parts.runs), len(made)) == before, "something ran"
+        mutants += 1
+
+    mutant()
+    record_property("mutants", mutants)
+    assert mutants >= EACH[NIGHTLY] * 9 // 10
+
+
+def test_there_are_enough() -> None:
+    assert len({mutation.kind for mutation in TABLE}) >= 10
+    assert len(TABLE) * EACH[0] >= 500
+
+
+def test_what_runs_is_seen(made: list[str]) -> None:
+    """Nothing above would be proven if nobody noticed."""
+    block = ar.InputTransform(parts.watched(lambda x: x)) >> ar.Vector(3) >> ar.FC(2)
+    before = len(parts.runs)
+    model = ar.compile(block)
+    assert made == ["FC_1/weight", "FC_1/bias"]
+    assert len(parts.runs) == before
+    model([[1, 2, 3]])
+    assert len(parts.runs) == before + 1
+
+
+@pytest.mark.parametrize("production", PRODUCTIONS)
+@draws(2, 20)
+@given(data=st.data())
+def test_the_well_typed_stay_so(production: str, data: st.DataObject) -> None:
+    """A block exchanged for its like changes nothing, wherever it stands."""
+    build = Build(data.draw, first=production)
+    good = planted(ar.Vector(parts.WIDTH))
+    around = expression(build, good, 2)
+    like = planted(ar.Vector(parts.WIDTH))
+    other = replaced(around, good, like)
+    assert ar.infer(other).output == ar.infer(around).output
+    assert other is not around
