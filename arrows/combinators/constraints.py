@@ -144,7 +144,9 @@ def _apply(run: Inference, node: Node) -> None:
     if isinstance(form, Layer):
         # A layer has one input type in a model: all its places are one variable.
         first = run.layers.setdefault(id(form), node)
-        if first is not node:
+        if first is node:
+            run.unasked.append(node)
+        else:
             node.first = first
             run.solver.unify(node.input, first.input)
             run.solver.unify(node.output, first.output)

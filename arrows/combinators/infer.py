@@ -9,6 +9,7 @@ tree.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from arrows.combinators import explain
@@ -22,6 +23,7 @@ from arrows.combinators.rules import MapRule, final_check
 from arrows.combinators.typed import Knot, Path, Typed
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+from arrows.typesys.garbage import collector_paused
 from arrows.typesys.terms import Clash, Var, find, ground
 from arrows.typesys.unify import Solver
 
@@ -53,10 +55,11 @@ def infer(block: Any, input: Any = None, *, float_type: str | None = None) -> Ty
         float32
     """
     root = as_block(block, "the block to infer")
-    run = Inference(float_type)
-    node = run.build(root, None if input is None else T.as_type(input))
-    run.solve(node)
-    return run.finish()
+    with collector_paused():
+        run = Inference(float_type)
+        node = run.build(root, None if input is None else T.as_type(input))
+        run.solve(node)
+        return run.finish()
 
 
 class Inference:
@@ -69,6 +72,7 @@ class Inference:
         self.todo: list[tuple[Any, ...]] = []
         self.knots: dict[int, list[Node]] = {}
         self.layers: dict[int, Node] = {}
+        self.unasked: deque[Node] = deque()  # layers whose own word on their output was not asked for yet
         self.traces: dict[Any, Any] = {}
         self.maps: list[MapRule] = []
 
@@ -143,7 +147,8 @@ class Inference:
 
     def settle_default(self) -> bool:
         """Takes one layer at its word about its output, where nothing else settles it."""
-        for node in self.layers.values():
+        while self.unasked:
+            node = self.unasked.popleft()
             assert isinstance(node.form, Layer)
             known = node.form.default_output() if find(node.output).head is None else None
             if known is not None:

@@ -209,8 +209,15 @@ class ItemRule(Rule):
             if isinstance(form.key, (int, slice)):
                 hint = f"inside a function a tensor has items: ar.Function(lambda x: x[{_index(form.key)}])"
             raise Misfit(f"{v.head} has no items", hint if isinstance(v.head, T.Tensor) else "")
+        if isinstance(v.head, T.Tuple):
+            self._of_tuple(solver, v, len(v.head.items))
+            return
         struct = solver.view(v)
-        if struct.kind == "broadcast":
+        if struct.kind == "tuple":
+            self._of_tuple(solver, v, len(struct.args))
+        elif struct.kind == "sequence":
+            self._of_sequence(solver, v, struct, form.key)
+        else:
             if _endless_part(form.key):
                 solver.unify(self.node.output, v)
                 return
@@ -218,16 +225,16 @@ class ItemRule(Rule):
                 "an endless sequence has no items to take; all its elements are one",
                 f"drop the {form.kind}",
             )
-        if struct.kind == "sequence":
-            self._of_sequence(solver, v, struct, form.key)
-            return
-        count = len(struct.args)
+
+    def _of_tuple(self, solver: Solver, v: Var, count: int) -> None:
+        form = self.node.form
+        assert isinstance(form, Item)
         if form.arity is not None and form.arity != count:
             raise Misfit(
                 f"{form.arity} items are expected, and the tuple has {count}", f"take it apart into {count}"
             )
         if isinstance(form.key, slice):
-            chosen = range(count)[form.key]
+            struct, chosen = solver.view(v), range(count)[form.key]
             labels = tuple(struct.labels[i] for i in chosen) if struct.labels is not None else None
             solver.bind(self.node.output, "tuple", [struct.args[i] for i in chosen], labels, self.node, None)
             return
@@ -241,7 +248,13 @@ class ItemRule(Rule):
                 )
                 error.hint = "keys are kept where all places have the same ones in the same order"
             raise
-        solver.unify(self.node.output, struct.args[place])
+        item = v.head.items[place] if isinstance(v.head, T.Tuple) else None
+        if item is not None and not item.labelled:
+            # All is known, and no key of the item can be lost later: the tuple's other items need no look,
+            # of which there may be thousands.
+            solver.assign(self.node.output, item, v.origin, v.via)
+        else:
+            solver.unify(self.node.output, solver.view(v).args[place])
 
     def _of_sequence(self, solver: Solver, v: Var, struct: Struct, key: Any) -> None:
         if isinstance(key, slice):

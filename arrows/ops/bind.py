@@ -112,6 +112,8 @@ def _context(primitive: Primitive, operands: tuple[Operand, ...], like: TensorLi
 
 
 def _tensors(context: Context, primitive: Primitive, operands: tuple[Operand, ...]) -> tuple[TensorLike, ...]:
+    if not [operand for operand in operands if not isinstance(operand, TensorLike)]:
+        return cast("tuple[TensorLike, ...]", operands)
     beside = next((operand for operand in operands if isinstance(operand, TensorLike)), None)
     rank = builtins.max((x.ndim for x in operands if isinstance(x, (TensorLike, np.ndarray))), default=0)
     values = []
@@ -129,7 +131,10 @@ def _tensors(context: Context, primitive: Primitive, operands: tuple[Operand, ..
 
 
 def _equal_rank(values: tuple[TensorLike, ...]) -> tuple[TensorLike, ...]:
-    rank = builtins.max(value.ndim for value in values)
+    ranks = {len(value.type.shape) for value in values}
+    if len(ranks) == 1:
+        return values
+    rank = builtins.max(ranks)
     return tuple(
         value
         if value.ndim == rank
@@ -153,14 +158,16 @@ def _levels(
                 f"{primitive.name} takes a sequence, and {kind} is one tensor for each example",
                 hint="sum, max, mean and softmax work along the axes of one tensor",
             )
-    ragged = sorted({value.rows for value in values if value.rows >= 0})
+    levels = {value.rows for value in values}
+    highest = builtins.max(levels, default=INVARIANT)
+    if highest < 0:
+        return highest, values
+    ragged = sorted(level for level in levels if level >= 0)
     if len(ragged) > 1:
         raise ShapeError(
             f"{primitive.name}: sequences of different length: sequence {ragged[0]} and sequence "
             f"{ragged[1]} of the function's input are not known to have as many elements as each other"
         )
-    if not ragged:
-        return builtins.max((value.rows for value in values), default=INVARIANT), values
     domain = ragged[0]
     like = next(value for value in values if value.rows == domain)
     values = tuple(

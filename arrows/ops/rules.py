@@ -67,8 +67,11 @@ def broadcast(name: str, *types: Tensor) -> tuple[int, ...]:
     >>> broadcast("add", Tensor((3, 1)), Tensor((1, 4)))
     (3, 4)
     """
-    shape = list(types[0].shape)
+    first = types[0].shape
+    shape = list(first)
     for kind in types[1:]:
+        if kind.shape == first and len(types) == 2:
+            return first
         for axis, n in enumerate(kind.shape):
             if shape[axis] == 1:
                 shape[axis] = n
@@ -99,7 +102,9 @@ def two_operands(
     def rule(a: Tensor, b: Tensor) -> Tensor:
         common = same_dtype(name, a, b)
         check(name, a)
-        return Tensor(broadcast(name, a, b), dtype or common)
+        shape = broadcast(name, a, b)
+        # The operand's own type serves where it is the result's: most types of a trace are made once.
+        return a if dtype is None and shape == a.shape else Tensor(shape, dtype or common)
 
     return rule
 

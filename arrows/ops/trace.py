@@ -208,25 +208,25 @@ class Recorder(Entered):
         """A constant, at level INVARIANT; equal ones are one."""
         if self.float_type is not None and array.dtype.kind == "f":
             array = array.astype(self.float_type)
-        key = ("constant", array.shape, array.dtype.str, array.tobytes())
-        if key not in self._known:
+        key = ("constant", array.shape, array.dtype, array.tobytes())
+        known = self._known.get(key)
+        if known is None:
             array = array.copy()
             array.flags.writeable = False
-            tracer = self._new(T.Tensor(array.shape, array.dtype.name), INVARIANT)
-            self.constants.append((array, tracer.var))
-            self._known[key] = tracer
-        return self._known[key]
+            known = self._known[key] = self._new(T.Tensor(array.shape, T.dtype_name(array.dtype)), INVARIANT)
+            self.constants.append((array, known.var))
+        return known
 
     def parameter(self, owner: object, spec: Parameter) -> Tracer:
         """A layer's parameter, at level INVARIANT; the same one each time."""
         key = ("parameter", id(owner), spec.name)
-        if key not in self._known:
+        known = self._known.get(key)
+        if known is None:
             if self.float_type is not None and is_float(spec.dtype):
                 spec = replace(spec, dtype=self.float_type)
-            tracer = self._new(spec.type, INVARIANT)
-            self.parameters.append((owner, spec, tracer.var))  # keeps the owner alive, and so its id its own
-            self._known[key] = tracer
-        return self._known[key]
+            known = self._known[key] = self._new(spec.type, INVARIANT)
+            self.parameters.append((owner, spec, known.var))  # keeps the owner alive, and so its id its own
+        return known
 
     def chance_key(self) -> Tracer:
         """The key of chance: one number a node, the same each time it is asked for."""
@@ -253,14 +253,18 @@ class Recorder(Entered):
         like: Any,
     ) -> Tracer:
         """Record one equation as it stands (`bind` has checked it); the earlier one if it is known."""
-        pairs = tuple(sorted(attributes.items()))
-        key = (primitive.name, tuple(operand.var.id for operand in operands), pairs)
+        pairs = tuple(sorted(attributes.items())) if attributes else ()
+        variables = tuple([operand.var for operand in operands])
+        key = (primitive.name, *[var.id for var in variables], pairs)
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = self._new(type, rows)
-            variables = tuple(operand.var for operand in operands)
             self.equations.append(Equation(primitive, variables, pairs, known.var))
         return known
+
+    def forget(self) -> None:
+        """Lets go of its tracers, which refer back to it, so that all is freed without the collector."""
+        self._known.clear()
 
     def finish(self, results: tuple[Var, ...], output: T.Type) -> Trace:
         """The trace of what has been recorded, without equations and constants that no result needs."""
@@ -317,7 +321,9 @@ def trace(function: Callable[..., Any], input: T.Type, *, float_type: str | None
     for leaf in leaves:
         if leaf.recorder is not recorder:
             raise ShapeError(f"{_name(function)} returned a tensor of another function call")
-    return recorder.finish(tuple(leaf.var for leaf in leaves), output)
+    found = recorder.finish(tuple([leaf.var for leaf in leaves]), output)
+    recorder.forget()
+    return found
 
 
 def _name(function: Any) -> str:

@@ -65,9 +65,16 @@ class Var:
         self.head: T.Type | Struct | None = head
         self.struct: Struct | None = None
         self.watch: list[Constraint] = []
-        self.parents: list[Struct] = []
+        self.parents: list[Struct] | tuple[()] = ()  # of most there are none
         self.origin = origin
         self.via: Joint | None = None
+
+    def within(self, struct: Struct) -> None:
+        """This is a part of `struct`."""
+        if self.parents:
+            self.parents.append(struct)
+        else:
+            self.parents = [struct]
 
 
 def find(v: Var) -> Var:

@@ -40,6 +40,9 @@ DTYPES = frozenset(
 )
 
 
+_NAMES = {np.dtype(name): name for name in DTYPES}  # looked up far faster than `dtype.name` is made
+
+
 class Type:
     """Base of all types; compare with `==`, print with `str`.
 
@@ -394,6 +397,8 @@ def _leaf_type(x: object) -> Type:
 
 
 def _shape(shape: object) -> tuple[int, ...]:
+    if type(shape) is tuple and not [n for n in shape if type(n) is not int or n < 0]:
+        return shape
     if not isinstance(shape, (tuple, list)):
         raise ArrowTypeError(f"a shape must be a tuple or list of sizes, not {shape!r}")
     sizes = []
@@ -414,6 +419,8 @@ def dtype_name(x: object) -> str:
     """
     if isinstance(x, str) and x in DTYPES:
         return x
+    if isinstance(x, np.dtype) and x in _NAMES:
+        return _NAMES[x]
     try:
         name = np.dtype(x).name if x is not None else ""  # type: ignore[call-overload]
     except TypeError:

@@ -179,7 +179,7 @@ class Solver:
         v.origin, v.via = origin, via
         for arg in args:
             arg = find(arg)
-            arg.parents.append(struct)
+            arg.within(struct)
             if isinstance(arg.head, T.Type):
                 struct.impure = struct.impure or not arg.head.pure_input
             else:
@@ -245,7 +245,7 @@ class Solver:
             for child in t.children:
                 arg = Var(child, v.origin)
                 arg.via = v.via
-                arg.parents.append(struct)
+                arg.within(struct)
                 struct.args.append(arg)
             v.struct = struct
         return v.struct
@@ -333,15 +333,18 @@ class Solver:
         """`gone` is from now on `kept`."""
         if fire:
             self._fire(gone)
-        waiting = gone.parents if not isinstance(gone.head, T.Type) and isinstance(kept.head, T.Type) else []
+        waiting = gone.parents if not isinstance(gone.head, T.Type) and isinstance(kept.head, T.Type) else ()
         gone.link = kept
         kept.watch.extend(gone.watch)
-        kept.parents.extend(gone.parents)
+        if kept.parents:
+            kept.parents.extend(gone.parents)
+        else:
+            kept.parents = gone.parents
         if kept.struct is None:
             kept.struct = gone.struct
             if gone.struct is not None:
                 gone.struct.owner = kept
-        gone.watch, gone.parents = [], []
+        gone.watch, gone.parents = [], ()
         impure = isinstance(kept.head, Struct) and kept.head.impure
         if waiting:
             lone = Var(kept.head)  # type: ignore[arg-type]
