@@ -15,7 +15,7 @@ B_co = TypeVar("B_co", covariant=True)
 
 
 class Constant(Block[object, B_co], Generic[B_co]):
-    """A fixed array, whatever the input. It is no parameter: nothing trains it.
+    """An array, whatever the input; a parameter, if it is to be trained.
 
     The core form of all blocks that ignore their input: `Zeros` and `Void` are constants too.
 
@@ -23,15 +23,18 @@ class Constant(Block[object, B_co], Generic[B_co]):
         value: a number, nested lists or an array. Python floats become float32, integers int32, `bool` stays;
             NumPy arrays keep their element type.
         dtype: element type to convert to.
-        name: the name in messages.
+        trainable: the array is where a parameter of the model begins (`model.params["NAME/value"]`); its
+            gradient is the sum over all uses. It is one parameter wherever this very block stands.
+        name: the name in messages, and of the parameter.
 
     Attributes:
         type: the type of the result; None where inference is to find it (`Optional`'s default).
         value: a NumPy array, or None: zeros (of a tuple: a tuple of zeros; of a sequence: nothing; of Void:
             None).
+        trainable: whether it is a parameter.
 
     Raises:
-        ArrowTypeError: not an array of numbers.
+        ArrowTypeError: not an array of numbers; not of floats, if it is to be trained.
 
     Source: TensorFlow Fold, `td.FromTensor`.
 
@@ -39,27 +42,54 @@ class Constant(Block[object, B_co], Generic[B_co]):
         >>> import arrows as ar
         >>> ar.Constant(0, "int32"), ar.Constant([1.0, 2.0])
         (Constant(0), Constant(float32[2]))
+        >>> scale = ar.Constant(2.0, trainable=True, name="scale")
+        >>> model = ar.compile((ar.Scalar() & scale) >> ar.Function(lambda x, s: x * s))
+        >>> {name: float(grad) for name, grad in model.value_and_grad([3, 5])[1].items()}
+        {'scale/value': 4.0}
     """
 
     type: T.Type | None
     value: np.ndarray[Any, Any] | None
+    trainable: bool = False
 
     def __init__(
         self: Constant[static.Tensor[Any, Any]],
         value: Any,
         dtype: str | None = None,
         *,
+        trainable: bool = False,
         name: str | None = None,
     ) -> None:
         set_name(self, name)
         array = _array(value, dtype)
         array.flags.writeable = False
+        if trainable and array.dtype.kind != "f":
+            raise ArrowTypeError(
+                message(
+                    f"cannot make a trainable Constant at {Site.here()}",
+                    reason=f"only floats can be trained, and {_shortened(value)} is {array.dtype.name}",
+                    hint="ar.Constant(value, 'float32', trainable=True)",
+                )
+            )
         self.type = T.Tensor(array.shape, array.dtype.name)
         self.value = array
+        self.trainable = bool(trainable)
+
+    def parameter(self) -> Any:
+        """The trained value: a function of nothing on tensor-likes, as `arrows.ops.trace` takes it."""
+        from arrows import ops
+
+        assert isinstance(self.type, T.Tensor)
+        return ops.parameter(self, ops.Parameter("value", self.type.shape, self.type.dtype, self._first))
+
+    def _first(self, generator: Any, shape: tuple[int, ...], dtype: str) -> np.ndarray[Any, Any]:
+        assert self.value is not None
+        return self.value.astype(dtype)
 
     def arguments(self, depth: int = 2) -> str:
         if self.value is not None:
-            return repr(self.value.item()) if self.value.ndim == 0 else str(self.type)
+            words = repr(self.value.item()) if self.value.ndim == 0 else str(self.type)
+            return f"{words}, trainable=True" if self.trainable else words
         return "" if self.kind == "Void" or self.type is None else str(self.type)
 
 
@@ -182,3 +212,8 @@ def _array(value: Any, dtype: str | None) -> np.ndarray[Any, Any]:
             )
         )
     return result
+
+
+def _shortened(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."

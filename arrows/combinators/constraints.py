@@ -163,6 +163,13 @@ def _constant(run: Inference, node: Node) -> None:
     assert isinstance(node.form, Constant)
     if node.form.type is not None:
         run.solver.assign(node.output, run.floats(node.form.type), node)
+    if node.form.trainable:
+        node.trace = run.traces.get(id(node.form))
+        if node.trace is None:
+            from arrows import ops
+
+            node.trace = ops.trace(node.form.parameter, T.Tuple(()), float_type=run.float_type)
+            run.traces[id(node.form)] = node.trace
 
 
 def _read(run: Inference, node: Node) -> None:

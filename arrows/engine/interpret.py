@@ -93,6 +93,8 @@ class _Walk(SequenceWalk):
             self.fail(typed, where, raised(error), error)
 
     def constant(self, typed: Typed, value: Any, where: Where) -> Found:
+        if typed.trace is not None:
+            self.visit(typed)
         return self.algebra.constant(typed), where
 
     def read(self, typed: Typed, value: Any, where: Where) -> Found:

@@ -140,6 +140,8 @@ class _Lowering(SequenceWriter):
             case core.Shared():
                 return (yield self.shared(typed, symbol))
             case core.Constant():
+                if form.trainable:
+                    return self.apply(typed, TupleSymbol(()))
                 return self.constant(typed.output, form.value)
             case core.Read():
                 return self.read(typed, symbol)

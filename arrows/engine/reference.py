@@ -213,6 +213,9 @@ class _Arrays:
     def constant(self, typed: Typed) -> Any:
         form = typed.form
         assert isinstance(form, Constant)
+        if form.trainable:
+            with self.evaluation:
+                return self._row(form.parameter())
         return trampoline(self._constant(typed.output, form.value))
 
     def _constant(self, output: T.Type, array: Array | None) -> Steps:
