@@ -2,11 +2,11 @@
 
 >>> from arrows.bench import NAMES
 >>> NAMES
-('treelstm',)
+('treelstm', 'infer')
 """
 
 from __future__ import annotations
 
-NAMES = ("treelstm",)
+NAMES = ("treelstm", "infer")
 
 __all__ = ["NAMES"]

@@ -100,7 +100,7 @@ def table(results: list[Result]) -> str:
         for result, share in here:
             ratio = f"{share:5.2f} x" if share is not None else " " * 7
             bar = "■" * max(1, round(BAR * result.median / longest)) if longest and len(here) > 1 else ""
-            figures = "  ".join(f"{name} {value:,.0f}" for name, value in result.figures.items())
+            figures = "  ".join(f"{name} {_number(value)}" for name, value in result.figures.items())
             lines.append(
                 f"  {result.system:<12} {duration(result.median):>9} {ratio}  {bar} {figures}".rstrip()
             )
@@ -117,6 +117,10 @@ def duration(seconds: float) -> str:
         return f"{seconds:.3f} s "
     unit, value = ("ms", seconds * 1e3) if seconds >= 1e-3 else ("µs", seconds * 1e6)
     return f"{value:.0f} {unit}" if value >= 100 else f"{value:.1f} {unit}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
 
 
 def _task(result: Result) -> str:
