@@ -14,9 +14,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from arrows.engine.chains import Written, cut_by_rows
 from arrows.engine.derive import Reduction
+from arrows.engine.threads import POOL
 from arrows.ops.primitive import INVARIANT, ROW
 from arrows.ops.trace import Equation, Var
+
+run_rows = POOL.run
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,7 @@ class Part:
         kept: variables that are read after the part has run.
         kernels: the kernels that the body calls, by name.
         slots: the scratch arrays that the body uses.
+        threads: whether element-wise work on many rows goes to several threads.
     """
 
     xp: Any
@@ -52,6 +57,7 @@ class Part:
     lines: list[str] = field(default_factory=list)
     kernels: dict[str, Any] = field(default_factory=dict)
     slots: list[Slot] = field(default_factory=list)
+    threads: bool = False
     _free: dict[tuple[int, tuple[int, ...], str], list[Slot]] = field(default_factory=dict)
     _root: dict[Var, Var] = field(default_factory=dict)  # of a view, the variable whose memory it shows
 
@@ -75,6 +81,8 @@ class Part:
                 held_until[slot] = last_use.get(var, position)
             return f"s{slot_of[var].number}"
 
+        written: list[Written] = []
+        before, self.lines = self.lines, []
         for position, equation in enumerate(equations):
             result = equation.result
             dying = [slot for slot, until in held_until.items() if until == position]
@@ -85,8 +93,17 @@ class Part:
                     self._release(slot, held_until)
                     dying.remove(slot)
             self._equation(equation, place, pieces, position)
+            written.append(Written(equation, tuple(self.lines)))
+            self.lines.clear()
             for slot in dying:
                 self._release(slot, held_until)
+        self.lines = before
+        if self.threads:
+            fixed = {name for var, name in self.names.items() if var.rows == INVARIANT}
+            self.lines += cut_by_rows(written, fixed | self.kernels.keys())
+            self.kernels["run_rows"] = run_rows
+        else:
+            self.lines += [line for one in written for line in one.lines]
 
     def _equation(
         self,

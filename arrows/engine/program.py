@@ -21,6 +21,7 @@ from arrows.engine.codegen import Part, Slot
 from arrows.engine.derive import Backward, differentiate, prologue, specialise
 from arrows.engine.joints import Joint, joints
 from arrows.engine.plan import Operation
+from arrows.engine.threads import POOL
 from arrows.ops.primitive import INVARIANT
 from arrows.ops.trace import Equation, Trace, Var
 
@@ -107,6 +108,7 @@ def make_program(
 class _Writer:
     def __init__(self, operation: Operation, xp: Any, trace: Trace, backward: Backward | None) -> None:
         self.operation, self.xp, self.trace, self.backward = operation, xp, trace, backward
+        self.threads = xp is np and POOL.threads > 1
         self.before, self.main = prologue(trace)
         self.port_of = {trace.inputs[port.leaf]: number for number, port in enumerate(operation.ports)}
         self.chance = len(operation.ports)
@@ -241,7 +243,7 @@ class _Writer:
     # ---------------------------------------------------------------------------------------- forward
 
     def _forward(self, invariants: dict[Any, int]) -> Function:
-        part = Part(self.xp)
+        part = Part(self.xp, threads=self.threads)
         self._named(part, invariants, lambda var: var, _variables(self.main, self.trace.results))
         for var, number in self.port_of.items():
             part.names[var] = f"P{number}"
@@ -295,7 +297,7 @@ class _Writer:
     def _backward_step(self, invariants: dict[Any, int]) -> Function:
         backward = self.backward
         assert backward is not None
-        part = Part(self.xp)
+        part = Part(self.xp, threads=self.threads)
         head = self._names_of_backward(part, invariants, whole=False)
         for number, var in enumerate(backward.saved):
             head.append(_sliced(f"D{number}", f"D[{number}]", var))
@@ -309,7 +311,7 @@ class _Writer:
     def _deferred(self, invariants: dict[Any, int]) -> Function:
         backward = self.backward
         assert backward is not None and backward.pullback is not None
-        part = Part(self.xp)
+        part = Part(self.xp, threads=self.threads)
         head = self._names_of_backward(part, invariants, whole=True)
         for number, var in enumerate(backward.saved):
             part.names[var] = f"D{number}"

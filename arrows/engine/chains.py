@@ -1,0 +1,85 @@
+"""Runs of element-wise equations that may be cut by rows, for several threads.
+
+What a kernel does to one row does not depend on the other rows.  So the lines of neighbouring element-wise
+equations can be put into a function of a range of rows, which threads call side by side; slices of the
+arrays take the place of the arrays inside.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from arrows.engine.threads import SMALLEST
+from arrows.ops.primitive import ROW
+from arrows.ops.trace import Equation
+
+_WORD = re.compile(r"\b[A-Za-z]+\d+\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An equation and the lines written for it."""
+
+    equation: Equation
+    lines: tuple[str, ...]
+
+
+def cut_by_rows(written: Sequence[Written], fixed: Collection[str]) -> list[str]:
+    """The lines of a part, where runs of element-wise equations go to several threads if rows are many.
+
+    Args:
+        written: the equations in order.
+        fixed: the names in their lines that are no arrays with rows: kernels, values without rows.
+    """
+    lines: list[str] = []
+    start = 0
+    while start < len(written):
+        stop = start
+        while stop < len(written) and _by_rows(written[stop].equation):
+            stop += 1
+        run = [line for one in written[start:stop] for line in one.lines]
+        cost = sum(_cost(one.equation) for one in written[start:stop])
+        lines += _either(run, fixed, cost) if cost else run
+        if stop < len(written):
+            lines += written[stop].lines
+        start = stop + 1
+    return lines
+
+
+def _by_rows(equation: Equation) -> bool:
+    primitive = equation.primitive
+    kind = primitive.elementwise or primitive.view or primitive.name == "concat"
+    return kind and not primitive.segmented and equation.result.rows == ROW
+
+
+def _cost(equation: Equation) -> int:
+    """Elements a row that are computed or copied."""
+    return 0 if equation.primitive.view else math.prod(equation.result.type.shape)
+
+
+def _either(run: list[str], fixed: Collection[str], cost: int) -> list[str]:
+    """The lines as they are for few rows, and as a function of a range of rows for many."""
+    named: dict[str, str] = {}  # by name: the line that gives it
+    arrays: dict[str, None] = {}  # what comes from outside
+    for line in run:
+        left, _, right = line.partition(" = ")
+        names_value = left.isidentifier()
+        for word in _WORD.findall(right if names_value else line):
+            if word not in named and word not in fixed:
+                arrays[word] = None
+        if names_value:
+            named[left] = line
+    return [
+        f"if z - a < {-(-SMALLEST // cost)}:",
+        *("    " + line for line in run),
+        "else:",
+        f"    def chain(b, e, {', '.join(f'{word}={word}' for word in arrays)}):",
+        f"        {', '.join(arrays)} = {', '.join(f'{word}[b:e]' for word in arrays)}",
+        *("        " + line for line in run),
+        "    run_rows(chain, z - a)",
+        # What comes after goes by its names, too.
+        *("    " + line for line in named.values()),
+    ]
