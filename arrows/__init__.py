@@ -20,6 +20,7 @@ from arrows.combinators import Broadcast as Broadcast
 from arrows.combinators import Concat as Concat
 from arrows.combinators import Constant as Constant
 from arrows.combinators import Fold as Fold
+from arrows.combinators import ForwardDeclaration as ForwardDeclaration
 from arrows.combinators import Function as Function
 from arrows.combinators import GetItem as GetItem
 from arrows.combinators import Identity as Identity

@@ -8,6 +8,7 @@ from arrows.combinators.choice import Choice, OneOf, Optional
 from arrows.combinators.compose import Identity, Pipe
 from arrows.combinators.constant import Constant, Void, Zeros
 from arrows.combinators.convert import as_block
+from arrows.combinators.declaration import ForwardDeclaration
 from arrows.combinators.effects import Metric, Shared, shared
 from arrows.combinators.elements import Broadcast, Length, NGrams, Nth, Slice
 from arrows.combinators.fanout import AllOf, Fan, Record
@@ -46,6 +47,7 @@ __all__ = [
     "Fan",
     "Fix",
     "Fold",
+    "ForwardDeclaration",
     "Function",
     "GetItem",
     "Graph",

@@ -97,6 +97,11 @@ class Block(Generic[A_contra, B_co]):
         return self._parts
 
     @property
+    def definition(self) -> Block[Any, Any] | None:
+        """What the block refers to by name, if it is a reference; not one of its parts, for it leads back."""
+        return None
+
+    @property
     def label(self) -> str:
         """The block in a few words: its name, else its kind and arguments, as `Embedding(9000, 300)`."""
         return self.brief(2)
@@ -304,4 +309,5 @@ def has_effects(block: Block[Any, Any]) -> bool:
         if id(block) not in seen:
             seen.add(id(block))
             todo.extend(block.parts)
+            todo.extend([block.definition] if block.definition is not None else ())
     return False

@@ -120,22 +120,46 @@ def _choice(run: Inference, node: Node) -> None:
 
 def _fix(run: Inference, node: Node) -> None:
     assert isinstance(node.form, Fix)
-    result = Var()
-    node.knot = node
-    run.knots.setdefault(id(node.form.token), []).append(node)
-    run.enter(node, node.form.body, node.input, result, "")
-    run.solver.join(result, node.output, Joined("body", node, 0))
-    run.todo.append((node.form.token,))
+    token = node.form.token
+    _knot(run, node, node.form.body, "")
+    run.knots.setdefault(id(token), []).append(node)
+    run.todo.append(([token], None))
 
 
 def _reference(run: Inference, node: Node) -> None:
     assert isinstance(node.form, Reference)
-    around = run.knots.get(id(node.form.token))
-    if not around:
+    token = node.form.token
+    around = run.knots.get(id(token))
+    if around:
+        node.knot = around[-1]
+        run.solver.unify(node.input, node.knot.input)
+        run.solver.unify(node.output, node.knot.output)
+        return
+    if token.definition is None:
         raise ArrowTypeError(explain.loose_reference(node))
-    node.knot = around[-1]
-    run.solver.unify(node.input, node.knot.input)
-    run.solver.unify(node.output, node.knot.output)
+    # The first occurrence of a defined reference is its knot. All knots whose definitions refer to one
+    # another stay open until the outermost of them is left, so that no definition is entered twice.
+    group = run.components.of(token.definition)
+    opened = run.groups.get(group)
+    _knot(run, node, token.definition, token.name)
+    run.knots.setdefault(id(token), []).append(node)
+    for declared, var in ((token.input, node.input), (token.output, node.output)):
+        if declared is not None:
+            run.solver.assign(var, run.floats(declared), node)
+    if opened is None:
+        run.groups[group] = [token]
+        run.todo.append((run.groups[group], group))
+    else:
+        opened.append(token)
+        run.inner.add(id(node))
+
+
+def _knot(run: Inference, node: Node, body: Block[Any, Any], word: str) -> None:
+    """Ties a knot: the body's result is what the whole gives."""
+    result = Var()
+    node.knot = node
+    run.enter(node, body, node.input, result, word)
+    run.solver.join(result, node.output, Joined("body", node, 0))
 
 
 def _apply(run: Inference, node: Node) -> None:

@@ -2,7 +2,8 @@
 
 Blocks that have parts are laid out in a flat list, parts first, each naming its parts by place. Blocks
 without parts stand in the list as themselves, so that pickle's own memo keeps which places share a layer,
-over several roots too.
+over several roots too. Definitions that refer to one another are in the list as well; what ties them together
+again are the tokens of their references.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import copy
 from typing import Any, TypeVar
 
 from arrows.combinators.block import Block
+from arrows.combinators.recursion import Reference, Token
 from arrows.typesys.errors import Site
 
 B = TypeVar("B", bound=Block[Any, Any])
@@ -18,22 +20,30 @@ B = TypeVar("B", bound=Block[Any, Any])
 
 def reduce(block: Block[Any, Any]) -> tuple[Any, ...]:
     """What `__reduce_ex__` returns."""
-    if not block.parts:
+    if not block.parts and block.definition is None:
         return _bare, (type(block),), dict(block.__dict__)
     rows: list[Any] = []
     place: dict[int, int] = {}
-    for part in parts_first(block):
+    order = parts_first(block)
+    for part in order:
         place[id(part)] = len(rows)
-        if part.parts:
+        if part.parts or part.definition is not None:
             state = {k: v for k, v in part.__dict__.items() if k != "_parts"}
             rows.append((type(part), state, tuple(place[id(p)] for p in part.parts)))
         else:
             rows.append(part)
-    return assemble, (rows,)
+    knots = [(token, place[id(token.definition)]) for token in _tokens(order)]
+    return assemble, (rows, place[id(block)], knots)
 
 
-def assemble(rows: list[Any]) -> Block[Any, Any]:
-    """The block that `reduce` took apart: the last row."""
+def assemble(rows: list[Any], root: int, knots: list[tuple[Token, int]]) -> Block[Any, Any]:
+    """The block that `reduce` took apart.
+
+    Args:
+        rows: blocks that stand for themselves, or class, state and places of the parts.
+        root: the place of the block.
+        knots: the tokens of references, and the place of each one's definition.
+    """
     made: list[Block[Any, Any]] = []
     for row in rows:
         if isinstance(row, Block):
@@ -44,12 +54,15 @@ def assemble(rows: list[Any]) -> Block[Any, Any]:
         block.__dict__.update(state)
         block.__dict__["_parts"] = tuple(made[i] for i in places)
         made.append(block)
-    return made[-1]
+    for token, definition in knots:
+        token.define(made[definition])  # unless another root of the same pickle has brought it already
+    return made[root]
 
 
 def deep_copy(block: B, memo: dict[int, Any]) -> B:
     """A copy of everything inside; what was one block is one block in the copy."""
-    for part in parts_first(block):
+    order = parts_first(block)
+    for part in order:
         if id(part) in memo:
             continue
         made = _bare(type(part))
@@ -59,8 +72,19 @@ def deep_copy(block: B, memo: dict[int, Any]) -> B:
             else:
                 made.__dict__[key] = value if isinstance(value, Site) else copy.deepcopy(value, memo)
         memo[id(part)] = made
+    for token in _tokens(order):
+        memo[id(token)].define(memo[id(token.definition)])
     copied: B = memo[id(block)]
     return copied
+
+
+def _tokens(blocks: list[Block[Any, Any]]) -> list[Token]:
+    """The tokens with definitions that blocks refer to, each once."""
+    found: dict[int, Token] = {}
+    for block in blocks:
+        if isinstance(block, Reference) and block.definition is not None:
+            found[id(block.token)] = block.token
+    return list(found.values())
 
 
 def shallow_copy(block: B) -> B:
@@ -72,18 +96,22 @@ def shallow_copy(block: B) -> B:
 
 
 def parts_first(block: Block[Any, Any]) -> list[Block[Any, Any]]:
-    """Every block inside once, after its parts; the block itself comes last."""
+    """Every block inside once, after its parts; definitions of references, and what is in them, as well."""
     order: list[Block[Any, Any]] = []
     seen: set[int] = set()
-    todo: list[tuple[Block[Any, Any], bool]] = [(block, False)]
-    while todo:
-        x, ready = todo.pop()
-        if ready:
-            order.append(x)
-        elif id(x) not in seen:
-            seen.add(id(x))
-            todo.append((x, True))
-            todo.extend((p, False) for p in reversed(x.parts))
+    beyond = [block]
+    while beyond:
+        todo: list[tuple[Block[Any, Any], bool]] = [(beyond.pop(), False)]
+        while todo:
+            x, ready = todo.pop()
+            if ready:
+                order.append(x)
+            elif id(x) not in seen:
+                seen.add(id(x))
+                todo.append((x, True))
+                todo.extend((p, False) for p in reversed(x.parts))
+                if x.definition is not None:
+                    beyond.append(x.definition)
     return order
 
 

@@ -130,7 +130,8 @@ def _joined(joined: Joined, clash: Clash) -> ArrowTypeError:
             right,
             node.parts[0],
             right_name=f"{name_of(node)}, as used inside",
-            hint="what the body gives must be what its own references are used as",
+            hint="what the body gives must be what its own references are used as"
+            + (", and what was declared" if isinstance(form, Reference) and form.token.declared else ""),
         )
     if (made := sequence_joint(joined, clash)) is not None:
         return made
@@ -242,7 +243,7 @@ def _infinite(node: Node) -> ArrowTypeError:
     return ArrowTypeError(
         message(
             f"cannot type {name_of(node)}",
-            [side_of(node)],
+            [Side(name_of(node), "? -> ?", node.form.site)],
             fixes,
             "the type would be infinite: a value would have to contain another of its own type",
             "combine the results of the references into one tensor or tuple, with a Function or a layer",
@@ -251,7 +252,17 @@ def _infinite(node: Node) -> ArrowTypeError:
 
 
 def loose_reference(node: Node) -> str:
-    """The text for a reference outside of its definition."""
+    """The text for a reference outside of its definition, or without one."""
+    assert isinstance(node.form, Reference)
+    token = node.form.token
+    if token.declared:
+        return message(
+            f"cannot use {token.words}",
+            [Side(token.name, "? -> ?", node.form.site)],
+            path(node),
+            f"it was declared at {token.site}, and is not resolved: nothing says what it stands for",
+            "say it before the block is used: declaration.resolve_to(block)",
+        )
     return message(
         f"cannot use the reference {node.form.label} here",
         [Side(node.form.label, "? -> ?", node.form.site)],

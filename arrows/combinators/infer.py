@@ -16,9 +16,10 @@ from arrows.combinators import explain
 from arrows.combinators.block import Block
 from arrows.combinators.constraints import INPUT, handler
 from arrows.combinators.convert import as_block
+from arrows.combinators.knots import Components
 from arrows.combinators.layer import Layer
 from arrows.combinators.nodes import Joined, Node, Refusal
-from arrows.combinators.recursion import Fix
+from arrows.combinators.recursion import Token
 from arrows.combinators.rules import MapRule, final_check
 from arrows.combinators.typed import Knot, Path, Typed
 from arrows.typesys import types as T
@@ -71,6 +72,9 @@ class Inference:
         self.nodes: list[Node] = []
         self.todo: list[tuple[Any, ...]] = []
         self.knots: dict[int, list[Node]] = {}
+        self.components = Components()
+        self.groups: dict[int, list[Token]] = {}
+        self.inner: set[int] = set()
         self.layers: dict[int, Node] = {}
         self.unasked: deque[Node] = deque()  # layers whose own word on their output was not asked for yet
         self.traces: dict[Any, Any] = {}
@@ -86,8 +90,10 @@ class Inference:
         first = True
         while todo:
             task = todo.pop()
-            if len(task) == 1:  # a recursive block is left
-                self.knots[id(task[0])].pop()
+            if len(task) == 2:  # a recursive block is left, or a group of them
+                for token in task[0]:
+                    self.knots[id(token)].pop()
+                self.groups.pop(task[1], None)
                 continue
             parent, form, source, result, word = task
             if form.name is not None and form.parts:
@@ -171,7 +177,10 @@ class Inference:
         for node in self.nodes:
             final_check(node, metrics)
         typed: dict[int, Typed] = {}
-        knots: dict[int, Knot] = {id(n): Knot(n.form.label) for n in self.nodes if isinstance(n.form, Fix)}
+        knots: dict[int, Knot] = {}
+        for node in self.nodes:
+            if node.knot is node:
+                knots[id(node)] = Knot(node.form.label, id(node) not in self.inner)
         for node in reversed(self.nodes):
             inside = tuple([typed.pop(id(p)) for p in node.parts])
             knot = knots[id(node.knot)] if node.knot is not None else None

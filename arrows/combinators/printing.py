@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from arrows.combinators.beside import Beside
@@ -24,26 +25,55 @@ def expression(block: Block[Any, Any]) -> str:
         >>> import arrows as ar
         >>> (ar.GetItem("a") >> ar.Scalar() & ar.Zeros([2])) >> ar.Concat()
         (GetItem('a') >> Scalar('float32') & Zeros(float32[2])) >> Concat()
+
+        Definitions that refer to one another are printed once, behind the expression:
+
+        >>> a, b = ar.fix(lambda a, b: (ar.GetItem(0) >> b, ar.OneOf(len).case(0, ar.Scalar()).case(1, a)))
+        >>> ar.Map(a)
+        Map(a) where a = GetItem(0) >> b, b = OneOf(len, {0: Scalar('float32'), 1: a})
     """
     text: list[str] = []
     todo: list[Block[Any, Any] | str] = [block]
+    names: dict[int, str] = {}
+    taken: set[str] = set()
+    beyond: deque[tuple[str, Block[Any, Any]]] = deque()
+    count = 0
     while todo:
         if len(text) > PIECES:
             return "".join(text) + "..."
         x = todo.pop()
         if isinstance(x, str):
             text.append(x)
+        elif isinstance(x, Reference):
+            name = names.get(id(x.token))
+            if name is None:
+                name = names[id(x.token)] = _unused(x.token.name, taken)
+                if x.definition is not None:
+                    beyond.append((name, x.definition))
+            text.append(name)
         else:
             todo.extend(reversed(_pieces(x)))
+        if not todo and beyond:
+            name, definition = beyond.popleft()
+            todo = [definition, f"{', ' if count else ' where '}{name} = "]
+            count += 1
     return "".join(text)
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    """A name for a reference; another knot may have the same, and both may stand in one text."""
+    made, number = name, 1
+    while made in taken:
+        number += 1
+        made = f"{name}_{number}"
+    taken.add(made)
+    return made
 
 
 def _pieces(x: Block[Any, Any]) -> list[Block[Any, Any] | str]:
     """A block as text around its parts."""
     parts = x.parts
     name = "" if x.name is None else f"name={x.name!r}"
-    if isinstance(x, Reference):
-        return [x.label]
     written = x.written()
     if isinstance(x, Pipe) and x.name is None and parts and written is None:
         pieces: list[Block[Any, Any] | str] = []

@@ -1,43 +1,104 @@
-"""Recursion: `fix` makes a recursive block at once; nothing is ever left undefined."""
+"""Recursion: `fix` makes recursive blocks at once; nothing is ever left undefined."""
 
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from arrows.combinators.block import Block, set_name
 from arrows.combinators.convert import as_block
 from arrows.combinators.inputs import function_name
+from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message
 
 A = TypeVar("A")
 B = TypeVar("B")
+A1 = TypeVar("A1")
+A2 = TypeVar("A2")
+A3 = TypeVar("A3")
+B1 = TypeVar("B1")
+B2 = TypeVar("B2")
+B3 = TypeVar("B3")
+
+
+_Block = Block[Any, Any]
 
 
 class Token:
-    """Ties references to their knot, by identity."""
+    """Ties references to their knot, by identity.
 
-    __slots__ = ("name",)
+    Attributes:
+        name: what the recursive block is called.
+        site: where it was made.
+        declared: whether it is a declaration, to be defined later.
+        input, output: types that were declared, or None.
+        definition: the block that references with this token stand for wherever they are; it is written once.
+            None for the reference of a `Fix`, which stands for it inside its body alone.
+    """
 
-    def __init__(self, name: str) -> None:
+    __slots__ = ("declared", "definition", "input", "name", "output", "site")
+
+    def __init__(
+        self,
+        name: str,
+        input: T.Type | None = None,
+        output: T.Type | None = None,
+        site: Site | None = None,
+        declared: bool = False,
+    ) -> None:
         self.name = name
+        self.declared = declared
+        self.input = input
+        self.output = output
+        self.site = site if site is not None else Site.here()
+        self.definition: Block[Any, Any] | None = None
+
+    def define(self, block: Block[Any, Any]) -> bool:
+        """Writes the definition, unless there is one; whether it did."""
+        with _WRITING:
+            if self.definition is None:
+                self.definition = block
+                return True
+            return False
+
+    @property
+    def words(self) -> str:
+        """The declaration in messages."""
+        return f"the declaration {self.name}" if self.name != DECLARATION else "a declaration"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Without the definition, which leads back here: blocks bring the definitions of all their references.
+        return Token, (self.name, self.input, self.output, self.site, self.declared)
 
     def __repr__(self) -> str:
         return f"<knot {self.name}>"
 
 
+_WRITING = threading.Lock()
+DECLARATION = "declaration"  # what a declaration without a name is called
+
+
 class Reference(Block[A, B]):
-    """The recursive block inside its own definition.
+    """A recursive block by its name: inside its own definition, or, if its token has a definition, anywhere.
 
     Attributes:
-        token: shared with the `Fix` that it refers to.
+        token: shared with the `Fix` or the declaration that it refers to.
     """
 
     token: Token
 
     def __init__(self, token: Token) -> None:
+        self.kind = "ForwardDeclaration" if token.declared else "fix"
         self.token = token
+
+    @property
+    def definition(self) -> Block[Any, Any] | None:
+        return self.token.definition
+
+    def arguments(self, depth: int = 2) -> str:
+        return self.token.name
 
     def brief(self, depth: int) -> str:
         return self.token.name
@@ -65,19 +126,37 @@ class Fix(Block[A, B]):
         return self.parts[0]
 
 
-def fix(definition: Callable[[Block[A, B]], Block[A, B]]) -> Block[A, B]:
-    """A recursive block.
+@overload
+def fix(definition: Callable[[Block[A, B]], Block[A, B]]) -> Block[A, B]: ...
+@overload
+def fix(
+    definition: Callable[[Block[A1, B1], Block[A2, B2]], tuple[Block[A1, B1], Block[A2, B2]]],
+) -> tuple[Block[A1, B1], Block[A2, B2]]: ...
+@overload
+def fix(
+    definition: Callable[
+        [Block[A1, B1], Block[A2, B2], Block[A3, B3]], tuple[Block[A1, B1], Block[A2, B2], Block[A3, B3]]
+    ],
+) -> tuple[Block[A1, B1], Block[A2, B2], Block[A3, B3]]: ...
+@overload
+def fix(
+    definition: Callable[..., tuple[_Block, _Block, _Block, _Block, *tuple[_Block, ...]]],
+) -> tuple[_Block, ...]: ...
+def fix(definition: Callable[..., Any]) -> Any:
+    """A recursive block, or several that refer to one another.
 
     Args:
-        definition: from a reference to the finished block, to that block. It is called once, now; its name
-            becomes the block's name.
+        definition: from a reference to the finished block, to that block; or from several references to the
+            tuple of as many blocks. It is called once, now. Its name becomes the block's name; of several
+            blocks, each has the name of its parameter.
 
     Returns:
-        The block; it may stand in many places.
+        The block, or the tuple of blocks; each may stand in many places.
 
     Raises:
-        ArrowTypeError: `definition` is no function of one argument, or gives no block; at `compile`, a
-            reference stands outside its own definition, or its types do not agree.
+        ArrowTypeError: `definition` is no function, or does not give a block for each of its parameters; at
+            `compile`, a reference stands outside its own definition, or its types do not agree.
+        ArrowValueError: `definition` has no parameter.
 
     Source: Hughes, "Generalising monads to arrows" (2000), section 5 (`loop`); TensorFlow Fold,
         `td.ForwardDeclaration`.
@@ -92,6 +171,20 @@ def fix(definition: Callable[[Block[A, B]], Block[A, B]]) -> Block[A, B]:
         ...     )
         >>> depth.eval([1, [2, [3]]])
         3
+
+        Two that refer to one another:
+
+        >>> one_less = ar.InputTransform(lambda n: n - 1)
+        >>> even, odd = ar.fix(
+        ...     lambda even, odd: (
+        ...         ar.OneOf(bool).case(False, ar.InputTransform(lambda n: True)).case(True, one_less >> odd),
+        ...         ar.OneOf(bool)
+        ...         .case(False, ar.InputTransform(lambda n: False))
+        ...         .case(True, one_less >> even),
+        ...     )
+        ... )
+        >>> even.eval(10), odd.eval(10)
+        (True, False)
     """
     if isinstance(definition, Block) or not callable(definition):
         raise ArrowTypeError(
@@ -102,28 +195,55 @@ def fix(definition: Callable[[Block[A, B]], Block[A, B]]) -> Block[A, B]:
             )
         )
     name = function_name(definition)
-    count = _parameters(definition)
-    if count != 1:
+    parameters = _parameters(definition)
+    if not parameters:
         raise ArrowValueError(
             message(
                 f"cannot make the recursive block {name} at {Site.here()}",
-                reason=f"fix expects a function of one reference, got one of {count} parameters",
-                hint="one function of one parameter, `me`: the reference to the block itself",
+                reason="its function has no parameter, and so nothing that stands for the block",
+                hint="one parameter, `me`: the reference to the block itself; "
+                "or one for each of several blocks: ar.fix(lambda a, b: (f, g))",
             )
         )
+    if len(parameters) > 1:
+        return _several(definition, parameters)
     token = Token(name)
     body = definition(Reference(token))
     return Fix(token, name, as_block(body, f"the definition of {name} that its function returned"))
 
 
-def _parameters(function: Any) -> int:
+def _several(definition: Callable[..., Any], names: list[str]) -> tuple[Block[Any, Any], ...]:
+    """Blocks that refer to one another."""
+    blocks: tuple[Reference[Any, Any], ...] = tuple(Reference(Token(name)) for name in names)
+    bodies = definition(*blocks)
+    count = len(names)
+    if not isinstance(bodies, tuple) or len(bodies) != count:
+        one = f"one, {bodies.label}" if isinstance(bodies, Block) else repr(bodies)
+        got = f"a tuple of {len(bodies)}" if isinstance(bodies, tuple) else one
+        raise ArrowTypeError(
+            message(
+                f"cannot make the recursive blocks {', '.join(names)} at {Site.here()}",
+                reason=f"the function has {count} parameters, so it must return a tuple of {count} blocks, "
+                f"one for each; it returned {got}",
+                hint=f"return the definitions of {', '.join(names)}, in this order",
+            )
+        )
+    made = [as_block(b, f"the definition of {n}") for n, b in zip(names, bodies, strict=True)]
+    for block, body in zip(blocks, made, strict=True):
+        block.token.define(body)
+    return blocks
+
+
+def _parameters(function: Any) -> list[str]:
+    """The names of the parameters that must be given."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # a builtin without a signature: let the call decide
-        return 1
+        return ["me"]
     required = [
-        p
+        p.name
         for p in parameters
         if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
     ]
-    return len(required) or any(p.kind in (p.VAR_POSITIONAL, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+    some = (p.name for p in parameters if p.kind in (p.VAR_POSITIONAL, p.POSITIONAL_OR_KEYWORD))
+    return required or list(some)[:1]

@@ -2,6 +2,7 @@
 
 One `Typed` stands for one occurrence of a block: a block that stands in two places has two, each with its own
 types. A recursive block has one `Knot` for each occurrence of its `Fix`; the references inside point to it.
+Where definitions refer to one another, the first occurrence of each one's reference has its knot.
 """
 
 from __future__ import annotations
@@ -110,13 +111,15 @@ class Knot:
 
     Attributes:
         name: the name of the recursive block.
+        outer: whether it is entered from outside; not so the knots of definitions that stand in a definition
+            that they refer to.
         input: type of its input.
         output: type of its result.
         body: what it does.
-        fix: the occurrence of the `Fix` that made it.
+        fix: the occurrence of the `Fix` or `Reference` that made it.
     """
 
-    __slots__ = ("body", "fix", "input", "name", "output")
+    __slots__ = ("body", "fix", "input", "name", "outer", "output")
 
     name: str
     input: T.Type
@@ -124,8 +127,9 @@ class Knot:
     body: Typed
     fix: Typed
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, outer: bool = True) -> None:
         self.name = name
+        self.outer = outer
 
     def __repr__(self) -> str:
         return f"<knot {self.name}: {self.input} -> {self.output}>"

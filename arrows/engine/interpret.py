@@ -195,7 +195,7 @@ class _Walk(SequenceWalk):
         knot = typed.knot
         assert knot is not None
         self.visit(typed)
-        if isinstance(typed.form, Fix):
+        if knot.fix is typed and knot.outer:
             where = where.named(knot.name)
         self.active.append((knot, value, where))
         depth = len(self.active)

@@ -130,6 +130,15 @@ def wrong(me: Block[Tree, V]) -> Block[Tree, L]:
     return me >> hid2lab
 
 
+def swapped(one: Block[Tree, V], two: Block[Pair, L]) -> tuple[Block[Pair, L], Block[Tree, V]]:
+    return two, one
+
+
+ar.fix(swapped)  # E definitions in the wrong order
+tree: ar.ForwardDeclaration[Tree, V] = ar.ForwardDeclaration(name="tree")
+tree() >> lab2hid  # E a declaration's result into another axis
+tree.resolve_to(word >> hid2lab)  # E a definition of another type
+tree >> hid2lab  # E a declaration is no block
 ar.OneOf(is_leaf).case("yes", ar.InputTransform(left_of))  # E key of the wrong type
 ar.OneOf(is_leaf).case(True, word >> f)  # E a case that takes less than the choice
 ar.OneOf(length).case(1, h).case(2, h >> hid2lab)  # E branches of different axes

@@ -145,6 +145,32 @@ def tree(me: Block[Tree, V]) -> Block[Tree, V]:
 assert_type(tree, Block[Tree, V])
 
 
+# 6b definitions that refer to one another
+def right_of(p: Pair) -> Tree:
+    return p.right
+
+
+def as_pair(t: Tree) -> Pair:
+    return t if isinstance(t, Pair) else Pair(t, t)
+
+
+def trees_and_pairs(tree: Block[Tree, V], pair: Block[Pair, V]) -> tuple[Block[Tree, V], Block[Pair, V]]:
+    two = (ar.InputTransform(left_of) >> tree & ar.InputTransform(right_of) >> tree) >> ar.Function(add)
+    choice = ar.OneOf(is_leaf).case(True, leaf).case(False, ar.InputTransform(as_pair) >> pair)
+    return choice, two
+
+
+of_tree, of_pair = ar.fix(trees_and_pairs)
+assert_type(of_tree, Block[Tree, V])
+assert_type(of_pair >> hid2lab, Block[Pair, L])
+declared: ar.ForwardDeclaration[Tree, V] = ar.ForwardDeclaration(name="tree")
+assert_type(declared(), Block[Tree, V])
+assert_type(declared.resolve_to(leaf), Block[Tree, V])
+assert_type(ar.ForwardDeclaration(output_type=[4])(), Block[Any, Any])
+one, two, three, four = ar.fix(lambda a, b, c, d: (b, c, d, leaf))
+assert_type(one, Block[Any, Any])
+
+
 # 7 arrow notation
 @ar.arrow
 def lstm(x: Wire[V], s: Wire[tuple[V, V]]) -> Wire[V]:

@@ -1,0 +1,127 @@
+"""`ForwardDeclaration`: a recursive block that is named first and defined later, once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, NoReturn, TypeVar
+
+from arrows.combinators.block import Block
+from arrows.combinators.convert import as_block
+from arrows.combinators.recursion import DECLARATION, Reference, Token
+from arrows.combinators.wires import Wire
+from arrows.typesys import types as T
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class ForwardDeclaration(Generic[A, B]):
+    """A block that is declared now and defined later; `ar.fix` does the same in one step.
+
+    A declaration is no block itself. Calling it gives a block that stands for what `resolve_to` will say,
+    once; after that there are no more calls.
+
+    Args:
+        input_type: type of its input, or a short-hand for one, if it is to be declared.
+        output_type: type of its result.
+        name: the name in messages and where the block is printed.
+
+    Raises:
+        ArrowTypeError: a type that is none, a name that is not text; at `compile`, a declaration that was
+            never resolved, or a definition of another type.
+        ArrowValueError: it is called, or resolved, after it was resolved.
+
+    Source: TensorFlow Fold, `td.ForwardDeclaration`.
+
+    Example:
+        >>> import arrows as ar
+        >>> declared = ar.ForwardDeclaration(name="depth")
+        >>> deeper = ar.Map(declared()) >> ar.InputTransform(lambda xs: 1 + max(xs, default=0))
+        >>> leaf = ar.InputTransform(lambda t: 0)
+        >>> depth = declared.resolve_to(
+        ...     ar.OneOf(lambda t: isinstance(t, list)).case(True, deeper).case(False, leaf)
+        ... )
+        >>> depth.eval([1, [2, [3]]])
+        3
+    """
+
+    def __init__(
+        self: ForwardDeclaration[Any, Any],
+        input_type: Any = None,
+        output_type: Any = None,
+        name: str | None = None,
+    ) -> None:
+        if name is not None and not isinstance(name, str):
+            raise ArrowTypeError(f"the name of a ForwardDeclaration must be a string, not {name!r}")
+        given = None if input_type is None else T.as_type(input_type)
+        wanted = None if output_type is None else T.as_type(output_type)
+        token = Token(DECLARATION if name is None else name, given, wanted, declared=True)
+        self._reference: Reference[Any, Any] = Reference(token)
+
+    @property
+    def name(self) -> str:
+        """The name in messages."""
+        return self._reference.token.name
+
+    def __call__(self) -> Block[A, B]:
+        """The block that stands for the definition to come."""
+        token = self._reference.token
+        if token.definition is not None:
+            raise ArrowValueError(
+                message(
+                    f"cannot refer to {token.words} at {Site.here()}",
+                    reason=f"it was made at {token.site}, and is resolved already",
+                    hint="use the finished block, which resolve_to returned",
+                )
+            )
+        return Reference(token)
+
+    def resolve_to(self, block: Callable[[Wire[A]], Wire[B]]) -> Block[A, B]:
+        """Says what the declaration stands for, once and for all.
+
+        Args:
+            block: the definition, or what stands for a block.
+
+        Returns:
+            The finished block.
+
+        Raises:
+            ArrowTypeError: `block` is no block.
+            ArrowValueError: it was resolved before.
+        """
+        token = self._reference.token
+        if not token.define(as_block(block, f"the definition of {token.name}")):
+            assert token.definition is not None
+            raise ArrowValueError(
+                message(
+                    f"cannot resolve {token.words} at {Site.here()}",
+                    reason=f"it was made at {token.site}, and is resolved already, "
+                    f"to the block made at {token.definition.site}",
+                    hint="a declaration stands for one block; make another one for another block",
+                )
+            )
+        return self._reference
+
+    def __repr__(self) -> str:
+        return f"<declaration {self.name}, {'' if self._reference.definition is not None else 'un'}resolved>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _of, (self._reference,)
+
+    def _not_yet_a_block(self, where: str = "a block") -> NoReturn:
+        raise ArrowTypeError(
+            message(
+                f"cannot use {self._reference.token.words} as {where} at {Site.here()}",
+                reason=f"it was made at {self._reference.token.site}, and is no block itself",
+                hint="call it, without arguments, for a block that refers to it; once it is resolved, "
+                "use what resolve_to returned",
+            )
+        )
+
+
+def _of(reference: Reference[Any, Any]) -> ForwardDeclaration[Any, Any]:
+    """The declaration of a reference."""
+    made: ForwardDeclaration[Any, Any] = ForwardDeclaration.__new__(ForwardDeclaration)
+    made._reference = reference
+    return made
