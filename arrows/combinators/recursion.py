@@ -140,7 +140,15 @@ def fix(
 ) -> tuple[Block[A1, B1], Block[A2, B2], Block[A3, B3]]: ...
 @overload
 def fix(
-    definition: Callable[..., tuple[_Block, _Block, _Block, _Block, *tuple[_Block, ...]]],
+    definition: Callable[[_Block, _Block, _Block, _Block], tuple[_Block, _Block, _Block, _Block]],
+) -> tuple[_Block, _Block, _Block, _Block]: ...
+@overload
+def fix(
+    definition: Callable[[_Block, _Block, _Block, _Block, _Block], tuple[_Block, ...]],
+) -> tuple[_Block, ...]: ...
+@overload
+def fix(
+    definition: Callable[[_Block, _Block, _Block, _Block, _Block, _Block], tuple[_Block, ...]],
 ) -> tuple[_Block, ...]: ...
 def fix(definition: Callable[..., Any]) -> Any:
     """A recursive block, or several that refer to one another.

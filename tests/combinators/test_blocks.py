@@ -236,6 +236,7 @@ def test_constants() -> None:
         lambda: ar.Concat(dim="0"),
         lambda: ar.fix(3),
         lambda: ar.fix(lambda me: None),
+        lambda: ar.fix(lambda a, b: a),
         lambda: ar.arrow(3),
         lambda: ar.arrow(lambda *xs: xs[0]),
         lambda: ar.arrow(lambda x: 3),
@@ -267,7 +268,7 @@ def test_misuse_is_a_type_error_with_words(misuse: Any) -> None:
     [
         lambda: ar.Vector(-1),
         lambda: ar.Tensor([2, -1]),
-        lambda: ar.fix(lambda a, b: a),
+        lambda: ar.fix(lambda: 3),
         lambda: ar.arrow(lambda: 3),
         lambda: ar.Record([("x", ar.Scalar()), ("x", ar.Scalar())]),
         lambda: ar.OneOf(len, [("x", ar.Scalar()), ("x", ar.Scalar())]),

@@ -155,7 +155,7 @@ def as_pair(t: Tree) -> Pair:
 
 
 def trees_and_pairs(tree: Block[Tree, V], pair: Block[Pair, V]) -> tuple[Block[Tree, V], Block[Pair, V]]:
-    two = (ar.InputTransform(left_of) >> tree & ar.InputTransform(right_of) >> tree) >> ar.Function(add)
+    two = (ar.InputTransform(right_of) >> tree & ar.InputTransform(right_of) >> tree) >> ar.Function(add)
     choice = ar.OneOf(is_leaf).case(True, leaf).case(False, ar.InputTransform(as_pair) >> pair)
     return choice, two
 
