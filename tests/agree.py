@@ -14,7 +14,9 @@ from arrows.engine.results import collate
 from arrows.engine.verify import verify
 from tests.compare import close
 
-SETTINGS = [(device, schedule) for device in ("cpu", "fake") for schedule in ("strata", "depth", "none")]
+SETTINGS = [
+    (device, schedule) for device in ("cpu", "fake") for schedule in ("strata", "depth", "agenda", "none")
+]
 TOLERANCE = 1e-9
 
 

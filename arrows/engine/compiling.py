@@ -12,6 +12,7 @@ from arrows.engine.interpret import MAX_NODES
 from arrows.engine.model import Model
 from arrows.engine.params import make_params
 from arrows.engine.plan import SCHEDULES
+from arrows.engine.taps import show_tapped
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 
 
@@ -36,7 +37,8 @@ def compile(
         seed: first values of parameters depend on it and on their names.
         schedule: ``"strata"``: what stands outside of all recursion and folds runs once for the batch,
             depth counts only within them; ``"depth"``: operations at the same depth run together (Looks et
-            al. 2017, section 2.1); ``"none"``: one node at a time, one example after the other, which is
+            al. 2017, section 2.1); ``"agenda"``: of the operations with ready nodes, the one whose nodes
+            lie least deep runs next (Neubig et al. 2017, section 3.2); ``"none"``: one node at a time, one example after the other, which is
             what batching is measured against.
         device: ``"cpu"`` (NumPy) or ``"cuda"`` (CuPy).
         float_type: every float of the block becomes this type, say ``"float64"``.
@@ -93,4 +95,6 @@ def evaluate(block: Any, example: Any) -> Any:
     """
     typed = infer(block)
     params = make_params(typed, backend("cpu"), 0, None)
-    return reference.evaluate(typed, example, params.of).value
+    outcome = reference.evaluate(typed, example, params.of)
+    show_tapped(outcome.tapped)
+    return outcome.value

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from arrows.engine.agenda import agenda
 from arrows.engine.extents import Extents, extents
 from arrows.engine.plan import Operation, Plan
 from arrows.engine.sharing import representatives
@@ -109,6 +110,10 @@ def merge(plan: Plan, wirings: Wirings, *, share: bool = True) -> Merged:
     if share and wirings.same is not None:
         stands = representatives(wirings.same.values)
         kept = np.flatnonzero(stands == kept)
+    row_of = _Rows(plan, wirings, operation)
+    layout = extents(plan, site, wirings.counts.values)
+    if plan.schedule == "agenda":
+        depth = _agenda(plan, operation, depth, row_of.node(wirings.sources), layout, kept, stands)
     order, starts, run_pair, run_depth = _sort(plan, site[kept], depth[kept])
     order = kept[order]
     run_operation = plan.pair_operation[run_pair]
@@ -122,10 +127,9 @@ def merge(plan: Plan, wirings: Wirings, *, share: bool = True) -> Merged:
         rank = rank[stands]
 
     table, slab_rows = _row_table(plan, count)
-    row_of = _Rows(plan, wirings, operation, rank, table)
+    row_of.place(rank, table)
     source_rows = row_of(wirings.sources)
 
-    layout = extents(plan, site, wirings.counts.values)
     operations = []
     bounds_of = np.searchsorted(run_operation, np.arange(len(plan.operations) + 1))
     for operation_plan in plan.operations:
@@ -210,29 +214,68 @@ def _row_table(plan: Plan, count: np.ndarray) -> tuple[np.ndarray, tuple[int, ..
     return table, tuple(sizes)
 
 
+def _agenda(
+    plan: Plan,
+    operation: np.ndarray,
+    depth: np.ndarray,
+    from_node: np.ndarray,
+    layout: Extents,
+    kept: np.ndarray,
+    stands: np.ndarray | None,
+) -> np.ndarray:
+    """The step of each node; rows of an operation's sequence have the step of their operation's node."""
+    nodes = len(operation)
+    kinds = np.array([known.kind for known in plan.operations])[operation]
+    owner = np.maximum.accumulate(np.where(kinds == "element", 0, np.arange(nodes)))
+    if stands is not None:
+        owner = owner[stands]
+    runs = kinds == "apply"
+    runs[np.setdiff1d(np.arange(nodes), kept, assume_unique=True)] = False
+    number = np.cumsum(runs) - 1
+    target = np.repeat(np.arange(nodes), layout.length)
+    source = owner[np.maximum(from_node, 0)]
+    edges = (from_node >= 0) & runs[source] & runs[target]
+    times = np.zeros(nodes, np.int64)
+    times[runs] = agenda(
+        operation[runs], depth[runs], number[source[edges]], number[target[edges]], len(plan.operations)
+    )
+    return times[owner]
+
+
 class _Rows:
     """Turns value ids into rows of slabs."""
 
-    def __init__(
-        self, plan: Plan, wirings: Wirings, operation: np.ndarray, rank: np.ndarray, table: np.ndarray
-    ) -> None:
+    def __init__(self, plan: Plan, wirings: Wirings, operation: np.ndarray) -> None:
         self.shift = plan.shift
         self.constants = len(plan.constants)
-        self.table = table.ravel()
         constant_operation = np.zeros(self.constants, np.int32)
         for known in plan.operations:
             if known.kind == "constant":
                 constant_operation[known.stream] = known.index
         self.operation = np.concatenate([constant_operation, operation.astype(np.int32)])
-        self.rank = np.concatenate([np.zeros(self.constants, np.int32), rank])
         # From the node numbers of the wiring to those of the batch.
         self.move = (wirings.site.offsets[:-1] + self.constants - wirings.base).astype(np.int32) << self.shift
 
-    def __call__(self, ids: Column) -> np.ndarray:
+    def place(self, rank: np.ndarray, table: np.ndarray) -> None:
+        """Takes in where the nodes' rows are: their rank among those of their operation, and where it
+        begins."""
+        self.rank = np.concatenate([np.zeros(self.constants, np.int32), rank])
+        self.table = table.ravel()
+
+    def _moved(self, ids: Column) -> np.ndarray:
         values = ids.values
-        moved = values + np.repeat(self.move, np.diff(ids.offsets))
+        moved: np.ndarray = values + np.repeat(self.move, np.diff(ids.offsets))
         if self.constants:
             moved = np.where(values < (self.constants << self.shift), values, moved)
+        return moved
+
+    def node(self, ids: Column) -> np.ndarray:
+        """The nodes of the batch whose values these are; constants are negative."""
+        node: np.ndarray = (self._moved(ids) >> self.shift) - self.constants
+        return node
+
+    def __call__(self, ids: Column) -> np.ndarray:
+        moved = self._moved(ids)
         if self.shift == 0:
             rows = self.table[self.operation[moved]] + self.rank[moved]
         else:

@@ -21,7 +21,7 @@ from arrows.engine.strata import strata
 from arrows.ops.trace import Trace
 from arrows.typesys import types as T
 
-SCHEDULES = ("strata", "depth", "none")
+SCHEDULES = ("strata", "depth", "agenda", "none")
 
 
 @dataclass(frozen=True, slots=True)

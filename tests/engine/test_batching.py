@@ -18,7 +18,9 @@ from tests.compare import close, meets_kink
 from tests.generate import PRODUCTIONS, RESULTS, Case, cases
 from tests.profile import NIGHTLY, counted, draws
 
-SETTINGS = [(device, schedule) for device in ("cpu", "fake") for schedule in ("strata", "depth", "none")]
+SETTINGS = [
+    (device, schedule) for device in ("cpu", "fake") for schedule in ("strata", "depth", "agenda", "none")
+]
 
 
 def models(case: Case, float_type: str | None, device: str, schedule: str) -> ar.Model:
@@ -126,7 +128,7 @@ def test_batched_is_one_by_one_in_float64(device: str, schedule: str, record_pro
     compare(record_property, f"{device} {schedule}", (50, 1500), [(device, schedule)])
 
 
-@pytest.mark.parametrize("schedule", ["strata", "depth", "none"])
+@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
 def test_batched_is_one_by_one_in_float32(schedule: str, record_property: Any) -> None:
     sizes = (30, 600)
     with counted(record_property, sizes[NIGHTLY] * 9 // 10) as count:
@@ -143,7 +145,7 @@ def test_batched_is_one_by_one_in_float32(schedule: str, record_property: Any) -
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("schedule", ["strata", "depth", "none"])
+@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
 @given(data=st.data())
 def test_batched_is_one_by_one_on_cuda(data: st.DataObject, schedule: str) -> None:
     case = data.draw(cases())

@@ -146,7 +146,7 @@ def test_zeros_of_an_empty_tuple_are_an_empty_tuple() -> None:
     block = ar.Optional(ar.Record({}))
     assert ar.infer(block).output == ar.types.Tuple(())
     assert block.eval(None) == block.eval({}) == ()
-    for schedule in ("strata", "depth", "none"):
+    for schedule in ("strata", "depth", "agenda", "none"):
         assert ar.compile(block, schedule=schedule)([None, {}]) == ()
     assert ar.compile(ar.Map(ar.Zeros(())))([[1, 2], []]).tolist() == [[(), ()], []]
 

@@ -8,7 +8,7 @@ import pytest
 import arrows as ar
 from arrows import ops
 
-SCHEDULES = ["strata", "depth", "none"]
+SCHEDULES = ["strata", "depth", "agenda", "none"]
 
 
 def block(rate: float = 0.5):

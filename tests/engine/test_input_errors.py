@@ -10,7 +10,9 @@ import pytest
 import arrows as ar
 from arrows import ops
 
-SETTINGS = [(device, schedule) for device in ("cpu", "fake") for schedule in ("strata", "depth", "none")]
+SETTINGS = [
+    (device, schedule) for device in ("cpu", "fake") for schedule in ("strata", "depth", "agenda", "none")
+]
 everywhere = pytest.mark.parametrize(("device", "schedule"), SETTINGS)
 
 table = ar.Embedding(5, 2, name="embed")
@@ -190,7 +192,7 @@ def shifted(by: int) -> Any:
     return ar.Scalar("int32") >> ar.Function(lambda i: i + by) >> table >> ar.Function(lambda v: v.sum())
 
 
-@pytest.mark.parametrize("schedule", ["strata", "depth", "none"])
+@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
 def test_a_computed_index_out_of_range(schedule: str) -> None:
     model = Untouched(shifted(3), [0, 1], schedule=schedule)
     match = r"^example {}: .*index {} is out of range for an axis of size 5\n  in  .*embed.*errors.py:\d+"
@@ -207,7 +209,7 @@ def test_a_computed_index_out_of_range(schedule: str) -> None:
         model.model.eval(2)
 
 
-@pytest.mark.parametrize("schedule", ["strata", "depth", "none"])
+@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
 def test_a_computed_index_in_a_tree(schedule: str) -> None:
     @ar.fix
     def walk(me: Any) -> Any:
@@ -219,7 +221,7 @@ def test_a_computed_index_in_a_tree(schedule: str) -> None:
     model.refuses([[1, 2], [1, [4, 2]], 3], match, prepare=False)
 
 
-@pytest.mark.parametrize("schedule", ["strata", "depth", "none"])
+@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
 def test_a_computed_index_in_a_sequence(schedule: str) -> None:
     """Several rows an example, in one operation."""
     block = ar.Map(ar.Scalar("int64")) >> ar.Function(
@@ -231,7 +233,7 @@ def test_a_computed_index_in_a_sequence(schedule: str) -> None:
         model.model(model.model.prepare([[1], [4]]))
 
 
-@pytest.mark.parametrize("schedule", ["strata", "depth", "none"])
+@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
 def test_targets_of_a_loss_out_of_range(schedule: str) -> None:
     block = ar.Record({"x": ar.Vector(3), "y": ar.Scalar("int32")}) >> ar.SoftmaxCrossEntropy()
     good = [{"x": [1, 2, 3], "y": 2}]
@@ -244,7 +246,7 @@ def test_targets_of_a_loss_out_of_range(schedule: str) -> None:
     model.refuses([{"x": [1, 2, 3], "y": 2}], "^example 0: .*index 4 is out of range", prepare=False)
 
 
-@pytest.mark.parametrize("schedule", ["strata", "depth", "none"])
+@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
 def test_a_constant_index_out_of_range(schedule: str) -> None:
     model = ar.compile(ar.Constant(9, "int32") >> table, schedule=schedule)
     for call in (model, model.eval):
@@ -255,7 +257,7 @@ def test_a_constant_index_out_of_range(schedule: str) -> None:
     assert model([]).shape == (0, 2)
 
 
-@pytest.mark.parametrize("schedule", ["strata", "depth", "none"])
+@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
 def test_the_largest_of_no_elements(schedule: str) -> None:
     block = ar.Map(ar.Scalar()) >> ar.Function(lambda rows: ops.segment_max(rows))
     model = Untouched(block, [[1], [2, 3]], schedule=schedule)

@@ -13,7 +13,7 @@ import pytest
 import arrows as ar
 from arrows.engine.results import Labelled
 
-SCHEDULES = ["strata", "depth", "none"]
+SCHEDULES = ["strata", "depth", "agenda", "none"]
 
 
 @dataclass

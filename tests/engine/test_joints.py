@@ -44,7 +44,7 @@ def grids(seed):
 
 
 @pytest.mark.parametrize("device", ["cpu", "fake"])
-@pytest.mark.parametrize("schedule", ["strata", "depth", "none"])
+@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
 @pytest.mark.parametrize(
     ("axis", "joined"), [(0, 1), (1, 0), (-2, 1), (-1, 0)], ids=["first", "last", "-first", "-last"]
 )

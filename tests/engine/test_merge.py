@@ -20,7 +20,7 @@ from arrows.engine.verify import ScheduleError, verify
 from arrows.engine.wiring import Column
 from tests.generate import Case, cases
 
-SCHEDULES = ["strata", "depth", "none"]
+SCHEDULES = ["strata", "depth", "agenda", "none"]
 
 
 @ar.fix

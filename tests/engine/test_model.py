@@ -16,7 +16,9 @@ from arrows.engine.prepared import Batch
 from arrows.engine.results import Labelled
 from arrows.ops import RowSparse
 
-SETTINGS = [(device, schedule) for device in ("cpu", "fake") for schedule in ("strata", "depth", "none")]
+SETTINGS = [
+    (device, schedule) for device in ("cpu", "fake") for schedule in ("strata", "depth", "agenda", "none")
+]
 everywhere = pytest.mark.parametrize(("device", "schedule"), SETTINGS)
 
 total = ar.Map(ar.Scalar(name="x")) >> ar.Sum()
@@ -34,7 +36,7 @@ def host(value: Any) -> Any:
 @pytest.mark.parametrize(
     ("arguments", "error", "match"),
     [
-        ({"schedule": "fastest"}, ar.ArrowValueError, "'strata', 'depth', 'none', not 'fastest'"),
+        ({"schedule": "fastest"}, ar.ArrowValueError, "'strata', 'depth', 'agenda', 'none', not 'fastest'"),
         ({"schedule": None}, ar.ArrowValueError, "schedule"),
         ({"max_nodes": 0}, ar.ArrowValueError, "max_nodes must be a positive integer, not 0"),
         ({"max_nodes": True}, ar.ArrowValueError, "max_nodes"),

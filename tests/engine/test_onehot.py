@@ -12,7 +12,9 @@ import pytest
 import arrows as ar
 from arrows.engine.merge import merge
 
-SETTINGS = [(device, schedule) for device in ("cpu", "fake") for schedule in ("strata", "depth", "none")]
+SETTINGS = [
+    (device, schedule) for device in ("cpu", "fake") for schedule in ("strata", "depth", "agenda", "none")
+]
 everywhere = pytest.mark.parametrize(("device", "schedule"), SETTINGS)
 TAGS = ["noun", None, ("compound", "noun"), 3.5]
 

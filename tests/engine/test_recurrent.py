@@ -19,7 +19,7 @@ from tests.combinators import kit
 TOTAL = ar.Function(lambda x, total: (total, total + x))
 NUMBERS = ar.Map(ar.Scalar())
 LENGTHS = [3, 0, 1, 5]
-SCHEDULES = ["strata", "depth", "none"]
+SCHEDULES = ["strata", "depth", "agenda", "none"]
 
 
 def floats(values: Any) -> list[float]:

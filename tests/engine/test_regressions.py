@@ -22,7 +22,7 @@ FIRST = ar.Map(INT) >> ar.GetItem(0) >> ar.Embedding(3, 2)
 FIRST_TWO = ar.Map(INT) >> ar.GetItem(slice(0, 2)) >> ar.Map(ar.Embedding(3, 2)) >> ar.Sum()
 
 
-@pytest.mark.parametrize("schedule", ["strata", "depth", "none"])
+@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
 @pytest.mark.parametrize(
     ("block", "example"), [(CHOICE, {"table": 1, "i": 7}), (FIRST, [1, 99]), (FIRST_TWO, [1, 1, 99])]
 )

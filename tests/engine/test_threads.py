@@ -128,7 +128,7 @@ def trees(seed, depth):
     return [grow(depth) for _ in range(6)]
 
 
-@pytest.mark.parametrize("schedule", ["strata", "depth", "none"])
+@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
 def test_a_model_gives_the_same_numbers(cut, schedule):
     cell = ar.TreeLSTM(5, children=2)
     word = ar.Vector(4, name="x") >> ar.FC(3, activation=ar.ops.relu)

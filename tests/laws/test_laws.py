@@ -133,7 +133,7 @@ def test_law(law: Law, record_property: Any) -> None:
         build = Build(data.draw, effects=False)
         left, right, objects = law.draw(build)
         examples = data.draw(st.lists(objects, min_size=1, max_size=3))
-        schedule = data.draw(st.sampled_from(["strata", "depth", "none"]))
+        schedule = data.draw(st.sampled_from(["strata", "depth", "agenda", "none"]))
         check(left, right, examples, sorted(build.named), schedule)
         ran += 1
 

@@ -42,7 +42,7 @@ def test_words_count_without_case_and_from_twice_on() -> None:
     assert Lexicon.of(SENTENCES, least=1).number("town") > 0
 
 
-@pytest.mark.parametrize("schedule", ["strata", "depth", "none"])
+@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
 def test_batched_is_one_by_one(schedule: str) -> None:
     blocks = tagger(LEXICON, **SIZES)
     model = ar.compile(blocks.learn, loss="loss", schedule=schedule, float_type="float64")
