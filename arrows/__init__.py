@@ -14,6 +14,7 @@ from __future__ import annotations
 from arrows import ops as ops
 from arrows.combinators import RNN as RNN
 from arrows.combinators import AllOf as AllOf
+from arrows.combinators import Attention as Attention
 from arrows.combinators import Bidirectional as Bidirectional
 from arrows.combinators import Block as Block
 from arrows.combinators import Broadcast as Broadcast
@@ -29,7 +30,10 @@ from arrows.combinators import InputTransform as InputTransform
 from arrows.combinators import Layer as Layer
 from arrows.combinators import Length as Length
 from arrows.combinators import Map as Map
+from arrows.combinators import Max as Max
+from arrows.combinators import Mean as Mean
 from arrows.combinators import Metric as Metric
+from arrows.combinators import Min as Min
 from arrows.combinators import NGrams as NGrams
 from arrows.combinators import Nth as Nth
 from arrows.combinators import OneHot as OneHot
@@ -38,10 +42,12 @@ from arrows.combinators import OneOf as OneOf
 from arrows.combinators import Optional as Optional
 from arrows.combinators import Pipe as Pipe
 from arrows.combinators import Record as Record
+from arrows.combinators import Reduce as Reduce
 from arrows.combinators import Reverse as Reverse
 from arrows.combinators import Scalar as Scalar
 from arrows.combinators import Scan as Scan
 from arrows.combinators import Slice as Slice
+from arrows.combinators import Stack as Stack
 from arrows.combinators import Sum as Sum
 from arrows.combinators import Tensor as Tensor
 from arrows.combinators import Vector as Vector

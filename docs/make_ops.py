@@ -103,6 +103,7 @@ SAMPLES: dict[str, tuple[tuple[T.Tensor, ...], dict[str, Any]]] = {
     "segment_broadcast": ((f(3),), {"domain": 0}),
     "segment_count": ((f(3),), {"dtype": "int32"}),
     "segment_max": ((f(3),), {"default": 0.0}),
+    "segment_min": ((f(3),), {"default": 0.0}),
     "segment_position": ((f(3),), {}),
     "segment_softmax": ((f(3),), {}),
     "segment_sum": ((f(3),), {}),

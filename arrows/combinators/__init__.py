@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from arrows.combinators.apply import Apply, Concat, Function, Sum
+from arrows.combinators.apply import Apply, Concat, Function
+from arrows.combinators.attention import Attention
 from arrows.combinators.block import Block, has_effects
 from arrows.combinators.choice import Choice, OneOf, Optional
 from arrows.combinators.compose import Identity, Pipe
@@ -10,7 +11,7 @@ from arrows.combinators.constant import Constant, Void, Zeros
 from arrows.combinators.convert import as_block
 from arrows.combinators.declaration import ForwardDeclaration
 from arrows.combinators.effects import Metric, Shared, shared
-from arrows.combinators.elements import Broadcast, Length, NGrams, Nth, Slice
+from arrows.combinators.elements import Broadcast, Length, NGrams, Nth, Slice, Unroll
 from arrows.combinators.fanout import AllOf, Fan, Record
 from arrows.combinators.infer import infer
 from arrows.combinators.inputs import (
@@ -28,8 +29,9 @@ from arrows.combinators.layer import Layer
 from arrows.combinators.notation import Graph, GraphNode, arrow, unpack
 from arrows.combinators.recursion import Fix, Reference, fix
 from arrows.combinators.onehot import OneHot, OneHotFromList
+from arrows.combinators.reductions import Max, Mean, Min, Stack, Sum
 from arrows.combinators.scans import RNN, Bidirectional, Scan
-from arrows.combinators.sequences import Fold, Map
+from arrows.combinators.sequences import Fold, Map, Reduce
 from arrows.combinators.typed import Knot, Path, Typed
 from arrows.combinators.wires import Source, Wire
 from arrows.combinators.zips import Reverse, Zip, ZipWith
@@ -38,6 +40,7 @@ __all__ = [
     "RNN",
     "AllOf",
     "Apply",
+    "Attention",
     "Bidirectional",
     "Block",
     "Broadcast",
@@ -60,7 +63,10 @@ __all__ = [
     "Layer",
     "Length",
     "Map",
+    "Max",
+    "Mean",
     "Metric",
+    "Min",
     "NGrams",
     "Nth",
     "OneHot",
@@ -71,6 +77,7 @@ __all__ = [
     "Pipe",
     "Read",
     "Record",
+    "Reduce",
     "Reference",
     "Reverse",
     "Scalar",
@@ -78,10 +85,12 @@ __all__ = [
     "Shared",
     "Slice",
     "Source",
+    "Stack",
     "Sum",
     "Tensor",
     "Transform",
     "Typed",
+    "Unroll",
     "Vector",
     "Void",
     "Wire",

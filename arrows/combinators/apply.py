@@ -1,4 +1,4 @@
-"""Tensor blocks: `Function` and its kin `Concat` and `Sum`."""
+"""Tensor blocks: `Function` and its kin `Concat`."""
 
 from __future__ import annotations
 
@@ -27,8 +27,19 @@ class Apply(Block[A, B]):
         """The function that is traced."""
         raise NotImplementedError
 
-    def check(self, input: T.Type) -> str | None:
-        """What is wrong with a known input type besides what tracing finds; None if nothing is."""
+    @property
+    def counts(self) -> tuple[int, int | None]:
+        """The least and the greatest number of elements of a sequence that it takes."""
+        return 0, None
+
+    def miscounted(self, count: int) -> str:
+        """What is wrong with a sequence of so many elements."""
+        return f"it does not take {count} elements"
+
+    def check(self, input: T.Type) -> str | tuple[str, str] | None:
+        """What is wrong with a known input type besides what tracing finds, or that and a hint; None if
+        nothing is.
+        """
         return None
 
 
@@ -172,75 +183,3 @@ class Concat(Apply[Any, Any]):
     def arguments(self, depth: int = 2) -> str:
         words = [str(self.dim)] if self.dim else []
         return ", ".join(words + (["flatten=True"] if self.flatten else []))
-
-
-class Sum(Apply[Any, Any]):
-    """The sum of a sequence's elements, or of a tuple's items; zeros if there are none.
-
-    Elements are tensors or tuples of tensors of one type; tuples are added item by item. One segment
-    operation, whatever the lengths.
-
-    Args:
-        name: the name in messages.
-
-    Raises:
-        ArrowTypeError: at `compile`, an input that is no sequence of tensors.
-
-    Source: TensorFlow Fold, `td.Sum`.
-
-    Example:
-        >>> import arrows as ar
-        >>> float((ar.Map(ar.Scalar()) >> ar.Sum()).eval([1, 2, 3]))
-        6.0
-    """
-
-    def __init__(self, *, name: str | None = None) -> None:
-        set_name(self, name)
-
-    @property
-    def function(self) -> Callable[..., Any]:
-        return _total
-
-    def check(self, input: T.Type) -> str | None:
-        if isinstance(input, T.Broadcast):
-            return f"{input} has no end, and so no sum"
-        if isinstance(input, T.Input):
-            return "Sum adds tensors; read the elements first: ar.Map(ar.Scalar()) >> ar.Sum()"
-        if isinstance(input, T.Sequence):
-            return None
-        if not isinstance(input, T.Tuple):
-            return f"Sum adds the elements of a sequence, and {input} is none; along axes adds ar.ops.sum"
-        if not input.items:
-            return "the sum of an empty tuple has no type"
-        for i, item in enumerate(input.items):
-            if item != input.items[0]:
-                return f"item 0 is {input.items[0]} and item {i} is {item}; Sum adds items of one type"
-        return None
-
-
-def _total(*values: Any) -> Any:
-    """Sum of ragged rows (of each leaf), or of several values of one type."""
-    from arrows import ops
-
-    total = values[0]
-    if _ragged(total):
-        return _each(total, ops.segment_sum)
-    for value in values[1:]:
-        total = _add(total, value)
-    return total
-
-
-def _ragged(x: Any) -> bool:
-    while isinstance(x, tuple):
-        if not x:
-            return False
-        x = x[0]
-    return bool(x.rows >= 0)
-
-
-def _each(x: Any, f: Callable[[Any], Any]) -> Any:
-    return tuple(_each(item, f) for item in x) if isinstance(x, tuple) else f(x)
-
-
-def _add(x: Any, y: Any) -> Any:
-    return tuple(map(_add, x, y)) if isinstance(x, tuple) else x + y

@@ -233,3 +233,34 @@ class Nth(Block[Any, Any]):
 
     def __init__(self, *, name: str | None = None) -> None:
         set_name(self, name)
+
+
+class Unroll(Block[Any, Any]):
+    """The core form under `Stack`: from a sequence of known length to the tuple of its elements.
+
+    Attributes:
+        length: how many there are.
+
+    Raises:
+        ArrowTypeError: the length is no integer.
+        ArrowValueError: it is less than 1.
+
+    Example:
+        >>> import arrows as ar
+        >>> ar.infer(ar.Map(ar.Scalar()) >> Unroll(2)).output
+        (float32, float32)
+    """
+
+    length: int
+
+    def __init__(self, length: int, *, kind: str = "Unroll") -> None:
+        self.kind = kind
+        attempt = f"cannot make a {kind} at {Site.here()}"
+        if isinstance(length, bool) or not isinstance(length, int):
+            raise ArrowTypeError(message(attempt, reason=f"the length is an integer, not {length!r}"))
+        if length < 1:
+            raise ArrowValueError(message(attempt, reason=f"the length is at least 1, not {length}"))
+        self.length = length
+
+    def arguments(self, depth: int = 2) -> str:
+        return str(self.length)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from arrows.combinators.absent import Absent
 from arrows.combinators.constant import Default
 from arrows.combinators.nodes import Joined, Node
 from arrows.combinators.reasons import first_of, is_tuple, last_of, meet, name_of, path, side_of
 from arrows.combinators.scans import Scan
+from arrows.combinators.sequences import Reduce
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, message
 from arrows.typesys.terms import Clash, Var, find, ground, notation
@@ -42,6 +44,11 @@ def sequence_joint(joined: Joined, clash: Clash) -> ArrowTypeError | None:
             left_site=node.form.site,
             hint=f"the {word} of {_a(node)} takes a pair: {what}",
         )
+    of_reduce = kind == "folded" and isinstance(node.form, Reduce)
+    if of_reduce and not isinstance(ground(node.input), T.Tuple) and not is_tuple(node.input):
+        return _reduced(joined, left, right)
+    if kind in ("pair", "combined", "default", "no default"):
+        return _reduced(joined, left, right)
     if kind == "place":
         return _place(node, left)
     if kind in ("element", "folded", "zipped"):
@@ -59,6 +66,59 @@ def sequence_joint(joined: Joined, clash: Clash) -> ArrowTypeError | None:
             left_site=node.form.site,
         )
     return None
+
+
+def _reduced(joined: Joined, left: Var, right: Var) -> ArrowTypeError:
+    """A `Reduce` whose elements, results and default are not of one type."""
+    node, kind = joined.node, joined.kind
+    combine, default = node.parts
+    if kind == "pair":
+        b = first_of(combine)
+        return meet(
+            f"cannot give (element, element) to {name_of(b)}, the combine of {name_of(node)}",
+            None,
+            b,
+            left,
+            right,
+            combine,
+            left_name="(element, element)",
+            left_site=node.form.site,
+            hint="the combine of a Reduce takes a pair of elements: two neighbours",
+        )
+    if kind == "no default":
+        b = first_of(default)
+        return meet(
+            f"cannot begin with {name_of(b)} in {name_of(node)}",
+            None,
+            b,
+            left,
+            right,
+            default,
+            left_name="where nothing is",
+            left_site=node.form.site,
+            hint="the default of a Reduce gets no input: use ar.Zeros(type) or ar.Constant(value)",
+        )
+    if kind == "folded":  # the type of the result was known before that of the elements
+        element = left
+        source = combine if find(default.output).head is None or isinstance(default.form, Absent) else default
+    else:
+        element = find(node.output)
+        source = combine if kind == "combined" else default
+    last = last_of(source)
+    return meet(
+        f"cannot reduce with {name_of(last)}",
+        None,
+        last,
+        element,
+        find(source.output),
+        node,
+        results=True,
+        left_name="an element",
+        left_site=node.form.site,
+        hint="what a Reduce combines and what it gives are of one type; from one type to another goes a Fold"
+        if source is combine
+        else "the default of a Reduce is of the type of its elements",
+    )
 
 
 def _place(node: Node, left: Var) -> ArrowTypeError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from arrows.combinators.absent import Absent
 from arrows.combinators.apply import Apply
 from arrows.combinators.constant import Constant, without_zero
 from arrows.combinators.effects import Metric
@@ -155,7 +156,7 @@ class ApplyRule(Rule):
             raise Misfit(*wrong)
         trouble = form.check(t)
         if trouble is not None:
-            raise Misfit(trouble)
+            raise Misfit(*((trouble,) if isinstance(trouble, str) else trouble))
         key = (id(form), t)
         found = self.traces.get(key)
         if found is None:
@@ -351,7 +352,7 @@ def final_check(node: Node, metrics: dict[str, tuple[T.Type, Node]]) -> None:
         known = metrics.setdefault(form.metric, (tensor, node))
         if known[0] != tensor:
             raise explain.two_metrics(node, tensor, known[1], known[0])
-    elif isinstance(form, Constant) and form.type is None:
+    elif isinstance(form, Constant) and form.type is None and not isinstance(form, Absent):
         t = ground(node.output)
         assert t is not None
         if without_zero(t) is not None:

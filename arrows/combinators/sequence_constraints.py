@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from arrows.combinators.elements import Broadcast, Length, Nth
+from arrows.combinators.elements import Broadcast, Length, Nth, Unroll
 from arrows.combinators.nodes import Joined, Node
 from arrows.combinators.rules import FoldRule, MapRule
 from arrows.combinators.scans import Scan
-from arrows.combinators.sequence_rules import LengthRule, NthRule, OutputRule, ZipRule
-from arrows.combinators.sequences import Fold, Map
+from arrows.combinators.sequence_rules import LengthRule, NthRule, OutputRule, UnrollRule, ZipRule
+from arrows.combinators.sequences import Fold, Map, Reduce
 from arrows.combinators.zips import Zip
 from arrows.typesys import types as T
 from arrows.typesys.terms import Var
@@ -66,6 +66,22 @@ def _zip(run: Inference, node: Node) -> None:
 def _broadcast(run: Inference, node: Node) -> None:
     run.solver.bind(node.output, "broadcast", [node.input], None, node, None)
 
+def _reduce(run: Inference, node: Node) -> None:
+    solver = run.solver
+    pair, combined, nothing, default = Var(), Var(), Var(), Var()
+    run.expect(FoldRule(node, node.output), node.input)
+    solver.join(solver.make("tuple", [node.output, node.output]), pair, Joined("pair", node, 0))
+    solver.join(combined, node.output, Joined("combined", node, 0))
+    solver.join(Var(T.Void()), nothing, Joined("no default", node, 1))
+    solver.join(default, node.output, Joined("default", node, 1))
+    run.enter(node, node.form.parts[0], pair, combined, "combine")
+    run.enter(node, node.form.parts[1], nothing, default, "default")
+
+
+def _unroll(run: Inference, node: Node) -> None:
+    run.solver.add(UnrollRule(node), node.input)
+
+
 
 def _length(run: Inference, node: Node) -> None:
     assert isinstance(node.form, Length)
@@ -84,5 +100,7 @@ SEQUENCES: dict[type, Callable[[Inference, Node], None]] = {
     Zip: _zip,
     Broadcast: _broadcast,
     Length: _length,
+    Reduce: _reduce,
+    Unroll: _unroll,
     Nth: _nth,
 }

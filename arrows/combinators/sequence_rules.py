@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from arrows.combinators.containers import known
+from arrows.combinators.elements import Unroll
 from arrows.combinators.nodes import Joined, Node
 from arrows.combinators.rules import Misfit, Rule, spread_elements
 from arrows.typesys import types as T
@@ -154,3 +156,41 @@ def _word(v: Var) -> str:
 
 def _is(v: Var, ground: type[T.Type], kind: str) -> bool:
     return isinstance(v.head, ground) or (isinstance(v.head, Struct) and v.head.kind == kind)
+    def default(self, solver: Solver) -> bool:
+        v = find(self.node.input)
+        if v.head is None and known(self.node.output):
+            pair = [solver.make("sequence", [self.node.output]), Var(T.Input(), self.node)]
+            solver.bind(v, "tuple", pair, None, self.node, None)
+            return True
+        pair = solver.view(v).args if _is(v, T.Tuple, "tuple") else []
+        return len(pair) == 2 and sequence_of(solver, self.node, pair[0], self.node.output)
+
+
+class UnrollRule(Rule):
+    """`Stack`: so many elements, each an item."""
+
+    __slots__ = ()
+
+    def run(self, solver: Solver) -> None:
+        form = self.node.form
+        assert isinstance(form, Unroll)
+        v = find(self.node.input)
+        if self.done or v.head is None:
+            return
+        self.done = True
+        kind, length = form.kind, form.length
+        if isinstance(v.head, T.Input):
+            read = f"read it whole: ar.Tensor([{length}, ...]), or its elements first: ar.Map(ar.Vector(n))"
+            raise Misfit(f"{kind} joins tensors, and the input is a Python object", read)
+        if not compound(v.head):
+            raise Misfit(f"{kind} joins the elements of a sequence, and {v.head} has none")
+        if _is(v, T.Broadcast, "broadcast"):
+            raise Misfit("an endless sequence has no length", f"{kind} what is beside it, after a Zip")
+        args = solver.view(v).args
+        if _is(v, T.Tuple, "tuple"):
+            if len(args) != length:
+                raise Misfit(f"{length} elements are expected, and the tuple has {len(args)} items")
+            solver.unify(self.node.output, v)
+            return
+        solver.bind(self.node.output, "tuple", [args[0]] * length, None, self.node, None)
+

@@ -1,10 +1,11 @@
-"""Blocks over sequences: `Map` and `Fold`."""
+"""Blocks over sequences: `Map`, `Fold` and `Reduce`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from arrows.combinators.absent import Absent
 from arrows.combinators.block import Block, set_name
 from arrows.combinators.convert import as_block
 from arrows.combinators.wires import Wire
@@ -88,3 +89,62 @@ class Fold(Block[Sequence[A], S]):
 
     def arguments(self, depth: int = 2) -> str:
         return f"{self.parts[0].brief(depth - 1)}, {self.parts[1].brief(depth - 1)}"
+
+
+class Reduce(Block[Sequence[A], A]):
+    """A balanced tree: neighbours are combined two by two, and their results again, until one is left.
+
+    In each round the 1st and the 2nd are combined, the 3rd and the 4th, and so on; an odd last one goes on to
+    the end of the next round as it is. So n elements take about log2(n) steps one after the other, where a
+    `Fold` takes n. One element is the result itself. Sums, means, extremes and softmax are one operation with
+    `Sum`, `Mean`, `Max` and `Attention`.
+
+    The input is a sequence, a tuple whose items have one type, or a Python container, whose objects `combine`
+    then works on.
+
+    Args:
+        combine: from a pair of elements to one of the same type.
+        default: the result of no elements; it gets no input (`Zeros`, `Constant`). Left out: zeros of the
+            elements' type; there are no zeros of Python objects, and an example without any is refused.
+        name: the name in messages.
+
+    Raises:
+        ArrowTypeError: an argument is no block; at `compile`, an input without elements or without end, or
+            a `combine` whose result is of another type than the elements.
+        InputError: at evaluation, no elements where there is no default.
+
+    Source: TensorFlow Fold, `td.Reduce`.
+
+    Example:
+        >>> import arrows as ar
+        >>> tree = ar.Reduce(ar.InputTransform(lambda pair: f"({pair[0]} {pair[1]})"))
+        >>> tree.eval("abcde")
+        '(((a b) (c d)) e)'
+    """
+
+    def __init__(
+        self,
+        combine: Callable[[Wire[tuple[A, A]]], Wire[A]],
+        default: Block[None, A] | None = None,
+        *,
+        name: str | None = None,
+    ) -> None:
+        set_name(self, name)
+        nothing = Absent() if default is None else as_block(default, "the default of a Reduce")
+        self._parts = (as_block(combine, "the combine of a Reduce"), nothing)
+
+    @property
+    def combine(self) -> Block[Any, Any]:
+        """From a pair of elements to one."""
+        return self.parts[0]
+
+    @property
+    def default(self) -> Block[Any, Any] | None:
+        """The result of no elements, if it was given."""
+        return None if isinstance(self.parts[1], Absent) else self.parts[1]
+
+    def arguments(self, depth: int = 2) -> str:
+        return "".join(x if isinstance(x, str) else x.brief(depth - 1) for x in self.written())
+
+    def written(self) -> list[Block[Any, Any] | str]:
+        return [self.combine] if self.default is None else [self.combine, ", ", self.default]

@@ -133,9 +133,9 @@ class _Lowering(SequenceWriter):
             case core.Fix() | core.Reference():
                 assert typed.knot is not None
                 return (yield self.recursion(typed.knot, symbol))
-            case core.Map() | core.Fold() | core.Scan() | core.Zip():
+            case core.Map() | core.Fold() | core.Scan() | core.Reduce():
                 return (yield self.over_elements(typed, symbol))
-            case core.Broadcast() | core.Length() | core.Nth():
+            case core.Broadcast() | core.Length() | core.Nth() | core.Unroll() | core.Zip():
                 return self.of_elements(typed, symbol)
             case core.Shared():
                 return (yield self.shared(typed, symbol))

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from arrows import combinators as core
+from arrows.combinators.absent import Absent
+from arrows.combinators.constant import without_zero
 from arrows.combinators.typed import Typed
 from arrows.engine.elements import nth
 from arrows.engine.nodes import NodeWriter
@@ -22,6 +24,7 @@ from arrows.engine.symbols import (
     bare,
     link,
     template,
+    viewed,
 )
 from arrows.typesys import types as T
 
@@ -52,10 +55,12 @@ class SequenceWriter(NodeWriter):
                 return (yield self.map(typed, symbol))
             case core.Fold():
                 return (yield self.fold(typed, symbol))
+            case core.Reduce():
+                return (yield self.reduce(typed, symbol))
             case core.Scan() as form:
                 return (yield self.scan(form, typed, symbol))
             case _:
-                return self.zip(symbol)
+                raise AssertionError("this form goes over no elements")
 
     def of_elements(self, typed: Typed, symbol: Symbol) -> Symbol:
         """Writes a form that has no parts and runs nothing on the elements."""
@@ -64,8 +69,12 @@ class SequenceWriter(NodeWriter):
                 return EndlessSymbol(symbol)
             case core.Length():
                 return self.length(typed, symbol)
-            case _:
+            case core.Nth():
                 return self.nth(typed, symbol)
+            case core.Unroll(length=length):
+                return self.unroll(length, symbol)
+            case _:
+                return self.zip(symbol)
 
     def length(self, typed: Typed, symbol: Symbol) -> Symbol:
         of = typed.output
@@ -89,6 +98,11 @@ class SequenceWriter(NodeWriter):
         self.names["NTH"] = nth
         name = self.assign("e", f"NTH({code}, {self.pack(place)})")
         return self.unpacked(name, like)
+
+    def unroll(self, length: int, symbol: Symbol) -> Symbol:
+        if not isinstance(symbol, ListSymbol):
+            return symbol
+        return self.unpacked(symbol.code, TupleSymbol((symbol.element,) * length))
 
     def map(self, typed: Typed, symbol: Symbol) -> Walk:
         (element,) = typed.parts
@@ -119,6 +133,43 @@ class SequenceWriter(NodeWriter):
         self.give(state, value)
         self.body.nesting -= 1
         return state
+
+    def reduce(self, typed: Typed, symbol: Symbol) -> Walk:
+        combine, default = typed.parts
+        of = typed.output
+        code, like = self.elements(symbol)
+        # What is left of a round: elements of the input, or what was made of them.
+        result = self.merged([viewed(like, of), template(of, self.sites.flow)])
+        pattern = bare(result)
+        row, after = self.assign("l", f"list({code})"), self.fresh("l")
+        one, other = self.fresh("e"), self.fresh("e")
+        self.put(f"while len({row}) > 1:")
+        self.body.nesting += 1
+        self.put(f"{after} = []")
+        self.put(f"for {one}, {other} in zip({row}[::2], {row}[1::2]):")
+        self.body.nesting += 1
+        pair = self.unpacked(one, pattern), self.unpacked(other, pattern)
+        value = self.coerced((yield self.walk(combine, TupleSymbol(pair))), of)
+        link(result, value, self.sites.flow)
+        self.put(f"{after}.append({self.pack(value)})")
+        self.body.nesting -= 1
+        self.put(f"if len({row}) & 1: {after}.append({row}[-1])")
+        self.put(f"{row} = {after}")
+        self.body.nesting -= 1
+        self.put(f"if {row}:")
+        self.body.nesting += 1
+        self.give(result, self.unpacked(f"{row}[0]", pattern))
+        self.body.nesting -= 1
+        self.put("else:")
+        self.body.nesting += 1
+        if isinstance(default.form, Absent) and without_zero(of) is not None:
+            self.put("raise ValueError")
+        else:
+            value = self.coerced((yield self.walk(default, VOID)), of)
+            link(result, value, self.sites.flow)
+            self.give(result, value)
+        self.body.nesting -= 1
+        return result
 
     def scan(self, form: core.Scan[Any, Any, Any], typed: Typed, symbol: Symbol) -> Walk:
         step, start = typed.parts

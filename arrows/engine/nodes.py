@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from arrows.combinators.typed import Typed
+from arrows.combinators.apply import Apply
+from arrows.combinators.effects import Tap
 from arrows.engine.sites import Port, Site
 from arrows.engine.symbols import (
     VOID,
@@ -153,6 +155,11 @@ class NodeWriter(Writer):
                 lists.append(self.assign("l", ids))
                 ports.append(Port(number, place, domain))
         plain = tuple(var.type for var in trace.results if var.rows < 0)
+        least, most = typed.form.counts if isinstance(typed.form, Apply) else (0, None)
+        for code, _ in sequences:
+            if least or most is not None:
+                above = "" if most is None else f" <= {most}"
+                self.put(f"if not {least} <= len({code}){above}: raise ValueError")
         site = self.sites.add("apply", plain, typed=typed, ports=tuple(ports), constants=tuple(constants))
         first = self.node(site, tuple(rows), tuple(lists))
         if len(rows) == 1:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from itertools import repeat
 from typing import Any
 
-from arrows.combinators.elements import Broadcast, Length, Nth
+from arrows.combinators.absent import Absent
+from arrows.combinators.constant import without_zero
+from arrows.combinators.elements import Broadcast, Length, Nth, Unroll
 from arrows.combinators.scans import Scan
-from arrows.combinators.sequences import Fold, Map
+from arrows.combinators.sequences import Fold, Map, Reduce
 from arrows.combinators.typed import Typed
 from arrows.combinators.zips import Zip
 from arrows.engine.algebra import Algebra, Endless
@@ -25,7 +27,8 @@ class SequenceWalk(Walk):
     def __init__(self, algebra: Algebra, number: int | None, max_nodes: int) -> None:
         super().__init__(algebra, number, max_nodes)
         self.at_once |= {Broadcast: self.broadcast, Length: self.length, Nth: self.nth, Zip: self.zip}
-        self.in_steps |= {Fold: self.fold, Map: self.map, Scan: self.scan}
+        self.at_once |= {Unroll: self.unroll}
+        self.in_steps |= {Fold: self.fold, Map: self.map, Reduce: self.reduce, Scan: self.scan}
 
     def broadcast(self, typed: Typed, value: Any, where: Where) -> Found:
         return Endless(value), where
@@ -51,6 +54,14 @@ class SequenceWalk(Walk):
             return nth(items, place), where.down(0).down(place)
         except Exception as error:  # noqa: BLE001 (as above)
             self.fail(typed, where.down(0), no_nth(items, place, error), error)
+
+    def unroll(self, typed: Typed, value: Any, where: Where) -> Found:
+        form = typed.form
+        assert isinstance(form, Unroll)
+        if len(value) != form.length:
+            count = f"{form.length} element{'s' if form.length > 1 else ''}"
+            self.fail(typed, where, f"expected {count}, got {len(value)}", None)
+        return tuple(value), where
 
     def zip(self, typed: Typed, value: Any, where: Where) -> Found:
         here = Where(where.parent, where.step)  # what comes out has other items than what goes in
@@ -94,6 +105,22 @@ class SequenceWalk(Walk):
             pair, both = (state, element), below.over((place, below))
             state, place = self.now(step, pair, both) or (yield self.later(step, pair, both))
         return state, where
+
+    def reduce(self, typed: Typed, value: Any, where: Where) -> Steps:
+        combine, default = typed.parts
+        row = [(x, where.down(i)) for i, x in enumerate(self.elements(typed, value, where))]
+        if not row:
+            if isinstance(default.form, Absent) and without_zero(typed.output) is not None:
+                zero = f"no zero of {typed.output} to give instead"
+                self.fail(typed, where, f"there are no elements to reduce, and {zero}", None)
+            return self.now(default, None, where) or (yield self.later(default, None, where))
+        while len(row) > 1:
+            after = []
+            for (one, here), (other, there) in zip(row[::2], row[1::2], strict=False):
+                pair, both = (one, other), where.over((here, there))
+                after.append(self.now(combine, pair, both) or (yield self.later(combine, pair, both)))
+            row = after + row[len(row) // 2 * 2 :]
+        return row[0]
 
     def scan(self, typed: Typed, value: Any, where: Where) -> Steps:
         form, of = typed.form, typed.output

@@ -35,7 +35,7 @@ def reduce_segments(
     out: Any = None,
     order: Any = None,
 ) -> Any:
-    """Reduce the rows of each segment with "add" or "maximum"; `fill` for empty ones.
+    """Reduce the rows of each segment with "add", "maximum" or "minimum"; `fill` for empty ones.
 
     Args:
         xp: array module.

@@ -12,7 +12,7 @@ import numpy as np
 
 from arrows.ops.bind import bind
 from arrows.ops.comparing import equal, maximum, minimum
-from arrows.ops.elementwise import add, divide, multiply, negative
+from arrows.ops.elementwise import add, divide, multiply
 from arrows.ops.errors import ShapeError
 from arrows.ops.kernels import put, take
 from arrows.ops.primitive import Attributes, Primitive
@@ -56,11 +56,18 @@ def segment_max(x: TensorLike, default: float | None = None) -> TensorLike:
 def segment_min(x: TensorLike, default: float | None = None) -> TensorLike:
     """Least of the elements of a sequence, element by element; see `segment_max`.
 
+    Args:
+        x: the sequence.
+        default: the result for an empty one; None promises that there is none.
+
+    Raises:
+        ArrowValueError: when computed, for an empty sequence without a default.
+
     >>> from arrows.ops import Evaluation
     >>> segment_min(Evaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
     1.0
     """
-    return negative(segment_max(negative(x), None if default is None else -default))
+    return bind(_segment_min, x, default=_default("segment_min", default))
 
 
 def segment_count(x: TensorLike, dtype: str | None = None) -> TensorLike:
@@ -149,19 +156,37 @@ def _sum_kernel(xp: Any, rows: bool = False) -> Any:
 
 
 def _max_kernel(xp: Any, default: float | None, rows: bool = False) -> Any:
+    return _extreme(xp, "max", default, rows)
+
+
+def _min_kernel(xp: Any, default: float | None, rows: bool = False) -> Any:
+    return _extreme(xp, "min", default, rows)
+
+
+def _extreme(xp: Any, name: str, default: float | None, rows: bool) -> Any:
+    combine = {"max": "maximum", "min": "minimum"}[name]
+
     def run(x: Any, *, segments: Segments, out: Any = None) -> Any:
         fill = default
         if fill is None:
             if xp is np and not segments.gapless and bool((segments.lengths == 0).any()):
-                raise ArrowValueError("segment_max: a sequence is empty")
-            fill = -np.inf if np.dtype(x.dtype).kind == "f" else np.iinfo(x.dtype).min
+                raise ArrowValueError(f"segment_{name}: a sequence is empty")
+            fill = _neutral(name, np.dtype(x.dtype))
         if rows:
-            return reduce_segments(xp, "maximum", x, segments, fill, out)
+            return reduce_segments(xp, combine, x, segments, fill, out)
         if not x.shape[0]:
             return put(xp.full(x.shape[1:], fill, x.dtype), out)
-        return x.max(axis=0, out=out)
+        return getattr(x, name)(axis=0, out=out)
 
     return run
+
+
+def _neutral(name: str, dtype: Any) -> Any:
+    """What is no greater (no less) than anything of this element type."""
+    if dtype.kind == "f":
+        return -np.inf if name == "max" else np.inf
+    limits = np.iinfo(dtype)
+    return limits.min if name == "max" else limits.max
 
 
 def _count_kernel(xp: Any, dtype: str, rows: bool = False) -> Any:
@@ -228,6 +253,7 @@ _segment_sum = _segmented(
     "segment_sum", _sum_kernel, lambda g, result, x: (segment_broadcast(g, x),), arithmetic, collapses=True
 )
 _segment_max = _segmented("segment_max", _max_kernel, _max_vjp, arithmetic, collapses=True)
+_segment_min = _segmented("segment_min", _min_kernel, _max_vjp, arithmetic, collapses=True)
 _segment_softmax = _segmented("segment_softmax", _softmax_kernel, _softmax_vjp, floating)
 _segment_count = register(
     Primitive(

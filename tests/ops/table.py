@@ -237,7 +237,8 @@ CASES += [
 for _name in ("segment_sum", "segment_softmax"):
     CASES += [(_name, (n(5, *shape),), {}) for shape in ((), (3,), (2, 3), (0,))]
 CASES += [
-    ("segment_max", (d(5, *shape),), {"default": default})
+    (name, (d(5, *shape),), {"default": default})
+    for name in ("segment_max", "segment_min")
     for shape in ((), (3,), (2, 3), (0,))
     for default in (None, 0.0, -3.5)
 ]

@@ -149,6 +149,8 @@ ar.Identity() >> f >> lab2hid  # E behind a polymorphic left hand
 f >> ar.Identity() >> lab2hid  # E behind a polymorphic middle
 ar.Map(f >> ar.Identity()) >> ar.Map(lab2hid)  # E inside Map
 ar.Map(f) >> ar.Fold(ar.Function(add), zeros) >> lab2hid  # E after a fold
+ar.Map(f) >> ar.Reduce(ar.Function(add)) >> lab2hid  # E after a reduce
+ar.Map(f) >> ar.Attention(hid2lab, hid2lab) >> hid2lab  # E after attention pooling
 ar.shared(f) >> lab2hid  # E after shared
 f >> ar.Void() >> hid2lab  # E nothing into a function
 f >> ar.Broadcast() >> ar.Map(lab2hid)  # E at every place of an endless sequence

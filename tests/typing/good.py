@@ -80,6 +80,9 @@ assert_type(f >> ar.Broadcast(), Block[int, Sequence[V]])
 beside = ar.GetItem("of") >> ar.Map(f) & ar.GetItem("by") >> f >> ar.Broadcast()
 assert_type(beside >> ar.ZipWith(ar.Function(add)), Block[Any, Sequence[V]])
 
+assert_type(ar.Map(f) >> ar.Reduce(ar.Function(add)), Block[Sequence[int], V])
+assert_type(ar.Map(f) >> ar.Attention(hid2lab, hid2lab), Block[Sequence[int], L])
+
 # 3 a run of & makes one flat tuple
 assert_type((f & g) >> ar.Identity(), Block[int, tuple[V, L]])
 assert_type((f & g & f & g) >> ar.Identity(), Block[int, tuple[V, L, V, L]])

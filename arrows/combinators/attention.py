@@ -1,0 +1,182 @@
+"""Attention pooling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeVar, overload
+
+from arrows.combinators.absent import Given, as_given, put_default, shown, unfit
+from arrows.combinators.block import Block, set_name
+from arrows.combinators.compose import Identity, Phrase
+from arrows.combinators.convert import as_block
+from arrows.combinators.fanout import Fan
+from arrows.combinators.reductions import Needy, each, has_sequence
+from arrows.combinators.sequences import Map
+from arrows.combinators.wires import Wire
+from arrows.typesys import types as T
+from arrows.typesys.errors import ArrowTypeError, Site, message
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class Attention(Phrase[Sequence[A], B]):
+    """Attention pooling: the mean of the elements, weighted by a softmax over their scores.
+
+    One softmax and one sum over all elements of a batch, whatever the lengths. What else a score depends on,
+    a query, is put beside the elements: `(keys & query >> Broadcast()) >> Zip() >> Attention(score, value)`.
+
+    Args:
+        score: from an element to its score, a scalar or a vector of length 1.
+        value: from an element to what is averaged, floating tensors; the element itself if not given.
+        default: the result if there are no elements, as `Mean` takes it. Left out, there must be elements.
+        weights: give the pair (mean, weights) instead, with the sequence of the softmax.
+        name: the name in messages.
+
+    Attributes:
+        default: as given.
+        weights: as given.
+
+    Raises:
+        ArrowTypeError: an argument is no block, or no such default; at `compile`, an input without elements
+            or without end, a score that is no number, or values that are no floating tensors.
+        InputError: at evaluation, no elements, and no default.
+
+    Source: Raffel, Ellis, "Feed-forward networks with attention can solve some long-term memory problems",
+        2015, equation 1; Bahdanau, Cho, Bengio, "Neural machine translation by jointly learning to align and
+        translate", 2015.
+
+    Example:
+        >>> import arrows as ar
+        >>> score = ar.Function(lambda x: x[0])
+        >>> block = ar.Map(ar.Vector(2)) >> ar.Attention(score, weights=True)
+        >>> pooled, weights = block.eval([[0, 1], [0, 3]])
+        >>> pooled.tolist(), [float(w) for w in weights]
+        ([0.0, 2.0], [0.5, 0.5])
+    """
+
+    weights: bool
+
+    @overload
+    def __init__(
+        self: Attention[A, A],
+        score: Callable[[Wire[A]], Wire[Any]],
+        *,
+        default: Any = None,
+        weights: Literal[False] = False,
+        name: str | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Attention[A, B],
+        score: Callable[[Wire[A]], Wire[Any]],
+        value: Callable[[Wire[A]], Wire[B]],
+        *,
+        default: Any = None,
+        weights: Literal[False] = False,
+        name: str | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Attention[A, tuple[Any, Sequence[Any]]],
+        score: Callable[[Wire[A]], Wire[Any]],
+        value: Callable[[Wire[A]], Wire[Any]] | None = None,
+        *,
+        default: Any = None,
+        weights: bool,
+        name: str | None = None,
+    ) -> None: ...
+    def __init__(
+        self,
+        score: Any,
+        value: Any = None,
+        *,
+        default: Any = None,
+        weights: bool = False,
+        name: str | None = None,
+    ) -> None:
+        set_name(self, name)
+        if not isinstance(weights, bool):
+            raise ArrowTypeError(
+                message(
+                    f"cannot make an Attention at {Site.here()}",
+                    reason=f"weights is True or False, not {weights!r}",
+                )
+            )
+        self.weights = weights
+        pool = _Pool(as_given(default, "Attention"), weights)
+        scored = as_block(score, "the score of an Attention")
+        valued = Identity() if value is None else as_block(value, "the value of an Attention")
+        self._parts = (Map(Fan((scored, valued))), pool)
+
+    @property
+    def score(self) -> Block[Any, Any]:
+        """From an element to its score."""
+        return self.parts[0].parts[0].parts[0]
+
+    @property
+    def value(self) -> Block[Any, Any]:
+        """From an element to what is averaged."""
+        return self.parts[0].parts[0].parts[1]
+
+    @property
+    def default(self) -> Any:
+        """The result of no elements, or None."""
+        pool = self.parts[1]
+        assert isinstance(pool, _Pool)
+        return pool.default
+
+    def written(self) -> list[Block[Any, Any] | str]:
+        pieces: list[Block[Any, Any] | str] = [self.score]
+        if not isinstance(self.value, Identity):
+            pieces += [", ", self.value]
+        if self.default is not None:
+            pieces.append(f", default={shown(self.default)}")
+        return [*pieces, ", weights=True"] if self.weights else pieces
+
+
+class _Pool(Needy):
+    """What `Attention` does to the pairs of scores and values."""
+
+    verb = "averages"
+
+    def __init__(self, default: Given | None, weights: bool) -> None:
+        self.kind = "Attention"
+        self.default = default
+        self.weights = weights
+
+    def _of(self, *values: Any) -> Any:
+        from arrows import ops
+
+        ((scores, rows),) = values
+        weight = ops.segment_softmax(ops.reshape(scores, ()) if scores.shape else scores)
+
+        def pool(x: Any, default: Any) -> Any:
+            return put_default(x, ops.segment_sum(x * weight), default)
+
+        pooled = each(pool, rows, self.default)
+        return (pooled, weight) if self.weights else pooled
+
+    def check(self, input: T.Type) -> str | tuple[str, str] | None:
+        if isinstance(input, T.Broadcast):
+            return f"{input} has no end, and so no softmax over its elements"
+        pair = input.children[0]
+        assert isinstance(pair, T.Tuple)
+        score, value = pair.items
+        if not isinstance(score, T.Tensor) or not score.floating or score.shape not in ((), (1,)):
+            return (
+                f"a score is a floating number, and here it is {score}",
+                "end the score with a layer that gives one number: ar.FC(1)",
+            )
+        if value.has_input:
+            read = "say what to read: ar.Attention(score, ar.Vector(n))"
+            return f"the values are {value}, and only tensors have a mean", read
+        for leaf in T.leaves(value):
+            cast = f"convert the values: ar.Function(lambda x: x.cast({score.dtype!r}))"
+            if not leaf.floating:
+                return f"the mean of {leaf.dtype} would be no {leaf.dtype}", cast
+            if leaf.dtype != score.dtype:
+                return f"scores are {score.dtype} and values {leaf.dtype}", cast
+        if has_sequence(value):
+            return "the values have sequences in them, and only tensors have a mean", "reduce these first"
+        return None if self.default is None else unfit(self.default, value)
