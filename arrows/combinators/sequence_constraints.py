@@ -69,7 +69,7 @@ def _broadcast(run: Inference, node: Node) -> None:
 def _reduce(run: Inference, node: Node) -> None:
     solver = run.solver
     pair, combined, nothing, default = Var(), Var(), Var(), Var()
-    run.expect(FoldRule(node, node.output), node.input)
+    solver.add(FoldRule(node, node.output), node.input)
     solver.join(solver.make("tuple", [node.output, node.output]), pair, Joined("pair", node, 0))
     solver.join(combined, node.output, Joined("combined", node, 0))
     solver.join(Var(T.Void()), nothing, Joined("no default", node, 1))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from arrows.combinators.containers import known
 from arrows.combinators.elements import Unroll
 from arrows.combinators.nodes import Joined, Node
 from arrows.combinators.rules import Misfit, Rule, spread_elements
