@@ -2,11 +2,11 @@
 
 >>> from arrows.bench import NAMES
 >>> NAMES
-('treelstm', 'infer')
+('treelstm', 'infer', 'steps')
 """
 
 from __future__ import annotations
 
-NAMES = ("treelstm", "infer")
+NAMES = ("treelstm", "infer", "steps")
 
 __all__ = ["NAMES"]

@@ -110,7 +110,7 @@ def merge(plan: Plan, wirings: Wirings, *, share: bool = True) -> Merged:
     if share and wirings.same is not None:
         stands = representatives(wirings.same.values)
         kept = np.flatnonzero(stands == kept)
-    row_of = _Rows(plan, wirings, operation)
+    row_of = Rows(plan, wirings, operation)
     layout = extents(plan, site, wirings.counts.values)
     if plan.schedule == "agenda":
         depth = _agenda(plan, operation, depth, row_of.node(wirings.sources), layout, kept, stands)
@@ -242,7 +242,7 @@ def _agenda(
     return times[owner]
 
 
-class _Rows:
+class Rows:
     """Turns value ids into rows of slabs."""
 
     def __init__(self, plan: Plan, wirings: Wirings, operation: np.ndarray) -> None:
