@@ -1,0 +1,236 @@
+"""Places for the boxes, texts and wires of one frame, the frames inside it being done."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+
+from arrows.drawing.layers import Rows
+from arrows.drawing.routing import Sideways, tracks
+from arrows.drawing.scene import Box, Scene
+from arrows.drawing.shapes import Drawing, Line, Measures, Placed, Point, Rect, columns
+
+
+@dataclass(eq=False, slots=True)
+class Frame:
+    """A scene with its places, seen from its own left upper corner.
+
+    Attributes:
+        drawing: what is drawn in it, without what is in the frames inside.
+        entry: where its input is, from the left.
+        exits: for each recursion that leads out of it, how far down it leaves on the right.
+        inner: the frames inside, each with its place.
+    """
+
+    drawing: Drawing
+    entry: int
+    exits: dict[Hashable, int]
+    inner: list[tuple[Point, Scene]]
+
+
+def frame_of(scene: Scene, measures: Measures, done: Mapping[int, Frame], outermost: bool) -> Frame:
+    """Lays out one frame."""
+    return _Layout(scene, measures, done, outermost).run()
+
+
+class _Layout:
+    def __init__(self, scene: Scene, measures: Measures, done: Mapping[int, Frame], outermost: bool) -> None:
+        self.scene, self.m, self.done, self.outermost = scene, measures, done, outermost
+        boxes = self.boxes = scene.boxes
+        readers = {source for source, _ in scene.wires}
+        ends = [i for i, b in enumerate(boxes) if b.kind == "port" and not b.text and i not in readers]
+        self.rows = Rows(len(boxes), scene.wires, ends)
+        self.into: list[list[int]] = [[] for _ in boxes]
+        for source, target in self.rows.steps:
+            if target < len(boxes):
+                self.into[target].append(source)
+        self.loops = [self._loops(box) for box in boxes]
+        self.knots = list(dict.fromkeys(knot for loops in self.loops for knot in loops))
+        self.sizes = [self._size(i) for i in range(len(boxes))]
+        self.labels = [self._text(box.output) if box.output else (0, 0) for box in boxes]
+        self.drawing = Drawing(0, 0)
+        self.inner: list[tuple[Point, Scene]] = []
+
+    # Sizes
+
+    def _loops(self, box: Box) -> dict[Hashable, int]:
+        """The recursions that lead out of a box, and how far down."""
+        if box.scene is not None:
+            return self.done[id(box.scene)].exits
+        return {} if box.loop is None else {box.loop: -1}
+
+    def _text(self, text: str) -> Point:
+        return _odd(int(columns(text) * self.m.letter + 0.999)), self.m.line
+
+    def _size(self, i: int) -> Point:
+        box, m = self.boxes[i], self.m
+        if box.scene is not None:
+            inner = self.done[id(box.scene)].drawing
+            return inner.width, inner.height
+        if box.kind == "port" and not box.text:
+            return m.dot, m.dot
+        width, height = self._text(box.text)
+        ports = (len(self.into[i]) + 1) * (m.track + 1)
+        return _odd(max(width + 2 * m.inset[0], ports)), height + 2 * m.inset[1]
+
+    def _span(self, i: int) -> int:
+        """How wide a box is with the type below it."""
+        return max(self.sizes[i][0], self.labels[i][0])
+
+    # Places
+
+    def run(self) -> Frame:
+        """Finds the places."""
+        m, rows, count = self.m, self.rows, len(self.boxes)
+        margin = m.track * (len(self.knots) + 1)
+        widths = [1] * len(rows.of)
+        for i in range(count):
+            widths[i] = _odd(self._span(i) + (2 * margin if self.loops[i] else 0))
+        self.ports = self._ports()
+        centre = rows.centres(widths, m.gap, self.ports)
+        left = min((centre[n] - widths[n] // 2 for row in rows.rows for n in row), default=0)
+        self.centre = [c - left + m.frame for c in centre]
+        content = max(
+            (self.centre[n] + widths[n] // 2 + 1 for row in rows.rows for n in row), default=m.frame
+        )
+        self.gutter = {knot: content + m.track * (k + 1) for k, knot in enumerate(self.knots)}
+        heading = 0 if self.outermost else self._text(self.scene.title)[0] + 2 * m.inset[0]
+        self.drawing.width = _odd(max(content + (margin if self.knots else 0) + m.frame, heading))
+        tops, self.ways = self._down()
+        exits = {knot: max(ways.values()) for knot, ways in self.ways.items() if knot != self.scene.knot}
+        self._draw(tops)
+        entry = self.centre[0] if self.boxes and self.boxes[0].kind == "port" and count > 1 else 0
+        several = sum(not into for into in self.into) > 1
+        return Frame(self.drawing, self.drawing.width // 2 if several else entry, exits, self.inner)
+
+    def _ports(self) -> dict[tuple[int, int], int]:
+        """How far from the middle of a box each wire into it ends."""
+        ports: dict[tuple[int, int], int] = {}
+        for target, sources in enumerate(self.into):
+            width, box = self.sizes[target][0], self.boxes[target]
+            if width <= self.m.dot:
+                continue
+            if box.scene is not None and len(sources) == 1:
+                ports[sources[0], target] = self.done[id(box.scene)].entry - width // 2
+                continue
+            for k, source in enumerate(sources):
+                ports[source, target] = (k + 1) * width // (len(sources) + 1) - width // 2
+        return ports
+
+    def _down(self) -> tuple[list[int], dict[Hashable, dict[int, int]]]:
+        """The upper end of each row, and for each recursion the rows where it runs, and how far down."""
+        m, count = self.m, len(self.boxes)
+        y = m.frame + (0 if self.outermost else m.heading)
+        tops: list[int] = []
+        loops: dict[Hashable, dict[int, int]] = {knot: {} for knot in self.knots}
+        steps: list[list[tuple[int, int]]] = [[] for _ in self.rows.rows]
+        row_of = {node: i for i, row in enumerate(self.rows.rows) for node in row}
+        for source, target in self.rows.steps:
+            steps[row_of[source]].append((source, target))
+        for i, row in enumerate(self.rows.rows):
+            tops.append(y)
+            y += max(self._height(node) if node < count else 0 for node in row)
+            real = [node for node in row if node < count]
+            for knot in self.knots:
+                users = [n for n in real if knot in self.loops[n]]
+                if users and users != real[-1:]:
+                    y += m.track
+                    loops[knot][i] = y
+                elif users:  # nothing stands in its way to the right
+                    loops[knot][i] = self._leaves(users[0], tops[i], knot)
+            if i + 1 == len(self.rows.rows):
+                y += m.frame
+                continue
+            y += m.room[0]
+            y = self._wires(steps[i], tops[i], y)
+        self.drawing.height = y
+        return tops, loops
+
+    def _leaves(self, i: int, top: int, knot: Hashable) -> int:
+        """How far down the way back to a recursive block leaves a box."""
+        down = self.loops[i][knot]
+        return top + (self.sizes[i][1] // 2 if down < 0 else down)
+
+    def _height(self, i: int) -> int:
+        return self.sizes[i][1] + (self.m.lead + self.labels[i][1] if self.labels[i][0] else 0)
+
+    def _wires(self, steps: list[tuple[int, int]], top: int, y: int) -> int:
+        """Draws the wires below a row; where the next row begins."""
+        m, count = self.m, len(self.boxes)
+        ends: dict[int, list[tuple[int, int]]] = {}
+        for source, target in steps:
+            start = self.centre[source]
+            end = self.centre[target] + self.ports.get((source, target), 0)
+            alone = target >= count or len(self.into[target]) == 1
+            if alone and abs(end - start) <= m.snap:
+                end = start
+                if target >= count:
+                    self.centre[target] = start
+            ends.setdefault(source, []).append((end, target))
+        bundles = [Sideways(self.centre[s], tuple(end for end, _ in targets)) for s, targets in ends.items()]
+        levels = tracks(bundles, m.track)
+        used = max(levels, default=-1) + 1
+        bottom = y + used * m.track + m.room[1]
+        for (source, targets), level in zip(ends.items(), levels, strict=True):
+            x = self.centre[source]
+            start = top + (self._height(source) if source < count else 0)
+            for end, target in targets:
+                middle = y + level * m.track
+                points: tuple[Point, ...] = ((x, start), (x, middle), (end, middle), (end, bottom))
+                if end == x:
+                    points = ((x, start), (x, bottom))
+                self.drawing.lines.append(Line(points, target < count))
+        return bottom
+
+    def _draw(self, tops: list[int]) -> None:
+        m, drawing = self.m, self.drawing
+        for row, top in zip(self.rows.rows, tops, strict=True):
+            for i in row:
+                if i >= len(self.boxes):
+                    continue
+                box, (width, height) = self.boxes[i], self.sizes[i]
+                x = self.centre[i] - width // 2
+                placed = Placed(Rect(x, top, width, height), box.text, box.kind, box.hint)
+                if box.scene is not None:
+                    drawing.frames.append(placed)
+                    self.inner.append(((x, top), box.scene))
+                    size = self._text(box.text)
+                    down = (m.heading - size[1]) // 2
+                    drawing.texts.append(Placed(Rect(x + m.inset[0], top + down, *size), box.text, "title"))
+                else:
+                    drawing.boxes.append(placed)
+                if box.output:
+                    size = self.labels[i]
+                    rect = Rect(self.centre[i] - size[0] // 2, top + height + m.lead, *size)
+                    drawing.texts.append(Placed(rect, box.output, "type", box.full))
+        for k, (knot, rows) in enumerate(self.ways.items()):
+            self._way(k, knot, rows, tops)
+
+    def _way(self, k: int, knot: Hashable, rows: dict[int, int], tops: list[int]) -> None:
+        """Draws the way from references back to their recursive block, or out of the frame."""
+        m, lines, gutter = self.m, self.drawing.lines, self.gutter[knot]
+        lowest = max(rows.values())
+        for i, y in rows.items():
+            nodes = [n for n in self.rows.rows[i] if n < len(self.boxes) and knot in self.loops[n]]
+            for place, node in enumerate(sorted(nodes, key=lambda n: self.centre[n])):
+                width = self.sizes[node][0]
+                start = self._leaves(node, tops[i], knot)
+                aside = self.centre[node] + self._span(node) // 2 + m.track * (k + 1)
+                right = self.centre[node] - width // 2 + width - 1
+                points = [(right, start)] if start == y else [(right, start), (aside, start), (aside, y)]
+                arrow = False
+                if place == 0:
+                    points.append((gutter, y))
+                    if y < lowest:
+                        points.append((gutter, lowest))
+                    elif knot == self.scene.knot:
+                        port = tops[0] + m.dot // 2
+                        points += [(gutter, port), (self.centre[0] + m.dot // 2 + 1, port)]
+                        arrow = True
+                    else:
+                        points[-1] = (self.drawing.width - 1, y)
+                lines.append(Line(tuple(points), arrow, loop=True))
+
+
+def _odd(n: int) -> int:
+    return n + 1 - n % 2

@@ -1,0 +1,78 @@
+"""A scene as a flow chart of Mermaid, which documentation sites and code hosts draw."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from arrows.drawing.scene import Box, Scene
+
+SHAPES = {
+    "join": ("([", "])"),
+    "case": ("([", "])"),
+    "port": ("([", "])"),
+    "again": ("[[", "]]"),
+    "constant": ("[", "]"),
+    "effect": ("[/", "/]"),
+}
+UNSAFE = {c: f"#{ord(c)};" for c in '"#&<>`\\|{}[]()*_~;'}
+
+
+def to_mermaid(scene: Scene) -> str:
+    """The text of a flow chart: types on the wires, a dotted wire where a recursion goes back.
+
+    Example:
+        >>> import arrows as ar
+        >>> from arrows.drawing import scene_of
+        >>> print(to_mermaid(scene_of(ar.infer(ar.Map(ar.Scalar("int32"))))), end="")
+        flowchart TD
+          n0(( ))
+          n1["Map#40;Scalar#40;'int32'#41;#41;"]
+          n2(( ))
+          n0 -->|"Input"| n1
+          n1 -->|"Sequence#40;int32#41;"| n2
+    """
+    lines = ["flowchart TD"]
+    names: dict[int, str] = {}
+    knots: dict[Hashable, str] = {}
+    loops: list[tuple[str, Hashable]] = []
+    wires: list[tuple[Box, Box]] = []
+    todo: list[tuple[Scene, int, int]] = [(scene, 0, 1)]
+    while todo:
+        inner, at, depth = todo.pop()
+        indent = "  " * depth
+        if at == len(inner.boxes):
+            wires.extend((inner.boxes[a], inner.boxes[b]) for a, b in inner.wires)
+            if inner is not scene:
+                lines.append(f"{'  ' * (depth - 1)}end")
+            continue
+        todo.append((inner, at + 1, depth))
+        box = inner.boxes[at]
+        name = names[id(box)] = f"n{len(names)}"
+        if at == 0 and inner.knot is not None:
+            knots[inner.knot] = name
+        if box.loop is not None:
+            loops.append((name, box.loop))
+        if box.scene is not None:
+            lines.append(f'{indent}subgraph {name}["{quoted(box.text)}"]')
+            todo.append((box.scene, 0, depth + 1))
+        elif not box.text:
+            lines.append(f"{indent}{name}(( ))")
+        else:
+            left, right = SHAPES.get(box.kind, ("[", "]"))
+            lines.append(f'{indent}{name}{left}"{quoted(box.text)}"{right}')
+    for source, target in wires:
+        word = f'|"{quoted(source.output)}"|' if source.output else ""
+        lines.append(f"  {names[id(source)]} -->{word} {names[id(target)]}")
+    for name, knot in loops:
+        lines.append(f'  {name} -.->|"again"| {knots[knot]}')
+    return "\n".join(lines) + "\n"
+
+
+def quoted(text: str) -> str:
+    """A text between the quotation marks of Mermaid: characters that it could take for its own are codes.
+
+    Example:
+        >>> quoted('say "hi"')
+        'say #34;hi#34;'
+    """
+    return "".join(UNSAFE.get(c, c) for c in text)

@@ -1,0 +1,70 @@
+"""How a block shows itself in a notebook: drawn if it is small enough, and never with an exception."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from arrows.combinators.block import Block
+from arrows.combinators.infer import infer
+from arrows.combinators.tree import typed_tree
+from arrows.combinators.typed import Typed
+from arrows.drawing.layout import lay_out
+from arrows.drawing.scene import scene_of
+from arrows.drawing.svg import to_svg
+from arrows.drawing.views import View, clean_lines, shorten
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+
+INFERRED = 2_000  # blocks up to which a notebook shows types: inference takes part of a second then
+BOXES = 120
+
+
+def notebook_svg(block: Block[Any, Any]) -> str | None:
+    """The drawing of a block; None if it cannot be drawn.
+
+    Example:
+        >>> import arrows as ar
+        >>> str(notebook_svg(ar.Scalar())).startswith("<svg ")
+        True
+    """
+    try:
+        return _drawn(_typed(block)[0], block)
+    except Exception:  # noqa: BLE001  a picture that fails must not hide the cell's result
+        return None
+
+
+def notebook_html(block: Block[Any, Any]) -> str | None:
+    """The drawing of a block with its typed tree folded in; of an ill-typed one, with the error.
+
+    Example:
+        >>> import arrows as ar
+        >>> "cannot compose" in str(notebook_html(ar.Scalar() >> ar.Vector(3)))
+        True
+    """
+    try:
+        typed, error = _typed(block)
+        svg = _drawn(typed, block)
+        below = ""
+        if error:
+            below = f"<pre>{escape(clean_lines(error))}</pre>"
+        elif typed is not None:
+            tree = escape(clean_lines(typed_tree(typed)))
+            below = f"<details><summary>types</summary><pre>{tree}</pre></details>"
+        return f'<div style="overflow-x:auto">{svg}</div>{below}'
+    except Exception:  # noqa: BLE001  as above
+        return None
+
+
+def _typed(block: Block[Any, Any]) -> tuple[Typed | None, str]:
+    """The typed expression, if it is small enough and has types; else why not."""
+    if View.of(block).count(INFERRED) >= INFERRED:
+        return None, ""
+    try:
+        return infer(block), ""
+    except (ArrowTypeError, ArrowValueError) as error:
+        return None, f"{type(error).__name__}: {error}"
+
+
+def _drawn(typed: Typed | None, block: Block[Any, Any]) -> str:
+    name = shorten(block.label)
+    return to_svg(lay_out(scene_of(typed if typed is not None else block, BOXES)), name)

@@ -1,0 +1,75 @@
+"""The wires between two rows: who runs sideways on which track."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Sideways:
+    """The wires from one place of the upper row, which share a track.
+
+    Attributes:
+        start: where they come down.
+        ends: where they go on down.
+    """
+
+    start: int
+    ends: tuple[int, ...]
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """From where to where the track is taken."""
+        return min(self.start, *self.ends), max(self.start, *self.ends)
+
+
+def tracks(wires: Sequence[Sideways], apart: int) -> list[int]:
+    """A track for each bundle of wires, from the top; -1 for what goes straight down.
+
+    Two bundles on one track do not touch. Where one comes down in the place where another goes on, the first
+    is above the second if that is possible, so that they do not run on top of each other.
+
+    Args:
+        wires: the bundles.
+        apart: how far wires must be apart.
+
+    Example:
+        >>> tracks([Sideways(0, (0,)), Sideways(5, (9,)), Sideways(9, (20,)), Sideways(40, (50,))], 2)
+        [-1, 1, 0, 0]
+    """
+    bent = [i for i, wire in enumerate(wires) if wire.ends != (wire.start,)]
+    above: dict[int, list[int]] = {i: [] for i in bent}
+    for i in bent:
+        for j in bent:
+            if i != j and any(abs(wires[i].start - end) < apart for end in wires[j].ends):
+                above[j].append(i)
+    found = [-1] * len(wires)
+    taken: list[list[tuple[int, int]]] = []
+    for i in _sorted(bent, above):
+        low, high = wires[i].span
+        level = max((found[j] + 1 for j in above[i]), default=0)
+        while level < len(taken) and any(a - apart < high and low < b + apart for a, b in taken[level]):
+            level += 1
+        while level >= len(taken):
+            taken.append([])
+        taken[level].append((low, high))
+        found[i] = level
+    return found
+
+
+def _sorted(bent: Sequence[int], above: dict[int, list[int]]) -> list[int]:
+    """Each after those above it; where that goes round in a circle, in the given order."""
+    order: list[int] = []
+    entered: set[int] = set()
+    for first in bent:
+        todo = [(first, False)]
+        while todo:
+            i, left = todo.pop()
+            if left:
+                order.append(i)
+            elif i not in entered:
+                entered.add(i)
+                todo.append((i, True))
+                todo.extend((j, False) for j in reversed(above[i]))
+    return order

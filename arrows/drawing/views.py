@@ -1,0 +1,216 @@
+"""One way to look at typed and at untyped expressions: what a drawing wants to know of a block."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable
+from typing import Any, NamedTuple
+
+from arrows.combinators.block import Block
+from arrows.combinators.choice import Choice
+from arrows.combinators.compose import Phrase, Pipe
+from arrows.combinators.constant import Constant
+from arrows.combinators.effects import Shared
+from arrows.combinators.fanout import Fan
+from arrows.combinators.inputs import Read, Transform
+from arrows.combinators.layer import Layer
+from arrows.combinators.notation import Graph
+from arrows.combinators.recursion import Fix, Reference
+from arrows.combinators.tree import title, visible
+from arrows.combinators.typed import Typed
+from arrows.typesys import types as T
+
+WORDS = 40  # characters of a text in a drawing
+TYPE = 60  # parts of a type that are looked at
+UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")  # neither XML nor terminals take them
+
+
+class View(NamedTuple):
+    """A block, with its types if they are known.
+
+    Attributes:
+        form: the block.
+        typed: its occurrence in a typed expression; None in an untyped one.
+        role: what it is for in the block around it, `case True` for instance.
+    """
+
+    form: Block[Any, Any]
+    typed: Typed | None
+    role: str = ""
+
+    @classmethod
+    def of(cls, x: Typed | Block[Any, Any]) -> View:
+        """The view of a whole expression."""
+        return cls(x.form, x) if isinstance(x, Typed) else cls(x, None)
+
+    @property
+    def parts(self) -> list[View]:
+        """The parts that its author wrote, each with its role."""
+        if self.typed is not None:
+            return [View(part.typed.form, part.typed, part.role) for part in visible(self.typed)]
+        if isinstance(self.form, Reference):
+            return [] if self.form.definition is None else [View(self.form.definition, None)]
+        written = self.form.written()
+        if written is None:
+            return [View(part, None) for part in self.form.parts]
+        return [View(part, None) for part in written if isinstance(part, Block)]
+
+    @property
+    def every_part(self) -> list[View]:
+        """The parts of the core form, in its order, each with its role where it is one that was written."""
+        if self.typed is None:
+            return [
+                View(part, None, role) for part, role in zip(self.form.parts, _roles(self.form), strict=True)
+            ]
+        if self.typed.knot is not None:
+            return self.parts
+        roles = _roles(self.form)
+        return [View(part.form, part, role) for part, role in zip(self.typed.parts, roles, strict=True)]
+
+    @property
+    def knot(self) -> Hashable:
+        """What ties a recursive block to its references; None for other blocks."""
+        if self.typed is not None:
+            return id(self.typed.knot) if self.typed.knot is not None else None
+        return id(self.form.token) if isinstance(self.form, (Fix, Reference)) else None
+
+    @property
+    def opens(self) -> bool:
+        """Whether it is a recursive block, and not a reference to one."""
+        if self.typed is not None:
+            return self.typed.knot is not None and self.typed.knot.fix is self.typed
+        return isinstance(self.form, Fix) or (
+            isinstance(self.form, Reference) and self.form.definition is not None
+        )
+
+    @property
+    def dissolves(self) -> bool:
+        """Whether it is drawn by its parts alone, without a frame: an unnamed chain or fan-out."""
+        form = self.form
+        if form.name is not None or isinstance(form, Phrase) or form.written() is not None:
+            return False
+        return isinstance(form, (Pipe, Fan))
+
+    @property
+    def flows(self) -> bool:
+        """Whether its input flows through its parts to its result; the parts of a `Map`, say, are used."""
+        return (
+            self.opens
+            or self.dissolves
+            or (isinstance(self.form, (Pipe, Fan, Graph, Choice, Shared)) and self.form.written() is None)
+        )
+
+    @property
+    def compact(self) -> bool:
+        """Whether one box says it all: it has no parts, or small ones that its label shows."""
+        parts = self.parts
+        if not parts or self.form.name is not None or self.opens or len(parts) > 3:
+            return not parts
+        if self.form.kind == "OneOf" or (isinstance(self.form, (Graph, Pipe, Fan)) and self.dissolves):
+            return False
+        if isinstance(self.form, Graph) or any(part.parts for part in parts):
+            return False
+        return len(self.form.label) <= WORDS and "..." not in self.form.label
+
+    @property
+    def kind(self) -> str:
+        """What sort of box it is: `layer`, `data`, `constant`, `effect`, `again` or `block`."""
+        form = self.form
+        if self.knot is not None and not self.opens:
+            return "again"
+        if isinstance(form, Layer):
+            return "effect" if form.effect else "layer"
+        if isinstance(form, Constant):
+            return "constant"
+        if form.effect:
+            return "effect"
+        data = isinstance(form, (Read, Transform)) or (
+            self.typed is not None and isinstance(self.typed.input, T.Input)
+        )
+        return "data" if data else "block"
+
+    @property
+    def heading(self) -> str:
+        """The title of its frame."""
+        form = self.form
+        if self.opens:
+            return f"fix {clean(form.label)}"
+        if isinstance(form, Graph):
+            return shorten(f"{form.name or 'arrow'}({', '.join(form.parameters)})")
+        if form.name is not None:
+            return shorten(form.name)
+        if isinstance(form, Choice) and form.kind != "Optional" and form.key is not None:
+            key = form.arguments()
+            return form.kind if key == "lambda" else shorten(f"{form.kind} by {key}")
+        return shorten(form.kind + (", from the end" if getattr(form, "reverse", False) is True else ""))
+
+    @property
+    def label(self) -> str:
+        """The text of its box."""
+        return shorten(title(self.form, WORDS))
+
+    @property
+    def input(self) -> tuple[str, str]:
+        """The type of its input, shortened and in full."""
+        return _words(self.typed.input) if self.typed is not None else ("", "")
+
+    @property
+    def output(self) -> tuple[str, str]:
+        """The type of its result, shortened and in full."""
+        return _words(self.typed.output) if self.typed is not None else ("", "")
+
+    def count(self, limit: int) -> int:
+        """How many blocks stand inside, up to a limit."""
+        count, todo = 0, self.parts
+        while todo and count < limit:
+            view = todo.pop()
+            count += 1
+            todo.extend(view.parts)
+        return count
+
+
+def _roles(form: Block[Any, Any]) -> list[str]:
+    if isinstance(form, Choice):
+        cases = (
+            ["not None", "None"]
+            if form.kind == "Optional"
+            else [shorten(f"case {key!r}") for key in form.keys]
+        )
+        return cases if form.key_block is None else ["key", *cases]
+    return [""] * len(form.parts)
+
+
+def _words(t: T.Type) -> tuple[str, str]:
+    text = clean(T.notation(t, TYPE))
+    return shorten(text), text
+
+
+def shorten(text: str, width: int = WORDS) -> str:
+    """A text of at most `width` characters.
+
+    Example:
+        >>> shorten("Sequence(float32[300])", 12)
+        'Sequence(...'
+    """
+    text = clean(text)
+    return text if len(text) <= width else f"{text[: width - 3]}..."
+
+
+def clean(text: str) -> str:
+    """A text in one line, without characters that steer terminals or that XML does not know.
+
+    Example:
+        >>> clean("a\\nb\\x1b[31m")
+        'a b\\\\x1b[31m'
+    """
+    return UNFIT.sub(lambda found: f"\\x{ord(found.group()):02x}", " ".join(text.split()))
+
+
+def clean_lines(text: str) -> str:
+    """A text of several lines without such characters; blanks stay, as they make columns.
+
+    Example:
+        >>> clean_lines("a  b\\n  c\\x00")
+        'a  b\\n  c\\\\x00'
+    """
+    return "\n".join(" ".join(clean(word) for word in line.split(" ")) for line in text.split("\n"))

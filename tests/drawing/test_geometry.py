@@ -1,0 +1,33 @@
+"""Nothing overlaps and nothing sticks out, in pixels and in characters, with types and without."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+import arrows as ar
+from arrows.drawing import CHARACTERS, PIXELS, lay_out, scene_of
+from tests import generate
+from tests.drawing import examples, geometry
+
+
+@pytest.mark.parametrize("measures", [PIXELS, CHARACTERS], ids=["pixels", "characters"])
+@pytest.mark.parametrize("name", examples.MODELS)
+def test_models(name, measures):
+    block = examples.MODELS[name]()
+    geometry.check(lay_out(scene_of(ar.infer(block)), measures))
+    geometry.check(lay_out(scene_of(block), measures))
+
+
+@settings(max_examples=60, deadline=None)
+@given(generate.cases())
+def test_random_blocks(case):
+    for scene in (scene_of(ar.infer(case.block)), scene_of(case.block)):
+        geometry.check(lay_out(scene, PIXELS))
+        geometry.check(lay_out(scene, CHARACTERS))
+
+
+def test_a_drawing_is_always_the_same():
+    block = examples.MODELS["sentiment"]()
+    first, second = (lay_out(scene_of(ar.infer(block))) for _ in range(2))
+    assert (first.boxes, first.lines, first.texts) == (second.boxes, second.lines, second.texts)
