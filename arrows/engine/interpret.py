@@ -85,12 +85,12 @@ class _Walk(SequenceWalk):
 
     def apply(self, typed: Typed, value: Any, where: Where) -> Found:
         self.visit(typed)
-        try:
         form = typed.form
         assert isinstance(form, Apply)
         least, most = form.counts
         if isinstance(typed.input, T.Sequence) and not least <= len(value) <= (most or len(value)):
             self.fail(typed, where, form.miscounted(len(value)), None)
+        try:
             return self.algebra.apply(typed, value), where
         except ArrowValueError:  # a parameter or a kernel is wrong, not the example
             raise
