@@ -71,19 +71,22 @@ def meets_kink(
         for entry in arrays.evaluation._tape:
             if not isinstance(entry, _Applied) or entry.primitive.name not in _KINKS:
                 continue
-            if _near_kink([operand.array for operand in entry.operands], tolerance):
+            arrays_in = [operand.array for operand in entry.operands]
+            if arrays_in[0].dtype.kind != "f":
+                continue
+            if _near_kink(arrays_in, tolerance, rows_only=entry.primitive.name.startswith("segment_")):
                 return True
     return False
 
 
-def _near_kink(operands: list[Any], tolerance: float) -> bool:
+def _near_kink(operands: list[Any], tolerance: float, rows_only: bool) -> bool:
     if len(operands) == 2:
         return bool((np.abs(operands[0] - operands[1]) < tolerance).any())
     (x,) = operands
-    if (np.abs(x) < tolerance).any():  # relu, abs, sign
+    if not rows_only and (np.abs(x) < tolerance).any():  # relu, abs, sign
         return True
     # A reduction: any two of the largest few may tie; all pairs along every axis are compared, being few.
-    for axis in range(x.ndim):
+    for axis in range(1 if rows_only else x.ndim):
         ordered = np.sort(x, axis=axis)
         if (np.abs(np.diff(ordered, axis=axis)) < tolerance).any():
             return True

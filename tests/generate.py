@@ -14,10 +14,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 import arrows as ar
-from tests.generation import elements, leaves, recursion, results, sequences, wiring
+from tests.generation import elements, leaves, recursion, reductions, results, sequences, wiring
 from tests.generation.build import INNER, LEAVES, Build, Draw, Piece
 
-FAMILIES = (leaves, wiring, sequences, elements, recursion)
+FAMILIES = (leaves, wiring, sequences, elements, reductions, recursion)
 PRODUCTIONS = (*LEAVES, *INNER)
 RESULTS = tuple(results.RESULTS)
 

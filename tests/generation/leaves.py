@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
@@ -60,7 +62,43 @@ def one_hot(build: Build, depth: int) -> Piece:
 @leaf
 def constant(build: Build, depth: int) -> Piece:
     value = ar.Constant(np.linspace(0, 1, WIDTH, dtype="float32"))
-    return Piece(build.one_of(ar.Zeros([WIDTH]), value), anything)
+    trained = build.layer("constant", lambda: ar.Constant([0.5, -0.25, 1.0], trainable=True))
+    return Piece(build.one_of(ar.Zeros([WIDTH]), value, trained), anything)
+
+
+@dataclass
+class Fields:
+    """An object whose field holds what is read."""
+
+    of: Any
+
+
+class Named(NamedTuple):
+    """A tuple whose items have names."""
+
+    before: Any
+    of: Any
+
+
+@production
+def fields(build: Build, depth: int) -> Piece:
+    """Records over dataclasses, NamedTuples and dicts, beside constants."""
+    piece, join = build.vector(depth), build.join(2)
+    kind = build.one_of("dict", "dataclass", "named", "object")
+    made = {
+        "dict": lambda x: {"of": x},
+        "dataclass": Fields,
+        "named": lambda x: Named(None, x),
+        "object": lambda x: SimpleNamespace(of=x),
+    }[kind]
+    data = piece.data.map(made)
+    if build.one_of("record", "field") == "field":
+        read = (
+            build.one_of(ar.GetItem("of"), ar.Input(dict).get(lambda x: x["of"])) if kind == "dict" else None
+        )
+        return Piece((read or ar.GetItem("of")) >> piece.block, data)
+    constant = build.one_of(ar.Zeros([WIDTH]), ar.Constant([0.5, 1.0, -1.0]))
+    return Piece(ar.Record({"of": piece.block, "fixed": constant}) >> join, data)
 
 
 @production

@@ -74,6 +74,11 @@ def to_float(x: Any) -> Any:
     return ops.cast(x, "float32") * 0.5
 
 
+@watched
+def ends(t: Any) -> bool:
+    return t["next"] is None
+
+
 def spread(n: Any) -> Any:
     """A number, as a vector."""
     return ops.cast(n, "float32") * np.linspace(0.125, 0.5, WIDTH, dtype="float32")
@@ -137,6 +142,36 @@ def unit(label: Any) -> Any:
 def numbered(rows: Any) -> Any:
     places = ops.cast(ops.segment_position(rows), "float32")
     return ops.segment_sum(rows * (1.0 / (places.reshape(1) + 1.0)))
+
+
+def spaced(rows: Any) -> Any:
+    """Rows no two of which are equal in any column."""
+    places = ops.cast(ops.segment_position(rows), rows.dtype).reshape(1)
+    return rows + places * np.array([0.3711, 0.5307, 0.7123], rows.dtype)
+
+
+def spaced_numbers(rows: Any) -> Any:
+    """Numbers no two of which are equal."""
+    return rows + ops.cast(ops.segment_position(rows), rows.dtype) * 0.3711
+
+
+def squeezed(x: Any) -> Any:
+    """As far apart as before, between -1 and 1."""
+    return ops.tanh(x * 0.25)
+
+
+def moved(place: int) -> Callable[[Any], Any]:
+    """A function that keeps vectors apart that stand at different places."""
+    return lambda x: x + place * np.array([0.3711, 0.5307, 0.7123], "float32")
+
+
+def crossed(a: Any, b: Any) -> Any:
+    """From two matrices to a vector."""
+    return ops.tanh((a * b).sum(axis=0) + a[0])
+
+
+def dot(a: Any, b: Any) -> Any:
+    return (a * b).sum() * 0.5
 
 
 def log(x: Any) -> Any:

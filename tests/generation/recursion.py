@@ -106,3 +106,41 @@ def tree_lstm(build: Build, depth: int) -> Piece:
         return ar.OneOf(parts.is_leaf).case(True, leaf).case(False, pair)
 
     return Piece(ar.fix(tree) >> ar.GetItem(0), parts.trees(own.data))
+
+
+@production
+def mutual(build: Build, depth: int) -> Piece:
+    """Blocks that refer to one another: by `fix`, or by declarations; with types declared or not."""
+    own, join, change = build.vector(depth), build.join(2), build.change()
+    kind = build.one_of("fix", "declarations", "typed declarations")
+
+    def even(other: Any) -> Any:
+        return (ar.GetItem("x") >> own.block & ar.GetItem("next") >> ar.Optional(other)) >> join
+
+    def odd(other: Any) -> Any:
+        return ar.OneOf(parts.ends, {True: ar.GetItem("x") >> own.block, False: even(other) >> change})
+
+    data = st.lists(own.data, min_size=1, max_size=5).map(parts.linked)
+    if kind == "fix":
+        a, b = ar.fix(lambda a, b: (even(b), odd(a)))
+        return Piece(build.one_of(a, b), data)
+    given = (None, [WIDTH]) if kind == "typed declarations" else (None, None)
+    first = ar.ForwardDeclaration(*given, name="first")
+    second = ar.ForwardDeclaration(*given)
+    again = first()
+    a, b = first.resolve_to(even(second())), second.resolve_to(odd(again))
+    return Piece(build.one_of(a, b), data)
+
+
+@production
+def declared(build: Build, depth: int) -> Piece:
+    """A tree of a declared block, which stands in two places."""
+    own, join = build.vector(depth), build.join(2)
+    tree = ar.ForwardDeclaration(name="tree")
+    pair = (ar.GetItem("l") >> tree() & ar.GetItem("r") >> tree()) >> join
+    block = tree.resolve_to(
+        ar.OneOf(parts.is_leaf).case(True, ar.GetItem("leaf") >> own.block).case(False, pair)
+    )
+    if build.one_of("once", "twice") == "once":
+        return Piece(block, parts.trees(own.data))
+    return Piece(block * block >> join, st.tuples(parts.trees(own.data), parts.trees(own.data)))

@@ -123,6 +123,12 @@ def tree(f: Any, j: Any) -> Any:
     return definition
 
 
+def declared(definition: Any) -> Any:
+    """`fix`, by a declaration."""
+    declaration = ar.ForwardDeclaration()
+    return declaration.resolve_to(definition(declaration()))
+
+
 TREES = parts.trees(vectors)
 DAGS = st.lists(st.tuples(vectors, st.lists(st.integers(0, 3), max_size=2)), min_size=1, max_size=4).map(
     parts.dag
@@ -147,6 +153,34 @@ RECURSION = [
         (change, join),
         lambda h, j: ar.fix(tree(ar.Vector(WIDTH) >> h, j)),
         lambda h, j: tree(ar.Vector(WIDTH) >> h, j)(ar.fix(tree(ar.Vector(WIDTH) >> h, j))),
+        data=TREES,
+    ),
+    Law(
+        "a declaration resolved to f(itself) == fix(f)",
+        ("ForwardDeclaration", "fix", "Reference"),
+        (change, join),
+        lambda h, j: declared(tree(ar.Vector(WIDTH) >> h, j)),
+        lambda h, j: ar.fix(tree(ar.Vector(WIDTH) >> h, j)),
+        data=TREES,
+    ),
+    Law(
+        "fix(a, b -> f(b), g(a)) == fix(a -> f(g(a))), of the first",
+        ("fix", "ForwardDeclaration"),
+        (change, join),
+        lambda h, j: ar.fix(lambda a, b: (tree(ar.Vector(WIDTH) >> h, j)(b), ar.Identity() >> a))[0],
+        lambda h, j: ar.fix(lambda a: tree(ar.Vector(WIDTH) >> h, j)(a)),
+        "Bekic's law",
+        data=TREES,
+    ),
+    Law(
+        "fix(a, b -> f, g) == (fix(f), fix(g))",
+        ("fix",),
+        (change, join),
+        lambda h, j: ar.AllOf(
+            *ar.fix(lambda a, b: (tree(ar.Vector(WIDTH) >> h, j)(a), tree(ar.Vector(WIDTH), j)(b)))
+        ),
+        lambda h, j: ar.AllOf(ar.fix(tree(ar.Vector(WIDTH) >> h, j)), ar.fix(tree(ar.Vector(WIDTH), j))),
+        "b does not stand in f, nor a in g",
         data=TREES,
     ),
     Law(

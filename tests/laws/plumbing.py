@@ -279,6 +279,13 @@ READING = [
         "f has no effects",
     ),
     Law(
+        "c & c == c >> (Identity & Identity), for a trainable constant",
+        ("Constant",),
+        (reader, join),
+        lambda f, j: f >> (_TRAINED & _TRAINED) >> j,
+        lambda f, j: f >> _TRAINED >> (ar.Identity() & ar.Identity()) >> j,
+    ),
+    Law(
         "Constant(zeros) == Zeros",
         ("Constant", "Zeros"),
         (join, reader),
@@ -310,6 +317,7 @@ READING = [
 ]
 
 _FC = ar.FC(WIDTH)
+_TRAINED = ar.Constant([0.5, -1.0, 2.0], trainable=True)
 _TABLE = np.linspace(-1, 1, parts.WORDS * WIDTH, dtype="float32").reshape(parts.WORDS, WIDTH)
 
 LAWS = [*CATEGORY, *PRODUCTS, *WIRES, *READING]

@@ -21,11 +21,11 @@ from arrows.typesys import types as T
 from tests.compare import close, meets_kink
 from tests.engine.test_batching import plain
 from tests.generation.build import Build
-from tests.laws import choices, elements, plumbing, sequences
+from tests.laws import choices, elements, plumbing, reductions, sequences
 from tests.laws.law import Law
 from tests.profile import NIGHTLY, draws
 
-LAWS = [*plumbing.LAWS, *choices.LAWS, *sequences.LAWS, *elements.LAWS]
+LAWS = [*plumbing.LAWS, *choices.LAWS, *sequences.LAWS, *elements.LAWS, *reductions.LAWS]
 
 UNCLAIMED = {
     "Block": "what all blocks are; `>>` and `&` are Pipe and Fan",
@@ -34,6 +34,7 @@ UNCLAIMED = {
     "Metric": "an effect: laws hold for blocks without",
     "Path": "a place in messages",
     "Source": "a part of Graph",
+    "Tap": "an effect, as Metric is",
     "Typed": "what inference gives",
     "has_effects": "tells where laws hold",
     "infer": "a function on blocks; its own laws are in tests/combinators/test_properties.py",
