@@ -49,6 +49,7 @@ from arrows.combinators import Scan as Scan
 from arrows.combinators import Slice as Slice
 from arrows.combinators import Stack as Stack
 from arrows.combinators import Sum as Sum
+from arrows.combinators import Tap as Tap
 from arrows.combinators import Tensor as Tensor
 from arrows.combinators import Vector as Vector
 from arrows.combinators import Void as Void

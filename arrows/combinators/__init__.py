@@ -10,7 +10,7 @@ from arrows.combinators.compose import Identity, Pipe
 from arrows.combinators.constant import Constant, Void, Zeros
 from arrows.combinators.convert import as_block
 from arrows.combinators.declaration import ForwardDeclaration
-from arrows.combinators.effects import Metric, Shared, shared
+from arrows.combinators.effects import Metric, Shared, Tap, shared
 from arrows.combinators.elements import Broadcast, Length, NGrams, Nth, Slice, Unroll
 from arrows.combinators.fanout import AllOf, Fan, Record
 from arrows.combinators.infer import infer
@@ -87,6 +87,7 @@ __all__ = [
     "Source",
     "Stack",
     "Sum",
+    "Tap",
     "Tensor",
     "Transform",
     "Typed",

@@ -11,7 +11,7 @@ from arrows.combinators.block import Block
 from arrows.combinators.choice import Choice
 from arrows.combinators.compose import Pipe
 from arrows.combinators.constant import Constant
-from arrows.combinators.effects import Metric, Shared
+from arrows.combinators.effects import Metric, Shared, Tap
 from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import Item, Read, Transform
 from arrows.combinators.layer import Layer
@@ -216,6 +216,10 @@ def _metric(run: Inference, node: Node) -> None:
     run.solver.add(MetricRule(node), node.input)
 
 
+def _tap(run: Inference, node: Node) -> None:
+    run.solver.unify(node.input, node.output)
+
+
 def _shared(run: Inference, node: Node) -> None:
     run.solver.assign(node.input, INPUT, node)
     run.enter(node, node.form.parts[0], node.input, node.output, "shared")
@@ -235,6 +239,7 @@ _HANDLERS: dict[type, Callable[[Inference, Node], None]] = {
     Transform: _transform,
     Item: _item,
     Metric: _metric,
+    Tap: _tap,
     Shared: _shared,
 }
 

@@ -1,4 +1,4 @@
-"""Side outputs, and memo by identity: `Metric`, `shared`."""
+"""Side outputs, and memo by identity: `Metric`, `Tap`, `shared`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, ClassVar, TypeVar
 
 from arrows.combinators.block import Block, set_name
 from arrows.combinators.convert import as_block
+from arrows.combinators.inputs import function_name
 from arrows.combinators.wires import Wire
 from arrows.typesys.errors import ArrowTypeError, Site, message
 
@@ -49,6 +50,71 @@ class Metric(Block[Any, None]):
 
     def arguments(self, depth: int = 2) -> str:
         return repr(self.metric)
+
+
+class Tap(Block[Any, Any]):
+    """Gives what it takes, and keeps it: `model.taps[name]` holds the value of every visit of the last call.
+
+    It may stand anywhere, inside of recursion and networks too, and changes no number. The values are those
+    of tensors, of tuples and sequences of tensors, or Python objects.
+
+    Args:
+        tap: the name under which values are kept; it has one type in a model.
+        show: a function of a value on the host, such as `print`: called for every visit after the batch, in
+            the order of the examples and visits. A sequence is shown as an array with its elements in rows.
+
+    Raises:
+        ArrowTypeError: the name is not text, or `show` is no function; at `compile`, an endless sequence,
+            tensors and Python objects in one value, or two types under one name.
+
+    Source: a wish of the users of TensorFlow Fold (its issue 95).
+
+    Example:
+        >>> import arrows as ar
+        >>> squares = ar.Map(ar.Scalar() >> ar.Function(lambda x: x * x) >> ar.Tap("squares"))
+        >>> model = ar.compile(squares >> ar.Sum())
+        >>> model([[1, 2, 3], []]).tolist(), model.taps["squares"].tolist()
+        ([14.0, 0.0], [[1.0, 4.0, 9.0], []])
+        >>> (squares >> ar.Sum() >> ar.Tap("total", show=print)).eval([3, 4])
+        25.0
+        array(25., dtype=float32)
+    """
+
+    tap: str
+    show: Callable[[Any], object] | None
+    effect: ClassVar[bool] = True
+
+    def __init__(self, tap: str, show: Callable[[Any], object] | None = None) -> None:
+        if not isinstance(tap, str):
+            raise ArrowTypeError(
+                message(
+                    f"cannot make a Tap at {Site.here()}",
+                    reason=f"the name of a tap must be a string, not {tap!r}",
+                    hint="ar.Tap('state')",
+                )
+            )
+        if show is not None and (isinstance(show, Block) or not callable(show)):
+            raise ArrowTypeError(
+                message(
+                    f"cannot make the Tap {tap!r} at {Site.here()}",
+                    reason=f"what shows its values must be a function of one value, not {show!r}",
+                    hint="ar.Tap('state', show=print)",
+                )
+            )
+        self.tap = tap
+        self.show = show
+
+    def arguments(self, depth: int = 2) -> str:
+        return repr(self.tap) if self.show is None else f"{self.tap!r}, show={function_name(self.show)}"
+
+    # Generic in its own call, so that checkers solve its type at the place of use.
+    def __call__(self, x: Wire[A], /) -> Wire[A]:  # type: ignore[override]
+        wire: Wire[A] = super().__call__(x)
+        return wire
+
+    def __rshift__(self, other: Callable[[Wire[A]], Wire[B]]) -> Block[A, B]:  # type: ignore[override]
+        block: Block[A, B] = super().__rshift__(other)
+        return block
 
 
 class Shared(Block[A, B]):

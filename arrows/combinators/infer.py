@@ -17,10 +17,11 @@ from arrows.combinators.block import Block
 from arrows.combinators.constraints import INPUT, handler
 from arrows.combinators.convert import as_block
 from arrows.combinators.knots import Components
+from arrows.combinators.last_checks import final_check
 from arrows.combinators.layer import Layer
 from arrows.combinators.nodes import Joined, Node, Refusal
 from arrows.combinators.recursion import Token
-from arrows.combinators.rules import MapRule, final_check
+from arrows.combinators.rules import MapRule
 from arrows.combinators.typed import Knot, Path, Typed
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from arrows.combinators.absent import Absent
 from arrows.combinators.apply import Apply
-from arrows.combinators.constant import Constant, without_zero
-from arrows.combinators.effects import Metric
 from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import Item
-from arrows.combinators.layer import Layer
 from arrows.combinators.nodes import Joined, Node
-from arrows.combinators.notation import Graph
-from arrows.combinators.wires import Source
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError
 from arrows.typesys.terms import Constraint, Struct, Var, compound, find, ground, labels_of
@@ -333,54 +327,3 @@ class MetricRule(Rule):
         raise Misfit(
             f"it gets {v.head if isinstance(v.head, T.Type) else 'a sequence'}, which is no tensor", hint
         )
-
-
-def final_check(node: Node, metrics: dict[str, tuple[T.Type, Node]]) -> None:
-    """What can be judged only when all types are known.
-
-    Raises:
-        ArrowTypeError: a last rule is broken.
-    """
-    from arrows.combinators import explain
-
-    form = node.form
-    if isinstance(form, Metric):
-        t = ground(node.input)
-        tensor = t.children[0] if isinstance(t, T.Tuple) else t
-        if not isinstance(tensor, T.Tensor):
-            raise explain.refused(node, Misfit(f"the first item is {tensor}, which is no tensor"))
-        known = metrics.setdefault(form.metric, (tensor, node))
-        if known[0] != tensor:
-            raise explain.two_metrics(node, tensor, known[1], known[0])
-    elif isinstance(form, Constant) and form.type is None and not isinstance(form, Absent):
-        t = ground(node.output)
-        assert t is not None
-        if without_zero(t) is not None:
-            raise explain.no_default(node, t)
-    elif isinstance(form, Item):
-        t = ground(node.input)
-        if isinstance(t, T.Tuple) and not isinstance(form.key, slice):
-            try:
-                position(form.key, t.labels, len(t.items))
-            except Misfit as error:
-                error.reason += "; places that give this tuple differ in their keys, and so it has none"
-                raise explain.refused(node, error) from None
-    elif isinstance(form, Graph):
-        read = _read_wires(form)
-        for j, part in enumerate(node.parts):
-            if j + 1 not in read and not isinstance(ground(part.output), T.Void):
-                raise explain.unread(node, j)
-    elif isinstance(form, Layer) and node.first is not None:
-        node.trace = node.first.trace
-
-
-def _read_wires(form: Graph[Any, Any]) -> set[int]:
-    read: set[int] = set()
-    todo: list[Source] = [form.output, *(n.source for n in form.nodes)]
-    while todo:
-        x = todo.pop()
-        if isinstance(x, int):
-            read.add(x)
-        else:
-            todo.extend(x)
-    return read

@@ -26,6 +26,9 @@ class Algebra(Protocol):
     def metric(self, typed: Typed, value: Any, label: Any) -> None:
         """Takes in a side output; `label` is None where the `Metric` has no label."""
 
+    def tap(self, typed: Typed, value: Any) -> None:
+        """Takes in what a `Tap` keeps."""
+
 
 class Endless:
     """An endless sequence: one element, again and again.

@@ -50,6 +50,9 @@ class _Dry(Algebra):
     def metric(self, typed: Typed, value: Any, label: Any) -> None:
         return
 
+    def tap(self, typed: Typed, value: Any) -> None:
+        return
+
 
 def _empty(of: T.Type, length: int) -> Steps:
     if isinstance(of, T.Tuple):

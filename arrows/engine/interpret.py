@@ -14,7 +14,7 @@ from arrows.combinators.apply import Apply
 from arrows.combinators.choice import Choice
 from arrows.combinators.compose import Pipe
 from arrows.combinators.constant import Constant
-from arrows.combinators.effects import Metric, Shared
+from arrows.combinators.effects import Metric, Shared, Tap
 from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import Item, Read, Transform, Unfit
 from arrows.combinators.items import take
@@ -69,6 +69,7 @@ class _Walk(SequenceWalk):
             Item: self.item,
             Metric: self.metric,
             Read: self.read,
+            Tap: self.tap,
             Transform: self.transform,
         }
         self.in_steps |= {
@@ -145,6 +146,11 @@ class _Walk(SequenceWalk):
         else:
             self.algebra.metric(typed, value, None)
         return None, where
+
+    def tap(self, typed: Typed, value: Any, where: Where) -> Found:
+        self.visit(typed)
+        self.algebra.tap(typed, value)
+        return value, where
 
     # ------------------------------------------------------------------ forms with parts
 

@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,7 +17,7 @@ from arrows.engine.limits import first_out_of_range, index_ports
 from arrows.engine.plan import Plan
 from arrows.engine.sharing import classify, node_hashes
 from arrows.engine.walk import NODES_PER_LEVEL
-from arrows.engine.wiring import Column, Wirings
+from arrows.engine.wiring import Column, Visits, Wirings
 from arrows.engine.writer import KeyLine
 from arrows.typesys.errors import InputError, input_message
 
@@ -150,6 +151,8 @@ class _Streams:
         self.levels: list[list[int]] = [[] for _ in range(lowered.levels)]
         self.metrics: list[list[int]] = [[] for _ in lowered.metrics]
         self.labels: list[list[Any]] = [[] for _ in lowered.metrics]
+        self.visits: list[int] = []
+        self.objects: list[list[Any]] = [[] for stream in lowered.taps.streams if stream.outlet is None]
         names: dict[str, Any] = dict(lowered.names)
         self.memos: list[dict[int, Any]] = []
         for name in [name for name in names if name.startswith("MEMO")]:
@@ -165,6 +168,7 @@ class _Streams:
             "SRC_append": self.sources.append,
             "SRC_extend": self.sources.extend,
             "CNT_append": self.counts.append,
+            "VISIT": self.visits.append,
         }
         for letter, streams in (
             ("RAW", self.raw),
@@ -172,6 +176,7 @@ class _Streams:
             ("LEN", self.levels),
             ("MET", self.metrics),
             ("LAB", self.labels),
+            ("OBJ", self.objects),
         ):
             for number, stream in enumerate(streams):
                 names[f"{letter}{number}"] = stream.append
@@ -186,9 +191,9 @@ class _Streams:
         try:
             return self._lower(examples, first)
         finally:
-            for stream in (self.site, self.key, self.sources, self.counts):
+            for stream in (self.site, self.key, self.sources, self.counts, self.visits):
                 stream.clear()
-            for streams in (self.raw, self.results, self.levels, self.metrics, self.labels):
+            for streams in (self.raw, self.results, self.levels, self.metrics, self.labels, self.objects):
                 for some in streams:
                     some.clear()
             for memo in self.memos:
@@ -208,6 +213,8 @@ class _Streams:
             *self.levels,
             *self.metrics,
             *self.labels,
+            self.visits,
+            *self.objects,
         ]
         bounds = [tuple(map(len, streams))]
         for number, example in enumerate(examples):
@@ -264,8 +271,9 @@ class _Streams:
         labels = []
         for stream, found in zip(lowered.metrics, self.labels, strict=True):
             ends = next(offsets)
-            pieces = tuple(found[a:b] for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True))
-            labels.append(pieces if stream.labelled else None)
+            labels.append(_by_example(found, ends) if stream.labelled else None)
+        visits = ids(self.visits)
+        objects = tuple(_by_example(found, next(offsets)) for found in self.objects)
         return Wirings(
             nodes[:-1],
             Column(site, relative),
@@ -277,6 +285,7 @@ class _Streams:
             levels,
             metrics,
             tuple(labels),
+            visits=Visits(visits, objects) if lowered.taps.streams else None,
         ), None if hashes is None else hashes[:, start:]
 
     def _check_indices(
@@ -308,6 +317,11 @@ class _Streams:
         self.owner.explain(examples[number], first + number, False)
         reason = f"{error} (it could not be read a second time, to say where it is: an iterator?)"
         raise InputError(input_message(first + number, "", reason)) from error
+
+
+def _by_example(stream: list[Any], ends: np.ndarray) -> tuple[list[Any], ...]:
+    """A stream cut where each example ends."""
+    return tuple(stream[a:b] for a, b in pairwise(ends.tolist()))
 
 
 def _bounded(most: int) -> Callable[[Any], Any]:

@@ -9,7 +9,8 @@ the values meanwhile, and the walk also records which site can feed which (`arro
 
 Names in the written code: ``x`` is a function's input, ``v3`` a value id, ``n3`` the first value id of a
 node, ``o3`` an object, ``l3`` a list, ``k3`` a depth key; ``S K SRC CNT`` are the streams of the wiring,
-``RAW3 RES3 LEN3 MET3 LAB3`` those of inputs, results and metrics; ``ITEMS`` goes over the user's containers.
+``RAW3 RES3 LEN3 MET3 LAB3 VISIT OBJ3`` those of inputs, results, metrics and taps; ``ITEMS`` goes over the
+user's containers.
 ``@W`` (the shift from node to value id), ``@C3@`` (a constant's value id) and the depth keys are put in once
 all sites are known.
 """
@@ -35,6 +36,7 @@ from arrows.engine.symbols import (
     link,
     template,
 )
+from arrows.engine.taps import Outlet, Taps
 from arrows.engine.trampoline import Steps, trampoline
 from arrows.engine.writer import DEEPEST_NESTING, KeyLine
 from arrows.typesys import types as T
@@ -55,9 +57,11 @@ class Lowered:
         sites: the sites and the flow between them.
         reads: the tensor types that are read, one raw stream each.
         metrics: the streams of side outputs.
-        leaves: for each tensor leaf of the result, depth first, its place in the flow.
+        leaves: for each tensor leaf of the result, depth first, and of what is tapped, its place in the flow.
         leaf_types: their types.
-        levels: how many nesting levels of sequences the result has, depth first.
+        levels: how many nesting levels of sequences these have, depth first.
+        result: which of these are the result's.
+        taps: which are the taps'.
     """
 
     lines: list[str | KeyLine]
@@ -69,6 +73,8 @@ class Lowered:
     leaves: list[int]
     leaf_types: list[T.Tensor]
     levels: int
+    result: Outlet
+    taps: Taps
 
 
 def lower(root: Typed) -> Lowered:
@@ -90,7 +96,8 @@ class _Lowering(SequenceWriter):
             for typed in root.walk()
             if isinstance(typed.form, core.Metric) and isinstance(typed.input, T.Tuple)
         }
-        self.result(trampoline(self.walk(root, ObjectSymbol("x"))), root.output)
+        result = self.outlet(root.output)  # its streams come first
+        self.let_out(trampoline(self.walk(root, ObjectSymbol("x"))), result)
         yields = self.body.is_generator
         self.finish("main", self.body, generator=False)
         return Lowered(
@@ -103,6 +110,8 @@ class _Lowering(SequenceWriter):
             self.leaves,
             self.leaf_types,
             self.levels,
+            result,
+            Taps(tuple(self.taps.values()), tuple(self.tap_sites)),
         )
 
     def walk(self, typed: Typed, symbol: Symbol) -> Walk:
@@ -151,6 +160,8 @@ class _Lowering(SequenceWriter):
                 return self.item(form.key, symbol)
             case core.Metric():
                 return self.metric(form.metric, typed, symbol)
+            case core.Tap():
+                return self.tap(form, typed.input, symbol)
             case core.Apply():
                 return self.apply(typed, symbol)
             case _:

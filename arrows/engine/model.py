@@ -25,7 +25,8 @@ from arrows.engine.memory import Arena
 from arrows.engine.params import make_params
 from arrows.engine.plan import make_plan
 from arrows.engine.prepared import Batch, Given, Prepared, as_examples, as_ids
-from arrows.engine.results import Ragged, assemble
+from arrows.engine.results import Ragged
+from arrows.engine.taps import show_tapped
 from arrows.engine.wiring import Wirings
 from arrows.ops.context import Parameter
 from arrows.typesys import types as T
@@ -52,6 +53,8 @@ class Model:
         metrics: for each `Metric` of the block, the values of the last successful call: a `Ragged` of one
             sequence an example, in the order of the visits; empty where it never fired.
         labels: for each metric with labels, the labels by example, in the same order.
+        taps: for each `Tap` of the block, what passed it in the last successful call: a `Ragged` of one
+            sequence an example, in the order of the visits; lists for Python objects.
         backend: the device.
         seed: what first values and dropout depend on.
         step: how many training calls there have been; dropout depends on it, so set it when training goes on
@@ -93,6 +96,7 @@ class Model:
         self._executors: dict[tuple[Any, ...], Executor] = {}
         self.metrics: dict[str, Ragged] = {}
         self.labels: dict[str, list[list[Any]]] = {}
+        self.taps: dict[str, Any] = {}
         self._take_metrics([])
 
     # ---------------------------------------------------------------------------------------------- calls
@@ -122,6 +126,7 @@ class Model:
             result = self._result(given.wirings, parts)
             self._take_metrics(parts, given.wirings)
             self.step += training
+            self.plan.lowered.taps.show(self.taps, given.wirings)
             return result
 
     def value_and_grad(
@@ -179,9 +184,11 @@ class Model:
         Returns:
             NumPy arrays, tuples, lists, Python objects, as the output type says.
         """
-        return reference.evaluate(
+        outcome = reference.evaluate(
             self.typed, example, self._host_parameter, max_nodes=self.max_nodes, float_type=self.float_type
-        ).value
+        )
+        show_tapped(outcome.tapped)
+        return outcome.value
 
     def prepare(self, examples: Examples) -> Prepared:
         """Lowers examples once; ``prepared[indices]`` is a batch of them.
@@ -321,6 +328,7 @@ class Model:
             given.append({name: run.input_gradients(part, self._read_sites(name)) for name in inputs})
         self._take_metrics(parts, wirings)
         self.step += 1
+        self.plan.lowered.taps.show(self.taps, wirings)
         grads = {
             name: found[key] if key in found else executor.no_gradient(*self.params.owner(name))
             for name, key in self.params.keys_by_name().items()
@@ -353,13 +361,16 @@ class Model:
         return self.backend.xp.concatenate([one[number] for one in columns])
 
     def _result(self, wirings: Wirings, parts: list[tuple[list[Array], list[Array], Run]]) -> Any:
-        lowered = self.plan.lowered
+        arrays = self._leaves(parts, self.plan.lowered.result.leaves)
+        return self.plan.lowered.result.collected(arrays, [column.values for column in wirings.levels])
+
+    def _leaves(
+        self, parts: list[tuple[list[Array], list[Array], Run]], count: int | None = None
+    ) -> list[Array]:
+        """The arrays of the first leaf streams, the result's; or of all, those of taps as well."""
         leaves = [part[0] for part in parts]
-        arrays = [self._concatenated(leaves, n, of) for n, of in enumerate(lowered.leaf_types)]
-        offsets = [
-            np.concatenate(([0], np.cumsum(column.values, dtype=np.int64))) for column in wirings.levels
-        ]
-        return assemble(self.typed.output, arrays, offsets)
+        types = self.plan.lowered.leaf_types[:count]
+        return [self._concatenated(leaves, n, of) for n, of in enumerate(types)]
 
     def _take_metrics(
         self, parts: list[tuple[list[Array], list[Array], Run]], wirings: Wirings | None = None
@@ -376,7 +387,9 @@ class Model:
             if stream.labelled:
                 found = wirings.labels[number] if wirings is not None else ()
                 labels[stream.name] = list(found or ())
-        self.metrics, self.labels = metrics, labels
+        taps = self.plan.lowered.taps
+        tapped = taps.collected(self._leaves(parts), wirings) if taps.streams else {}
+        self.metrics, self.labels, self.taps = metrics, labels, tapped
 
     def _joined(self, pieces: list[tuple[Array, np.ndarray]], site: int) -> Ragged:
         lengths = np.concatenate([np.zeros(0, np.int64), *(np.diff(offsets) for _, offsets in pieces)])

@@ -1,10 +1,11 @@
-"""Writes the code that makes nodes: inputs that are read, operations, what they return, metrics and the
-result."""
+"""Writes the code that makes nodes: inputs that are read, operations, what they return; and the streams of
+metrics, taps and the result."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from arrows.combinators.typed import Typed
@@ -21,6 +22,7 @@ from arrows.engine.symbols import (
     columns,
     template,
 )
+from arrows.engine.taps import Outlet, Show, TapStream, holds_objects, levels
 from arrows.engine.trampoline import Steps, trampoline
 from arrows.engine.writer import DEEPEST_NESTING, KeyLine, Writer
 from arrows.ops.trace import Trace, Var
@@ -44,8 +46,10 @@ class NodeWriter(Writer):
         reads: for each tensor type that is read, the number of its raw stream.
         metrics: the metric streams by name, in the order of their first place.
         labelled: the names of the metrics that have labels somewhere.
-        leaves, leaf_types: place and type of each tensor leaf of the result, depth first.
-        levels: how many nesting levels of sequences the result has.
+        leaves, leaf_types: place and type of each tensor leaf of the result, then of what is tapped.
+        levels: how many nesting levels of sequences these have.
+        taps: the streams of taps by name, in the order of their first place.
+        tap_sites: for each place where a tap stands, its stream, and what shows its values.
     """
 
     def __init__(self) -> None:
@@ -56,6 +60,8 @@ class NodeWriter(Writer):
         self.leaves: list[int] = []
         self.leaf_types: list[T.Tensor] = []
         self.levels = 0
+        self.taps: dict[str, TapStream] = {}
+        self.tap_sites: list[tuple[int, Show | None]] = []
 
     def constant(self, of: T.Type, value: Any) -> Symbol:
         """A constant of the expression; ``value`` None means zeros."""
@@ -214,11 +220,20 @@ class NodeWriter(Writer):
         made: Symbol = trampoline(build(typed.output))
         return made
 
-    def result(self, symbol: Symbol, of: T.Type) -> None:
-        """Writes the result's streams: value ids for each tensor leaf, lengths for each level of nesting."""
-        trampoline(self._result(symbol, of))
+    def outlet(self, of: T.Type) -> Outlet:
+        """New streams for values of type ``of``: a result, or what is tapped."""
+        leaves = T.leaves(of)
+        made = Outlet(of, len(self.leaves), len(leaves), self.levels, levels(of))
+        self.leaves.extend(self.sites.flow.join() for _ in leaves)
+        self.leaf_types.extend(leaves)
+        self.levels += made.levels
+        return made
 
-    def _result(self, symbol: Symbol, of: T.Type) -> Steps:
+    def let_out(self, symbol: Symbol, outlet: Outlet) -> None:
+        """Writes value ids for each tensor leaf, and lengths for each level of nesting."""
+        trampoline(self._let_out(symbol, outlet.type, count(outlet.leaf), count(outlet.level)))
+
+    def _let_out(self, symbol: Symbol, of: T.Type, leaf: Iterator[int], level: Iterator[int]) -> Steps:
         match of, symbol:
             case T.Tensor(), TensorSymbol(code=code, place=place):
                 self.put(f"RES{len(self.leaves)}({code})")
@@ -226,29 +241,48 @@ class NodeWriter(Writer):
                 self.leaf_types.append(of)
             case T.Tuple(items=items), TupleSymbol(items=symbols):
                 for item, value in zip(items, symbols, strict=True):
-                    yield self._result(value, item)
+                    yield self._let_out(value, item, leaf, level)
             case T.Sequence(element=element), ListSymbol(code=code, element=like):
-                yield self._result_of_sequence(code, like, element)
+                yield self._let_out_sequence(code, like, element, leaf, level)
             case _:
                 return
 
-    def _result_of_sequence(self, code: str, like: Symbol, element: T.Type) -> Steps:
+    def _let_out_sequence(
+        self, code: str, like: Symbol, element: T.Type, leaf: Iterator[int], level: Iterator[int]
+    ) -> Steps:
         if self.body.nesting > DEEPEST_NESTING:
             name = self.fresh("part")
             outer = self.begin()
-            yield self._result_of_sequence("x", like, element)
+            yield self._let_out_sequence("x", like, element, leaf, level)
             self.put("return")
             self.finish(name, outer)
             self.call(f"{name}({code})", VOID)
             return
-        self.put(f"LEN{self.levels}(len({code}))")
-        self.levels += 1
+        self.put(f"LEN{next(level)}(len({code}))")
         item = self.fresh("e")
         self.put(f"for {item} in {code}:")
         self.body.nesting += 1
-        yield self._result(self.unpacked(item, like), element)
+        yield self._let_out(self.unpacked(item, like), element, leaf, level)
         self.put("pass")
         self.body.nesting -= 1
+
+    def tap(self, form: Tap, of: T.Type, symbol: Symbol) -> Symbol:
+        """A value on its way goes into the streams of a tap as well."""
+        if form.tap not in self.taps:
+            objects = sum(stream.outlet is None for stream in self.taps.values())
+            self.taps[form.tap] = (
+                TapStream(form.tap, None, objects)
+                if holds_objects(of)
+                else TapStream(form.tap, self.outlet(of))
+            )
+        stream = self.taps[form.tap]
+        self.put(f"VISIT({len(self.tap_sites)})")
+        self.tap_sites.append((list(self.taps).index(form.tap), form.show))
+        if stream.outlet is None:
+            self.put(f"OBJ{stream.objects}({self.pack(symbol)})")
+        else:
+            self.let_out(symbol, stream.outlet)
+        return symbol
 
 
 class _Counter:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from arrows.combinators.apply import Apply
 from arrows.combinators.constant import Constant
-from arrows.combinators.effects import Metric
+from arrows.combinators.effects import Metric, Tap
 from arrows.combinators.inputs import Read
 from arrows.combinators.typed import Typed
 from arrows.engine.algebra import Endless
@@ -45,12 +45,14 @@ class Outcome:
         metrics: for each `Metric` that was visited, its values in the order of the visits.
         labels: the labels that came with them (None where there was none).
         inputs: for each named `Read`, what it read, in the order of the visits.
+        tapped: for each visit of a `Tap`, in order, the tap, the value's type, and the value.
     """
 
     value: Any
     metrics: dict[str, list[Array]]
     labels: dict[str, list[Any]]
     inputs: dict[str, list[Array]]
+    tapped: list[tuple[Tap, T.Type, Any]]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -190,6 +192,7 @@ class _Arrays:
         self.metrics: dict[str, list[Value]] = {}
         self.labels: dict[str, list[Any]] = {}
         self.inputs: dict[str, list[Value]] = {}
+        self.tapped: list[tuple[Tap, T.Type, Any]] = []
 
     def run(self, typed: Typed, example: Any, number: int | None, max_nodes: int) -> Any:
         return interpret(typed, example, self, number=number, max_nodes=max_nodes)
@@ -201,6 +204,7 @@ class _Arrays:
             {name: [value.array for value in values] for name, values in self.metrics.items()},
             self.labels,
             {name: [value.array for value in values] for name, values in self.inputs.items()},
+            [(tap, of, trampoline(_shown(of, value))) for tap, of, value in self.tapped],
         )
 
     def seeds(self, loss: str | Mapping[str, float]) -> list[tuple[Value, float]]:
@@ -284,6 +288,10 @@ class _Arrays:
         assert isinstance(form, Metric)
         self.metrics.setdefault(form.metric, []).append(value)
         self.labels.setdefault(form.metric, []).append(label)
+
+    def tap(self, typed: Typed, value: Any) -> None:
+        assert isinstance(typed.form, Tap)
+        self.tapped.append((typed.form, typed.input, value))
 
 
 def _rebuilt(output: T.Type, leaves: Iterator[Value], evaluation: Evaluation) -> Steps:

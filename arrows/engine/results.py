@@ -124,6 +124,15 @@ def rows(result: Any, start: int, stop: int) -> Any:
     return trampoline(_rows(result, start, stop))
 
 
+def element(result: Any, i: int) -> Any:
+    """Row `i` of every part of a result: an array, a tuple of such, the elements of a sequence, or None.
+
+    >>> element((np.arange(4), Ragged(np.arange(3), np.array([0, 2, 3]))), 1)
+    (np.int64(1), array([2]))
+    """
+    return trampoline(_element(result, i))
+
+
 def to_numpy(result: Any) -> Any:
     """The same structure with every array brought down to the host.
 
@@ -194,6 +203,17 @@ def _rows(part: Any, start: int, stop: int) -> Steps:
         values = yield _rows(part.values, int(offsets[0]), int(offsets[-1]))
         return Ragged(values, offsets - offsets[0])
     return part[start:stop]
+
+
+def _element(part: Any, i: int) -> Steps:
+    if part is None:
+        return None
+    if isinstance(part, tuple):
+        items: list[Any] = []
+        for item in part:
+            items.append((yield _element(item, i)))
+        return like(items, _labels(part))
+    return part[i]
 
 
 def _map(part: Any, change: Callable[[Any], Any]) -> Steps:

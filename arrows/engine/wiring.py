@@ -50,6 +50,38 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class Visits:
+    """The visits of taps.
+
+    Attributes:
+        sites: the number of the place of each visit, in the order of the visits.
+        objects: for each stream of Python objects, what was tapped, by example.
+    """
+
+    sites: Column
+    objects: tuple[tuple[list[Any], ...], ...]
+
+    def select(self, indices: np.ndarray) -> Visits:
+        """Returns the visits of the examples ``indices``, in that order."""
+        chosen = tuple(tuple(some[i] for i in indices.tolist()) for some in self.objects)
+        return Visits(self.sites.select(indices), chosen)
+
+    @staticmethod
+    def joined(parts: Sequence[Visits]) -> Visits:
+        """Returns the visits of all ``parts``, one after another."""
+        objects = zip(*(part.objects for part in parts), strict=True)
+        return Visits(
+            Column.joined([part.sites for part in parts]),
+            tuple(tuple(one for some in stream for one in some) for stream in objects),
+        )
+
+    @staticmethod
+    def none(streams: int) -> Visits:
+        """No example, and so no visit."""
+        return Visits(Column(np.zeros(0, np.int32), np.zeros(1, np.int64)), ((),) * streams)
+
+
+@dataclass(frozen=True, slots=True)
 class Wirings:
     """The wirings of several examples.
 
@@ -65,6 +97,7 @@ class Wirings:
         metrics: for each metric stream, value ids.
         labels: for each metric stream, the labels by example (None where it has none).
         same: a number for each node, equal for nodes that compute the same; None where that is not known.
+        visits: the visits of taps; None if there are no taps.
     """
 
     base: np.ndarray
@@ -78,6 +111,7 @@ class Wirings:
     metrics: tuple[Column, ...]
     labels: tuple[tuple[list[Any], ...] | None, ...]
     same: Column | None = None
+    visits: Visits | None = None
 
     def __len__(self) -> int:
         return len(self.base)
@@ -100,6 +134,7 @@ class Wirings:
             each(self.metrics),
             tuple(labels and tuple(labels[i] for i in indices.tolist()) for labels in self.labels),
             self.same and self.same.select(indices),
+            self.visits and self.visits.select(indices),
         )
 
     @staticmethod
@@ -127,4 +162,5 @@ class Wirings:
                 else tuple(one for labels in some if labels is not None for one in labels)
                 for some in zip(*(part.labels for part in parts), strict=True)
             ),
+            visits=Visits.joined(visits) if (visits := [p.visits for p in parts if p.visits]) else None,
         )
