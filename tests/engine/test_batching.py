@@ -14,6 +14,7 @@ from arrows.engine import reference
 from arrows.engine.merge import merge
 from arrows.engine.results import collate
 from arrows.engine.verify import verify
+from arrows.typesys import types as T
 from tests.compare import close, meets_kink
 from tests.generate import PRODUCTIONS, RESULTS, Case, cases
 from tests.profile import NIGHTLY, counted, draws
@@ -60,12 +61,14 @@ def check(
         plain(model(batch)), plain(collate(model.typed.output, [o.value for o in chosen])), tolerance
     )
     check_metrics(model, chosen, tolerance)
+    check_taps(model, chosen, tolerance)
     if case.loss == "":
         return
     examples = [case.examples[i] for i in order]
     names = tuple(name for name in case.inputs if any(name in o.inputs for o in outcomes))
     value, grads = model.value_and_grad(batch, inputs=names)
     check_metrics(model, chosen, tolerance)
+    check_taps(model, chosen, tolerance)
     wanted = reference.value_and_grad(
         model.typed, examples, lookup, loss=case.loss, inputs=names, float_type=float_type
     )
@@ -78,6 +81,20 @@ def check(
         given = ar.to_numpy(grads[name])
         for n in range(len(order)):
             assert close(list(given[n]), wanted.inputs[n][name], tolerance), name
+
+
+def check_taps(model: ar.Model, outcomes: list[Any], tolerance: float) -> None:
+    """What was tapped, by example and visit."""
+    types = {tap.tap: of for o in outcomes for tap, of, _ in o.tapped}
+    for name, found in model.taps.items():
+        wanted = [[value for tap, _, value in o.tapped if tap.tap == name] for o in outcomes]
+        assert len(found) == len(outcomes)
+        if isinstance(found, list):  # of Python objects, which are the very ones
+            assert [list(map(id, one)) for one in found] == [list(map(id, one)) for one in wanted]
+        elif name in types:
+            assert close(plain(found), plain(collate(T.Sequence(types[name]), wanted)), tolerance)
+        else:
+            assert not sum(map(len, found))
 
 
 def check_metrics(model: ar.Model, outcomes: list[Any], tolerance: float) -> None:

@@ -137,6 +137,26 @@ def measured(build: Build, depth: int) -> Piece:
 
 
 @with_effects
+def tapped(build: Build, depth: int) -> Piece:
+    """Values kept on their way: tensors, tuples, sequences, integers, Python objects."""
+    piece = build.vector(depth)
+    kind = build.one_of("tensor", "tuple", "sequence", "integer", "object")
+    tap = ar.Tap(f"{kind}s")
+    if kind == "tensor":
+        return Piece(piece.block >> tap >> build.change(), piece.data)
+    if kind == "object":
+        return Piece(tap >> piece.block, piece.data)
+    if kind == "tuple":
+        both = piece.block >> (ar.Identity() & build.change() & ar.Void())
+        return Piece(both >> tap >> (ar.GetItem(0) & ar.GetItem(1)) >> build.join(2), piece.data)
+    elements = ar.Map(piece.block)
+    data = st.lists(piece.data, max_size=3)
+    if kind == "integer":
+        return Piece((elements >> ar.Sum() & ar.Length() >> tap) >> ar.GetItem(0), data)
+    return Piece(elements >> tap >> ar.Sum(), data)
+
+
+@with_effects
 def labelled(build: Build, depth: int) -> Piece:
     """A loss against a label, inside a tree of other things."""
     piece = build.vector(depth)
