@@ -282,7 +282,8 @@ def two_metrics(node: Node, t: T.Type, first: Node, first_type: T.Type) -> Arrow
                 Side(name_of(node), str(t), node.form.site),
             ],
             f"{path(first)}, and {path(node)}",
-            f"a {node.form.kind.lower()} has one type in a model, and here it is {first_type} first and {t} then",
+            f"a {node.form.kind.lower()} has one type in a model, and here it is {first_type} first "
+            f"and {t} then",
             "give one of them another name",
         )
     )

@@ -200,3 +200,6 @@ ar.Input(Token).get(lambda t: t["tag"]) >> ar.OneHot(4)  # E text where an integ
 ar.Input[Tree]().get(lambda t: t.left)  # E a Leaf has no such field
 ar.Input(Leaf).get(lambda x: x.word) & ar.Input(Pair).get(lambda x: x.left)  # E fields of two classes
 ar.OneHot("noun")  # E an element where a size is wanted
+f >> ar.Tap("h") >> lab2hid  # E behind a tap
+ar.Tap(3)  # E a tap's name is text
+ar.Tap("h", show=3)  # E what shows a value is a function

@@ -231,3 +231,5 @@ following = ar.Input(Token).get(lambda t: t["next"]) >> ar.Optional(
     ar.Input(Token).get(lambda t: t["word"]) >> f
 )
 assert_type(following, Block[Token, V])
+assert_type(f >> ar.Tap("h") >> hid2lab, Block[int, L])
+assert_type(ar.Tap("word", show=print) >> f, Block[int, V])
