@@ -132,8 +132,15 @@ class Concat(Apply[Any, Any]):
                     reason=f"the axis must be an integer, not {dim!r}",
                 )
             )
+        if not isinstance(flatten, bool):
+            raise ArrowTypeError(
+                message(
+                    f"cannot make a Concat at {Site.here()}",
+                    reason=f"flatten is True or False, not {flatten!r}",
+                )
+            )
         self.dim = dim
-        self.flatten = bool(flatten)
+        self.flatten = flatten
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -152,24 +159,30 @@ class Concat(Apply[Any, Any]):
                 tensors.append(ops.reshape(x, (1,)) if x.shape == () else x)
         return ops.concat(tensors, axis=self.dim)
 
-    def check(self, input: T.Type) -> str | None:
-        items = T.leaves(input) if self.flatten else list(input.children)
+    def check(self, input: T.Type) -> str | tuple[str, str] | None:
         if not isinstance(input, T.Tuple):
-            return f"Concat joins the tensors of a tuple, and {input} is none"
+            hints = {
+                T.Input: "read its fields first: ar.Record({...}) >> ar.Concat()",
+                T.Sequence: "a sequence of known length is joined by ar.Stack(length), of any by ar.Sum()",
+            }
+            return f"Concat joins the tensors of a tuple, and {input} is none", hints.get(type(input), "")
+        items = _flat(input) if self.flatten else list(input.items)
         if not items:
             return "there is nothing to join in an empty tuple"
         for i, item in enumerate(items):
             if isinstance(item, T.Tuple):
-                return f"item {i} is the tuple {item}; ar.Concat(flatten=True) joins what is inside"
+                return f"item {i} is the tuple {item}", "ar.Concat(flatten=True) joins what is inside"
+            if isinstance(item, T.Input):
+                read = "read it first: ar.Scalar(), ar.Vector(n) or ar.Tensor(shape)"
+                return f"item {i} is a Python object, and Concat joins tensors", read
             if not isinstance(item, T.Tensor):
                 return f"item {i} is {item}, and Concat joins tensors"
         tensors = [t for t in items if isinstance(t, T.Tensor)]
         shapes = [t.shape or (1,) for t in tensors]
         for i, (t, shape) in enumerate(zip(tensors, shapes, strict=True)):
             if t.dtype != tensors[0].dtype:
-                return (
-                    f"item 0 has elements of {tensors[0].dtype}, item {i} of {t.dtype}; ar.ops.cast converts"
-                )
+                cast = f"convert one of them: ar.Function(lambda x: x.cast({tensors[0].dtype!r}))"
+                return f"item 0 has elements of {tensors[0].dtype}, item {i} of {t.dtype}", cast
             if len(shape) != len(shapes[0]):
                 return f"item 0 is {tensors[0]}, item {i} is {t}: they have different numbers of axes"
             if not -len(shape) <= self.dim < len(shape):
@@ -183,3 +196,16 @@ class Concat(Apply[Any, Any]):
     def arguments(self, depth: int = 2) -> str:
         words = [str(self.dim)] if self.dim else []
         return ", ".join(words + (["flatten=True"] if self.flatten else []))
+
+
+def _flat(input: T.Type) -> list[T.Type]:
+    """What nested tuples hold, depth first."""
+    found: list[T.Type] = []
+    todo = [input]
+    while todo:
+        t = todo.pop()
+        if isinstance(t, T.Tuple):
+            todo.extend(reversed(t.items))
+        else:
+            found.append(t)
+    return found

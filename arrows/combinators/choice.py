@@ -6,9 +6,11 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Generic, NoReturn, TypeVar, overload
 
 from arrows.combinators.block import Block, set_name
+from arrows.combinators.compose import Identity, Phrase, Pipe
 from arrows.combinators.constant import Default
 from arrows.combinators.convert import as_block
-from arrows.combinators.inputs import function_name
+from arrows.combinators.fanout import Fan, ignores_input
+from arrows.combinators.inputs import Item, Transform, function_name
 from arrows.combinators.wires import Wire
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message
 
@@ -81,20 +83,78 @@ class Cases(Choice[A, B], Generic[A, K, B]):
             (True, False)
         """
         selector = self.key if self.key is not None else self.parts[0]
-        return _cases(selector, [*zip(self.keys, self.cases, strict=True), (key, block)], self.name)
+        pairs = [*zip(self.keys, self.cases, strict=True), (key, block)]
+        made: Cases[A, K, B] = _cases(selector, pairs, self.name)
+        return made
+
+
+class CasesAfter(Phrase[Any, Any]):
+    """A `OneOf` whose cases see what a block makes of the input, while its key sees the input itself.
+
+    Attributes:
+        keys: `keys[i]` selects `cases[i]`.
+        key: a function of the input, or a block.
+        pre_block: what is done before the cases.
+        cases: the block of each key.
+    """
+
+    keys: tuple[Hashable, ...]
+    key: Any
+    cases: tuple[Block[Any, Any], ...]
+
+    def __init__(self, key: Any, pairs: list[Any], pre_block: Any, *, name: str | None = None) -> None:
+        self.kind = "OneOf"
+        set_name(self, name)
+        chosen: Choice[Any, Any] = _OneOf(key, tuple(k for k, _ in pairs), tuple(b for _, b in pairs))
+        self.keys, self.cases = chosen.keys, chosen.cases
+        self.key = key
+        by = key if isinstance(key, Block) else _KeyFunction(key)
+        before = as_block(pre_block, "the pre_block of a OneOf")
+        after = tuple(case if ignores_input(case) else Pipe(Item(1), case) for case in self.cases)
+        self._parts = (Fan((Identity(), before)), _OneOf(Pipe(Item(0), by), self.keys, after))
+
+    @property
+    def pre_block(self) -> Block[Any, Any]:
+        """What is done before the cases."""
+        return self.parts[0].parts[1]
+
+    def case(self, key: Hashable, block: Any) -> CasesAfter:
+        """The same choice with one more case; see `Cases.case`."""
+        pairs = [*zip(self.keys, self.cases, strict=True), (key, block)]
+        made: CasesAfter = _cases(self.key, pairs, self.name, self.pre_block)
+        return made
+
+    def written(self) -> list[Block[Any, Any] | str]:
+        pieces: list[Block[Any, Any] | str] = [
+            self.key if isinstance(self.key, Block) else function_name(self.key),
+            ", {",
+        ]
+        for i, (key, case) in enumerate(zip(self.keys, self.cases, strict=True)):
+            pieces.extend([", " if i else "", f"{key!r}: ", case])
+        return [*pieces, "}, pre_block=", self.pre_block]
+
+
+class _KeyFunction(Transform[Any, Any]):
+    """The key function of a choice, as a block."""
+
+    def __init__(self, function: Callable[[Any], Hashable]) -> None:
+        self.kind = "OneOf"
+        self.function = function
 
 
 class NoCases(Generic[A, K]):
     """A `OneOf` still without cases: no block yet."""
 
-    def __init__(self, key: Any, name: str | None) -> None:
+    def __init__(self, key: Any, name: str | None, pre_block: Any = None) -> None:
         self._key = key
         self._name = name
+        self._pre_block = pre_block
         self._site = Site.here()
 
     def case(self, key: K, block: Block[A, B]) -> Cases[A, K, B]:
         """The choice with its first case; see `Cases.case`."""
-        return _cases(self._key, [(key, block)], self._name)
+        made: Cases[A, K, B] = _cases(self._key, [(key, block)], self._name, self._pre_block)
+        return made
 
     def _not_yet_a_block(self, where: str = "a block") -> NoReturn:
         raise ArrowValueError(
@@ -135,7 +195,17 @@ def OneOf(
 ) -> Cases[A, K, B]: ...
 @overload
 def OneOf(key: Any, cases: Any, *, name: str | None = None) -> Cases[Any, Any, Any]: ...
-def OneOf(key: Any, cases: Any = None, *, name: str | None = None) -> Any:
+@overload
+def OneOf(
+    key: Callable[[A], Any],
+    cases: Mapping[Any, Block[C, B]],
+    *,
+    pre_block: Block[A, C],
+    name: str | None = None,
+) -> Block[A, B]: ...
+@overload
+def OneOf(key: Any, cases: Any = None, *, pre_block: Any, name: str | None = None) -> Any: ...
+def OneOf(key: Any, cases: Any = None, *, pre_block: Any = None, name: str | None = None) -> Any:
     """One of several blocks, chosen for each example by a key.
 
     Args:
@@ -143,6 +213,8 @@ def OneOf(key: Any, cases: Any = None, *, name: str | None = None) -> Any:
             while an example is read.
         cases: a dict of blocks by key, a list of pairs (key, block), or a list of blocks (keys 0, 1, ...; a
             bool counts as 0 or 1). Left out: add them by `.case(key, block)`, which type checkers follow.
+        pre_block: what is done before the cases, whichever is chosen: they see its result, and the key sees
+            the input. Left out: they see the input.
         name: the name in messages.
 
     Raises:
@@ -174,7 +246,7 @@ def OneOf(key: Any, cases: Any = None, *, name: str | None = None) -> Any:
                 )
             )
     if cases is None:
-        return NoCases(key, name)
+        return NoCases(key, name, pre_block)
     if isinstance(cases, Mapping):
         pairs = list(cases.items())
     elif isinstance(cases, (list, tuple)):
@@ -194,10 +266,10 @@ def OneOf(key: Any, cases: Any = None, *, name: str | None = None) -> Any:
         )
     if not pairs:
         NoCases(key, name)._not_yet_a_block()
-    return _cases(key, pairs, name)
+    return _cases(key, pairs, name, pre_block)
 
 
-def _cases(key: Any, pairs: list[Any], name: str | None) -> Cases[Any, Any, Any]:
+def _cases(key: Any, pairs: list[Any], name: str | None, pre_block: Any = None) -> Any:
     seen: set[Hashable] = set()
     for k, _ in pairs:
         try:
@@ -215,10 +287,9 @@ def _cases(key: Any, pairs: list[Any], name: str | None) -> Cases[Any, Any, Any]
                 )
             )
         seen.add(k)
-    cases: Cases[Any, Any, Any] = _OneOf(
-        key, tuple(k for k, _ in pairs), tuple(b for _, b in pairs), name=name
-    )
-    return cases
+    if pre_block is not None:
+        return CasesAfter(key, pairs, pre_block, name=name)
+    return _OneOf(key, tuple(k for k, _ in pairs), tuple(b for _, b in pairs), name=name)
 
 
 class _OneOf(Cases[A, K, B]):

@@ -198,6 +198,20 @@ def _scanned(node: Node, clash: Clash) -> ArrowTypeError:
             hint="a cell must give a state of the type that it takes",
         )
     first = find(start.output)
+    if form.start_from_input:
+        last = last_of(step)
+        return meet(
+            f"cannot start {name_of(node)} from item 1 of its input",
+            None,
+            last,
+            first,
+            result if result.head is not None else clash.right,
+            step,
+            results=result.head is not None,
+            left_name="item 1",
+            left_site=form.site,
+            hint="the start in the input and every step must give a state of one type",
+        )
     if first.head is not None and result.head is not None:
         return _states(node, "scan", first, result)
     return _states(node, "scan", clash.left, clash.right)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 from arrows.combinators.apply import Concat
 from arrows.combinators.block import Block, set_name
-from arrows.combinators.compose import Phrase, Pipe
+from arrows.combinators.compose import Identity, Phrase, Pipe
 from arrows.combinators.constant import Default
 from arrows.combinators.convert import as_block
 from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import GetItem
 from arrows.combinators.wires import Wire
 from arrows.combinators.zips import ZipWith
-from arrows.typesys.errors import ArrowTypeError, Site, message
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -34,15 +34,17 @@ class Scan(Block[Sequence[A], tuple[Sequence[B], S]]):
         start: the first state; it gets no input (`Zeros`, `Constant`).
         reverse: go from the last element to the first. The outputs stay in the order of their elements, and
             the last state is that after the first element.
+        start_from_input: the input is the pair (elements, first state), and `start` is not given.
         name: the name in messages.
 
     Attributes:
-        reverse: as given.
+        reverse, start_from_input: as given.
         by_state: whether the step gives a state only, as the cell of an `RNN` does.
 
     Raises:
-        ArrowTypeError: an argument is no block; at `compile`, an input without elements or without end, or a
-            step that gives no pair or another state than the start.
+        ArrowTypeError: an argument is no block, or there is no start; at `compile`, an input without elements
+            or without end, or a step that gives no pair or another state than the start.
+        ArrowValueError: a start, and `start_from_input`.
 
     Source: TensorFlow Fold, `td.RNN`; Bird, "An introduction to the theory of lists" (1987), section 3
         (accumulations).
@@ -57,31 +59,70 @@ class Scan(Block[Sequence[A], tuple[Sequence[B], S]]):
 
     reverse: bool
     by_state: bool
+    start_from_input: bool
 
+    @overload
     def __init__(
         self,
         step: Callable[[Wire[tuple[A, S]]], Wire[tuple[B, S]]],
         start: Block[None, S],
         *,
         reverse: bool = False,
+        start_from_input: Literal[False] = False,
+        name: str | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Scan[Any, B, S],
+        step: Callable[[Wire[tuple[Any, S]]], Wire[tuple[B, S]]],
+        *,
+        reverse: bool = False,
+        start_from_input: Literal[True],
+        name: str | None = None,
+    ) -> None: ...
+    def __init__(
+        self,
+        step: Any,
+        start: Any = None,
+        *,
+        reverse: bool = False,
+        start_from_input: bool = False,
         name: str | None = None,
     ) -> None:
-        self._set(step, start, reverse, name, by_state=False)
+        self._set(step, start, reverse, start_from_input, name, by_state=False)
 
-    def _set(self, step: Any, start: Any, reverse: bool, name: str | None, *, by_state: bool) -> None:
+    def _set(
+        self, step: Any, start: Any, reverse: bool, from_input: bool, name: str | None, *, by_state: bool
+    ) -> None:
         set_name(self, name)
-        if not isinstance(reverse, bool):
-            raise ArrowTypeError(
+        kind = f"an {self.kind}" if self.kind == "RNN" else f"a {self.kind}"
+        attempt = f"cannot make {kind} at {Site.here()}"
+        for word, given in (("reverse", reverse), ("start_from_input", from_input)):
+            if not isinstance(given, bool):
+                raise ArrowTypeError(message(attempt, reason=f"{word} is True or False, not {given!r}"))
+        if from_input and start is not None:
+            raise ArrowValueError(
                 message(
-                    f"cannot make a {self.kind} at {Site.here()}",
-                    reason=f"reverse is True or False, not {reverse!r}",
+                    attempt,
+                    reason="with start_from_input its first state is in the input, and a start is given too",
+                    hint="drop one of them",
                 )
             )
-        kind = f"an {self.kind}" if self.kind == "RNN" else f"a {self.kind}"
+        if start is None and not from_input and not by_state:
+            raise ArrowTypeError(
+                message(
+                    attempt,
+                    reason="nothing says what it starts from",
+                    hint=f"ar.{self.kind}(step, ar.Zeros(type)), or start_from_input=True",
+                )
+            )
         word = "cell" if by_state else "step"
+        if start is None:
+            start = Identity() if from_input else Default()
         self._parts = (as_block(step, f"the {word} of {kind}"), as_block(start, f"the start of {kind}"))
         self.reverse = reverse
         self.by_state = by_state
+        self.start_from_input = from_input
 
     @property
     def step(self) -> Block[Any, Any]:
@@ -99,7 +140,9 @@ class Scan(Block[Sequence[A], tuple[Sequence[B], S]]):
     def written(self) -> list[Block[Any, Any] | str]:
         step, start = self.parts
         pieces: list[Block[Any, Any] | str] = [step]
-        if not isinstance(start, Default):
+        if self.start_from_input:
+            pieces.append(", start_from_input=True")
+        elif not isinstance(start, Default):
             pieces += [", ", start]
         return [*pieces, ", reverse=True"] if self.reverse else pieces
 
@@ -116,11 +159,13 @@ class RNN(Scan[A, B, S]):
         start: the first state; it gets no input. Zeros of the cell's state if not given.
         reverse: go from the last element to the first. The outputs stay in the order of their elements, and
             the last state is that after the first element.
+        start_from_input: the input is the pair (elements, first state), and `start` is not given.
         name: the name in messages.
 
     Raises:
         ArrowTypeError: an argument is no block; at `compile`, an input without elements or without end, a
             cell that gives another state than it takes, or a state whose type nothing fixes.
+        ArrowValueError: a start, and `start_from_input`.
 
     Source: TensorFlow Fold, `td.RNN`.
 
@@ -138,6 +183,7 @@ class RNN(Scan[A, B, S]):
         start: Block[None, tuple[H, C]] | None = None,
         *,
         reverse: bool = False,
+        start_from_input: Literal[False] = False,
         name: str | None = None,
     ) -> None: ...
     @overload
@@ -147,12 +193,28 @@ class RNN(Scan[A, B, S]):
         start: Block[None, S] | None = None,
         *,
         reverse: bool = False,
+        start_from_input: Literal[False] = False,
+        name: str | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: RNN[Any, Any, S],
+        cell: Callable[[Wire[tuple[Any, S]]], Wire[S]],
+        *,
+        reverse: bool = False,
+        start_from_input: Literal[True],
         name: str | None = None,
     ) -> None: ...
     def __init__(
-        self, cell: Any, start: Any = None, *, reverse: bool = False, name: str | None = None
+        self,
+        cell: Any,
+        start: Any = None,
+        *,
+        reverse: bool = False,
+        start_from_input: bool = False,
+        name: str | None = None,
     ) -> None:
-        self._set(cell, Default() if start is None else start, reverse, name, by_state=True)
+        self._set(cell, start, reverse, start_from_input, name, by_state=True)
 
 
 class Bidirectional(Phrase[Sequence[A], tuple[Sequence[Any], tuple[Any, Any]]]):

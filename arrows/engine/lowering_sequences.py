@@ -176,7 +176,11 @@ class SequenceWriter(NodeWriter):
         assert isinstance(typed.output, T.Tuple)
         of_outputs, of_state = typed.output.items
         assert isinstance(of_outputs, T.Sequence)
-        first = self.coerced((yield self.walk(start, VOID)), of_state)
+        given: Symbol = VOID
+        if form.start_from_input:
+            assert isinstance(symbol, TupleSymbol)
+            symbol, given = symbol.items
+        first = self.coerced((yield self.walk(start, given)), of_state)
         state = self.merged([first, template(of_state, self.sites.flow)])
         self.give(state, first)
         code, like = self.elements(symbol)

@@ -126,8 +126,12 @@ class SequenceWalk(Walk):
         form, of = typed.form, typed.output
         assert isinstance(form, Scan) and isinstance(of, T.Tuple)
         step, start = typed.parts
-        state, place = self.now(start, None, where) or (yield self.later(start, None, where))
-        elements = list(enumerate(self.elements(typed, value, where)))
+        container, given, above = typed.input, None, where
+        if form.start_from_input:
+            assert isinstance(container, T.Tuple)
+            container, (value, given), where, above = container.items[0], value, where.down(0), where.down(1)
+        state, place = self.now(start, given, above) or (yield self.later(start, given, above))
+        elements = list(enumerate(self.over(typed, container, value, where)))
         outputs = []
         for i, element in reversed(elements) if form.reverse else elements:
             below = where.down(i)
