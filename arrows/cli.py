@@ -1,4 +1,5 @@
-"""The command `arrows`: `arrows demo`, `arrows train`, `arrows predict` and `arrows bench`.
+"""The command `arrows`: `arrows check`, `arrows show`, `arrows demo`, `arrows train`, `arrows predict` and
+`arrows bench`.
 
 Exit status: 0 if all went well, 1 if the work failed, 2 if the request or the data it names was wrong; then
 there is one line on standard error that says what.
@@ -11,7 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from arrows.bench.command import add_options, spawn
-from arrows.commands import predict_sentiment, train_sentiment, train_tagger
+from arrows.commands import check, predict_sentiment, show, train_sentiment, train_tagger
 from arrows.commands.values import count
 from arrows.exits import exit_status
 from arrows.version import __version__
@@ -39,7 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="arrows", description=__doc__.partition("\n\n")[0])
+    words = " ".join(__doc__.partition("\n\n")[0].split())
+    parser = argparse.ArgumentParser(prog="arrows", description=words)
     parser.add_argument("--version", action="version", version=f"arrows {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
@@ -52,6 +54,14 @@ def _parser() -> argparse.ArgumentParser:
         "--save", default="sentiment.safetensors", metavar="FILE", help="default: sentiment.safetensors"
     )
     demo.set_defaults(run=_demo)
+
+    checking = commands.add_parser("check", help="the types, parameters and operations of a file's blocks")
+    check.add_options(checking)
+    checking.set_defaults(run=lambda options, _: check.run(options))
+
+    showing = commands.add_parser("show", help="a block as a picture: text, mermaid, svg or html")
+    show.add_options(showing)
+    showing.set_defaults(run=lambda options, _: show.run(options))
 
     train = commands.add_parser("train", help="train a model on real data")
     trained = train.add_subparsers(dest="model_kind", required=True, metavar="MODEL")

@@ -3,6 +3,6 @@
 >>> from arrows.commands import train_sentiment
 """
 
-from arrows.commands import predict_sentiment, train_sentiment, train_tagger
+from arrows.commands import check, predict_sentiment, show, train_sentiment, train_tagger
 
-__all__ = ["predict_sentiment", "train_sentiment", "train_tagger"]
+__all__ = ["check", "predict_sentiment", "show", "train_sentiment", "train_tagger"]

@@ -1,7 +1,8 @@
 """From an expression to boxes in frames and the wires between them; no places yet.
 
 What is too large is folded up: a drawing has about `BOXES` boxes at most, a chain `STEPS` steps in a row, a
-fan-out or choice `BRANCHES` branches, and frames nest `DEPTH` deep.
+fan-out or choice `BRANCHES` branches, and frames nest `DEPTH` deep. Fan-outs directly inside one another
+become frames where they are `NESTED` deep.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ BOXES = 400
 STEPS = 24
 BRANCHES = 12
 DEPTH = 12
+NESTED = 8
 COUNTED = 10_000  # blocks that are counted in what is folded up
 
 Placing = Generator[Any, Any, Any]
@@ -102,6 +104,7 @@ class _Builder:
     def __init__(self, boxes: int) -> None:
         self.left = boxes
         self.depth = 0
+        self.nested = 0
         self.knots: tuple[Hashable, ...] = ()
         self.scene = Scene()
         # Frames are filled level by level, so that what is folded up is what is deepest.
@@ -115,6 +118,7 @@ class _Builder:
         scene.add(Box("", "port"), ends)
         while self.frames:
             self.scene, view, self.depth, self.knots = self.frames.popleft()
+            self.nested = 0
             self.fill(view)
         return scene
 
@@ -184,7 +188,7 @@ class _Builder:
 
     def place(self, view: View, sources: list[int]) -> Placing:
         """Draws a block that reads `sources`; the boxes that its result comes from."""
-        if view.dissolves and self.left > 0:
+        if view.dissolves and self.left > 0 and self.nested < NESTED:
             if isinstance(view.form, Fan):
                 return (yield self.fan(view, view.form, sources))
             return (yield self.chain(view.parts, sources))
@@ -226,6 +230,8 @@ class _Builder:
         if len(sources) > 1:
             self.left -= 1
             sources = [self.scene.add(Box("( , )", "join"), sources)]
+        self.left -= 1
+        self.nested += 1
         ends: list[int] = []
         parts = view.every_part
         for part in self.few(parts):
@@ -236,7 +242,7 @@ class _Builder:
                     break
                 continue
             ends.extend((yield self.place(part, sources)))
-        self.left -= 1
+        self.nested -= 1
         text = "( , )" if form.labels is None else "{" + ", ".join(map(T.label, form.labels)) + "}"
         return [self.scene.add(Box(shorten(text), "join", *view.output, clean(form.label)), ends or sources)]
 

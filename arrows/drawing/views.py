@@ -136,7 +136,8 @@ class View(NamedTuple):
         if self.opens:
             return f"fix {clean(form.label)}"
         if isinstance(form, Graph):
-            return shorten(f"{form.name or 'arrow'}({', '.join(form.parameters)})")
+            words = form.name or form.kind
+            return shorten(words if form.kind == "Composition" else f"{words}({', '.join(form.parameters)})")
         if form.name is not None:
             return shorten(form.name)
         if isinstance(form, Choice) and form.kind != "Optional" and form.key is not None:

@@ -119,6 +119,16 @@ def make_params(typed: Typed, backend: Backend, seed: int, given: Mapping[str, A
     return params
 
 
+def named_parameters(typed: Typed) -> dict[str, Parameter]:
+    """The parameters that a model of this expression has, by name; no array is made.
+
+    Raises:
+        ArrowTypeError: two layers have the same name.
+    """
+    names = _layer_names(typed)
+    return {f"{names[id(owner)]}/{spec.name}": spec for owner, spec in _parameters(typed)}
+
+
 def _parameters(typed: Typed) -> Iterator[tuple[object, Parameter]]:
     seen: set[Key] = set()
     for occurrence in typed.walk():

@@ -1,0 +1,127 @@
+"""`arrows show`: a block as a picture."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import arrows as ar
+from arrows.combinators.tree import typed_tree
+from arrows.combinators.typed import Typed
+from arrows.commands.check import type_option
+from arrows.commands.modules import Named, Unreadable, block_named, blocks_of, load, split
+from arrows.commands.place import check_place
+from arrows.drawing import CHARACTERS, lay_out, scene_of, to_mermaid, to_page, to_svg, to_text
+from arrows.drawing.scene import Scene
+from arrows.drawing.views import clean, shorten
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+
+FORMATS = ("text", "mermaid", "svg", "html")
+ENDINGS = {
+    ".txt": "text",
+    ".mmd": "mermaid",
+    ".md": "mermaid",
+    ".svg": "svg",
+    ".html": "html",
+    ".htm": "html",
+}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of `arrows show`."""
+    parser.add_argument("file", metavar="FILE.py:NAME", help="a block of a file; a name may have dots")
+    parser.add_argument(
+        "--format", choices=FORMATS, help="default: as the ending of --output says, else text"
+    )
+    parser.add_argument(
+        "--input", type=type_option, metavar="TYPE", help="assume the type of the input, such as float32[300]"
+    )
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write here instead of standard output")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Draws a block; an ill-typed one without types.
+
+    Returns:
+        0; 1 if the block is ill-typed: then it is drawn without types, and the error is told.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "model.py"
+    ...     _ = path.write_text("import arrows as ar\\nmodel = ar.Vector(3) >> ar.FC(2)\\n")
+    ...     run(argparse.Namespace(file=f"{path}:model", input=None, output=None, format="mermaid"))
+    flowchart TD
+      n0(( ))
+      n1["Vector#40;3#41;"]
+      n2["FC#40;2#41;"]
+      n3(( ))
+      n0 -->|"Input"| n1
+      n1 -->|"float32#91;3#93;"| n2
+      n2 -->|"float32#91;2#93;"| n3
+    0
+    """
+    if options.output is not None:
+        check_place(options.output)
+    format = options.format
+    if format is None:
+        format = ENDINGS.get(options.output.suffix.lower(), "text") if options.output is not None else "text"
+    named = _named(options.file)
+    typed: Typed | None = None
+    error = ""
+    try:
+        typed = ar.infer(named.block, options.input)
+    except (ArrowTypeError, ArrowValueError) as refused:
+        error = f"{type(refused).__name__}: {refused}"
+    text = _drawn(named, typed, error, format)
+    if options.output is None:
+        _print(text)
+    else:
+        options.output.write_text(text, encoding="utf-8")
+    if error:
+        print(f"arrows show: {named.name} is ill-typed, and drawn without types\n{error}", file=sys.stderr)
+    return 1 if error else 0
+
+
+def _named(text: str) -> Named:
+    path, name = split(text)
+    try:
+        module = load(path)
+    except ArrowTypeError as error:
+        raise Unreadable(f"cannot import {path.name}: {error}", "") from error
+    if name is not None:
+        return block_named(module, name, path)
+    found = blocks_of(module)
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(named.name for named in found[:10]) or "none"
+    raise ArrowValueError(
+        f"say which block of {path.name} to show, as {path}:NAME; there {'are' if found else 'is'} {names}"
+    )
+
+
+def _drawn(named: Named, typed: Typed | None, error: str, format: str) -> str:
+    scene: Scene = scene_of(typed if typed is not None else named.block)
+    if format == "mermaid":
+        return to_mermaid(scene)
+    if format == "text":
+        ascii_only = not _can_write("│▼●┈")
+        return to_text(lay_out(scene, CHARACTERS), ascii_only=ascii_only)
+    svg = to_svg(lay_out(scene), shorten(named.name))
+    if format == "svg":
+        return svg
+    tree = typed_tree(typed) if typed is not None else ""
+    return to_page(clean(named.name), svg, tree, error)
+
+
+def _can_write(text: str) -> bool:
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _print(text: str) -> None:
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
