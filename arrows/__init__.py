@@ -18,6 +18,7 @@ from arrows.combinators import Attention as Attention
 from arrows.combinators import Bidirectional as Bidirectional
 from arrows.combinators import Block as Block
 from arrows.combinators import Broadcast as Broadcast
+from arrows.combinators import Composition as Composition
 from arrows.combinators import Concat as Concat
 from arrows.combinators import Constant as Constant
 from arrows.combinators import Fold as Fold

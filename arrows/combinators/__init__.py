@@ -7,6 +7,7 @@ from arrows.combinators.attention import Attention
 from arrows.combinators.block import Block, has_effects
 from arrows.combinators.choice import Choice, OneOf, Optional
 from arrows.combinators.compose import Identity, Pipe
+from arrows.combinators.composition import Composition
 from arrows.combinators.constant import Constant, Void, Zeros
 from arrows.combinators.convert import as_block
 from arrows.combinators.declaration import ForwardDeclaration
@@ -45,6 +46,7 @@ __all__ = [
     "Block",
     "Broadcast",
     "Choice",
+    "Composition",
     "Concat",
     "Constant",
     "Fan",

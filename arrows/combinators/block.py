@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeAl
 
 import numpy as np
 
-from arrows.combinators.wires import Wire, recorder_of
+from arrows.combinators.wires import Wire, recorder_of, scope_is_open
 from arrows.typesys.errors import ArrowTypeError, Site, message
 
 if TYPE_CHECKING:
@@ -120,6 +120,11 @@ class Block(Generic[A_contra, B_co]):
         """What stands between the brackets when the block is printed in full; None: its parts, one by one."""
         return None
 
+    @property
+    def unfinished(self) -> bool:
+        """Whether it cannot be used yet: a `Composition` whose scope has not been left."""
+        return False
+
     # Composition
 
     @overload
@@ -146,6 +151,57 @@ class Block(Generic[A_contra, B_co]):
                 )
             )
         return recorder.apply(self, args)
+
+    @overload
+    def reads(self) -> Wire[B_co]: ...
+    @overload
+    def reads(self, x: Wire[A_contra] | Block[Any, A_contra], /) -> Wire[B_co]: ...
+    @overload
+    def reads(
+        self: Block[tuple[A1, A2], B], x1: Wire[A1] | Block[Any, A1], x2: Wire[A2] | Block[Any, A2], /
+    ) -> Wire[B]: ...
+    @overload
+    def reads(
+        self: Block[tuple[A1, A2, A3], B],
+        x1: Wire[A1] | Block[Any, A1],
+        x2: Wire[A2] | Block[Any, A2],
+        x3: Wire[A3] | Block[Any, A3],
+        /,
+    ) -> Wire[B]: ...
+    def reads(self, *sources: Any) -> Any:
+        """Connects the block inside the open scope of a `Composition`.
+
+        Args:
+            *sources: wires, nested tuples of wires, or blocks that stand once in this scope; several are a
+                tuple, none is nothing (Void).
+
+        Returns:
+            The wire with the block's result.
+
+        Raises:
+            ArrowTypeError: no scope is open, or a source is none of these.
+
+        Example:
+            >>> import arrows as ar
+            >>> with ar.Composition().scope() as length:
+            ...     half = ar.InputTransform(lambda n: n / 2).reads(
+            ...         ar.InputTransform(len).reads(length.input)
+            ...     )
+            ...     length.output.reads(half)
+            >>> length.eval("tree")
+            2.0
+        """
+        recorder = scope_is_open()
+        if recorder is None or recorder.kind != "Composition":
+            raise ArrowTypeError(
+                message(
+                    f"cannot connect {self.label} at {Site.here()}",
+                    at=recorder.inside if recorder is not None else "",
+                    reason="blocks read wires inside the scope of a Composition",
+                    hint="with composition.scope(): ...; in the body of an @ar.arrow, call it: block(wire)",
+                )
+            )
+        return recorder.apply(self, sources)
 
     @overload
     def __rshift__(self, other: Callable[[Wire[B_co]], Wire[C]]) -> Block[A_contra, C]: ...

@@ -27,7 +27,7 @@ def as_block(x: Any, where: str) -> Block[Any, Any]:
         >>> as_block({"a": ar.Scalar()}, "an example").kind
         'Record'
     """
-    if isinstance(x, Block):
+    if isinstance(x, Block) and not x.unfinished:
         return x
     refuse = getattr(x, "_not_yet_a_block", None)
     if refuse is not None:

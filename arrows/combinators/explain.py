@@ -75,7 +75,9 @@ def _joined(joined: Joined, clash: Clash) -> ArrowTypeError:
             else "the wires"
         )
         return meet(
-            f"cannot call {name_of(b)} on {what} in the arrow {form.label} at {site}",
+            f"cannot call {name_of(b)} on {what} in {form.words} at {site}"
+            if not form.title
+            else f"cannot let {name_of(b)} read {what} in {form.words} at {site}",
             last_of(a) if a is not node else None,
             b,
             left,
@@ -328,11 +330,13 @@ def unread(node: Node, j: int) -> ArrowTypeError:
     what = f"the parameter {parameter}" if parameter else f"the result of {block.label}"
     return ArrowTypeError(
         message(
-            f"cannot leave {what} unread in the arrow {form.label}",
+            f"cannot leave {what} unread in {form.words}",
             [Side(parameter or block.label, str(ground(node.parts[j].output)), form.nodes[j].site)],
             path(node),
             "nobody reads this wire, so it would be computed for nothing",
-            f"return it, pass it on, or drop it: ar.Void()({parameter or 'wire'})"
+            "read it, or drop it: ar.Void().reads(wire)"
+            if form.title
+            else f"return it, pass it on, or drop it: ar.Void()({parameter or 'wire'})"
             + (f"; a parameter that is not needed is called _{parameter}" if parameter else ""),
         )
     )

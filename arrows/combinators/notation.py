@@ -46,12 +46,13 @@ class Graph(Block[A, B]):
         nodes: the calls, in order.
         output: the wire, or (nested) tuple of wires, that is the result.
         parameters: names of the parameters; several mean that the input is a tuple of so many.
-        ignored: wires that need not be read (parameters whose names start with an underscore).
+        title: what was drawn, in words; empty if it is an arrow.
     """
 
     nodes: tuple[GraphNode, ...]
     output: Source
     parameters: tuple[str, ...]
+    title: str
 
     def __init__(
         self,
@@ -61,6 +62,7 @@ class Graph(Block[A, B]):
         parameters: tuple[str, ...] = ("input",),
         *,
         name: str | None = None,
+        title: str = "",
     ) -> None:
         self.kind = "arrow"
         set_name(self, name)
@@ -68,9 +70,15 @@ class Graph(Block[A, B]):
         self._parts = parts
         self.output = output
         self.parameters = parameters
+        self.title = title
 
     def arguments(self, depth: int = 2) -> str:
         return ", ".join(self.parameters)
+
+    @property
+    def words(self) -> str:
+        """The graph in messages."""
+        return self.title or f"the arrow {self.label}"
 
 
 @overload
@@ -133,15 +141,30 @@ def arrow(body: Callable[..., Any]) -> Graph[Any, Any]:
     site = Site.here()
     recorder = Recorder(name, _parameter_names(body, name), site)
     with drawing(recorder):
-        output = _output(recorder, body(*recorder.inputs))
+        result = body(*recorder.inputs)
+        if result is None:
+            raise ArrowTypeError(
+                message(
+                    f"cannot draw the arrow {name} ({site})",
+                    reason="its body returned None, not a wire",
+                    hint="return the wire that is the result; nothing is `return ar.Void()(x)`",
+                )
+            )
+        output = output_source(recorder, result, f"return {result!r} from the arrow {name}")
         for parameter, wire in zip(recorder.parameters, recorder.inputs, strict=True):
             if len(recorder.parameters) > 1 and not parameter.startswith("_"):
                 recorder.source(wire, "read a parameter")
+    return drawn(recorder, output, None if name == "lambda" else name)
+
+
+def drawn(recorder: Recorder, output: Source, name: str | None) -> Graph[Any, Any]:
+    """The wiring graph of what was recorded."""
     blocks = [
         call.block if call.block is not None else _projection(call, recorder) for call in recorder.calls
     ]
     nodes = tuple(GraphNode(call.source, call.site) for call in recorder.calls)
-    return Graph(nodes, tuple(blocks), output, recorder.parameters, name=None if name == "lambda" else name)
+    title = "" if recorder.kind == "arrow" else recorder.title
+    return Graph(nodes, tuple(blocks), output, recorder.parameters, name=name, title=title)
 
 
 def _projection(call: Call, recorder: Recorder) -> Block[Any, Any]:
@@ -153,8 +176,8 @@ def _projection(call: Call, recorder: Recorder) -> Block[Any, Any]:
     return item
 
 
-def _output(recorder: Recorder, result: Any) -> Source:
-    attempt = f"return {result!r} from the arrow {recorder.name}"
+def output_source(recorder: Recorder, result: Any, attempt: str) -> Source:
+    """The source of a result: a wire, a (nested) tuple, NamedTuple or dict of wires."""
     if isinstance(result, tuple) and hasattr(result, "_fields"):
         result = dict(zip(result._fields, result, strict=True))
     if isinstance(result, dict):
@@ -166,14 +189,6 @@ def _output(recorder: Recorder, result: Any) -> Source:
         label.__dict__["kind"] = "Record"
         recorder.calls.append(Call(label, source, recorder.site))
         return len(recorder.calls)
-    if result is None:
-        raise ArrowTypeError(
-            message(
-                f"cannot draw the arrow {recorder.name} ({recorder.site})",
-                reason="its body returned None, not a wire",
-                hint="return the wire that is the result; nothing is `return ar.Void()(x)`",
-            )
-        )
     return recorder.source(result, attempt)
 
 

@@ -96,7 +96,7 @@ def _pieces(x: Block[Any, Any]) -> list[Block[Any, Any] | str]:
         return _graph(x)
     if isinstance(x, Fix):
         return [f"fix({x.label}: ", parts[0], ")"]
-    head = "Identity" if isinstance(x, Pipe) and not parts else x.kind
+    head = "Identity" if isinstance(x, Pipe) and not parts and written is None else x.kind
     inside: list[list[Block[Any, Any] | str]]
     if isinstance(x, Fan) and x.labels is not None:
         fields: list[Block[Any, Any] | str] = []
@@ -154,7 +154,8 @@ def _beside(x: Beside) -> list[Block[Any, Any] | str]:
 
 def _graph(x: Graph[Any, Any]) -> list[Block[Any, Any] | str]:
     root = x.parameters[0] if len(x.parameters) == 1 else "input"
-    pieces: list[Block[Any, Any] | str] = [f"arrow {x.name or 'lambda'}({', '.join(x.parameters)}) {{"]
+    head = "" if x.title else f"arrow {x.name or 'lambda'}({', '.join(x.parameters)}) "
+    pieces: list[Block[Any, Any] | str] = [f"{head}{{"]
     for j, (node, block) in enumerate(zip(x.nodes, x.parts, strict=True)):
         pieces.extend([f"w{j + 1} = (", block, f")({_source(node.source, root)}); "])
     return [*pieces, f"return {_source(x.output, root)}}}"]

@@ -1,7 +1,8 @@
-"""Wires: values that are not there yet, inside an arrow.
+"""Wires: values that are not there yet, inside an arrow or a Composition.
 
-The body of an `@ar.arrow` runs once, at decoration, on wires. Calling a block on wires records a call; what
-is recorded here is plain data, which `notation.arrow` turns into a wiring graph.
+The body of an `@ar.arrow` runs once, at decoration, on wires. Calling a block on wires records a call, and so
+does `block.reads(wires)` in the scope of a Composition; what is recorded here is plain data, which
+`notation.drawn` turns into a wiring graph.
 """
 
 from __future__ import annotations
@@ -73,22 +74,26 @@ class Wire(Generic[B_co]):
         return Wire(self.recorder, None, self, key)
 
     def __iter__(self) -> Iterator[Any]:
-        self._refuse("iterate over", "a wire has no length while the arrow is drawn", _UNPACK)
+        self._refuse("iterate over", f"a wire has no length while the {self.recorder.kind} is drawn", _UNPACK)
 
     def __len__(self) -> int:  # noqa: PLE0303  it always raises
-        self._refuse("take the length of", "a wire has no length while the arrow is drawn", _UNPACK)
+        self._refuse(
+            "take the length of", f"a wire has no length while the {self.recorder.kind} is drawn", _UNPACK
+        )
 
     def __bool__(self) -> bool:  # noqa: PLE0304  it always raises
         self._refuse(
             "test",
-            "an arrow's body runs once, before there is any value",
+            "an arrow's body runs once, before there is any value"
+            if self.recorder.kind == "arrow"
+            else "a scope runs once, before there is any value",
             "choose by value with ar.OneOf(key)",
         )
 
     def _number(self, *_: object) -> NoReturn:
         self._refuse(
             "calculate with",
-            "a wire holds no number while the arrow is drawn",
+            f"a wire holds no number while the {self.recorder.kind} is drawn",
             "put the formula into a block: ar.Function(lambda x, y: x * y)(u, v)",
         )
 
@@ -96,18 +101,29 @@ class Wire(Generic[B_co]):
     __truediv__ = __rtruediv__ = __matmul__ = __rmatmul__ = __pow__ = __neg__ = __float__ = __int__ = _number
     __lt__ = __le__ = __gt__ = __ge__ = _number
 
+    def reads(self, *_: object) -> NoReturn:
+        """Wires do not read; blocks do."""
+        if self.place == 0:
+            reason, hint = "the input is what flows in: blocks read it", "block.reads(composition.input)"
+        else:
+            reason, hint = (
+                "a wire holds the result of a block, which has read what it needed",
+                "block.reads(wire)",
+            )
+        self._refuse("connect something to", reason, hint)
+
     def _refuse(self, what: str, reason: str, hint: str) -> NoReturn:
         raise ArrowTypeError(
             message(
                 f"cannot {what} a wire at {Site.here()}",
-                at=f"the body of the arrow {self.recorder.name}",
+                at=self.recorder.inside,
                 reason=reason,
                 hint=hint,
             )
         )
 
     def __repr__(self) -> str:
-        return f"<wire {self.describe()} of the arrow {self.recorder.name}>"
+        return f"<wire {self.describe()} of {self.recorder.title}>"
 
     def describe(self) -> str:
         """The wire in words, for messages."""
@@ -145,20 +161,43 @@ class Call:
 
 
 class Recorder:
-    """What an arrow's body does: its calls, in order; wire `j + 1` is the result of call `j`."""
+    """What an arrow's body, or a Composition's scope, does.
 
-    def __init__(self, name: str, parameters: tuple[str, ...], site: Site) -> None:
+    Its calls stand in order; wire `j + 1` is the result of call `j`.
+
+    Attributes:
+        name: of the arrow or Composition; empty if it has none.
+        kind: "arrow" or "Composition".
+    """
+
+    def __init__(self, name: str, parameters: tuple[str, ...], site: Site, kind: str = "arrow") -> None:
         self.name = name
+        self.kind = kind
         self.parameters = parameters
         self.site = site
+        self.occurrences: dict[int, list[int]] = {}  # by identity of a block, the wires of its results
         self.calls: list[Call] = []
         self.items: dict[tuple[int, Hashable], int] = {}
         self.open = True
+        self.around: Recorder | None = (
+            None  # of a Composition: what was being drawn when its scope was entered
+        )
+        self._nothing: Wire[None] | None = None
         root: Wire[Any] = Wire(self, 0)
         if len(parameters) == 1:
             self.inputs: tuple[Wire[Any], ...] = (root,)
         else:
             self.inputs = tuple(Wire(self, None, root, i) for i in range(len(parameters)))
+
+    @property
+    def title(self) -> str:
+        """What is drawn, in words."""
+        return f"the {self.kind} {self.name}" if self.name else f"the {self.kind} made at {self.site}"
+
+    @property
+    def inside(self) -> str:
+        """Where one is while it is drawn, in words."""
+        return f"the {'body' if self.kind == 'arrow' else 'scope'} of {self.title}"
 
     def words(self, wire: Wire[Any]) -> str:
         """A wire that is no projection, in words."""
@@ -170,21 +209,45 @@ class Recorder:
 
     def apply(self, block: Block[Any, Any], args: tuple[Any, ...]) -> Wire[Any]:
         """Records a call; several arguments are a tuple."""
-        self.check_open(f"call {block.label}")
-        source = self.source(args[0] if len(args) == 1 else args, f"call {block.label}")
+        attempt = f"call {block.label}" if self.kind == "arrow" else f"connect {block.label}"
+        self.check_open(attempt)
+        if block.unfinished:
+            from arrows.combinators.convert import as_block
+
+            as_block(block, "a block that reads a wire")
+        if not args:
+            args = (self.nothing(),)
+        source = self.source(args[0] if len(args) == 1 else args, attempt)
         self.calls.append(Call(block, source, Site.here()))
+        self.occurrences.setdefault(id(block), []).append(len(self.calls))
         return Wire(self, len(self.calls))
 
+    def nothing(self) -> Wire[None]:
+        """A wire that carries nothing."""
+        if self._nothing is None:
+            from arrows.combinators.constant import Void
+
+            self.calls.append(Call(Void(), 0, Site.here()))
+            self._nothing = Wire(self, len(self.calls))
+        return self._nothing
+
     def check_open(self, attempt: str) -> None:
-        """Refuses a wire that outlived the body it was drawn in."""
-        if not self.open:
+        """Refuses a wire outside of the body, or of the scope, that it was drawn in."""
+        if self.kind == "arrow":
+            reason, hint = f"{self._placed()}, which is finished", "the body that it was drawn in"
+        else:
+            reason, hint = f"{self._placed()}, whose scope is not open here", "the scope of its Composition"
+        if not self.open or (self.kind != "arrow" and _drawing.get() is not self):
             raise ArrowTypeError(
                 message(
                     f"cannot {attempt} at {Site.here()}",
-                    reason=f"the wire belongs to the arrow {self.name} ({self.site}), which is finished",
-                    hint="a wire is used in the body that it was drawn in, and nowhere else",
+                    reason=f"the wire belongs to {reason}",
+                    hint=f"a wire is used in {hint}, and nowhere else",
                 )
             )
+
+    def _placed(self) -> str:
+        return f"{self.title} ({self.site})" if self.name else self.title
 
     def source(self, value: Any, attempt: str) -> Source:
         """The source that a wire, or a nested tuple of wires, stands for."""
@@ -204,25 +267,34 @@ class Recorder:
 
     def _place(self, x: Any, attempt: str) -> int:
         if not isinstance(x, Wire):
+            if self.kind == "Composition" and hasattr(x, "reads"):
+                return self._occurrence(x, attempt)
             hint = "put a constant on a wire with ar.Constant(value)(wire)"
-            if callable(x):
+            if self.kind == "Composition":
+                hint = "a constant is read as a block: ar.Constant(value)"
+            elif callable(x):
                 hint = "call the block on a wire: block(wire)"
             raise ArrowTypeError(
                 message(
                     f"cannot {attempt} at {Site.here()}",
-                    at=f"the body of the arrow {self.name}",
+                    at=self.inside,
                     reason=f"expected a wire or a tuple of wires, got {x!r}",
                     hint=hint,
                 )
             )
         if x.recorder is not self:
+            other = "arrow" if x.recorder.kind == self.kind == "arrow" else "scope"
             raise ArrowTypeError(
                 message(
                     f"cannot {attempt} at {Site.here()}",
-                    at=f"the body of the arrow {self.name}",
-                    reason=f"the wire {x.describe()} belongs to another arrow, "
-                    f"{x.recorder.name} ({x.recorder.site})",
-                    hint=f"make it a parameter of {self.name}, and pass it in where {self.name} is called",
+                    at=self.inside,
+                    reason=f"the wire {x.describe()} belongs to another {other}, "
+                    + (
+                        f"{x.recorder.name} ({x.recorder.site})" if other == "arrow" else x.recorder._placed()
+                    ),
+                    hint=f"make it a parameter of {self.name}, and pass it in where {self.name} is called"
+                    if self.kind == "arrow"
+                    else "let the inner Composition read it outside, and use its input inside",
                 )
             )
         # Projections become calls only when something reads them: `h, c = ar.unpack(state, 2)` may leave c
@@ -242,8 +314,49 @@ class Recorder:
             place = wire.place = self.items[name]
         return place
 
+    def _occurrence(self, block: Any, attempt: str) -> int:
+        """A block as a source is its only occurrence in this scope."""
+        from arrows.combinators.fanout import ignores_input
+
+        refuse = getattr(block, "_not_a_source", None)
+        if refuse is not None:
+            refuse(attempt)
+        found = self.occurrences.get(id(block), [])
+        if len(found) == 1:
+            return found[0]
+        if not found and ignores_input(block):
+            place = self.apply(block, ()).place
+            assert place is not None
+            return place
+        lines = ", ".join(str(self.calls[place - 1].site.line) for place in found)
+        raise ArrowTypeError(
+            message(
+                f"cannot {attempt} at {Site.here()}",
+                at=self.inside,
+                reason="a block that is read stands for its only occurrence in this scope, and "
+                + (
+                    f"{block.label} has {len(found)}, in lines {lines}"
+                    if found
+                    else f"{block.label} has read nothing here so far"
+                ),
+                hint="keep the wire that reads returns, and use that: wire = block.reads(...)",
+            )
+        )
+
 
 _drawing: ContextVar[Recorder | None] = ContextVar("arrows_drawing", default=None)
+
+
+def scope_is_open() -> Recorder | None:
+    """The recorder of the innermost arrow or Composition that is being drawn, if any."""
+    return _drawing.get()
+
+
+def switch(recorder: Recorder | None) -> Recorder | None:
+    """From now on calls go to this recorder; returns the one they went to."""
+    before = _drawing.get()
+    _drawing.set(recorder)
+    return before
 
 
 @contextmanager

@@ -8,6 +8,7 @@ commit them.
 
 from __future__ import annotations
 
+import contextvars
 import os
 from pathlib import Path
 
@@ -32,7 +33,8 @@ class _Names:
 def text_of(program: str) -> str:
     scope = {"ar": _Names(), "FC": kit.FC, "Embedding": kit.Embedding, "Cell": kit.Cell}
     try:
-        exec(compile(program, "model.py", "exec"), scope)
+        # in a context of its own: a program may leave the scope of a Composition open
+        contextvars.copy_context().run(exec, compile(program, "model.py", "exec"), scope)
         arrows.combinators.infer(scope["block"])
     except (ArrowTypeError, ArrowValueError) as error:
         kind = "ArrowTypeError" if isinstance(error, ArrowTypeError) else "ArrowValueError"

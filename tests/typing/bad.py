@@ -203,3 +203,11 @@ ar.OneHot("noun")  # E an element where a size is wanted
 f >> ar.Tap("h") >> lab2hid  # E behind a tap
 ar.Tap(3)  # E a tap's name is text
 ar.Tap("h", show=3)  # E what shows a value is a function
+composed: ar.Composition[int, L] = ar.Composition()
+with composed.scope():
+    vector = f.reads(composed.input)
+    lab2hid.reads(vector)  # E axis, in a scope
+    ar.Function(dist).reads(vector, vector)  # E the second source has another axis
+    composed.output.reads(3)  # E not a wire
+    composed.output.reads(vector)  # E another axis flows out
+composed >> hid2lab  # E after a Composition

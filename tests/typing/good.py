@@ -193,6 +193,19 @@ def swap(p: Wire[tuple[V, L]]) -> tuple[Wire[L], Wire[V]]:
 
 assert_type(swap >> ar.Identity(), Block[tuple[V, L], tuple[L, V]])
 
+# 7b compositions
+composed: ar.Composition[int, L] = ar.Composition(name="composed")
+with composed.scope():
+    assert_type(composed.input, Wire[int])
+    vector = f.reads(composed.input)
+    assert_type(vector, Wire[V])
+    assert_type(ar.Function(add).reads(vector, vector), Wire[V])
+    composed.output.reads(hid2lab.reads(vector))
+assert_type(f >> ar.Identity() & composed, Run[int, V, L])
+with ar.Composition().scope() as loose:
+    loose.output.reads(ar.Function(add).reads(f.reads(loose.input), zeros))
+assert_type(loose >> hid2lab, Block[Any, L])
+
 # 8 choice by key; a block on Tree serves where a block on Leaf is wanted
 chosen = ar.OneOf(is_leaf).case(True, leaf).case(False, tree)
 assert_type(chosen >> hid2lab, Block[Tree, L])

@@ -1,0 +1,280 @@
+"""`Composition`: a wiring graph that is put together in a scope, call by call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Generic, NoReturn, Self, TypeVar, overload
+
+from arrows.combinators.block import Block, set_name
+from arrows.combinators.compose import Phrase
+from arrows.combinators.notation import drawn, output_source
+from arrows.combinators.wires import Recorder, Source, Wire, scope_is_open, switch
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message
+
+A = TypeVar("A")
+B = TypeVar("B")
+B1 = TypeVar("B1")
+B2 = TypeVar("B2")
+_Source = Wire[Any] | Block[Any, Any]
+
+
+class Composition(Phrase[A, B]):
+    """Blocks that read one another, connected in a scope; `@ar.arrow` says the same as a function.
+
+    In the scope, `block.reads(wires)` passes wires through a block and returns the wire of its result;
+    `input` is the wire that flows in, and `output.reads(wires)` says what flows out. Leaving the scope
+    finishes the Composition: from then on it is a block like any other, and never changes again.
+
+    Args:
+        name: the name in messages.
+
+    Raises:
+        ArrowTypeError: in the scope, something is connected that is no wire of this scope; the Composition is
+            used before its scope is left; at `compile`, a wire that nobody reads, unless it is Void.
+        ArrowValueError: the output is wired twice, or not at all (`output.reads()` says that there is none);
+            the scope is entered twice.
+
+    Source: TensorFlow Fold, `td.Composition`.
+
+    Example:
+        >>> import arrows as ar
+        >>> mean = ar.Composition(name="mean")
+        >>> with mean.scope():
+        ...     numbers = ar.Map(ar.Scalar()).reads(mean.input)
+        ...     total = ar.Sum().reads(numbers)
+        ...     count = (ar.InputTransform(len) >> ar.Scalar()).reads(mean.input)
+        ...     mean.output.reads(ar.Function(lambda x, n: x / n).reads(total, count))
+        >>> float(mean.eval([1, 2, 6]))
+        3.0
+    """
+
+    def __init__(self: Composition[Any, Any], *, name: str | None = None) -> None:
+        set_name(self, name)
+        recorder = Recorder(name or "", ("input",), self.site, "Composition")
+        recorder.open = False
+        self._recorder: Recorder | None = recorder
+        self._result: Source | None = None
+        self._state = "new"
+
+    @property
+    def unfinished(self) -> bool:
+        return self._recorder is not None
+
+    @property
+    def input(self) -> Wire[A]:
+        """The wire of what flows in; for use inside the scope."""
+        if self._recorder is None:
+            self._over("read the input of")
+        wire: Wire[A] = self._recorder.inputs[0]
+        return wire
+
+    @property
+    def output(self) -> Output[B]:
+        """What flows out: `output.reads(wires)`, once, inside the scope."""
+        return Output(self)
+
+    def scope(self) -> Scope[A, B]:
+        """The scope in which blocks are connected: `with composition.scope(): ...`, once.
+
+        It gives the Composition: `with ar.Composition().scope() as c: ...`.
+        """
+        return Scope(self)
+
+    # The scope
+
+    def _enter(self) -> Recorder:
+        recorder = self._recorder
+        if recorder is None:
+            self._over("enter the scope of")
+        if self._state != "new":
+            words = (
+                "is open already" if self._state == "open" else "was left by an error, and is not finished"
+            )
+            raise ArrowValueError(
+                message(
+                    f"cannot enter the scope of {recorder.title} at {Site.here()}",
+                    reason=f"it {words}",
+                    hint="a Composition has one scope; make another Composition",
+                )
+            )
+        self.__dict__["_state"] = "open"
+        return recorder
+
+    def _leave(self, recorder: Recorder, finished: bool) -> None:
+        recorder.open = False
+        state = self.__dict__
+        if finished and self._result is None:
+            state["_state"] = "broken"
+            raise ArrowValueError(
+                message(
+                    f"cannot finish {recorder.title} at {Site.here()}",
+                    reason="nothing is wired to its output",
+                    hint="composition.output.reads(wire); if there is nothing but side outputs: "
+                    "composition.output.reads()",
+                )
+            )
+        if not finished:
+            state["_state"] = "broken"
+            return
+        assert self._result is not None
+        graph = drawn(recorder, self._result, None)
+        graph.__dict__["kind"] = "Composition"
+        graph.__dict__["site"] = self.site
+        state["_parts"] = (graph,)
+        state["_recorder"] = state["_result"] = None
+        state["_state"] = "finished"
+
+    def _wire(self, sources: tuple[Any, ...]) -> None:
+        recorder = self._recorder
+        if recorder is None:
+            self._over("wire the output of")
+        attempt = f"wire the output of {recorder.title}"
+        if scope_is_open() is not recorder:
+            words = (
+                "its scope is not open" if self._state == "new" else "another scope is open inside of its own"
+            )
+            raise ArrowTypeError(
+                message(
+                    f"cannot {attempt} at {Site.here()}",
+                    reason=words,
+                    hint="with composition.scope(): composition.output.reads(wire)",
+                )
+            )
+        if self._result is not None:
+            raise ArrowValueError(
+                message(
+                    f"cannot {attempt} at {Site.here()}",
+                    at=recorder.inside,
+                    reason="it is wired already",
+                    hint="several wires are a tuple: composition.output.reads(a, b)",
+                )
+            )
+        given = sources or (recorder.nothing(),)
+        self.__dict__["_result"] = output_source(recorder, given[0] if len(given) == 1 else given, attempt)
+
+    def _over(self, attempt: str) -> NoReturn:
+        words = f"the Composition {self.name}" if self.name is not None else "the Composition"
+        raise ArrowTypeError(
+            message(
+                f"cannot {attempt} {words} at {Site.here()}",
+                reason=f"it was made at {self.site}, and is finished: its scope is over",
+                hint="it is a block now: use it as one, and make another for another wiring",
+            )
+        )
+
+    def _not_yet_a_block(self, where: str = "a block") -> NoReturn:
+        assert self._recorder is not None
+        words = {
+            "new": "its scope has not been entered yet",
+            "open": "its scope is still open, and a block cannot hold itself",
+            "broken": "its scope was left by an error",
+        }[self._state]
+        raise ArrowTypeError(
+            message(
+                f"cannot use {self._recorder.title} as {where} at {Site.here()}",
+                reason=f"it is not finished: {words}",
+                hint="make it anew"
+                if self._state == "broken"
+                else "inside its scope connect composition.input and composition.output; use it afterwards",
+            )
+        )
+
+    # As a value
+
+    def arguments(self, depth: int = 2) -> str:
+        if self.unfinished:
+            return "unfinished"
+        count = len(self.parts[0].parts)
+        return f"{count} block{'s' * (count != 1)}"
+
+    def written(self) -> list[Block[Any, Any] | str]:
+        return ["unfinished"] if self.unfinished else [self.parts[0]]
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        self._finished_or_refuse()
+        return super().__reduce_ex__(protocol)
+
+    def __copy__(self) -> Self:
+        self._finished_or_refuse()
+        return super().__copy__()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        self._finished_or_refuse()
+        return super().__deepcopy__(memo)
+
+    def _finished_or_refuse(self) -> None:
+        if self.unfinished:
+            self._not_yet_a_block("something to copy or pickle")
+
+
+class Scope(Generic[A, B]):
+    """The context manager of a Composition's scope; see `Composition.scope`."""
+
+    __slots__ = ("_before", "_composition", "_recorder")
+
+    def __init__(self, composition: Composition[A, B]) -> None:
+        self._composition = composition
+
+    def __enter__(self) -> Composition[A, B]:
+        self._recorder = self._composition._enter()
+        self._recorder.around = self._before = switch(self._recorder)
+        self._recorder.open = True
+        return self._composition
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        recorder = self._recorder
+        if scope_is_open() is not recorder and kind is None:
+            self._composition._leave(recorder, finished=False)
+            raise ArrowValueError(
+                message(
+                    f"cannot leave the scope of {recorder.title} at {Site.here()}",
+                    reason="a scope that was entered later is still open, or another thread entered this one",
+                    hint="scopes are left in the reverse order of entering, as nested `with` statements do",
+                )
+            )
+        before = self._before
+        while before is not None and not before.open:  # it was left too early
+            before = before.around
+        switch(before)
+        self._composition._leave(recorder, finished=kind is None)
+
+
+class Output(Generic[B]):
+    """What flows out of a Composition; see `Composition.output`."""
+
+    __slots__ = ("_composition",)
+
+    def __init__(self, composition: Composition[Any, B]) -> None:
+        self._composition = composition
+
+    @overload
+    def reads(self) -> None: ...
+    @overload
+    def reads(self, x: Wire[B] | Block[Any, B] | Mapping[Any, Any] | tuple[Any, ...], /) -> None: ...
+    @overload
+    def reads(
+        self: Output[tuple[B1, B2]], x1: Wire[B1] | Block[Any, B1], x2: Wire[B2] | Block[Any, B2], /
+    ) -> None: ...
+    @overload
+    def reads(self, x1: _Source, x2: _Source, x3: _Source, /, *more: _Source) -> None: ...
+    def reads(self, *sources: Any) -> None:
+        """Says what flows out: a wire, a (nested) tuple or dict of wires, or a block that stands once in the
+        scope; several are a tuple, none is nothing (Void)."""
+        self._composition._wire(sources)
+
+    def _not_a_source(self, attempt: str) -> NoReturn:
+        composition = self._composition
+        title = composition._recorder.title if composition._recorder is not None else composition.label
+        raise ArrowTypeError(
+            message(
+                f"cannot {attempt} at {Site.here()}",
+                reason=f"the output of {title} is written, and not read",
+                hint="read the wire that the output reads",
+            )
+        )
+
+    def __repr__(self) -> str:
+        return f"<output of {self._composition.label}>"

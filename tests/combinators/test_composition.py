@@ -1,0 +1,302 @@
+"""`Composition`: scopes, `reads`, and the block that is left of them."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import pickle
+import threading
+from typing import Any
+
+import pytest
+
+import arrows as ar
+from arrows.combinators import has_effects
+from arrows.typesys import types as T
+from tests.agree import agree
+
+
+def add(x: Any, y: Any) -> Any:
+    return x + y
+
+
+def mean() -> Any:
+    composition = ar.Composition(name="mean")
+    with composition.scope():
+        numbers = ar.Map(ar.Scalar()).reads(composition.input)
+        total = ar.Sum().reads(numbers)
+        count = (ar.InputTransform(len) >> ar.Scalar()).reads(composition.input)
+        composition.output.reads(ar.Function(lambda x, n: x / n).reads(total, count))
+    return composition
+
+
+# ------------------------------------------------------------------------------------------ what it means
+
+
+def test_blocks_read_wires_and_one_another() -> None:
+    assert float(mean().eval([1, 2, 6])) == 3
+    assert (ar.GetItem("xs") >> mean()).eval({"xs": [4]}) == 4
+
+
+def test_a_block_as_a_source_is_its_only_occurrence() -> None:
+    read, double = ar.Scalar(), ar.Function(lambda x: x * 2.0)
+    with ar.Composition().scope() as c:
+        read.reads(c.input)
+        double.reads(read)
+        c.output.reads(double)
+    assert float(c.eval(3)) == 6
+
+
+def test_several_sources_are_a_tuple_and_none_is_nothing() -> None:
+    with ar.Composition().scope() as c:
+        x, y = ar.Scalar().reads(c.input["x"]), ar.Scalar().reads(c.input["y"])
+        seven = ar.Constant(7.0).reads()
+        c.output.reads(ar.Identity().reads(x, (y, seven)), x)
+    assert str(ar.infer(c)).startswith(
+        "Composition(7 blocks): Input -> ((float32, (float32, float32)), float32)"
+    )
+    (x, (y, seven)), again = c.eval({"x": 1, "y": 2})
+    assert [float(v) for v in (x, y, seven, again)] == [1, 2, 7, 1]
+
+
+def test_constants_need_no_source() -> None:
+    with ar.Composition().scope() as c:
+        c.output.reads(ar.Function(add).reads(ar.Scalar().reads(c.input), ar.Constant(2.0)))
+    assert float(c.eval(3)) == 5
+
+
+def test_an_output_with_keys() -> None:
+    with ar.Composition().scope() as c:
+        c.output.reads({"a": c.input[1], "b": c.input[0]})
+    assert (c >> ar.GetItem("a")).eval("xy") == "y"
+
+
+def test_nothing_but_side_outputs() -> None:
+    with ar.Composition().scope() as c:
+        ar.Metric("size").reads(ar.Scalar().reads(c.input))
+        c.output.reads()
+    assert ar.infer(c).output == T.Void()
+    model = ar.compile(ar.Map(c))
+    model([[1, 2], []])
+    assert model.metrics["size"].tolist() == [[1, 2], []]
+
+
+def test_calls_on_wires_are_recorded_too() -> None:
+    with ar.Composition().scope() as c:
+        a, b = ar.unpack(c.input, 2)
+        c.output.reads(ar.Function(add)(ar.Scalar()(a), ar.Scalar().reads(b)))
+    assert float(c.eval((1, 2))) == 3
+
+
+def test_scopes_nest() -> None:
+    outer: Any = ar.Composition(name="outer")
+    inner: Any = ar.Composition(name="inner")
+    with outer.scope():
+        x = ar.Scalar().reads(outer.input)
+        with inner.scope():
+            inner.output.reads(ar.Function(add).reads(inner.input[0], inner.input[1]))
+        # reads goes to the outer scope again
+        y = inner.reads(x, x)
+
+        @ar.arrow
+        def twice(v: Any) -> Any:
+            return ar.Function(add)(v, v)
+
+        outer.output.reads(twice.reads(inner.reads(y, x)))
+    assert float(outer.eval(1)) == 6
+    paths = [str(node.path) for node in ar.infer(outer).walk() if node.form is inner]
+    assert len(paths) == 2 and all(path.startswith("outer > Composition in line ") for path in paths)
+
+
+def test_a_scope_in_an_arrow() -> None:
+    @ar.arrow
+    def body(x: Any) -> Any:
+        with ar.Composition().scope() as c:
+            c.output.reads(ar.InputTransform(len).reads(c.input))
+        return c(x)
+
+    assert body.eval("abc") == 3
+
+
+def test_it_stands_in_recursions() -> None:
+    @ar.fix
+    def tree(me: Any) -> Any:
+        with ar.Composition(name="node").scope() as node:
+            below = ar.Sum().reads(ar.Map(me).reads(node.input["below"]))
+            own = ar.Scalar().reads(node.input["value"])
+            ar.Metric("sum").reads(below)
+            node.output.reads(ar.Function(add).reads(own, below))
+        leaf = ar.GetItem("value") >> ar.Scalar()
+        return ar.OneOf(lambda t: bool(t["below"])).case(True, node).case(False, leaf)
+
+    assert (
+        float(tree.eval({"value": 1, "below": [{"value": 2, "below": []}, {"value": 3, "below": []}]})) == 6
+    )
+
+
+def test_batched_is_one_by_one() -> None:
+    layer = ar.FC(2, activation=ar.ops.tanh)
+    cell = ar.Composition(name="cell")
+    with cell.scope():
+        state, element = ar.unpack(cell.input, 2)
+        x = ar.Vector(2, name="x").reads(element["x"])
+        h = layer.reads(ar.Concat().reads(x, state))
+        cell.output.reads(h)
+    block = ar.Fold(cell, ar.Zeros([2])) >> ar.Function(lambda h: (h * h).sum())
+    agree(block, [[{"x": [1, 2]}, {"x": [0, 1]}], [], [{"x": [3, -1]}]], inputs=["x"])
+
+
+def test_it_is_the_arrow_of_the_same_calls() -> None:
+    f, g = ar.Function(add), ar.FC(3)
+
+    @ar.arrow
+    def drawn(x: Any) -> Any:
+        v = ar.Vector(3)(x)
+        return f(g(v), v)
+
+    with ar.Composition().scope() as c:
+        v = ar.Vector(3).reads(c.input)
+        c.output.reads(f.reads(g.reads(v), v))
+    one, two = ar.compile(drawn), ar.compile(c)
+    assert one([[1, 2, 3]]).tolist() == two([[1, 2, 3]]).tolist()
+    assert len(one.plan.operations) == len(two.plan.operations)
+
+
+# ------------------------------------------------------------------------------------------ as a value
+
+
+def test_it_prints_what_reads_what() -> None:
+    c = ar.Composition(name="size")
+    assert repr(c) == "Composition(unfinished, name='size')"
+    with c.scope():
+        c.output.reads(ar.Scalar().reads(ar.InputTransform(len).reads(c.input)))
+    written = "{w1 = (InputTransform(len))(input); w2 = (Scalar('float32'))(w1); return w2}"
+    assert repr(c) == f"Composition({written}, name='size')"
+    assert c.label == "size"
+    with ar.Composition().scope() as d:
+        assert d.label == "Composition(unfinished)"
+        d.output.reads(d.input)
+    assert d.label == "Composition(0 blocks)"
+    assert not has_effects(c)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, copy.copy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_it_is_copied_when_it_is_finished(copied: Any) -> None:
+    c = ar.Composition(name="c")
+    with c.scope():
+        c.output.reads(ar.FC(2).reads(ar.Vector(2).reads(c.input)))
+        with pytest.raises(ar.ArrowTypeError, match="not finished"):
+            copied(c)
+    twin = copied(c)
+    assert repr(twin) == repr(c) and ar.infer(twin).output == T.Tensor((2,))
+    assert twin.unfinished is False
+    with pytest.raises(AttributeError, match="frozen"):
+        twin.name = "d"
+
+
+def test_an_error_in_the_scope_comes_out_and_closes_it() -> None:
+    c = ar.Composition()
+
+    def build() -> None:
+        with c.scope():
+            c.output.reads(c.input)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        build()
+    with pytest.raises(ar.ArrowTypeError, match="left by an error"):
+        c >> ar.Scalar()
+    with pytest.raises(ar.ArrowValueError, match="left by an error"), c.scope():
+        pass
+    # ... and nothing is left open
+    with pytest.raises(ar.ArrowTypeError, match="inside the scope of a Composition"):
+        ar.Scalar().reads(c.input)
+
+
+def test_scopes_that_are_left_in_the_wrong_order_leave_nothing_open() -> None:
+    a, b = ar.Composition(name="a"), ar.Composition(name="b")
+    first, second = a.scope(), b.scope()
+    first.__enter__()
+    second.__enter__()
+    b.output.reads(b.input)
+    with pytest.raises(ar.ArrowValueError, match="reverse order"):
+        first.__exit__(None, None, None)
+    second.__exit__(None, None, None)
+    assert b.eval(3) == 3
+    with pytest.raises(ar.ArrowTypeError, match="inside the scope of a Composition"):
+        ar.Scalar().reads(b.reads)  # type: ignore[call-overload]
+
+
+# ------------------------------------------------------------------------------------------ threads, depth
+
+
+def test_two_threads_build_at_once() -> None:
+    barrier = threading.Barrier(2)
+    made: dict[int, Any] = {}
+    shared_block = ar.Function(lambda x: x * 2.0)
+
+    def work(number: int) -> None:
+        c = ar.Composition(name=f"c{number}")
+        with c.scope():
+            wire: Any = ar.Scalar().reads(c.input)
+            for _ in range(50):
+                barrier.wait()
+                wire = shared_block.reads(wire) if number else ar.Identity().reads(wire)
+            c.output.reads(wire)
+        made[number] = c
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made[0].parts[0].parts) == len(made[1].parts[0].parts) == 51
+    assert float(made[0].eval(1)) == 1 and float(made[1].eval(1)) == 2.0**50
+
+
+def test_a_thread_has_no_scope_of_another() -> None:
+    found: list[str] = []
+
+    def work(wire: Any) -> None:
+        for attempt in (lambda: ar.Scalar().reads(wire), lambda: ar.Scalar()(wire)):
+            try:
+                attempt()
+            except ar.ArrowTypeError as error:
+                found.append(str(error))
+
+    with ar.Composition().scope() as c:
+        thread = threading.Thread(target=work, args=(c.input,))
+        thread.start()
+        thread.join()
+        c.output.reads(c.input)
+    assert len(found) == 2 and not c.parts[0].parts
+
+
+def test_ten_thousand_scopes_inside_one_another() -> None:
+    count = 10_000
+    compositions = [ar.Composition(name=f"c{i}") for i in range(count)]
+    with contextlib.ExitStack() as stack:
+        for c in compositions:
+            stack.enter_context(c.scope())
+            c.output.reads(c.input)
+    block: Any = ar.Scalar()
+    for _ in range(count):
+        with ar.Composition().scope() as c:
+            c.output.reads(block.reads(c.input))
+        block = c
+    assert ar.infer(block).output == T.Tensor(())
+    twin = pickle.loads(pickle.dumps(block))
+    assert repr(twin) == repr(block) == repr(copy.deepcopy(block))
+    assert float(twin.eval(3)) == 3
+    assert ar.compile(block)([3]).tolist() == [3]
+
+
+def test_ten_thousand_reads_in_one_scope() -> None:
+    with ar.Composition().scope() as c:
+        wire: Any = ar.Scalar().reads(c.input)
+        step = ar.Function(lambda x: x + 1.0)
+        for _ in range(10_000):
+            wire = step.reads(wire)
+        c.output.reads(wire)
+    assert ar.infer(c).output == T.Tensor(())
+    assert float(c.eval(0)) == 10_000
