@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import collections
 import functools
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -217,6 +219,16 @@ def entropy(x: Any) -> Any:
 
 
 # Data with a shape of its own.
+
+
+def as_object(fields: dict[str, Any]) -> Any:
+    """The record as an object with attributes."""
+    return types.SimpleNamespace(**fields)
+
+
+def as_fields(fields: dict[str, Any]) -> Any:
+    """The record as a NamedTuple."""
+    return collections.namedtuple("Fields", fields)(**fields)  # noqa: PYI024 (its fields are drawn)
 
 
 def trees(leaf: Data) -> Data:

@@ -34,6 +34,7 @@ def record(build: Build, depth: int) -> Piece:
     data = st.fixed_dictionaries(
         {key: piece.data for key, piece in pieces.items()}, optional={"extra": anything}
     )
+    data = st.one_of(data, data.map(parts.as_object), data.map(parts.as_fields))
     block = ar.Record({key: piece.block for key, piece in pieces.items()})
     return Piece(block >> build.join(len(keys)), data)
 
