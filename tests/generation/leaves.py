@@ -92,11 +92,14 @@ def fields(build: Build, depth: int) -> Piece:
         "object": lambda x: SimpleNamespace(of=x),
     }[kind]
     data = piece.data.map(made)
-    if build.one_of("record", "field") == "field":
-        read = (
-            build.one_of(ar.GetItem("of"), ar.Input(dict).get(lambda x: x["of"])) if kind == "dict" else None
-        )
-        return Piece((read or ar.GetItem("of")) >> piece.block, data)
+    use = build.one_of("record", "field", "input")
+    if use == "field":
+        return Piece(ar.GetItem("of") >> piece.block, data)
+    if use == "input":
+        classes = {"dict": dict, "dataclass": Fields, "named": Named, "object": None}
+        known = ar.Input(classes[kind])
+        field = known.get(lambda x: x["of"] if kind == "dict" else x.of)
+        return Piece(known >> field >> piece.block, data)
     constant = build.one_of(ar.Zeros([WIDTH]), ar.Constant([0.5, 1.0, -1.0]))
     return Piece(ar.Record({"of": piece.block, "fixed": constant}) >> join, data)
 

@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 import arrows as ar
 from arrows import ops
 from tests.generation import parts
+from tests.generation.between import lstm
 from tests.generation.build import Build, Piece, words
+
+small = st.integers(0, 1)
 
 Result = Callable[[Build, int], Piece]
 
@@ -60,6 +63,37 @@ def ragged(build: Build, depth: int) -> Piece:
 def nested(build: Build, depth: int) -> Piece:
     element = any_result(build, depth - 1)
     return Piece(ar.Map(element.block), st.lists(element.data, max_size=2))
+
+
+@result
+def runs(build: Build, depth: int) -> Piece:
+    """A sequence of tuples."""
+    element = build.vector(depth - 1)
+    return Piece(ar.Map(element.block) >> ar.NGrams(2), st.lists(element.data, max_size=4))
+
+
+@result
+def grouped(build: Build, depth: int) -> Piece:
+    """Sequences of records with sequences inside: ragged at two levels."""
+    element = build.vector(depth - 1)
+    record = ar.Map(element.block) >> (ar.Identity() & ar.Sum() & ar.Length("int64") & ar.Void())
+    data = st.lists(st.lists(element.data, max_size=3), max_size=3)
+    return Piece(build.one_of(ar.Map(record), ar.Map(record) >> ar.Reverse()), data)
+
+
+@result
+def outputs(build: Build, depth: int) -> Piece:
+    """All that a network gives."""
+    element = build.vector(depth - 1)
+    network = ar.Map(element.block) >> ar.RNN(lstm(build), reverse=build.one_of(False, True))
+    return Piece(network, st.lists(element.data, max_size=3))
+
+
+@result
+def numbers(build: Build, depth: int) -> Piece:
+    """Numbers of every type."""
+    dtype = build.one_of("float64", "int8", "uint16", "bool", "float32", "int64")
+    return Piece(ar.Map(ar.Tensor([2], dtype)), st.lists(st.tuples(small, small), max_size=3))
 
 
 @result

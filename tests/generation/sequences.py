@@ -76,6 +76,51 @@ def recurrent(build: Build, depth: int) -> Piece:
     return Piece((elements if kind == "scan" else ar.Identity()) >> scan >> reduced(build), data)
 
 
+@production
+def started(build: Build, depth: int) -> Piece:
+    """Networks whose first state is read."""
+    element, first = build.vector(depth), build.vector(depth)
+    data = st.tuples(st.lists(element.data, max_size=4), first.data)
+    kind = build.one_of("state", "cell", "scan", "objects")
+    reverse = build.one_of(False, True)
+    elements = ar.GetItem(0) >> (ar.Identity() if kind == "objects" else ar.Map(element.block))
+    start = ar.GetItem(1) >> first.block
+    if kind == "cell":
+        start = start >> (ar.Identity() & build.change())
+        network = ar.RNN(lstm(build), start_from_input=True, reverse=reverse)
+        return Piece((elements & start) >> network >> reduced(build), data)
+    join, change = build.join(2), build.change()
+    if kind == "state":
+        network = ar.RNN(join, start_from_input=True, reverse=reverse)
+        return Piece((elements & start) >> network >> reduced(build), data)
+
+    @ar.arrow
+    def step(x: Any, state: Any) -> Any:
+        return change(state), join(x if kind == "scan" else element.block(x), state)
+
+    scan = ar.Scan(step, start_from_input=True, reverse=reverse)
+    return Piece((elements & start) >> scan >> reduced(build), data)
+
+
+@production
+def woven(build: Build, depth: int) -> Piece:
+    """Sequences of sequences, each inner one with what belongs to it, as in the weave module."""
+    inner, own = build.vector(depth), build.vector(depth)
+    join, change = build.join(2), build.change()
+    data = st.tuples(st.lists(st.lists(inner.data, max_size=3), max_size=3), st.lists(own.data, max_size=3))
+    sequences = ar.GetItem(0) >> ar.Map(ar.Map(inner.block))
+    owned = ar.GetItem(1) >> ar.Map(own.block)
+    with_own = (ar.GetItem(0) & ar.GetItem(1) >> ar.Broadcast()) >> ar.ZipWith(join)
+    kind = build.one_of("sum", "fold", "outputs")
+    if kind == "sum":
+        last: Any = with_own >> ar.Sum()
+    elif kind == "fold":
+        last = with_own >> ar.Fold(build.join(2), ar.Zeros([WIDTH]))
+    else:
+        last = with_own >> ar.Map(change) >> ar.RNN(lstm(build)) >> ar.GetItem(0) >> ar.Sum()
+    return Piece((sequences & owned) >> ar.ZipWith(last) >> ar.Sum(), data)
+
+
 def reduced(build: Build) -> Any:
     """A block from the outputs and the last state of a network to a vector."""
     kind = build.one_of("outputs", "state", "reversed")

@@ -58,6 +58,29 @@ def beside(build: Build, depth: int) -> Piece:
 
 
 @production
+def composed(build: Build, depth: int) -> Piece:
+    """Blocks that are connected in a scope, and in a scope inside of it."""
+    first, second, join = build.vector(depth), build.vector(depth), build.join(2)
+    change, kind = build.change(), build.one_of("flat", "nested", "by occurrence")
+    outer = ar.Composition(name=build.one_of(None, "outer"))
+    with outer.scope():
+        a = first.block.reads(outer.input["a"])
+        if kind == "nested":
+            inner = ar.Composition()
+            with inner.scope():
+                inner.output.reads(change.reads(inner.input[1]), inner.input[0])
+            pair = inner.reads(a, second.block.reads(outer.input["b"]))
+            outer.output.reads(join.reads(pair[0], pair[1]))
+        elif kind == "flat":
+            outer.output.reads(join.reads(a, second.block.reads(outer.input["b"])))
+        else:
+            once = ar.Function(parts.bell)
+            once.reads(second.block.reads(outer.input["b"]))
+            outer.output.reads(join.reads(a, once))
+    return Piece(outer, st.fixed_dictionaries({"b": second.data, "a": first.data}))
+
+
+@production
 def choice(build: Build, depth: int) -> Piece:
     pieces = [build.vector(depth) for _ in range(build.one_of(1, 2, 3))]
     cases = {f"case {i}": ar.GetItem("of") >> piece.block for i, piece in enumerate(pieces)}
@@ -67,6 +90,16 @@ def choice(build: Build, depth: int) -> Piece:
     ]
     key = build.one_of(parts.watched(lambda x: x["kind"]), ar.GetItem("kind"))
     return Piece(ar.OneOf(key, cases), st.one_of(tagged))
+
+
+@production
+def prepared_choice(build: Build, depth: int) -> Piece:
+    """A choice whose cases see what a block makes of the input."""
+    piece = build.vector(depth)
+    cases = {key: build.change() for key in build.one_of((0, 1), (0,), (0, 1, 2))}
+    key = build.one_of(parts.watched(lambda x: x["kind"]), ar.GetItem("kind"))
+    data = st.fixed_dictionaries({"kind": st.sampled_from(list(cases)), "of": piece.data})
+    return Piece(ar.OneOf(key, cases, pre_block=ar.GetItem("of") >> piece.block), data)
 
 
 @production
@@ -164,7 +197,12 @@ def labelled(build: Build, depth: int) -> Piece:
     scores = build.layer("scores", lambda: ar.FC(WORDS))
     build.metrics.add("loss")
     loss = build.one_of(
-        ar.SoftmaxCrossEntropy(), ar.SigmoidCrossEntropy(), ar.Hinge(), ar.Huber(), "distribution"
+        ar.SoftmaxCrossEntropy(),
+        ar.SigmoidCrossEntropy(),
+        ar.SquaredError(),
+        ar.Hinge(),
+        ar.Huber(),
+        "distribution",
     )
     target: Any = ar.Scalar("int32")
     if not isinstance(loss, (ar.SoftmaxCrossEntropy, ar.Hinge)):

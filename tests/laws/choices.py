@@ -80,6 +80,20 @@ CHOICE = [
         one_of,
     ),
     Law(
+        "OneOf(k; f, g; pre_block=p) == OneOf(k; p >> f, p >> g)",
+        ("OneOf",),
+        (boolean, reader, change, change),
+        lambda k, p, f, g: ar.OneOf(k, {True: f, False: g}, pre_block=p),
+        lambda k, p, f, g: one_of(k, p >> f, p >> g),
+    ),
+    Law(
+        "OneOf(k; f, g; pre_block=p) == p >> f where k is True",
+        ("OneOf",),
+        (reader, change, change),
+        lambda p, f, g: ar.OneOf(lambda x: True, {True: f, False: g}, pre_block=p),
+        lambda p, f, g: p >> f,
+    ),
+    Law(
         "Optional(f, c) == OneOf(is None; c, f)",
         ("Optional", "OneOf"),
         (start,),

@@ -207,6 +207,58 @@ WIRES = [
     ),
 ]
 
+
+def composed(*blocks: Any) -> Any:
+    """One block after another, connected in a scope."""
+    with ar.Composition().scope() as c:
+        wire = c.input
+        for block in blocks:
+            wire = block.reads(wire)
+        c.output.reads(wire)
+    return c
+
+
+def both(f: Any, g: Any, j: Any) -> Any:
+    """Two blocks on one input, and one on their results, by occurrence."""
+    with ar.Composition().scope() as c:
+        first, second = ar.Pipe(f, name="first"), ar.Pipe(g, name="second")
+        first.reads(c.input)
+        second.reads(c.input)
+        c.output.reads(j.reads(second, first))
+    return c
+
+
+WIRES += [
+    Law(
+        "Composition of f, then g == f >> g",
+        ("Composition",),
+        (reader, change),
+        composed,
+        lambda f, g: f >> g,
+    ),
+    Law(
+        "Composition == arrow == (g & f) >> j",
+        ("Composition", "arrow"),
+        (reader, reader, join),
+        lambda f, g, j: ar.AllOf(both(f, g, j), ar.arrow(lambda x: j(g(x), f(x)))),
+        lambda f, g, j: ar.AllOf((g & f) >> j, (g & f) >> j),
+    ),
+    Law(
+        "a Composition of nothing but its input == Identity",
+        ("Composition", "Identity"),
+        (reader,),
+        lambda f: f >> composed(),
+        lambda f: f,
+    ),
+    Law(
+        "Concat(-1) == Concat(0), of vectors",
+        ("Concat",),
+        (reader, reader),
+        lambda f, g: (f & g) >> ar.Concat(-1),
+        lambda f, g: (f & g) >> ar.Concat(0),
+    ),
+]
+
 READING = [
     Law(
         "Scalar(t) == Tensor([], t)",

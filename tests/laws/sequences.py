@@ -249,6 +249,31 @@ NETWORKS = [
         lambda s, j: s >> ar.RNN(j, ar.Zeros([WIDTH])),
     ),
     Law(
+        "(s & c) >> RNN(cell, start_from_input=True) == s >> RNN(cell, c)",
+        ("RNN",),
+        (sequence, join, start),
+        lambda s, j, c: (s & c) >> ar.RNN(j, start_from_input=True),
+        lambda s, j, c: s >> ar.RNN(j, c),
+    ),
+    Law(
+        "(s & c) >> Scan(step, start_from_input=True) == s >> Scan(step, c)",
+        ("Scan",),
+        (sequence, join, change, start),
+        lambda s, j, f, c: (s & c) >> ar.Scan(j >> (f & ar.Identity()), start_from_input=True, reverse=True),
+        lambda s, j, f, c: s >> ar.Scan(j >> (f & ar.Identity()), c, reverse=True),
+    ),
+    Law(
+        "a network goes on where another ended",
+        ("RNN", "Slice"),
+        (sequence, join, start),
+        lambda s, j, c: (
+            (s >> ar.Slice(start=2) & s >> ar.Slice(stop=2) >> ar.RNN(j, c) >> SECOND)
+            >> ar.RNN(j, start_from_input=True)
+            >> SECOND
+        ),
+        lambda s, j, c: s >> ar.RNN(j, c) >> SECOND,
+    ),
+    Law(
         "RNN(cell, reverse) == Reverse >> RNN(cell) >> (outputs >> Reverse & state)",
         ("RNN", "Reverse"),
         (sequence, join, start),

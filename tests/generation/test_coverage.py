@@ -1,0 +1,103 @@
+"""The random blocks are made of every block that there is."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+import arrows as ar
+import arrows.combinators
+import arrows.layers
+from arrows.combinators.copying import parts_first
+from tests.generate import PRODUCTIONS, RESULTS, cases
+from tests.profile import draws
+
+DRAWS = 25
+"""Of each production and of each kind of result."""
+
+BY_KIND = {"OneOf", "Scalar", "Vector", "Tensor", "shared", "arrow", "fix", "ForwardDeclaration"}
+"""Functions, and names of what is no class of blocks: what they make has this kind."""
+
+NOT_DRAWN = {
+    "Block": "what all blocks are",
+    "GraphNode": "a part of Graph",
+    "Knot": "the typed form of Fix",
+    "Path": "a place in messages",
+    "Source": "a part of Graph",
+    "Typed": "what inference gives",
+    "Wire": "what an arrow's body is called on",
+    "as_block": "what the operators do with dicts and tuples",
+    "has_effects": "a question about blocks",
+    "infer": "a function of blocks",
+    "unpack": "the items of a wire; a feature below",
+}
+
+FEATURES: dict[str, Callable[[Any], bool]] = {
+    "a pair made by *": lambda b: type(b).__name__ == "Beside",
+    "an unpacked wire": lambda b: isinstance(b, ar.combinators.Item) and b.arity is not None,
+    "a trained constant": lambda b: isinstance(b, ar.Constant) and b.trainable,
+    "a reversed network": lambda b: isinstance(b, ar.RNN) and b.reverse,
+    "a reversed scan": lambda b: type(b) is ar.Scan and b.reverse,
+    "a cell for any number of children": lambda b: isinstance(b, ar.TreeLSTM) and b.children is None,
+    "a cell for two children": lambda b: isinstance(b, ar.TreeLSTM) and b.children == 2,
+    "a choice by a block": lambda b: isinstance(b, ar.combinators.Choice) and b.key_block is not None,
+    "a reduction with a default": lambda b: isinstance(b, ar.Max) and b.default is not None,
+    "a reduction that has none": lambda b: isinstance(b, ar.Max) and b.default is None,
+    "a tree of pairs with a default": lambda b: isinstance(b, ar.Reduce) and b.default is not None,
+    "attention that gives its weights": lambda b: isinstance(b, ar.Attention) and b.weights,
+    "a network that starts from its input": lambda b: isinstance(b, ar.RNN) and b.start_from_input,
+    "a scan that starts from its input": lambda b: type(b) is ar.Scan and b.start_from_input,
+    "a choice after a block": lambda b: type(b).__name__ == "CasesAfter",
+    "float64": lambda b: isinstance(b, ar.combinators.Read) and b.type.dtype == "float64",
+    "int64": lambda b: isinstance(b, ar.combinators.Read) and b.type.dtype == "int64",
+    "uint8": lambda b: isinstance(b, ar.combinators.Read) and b.type.dtype == "uint8",
+    "bool": lambda b: isinstance(b, ar.combinators.Read) and b.type.dtype == "bool",
+    "a named input": lambda b: isinstance(b, ar.combinators.Read) and b.name is not None,
+    "dropout in a cell": lambda b: isinstance(b, ar.LSTMCell) and b.dropout > 0,
+}
+"""Ways to make a block that its class does not tell."""
+
+
+def drawn() -> list[Any]:
+    """Every block inside of a fixed number of random ones."""
+    found: list[Any] = []
+
+    for options in [{"production": name} for name in PRODUCTIONS] + [{"result": name} for name in RESULTS]:
+
+        @draws(DRAWS, DRAWS, *options.values())
+        @given(data=st.data())
+        def draw(data: st.DataObject) -> None:
+            case = data.draw(cases(depth=1, **options))  # noqa: B023  called at once
+            found.extend(parts_first(case.block))
+
+        draw()
+    return found
+
+
+def test_every_block_is_drawn() -> None:
+    blocks = drawn()
+    kinds = {block.kind for block in blocks}
+    classes = {c for block in blocks for c in type(block).__mro__}
+    missing = []
+    for room in (arrows.combinators, arrows.layers):
+        for name in room.__all__:
+            thing = getattr(room, name)
+            if name in NOT_DRAWN or (room is arrows.layers and not is_block(thing)):
+                continue
+            if thing not in classes if is_block(thing) and name not in BY_KIND else name not in kinds:
+                missing.append(name)
+    missing += [feature for feature, holds in FEATURES.items() if not any(holds(b) for b in blocks)]
+    assert not missing, f"no random block has these inside: {missing}"
+
+
+def is_block(thing: Any) -> bool:
+    """Whether it is a class of blocks."""
+    return inspect.isclass(thing) and issubclass(thing, ar.Block)
+
+
+def test_what_is_not_drawn_exists() -> None:
+    assert set(arrows.combinators.__all__) >= NOT_DRAWN.keys()
