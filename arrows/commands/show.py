@@ -14,7 +14,7 @@ from arrows.commands.modules import Named, Unreadable, block_named, blocks_of, l
 from arrows.commands.place import check_place
 from arrows.drawing import CHARACTERS, lay_out, scene_of, to_mermaid, to_page, to_svg, to_text
 from arrows.drawing.scene import Scene
-from arrows.drawing.views import clean, shorten
+from arrows.drawing.views import shorten
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 
 FORMATS = ("text", "mermaid", "svg", "html")
@@ -107,11 +107,12 @@ def _drawn(named: Named, typed: Typed | None, error: str, format: str) -> str:
     if format == "text":
         ascii_only = not _can_write("│▼●┈")
         return to_text(lay_out(scene, CHARACTERS), ascii_only=ascii_only)
-    svg = to_svg(lay_out(scene), shorten(named.name))
+    drawing = lay_out(scene)
+    svg = to_svg(drawing, shorten(named.name))
     if format == "svg":
         return svg
     tree = typed_tree(typed) if typed is not None else ""
-    return to_page(clean(named.name), svg, tree, error)
+    return to_page(named.name, svg, drawing.width, tree, error)
 
 
 def _can_write(text: str) -> bool:

@@ -19,7 +19,7 @@ body{{margin:0 auto;padding:1.5rem;max-width:110rem;font:16px/1.5 system-ui,sans
 body{{background:#fff;color:#1c2330}}
 h1{{font-size:1.3rem;overflow-wrap:anywhere}}
 figure,pre{{margin:1rem 0;overflow-x:auto}}
-figure svg{{max-width:100%;height:auto;min-width:min(100%,40rem)}}
+figure svg{{max-width:100%;min-width:{least}px;height:auto}}
 pre{{font:13px/1.45 ui-monospace,Menlo,'DejaVu Sans Mono',Consolas,monospace}}
 .error{{border-left:4px solid #c22;padding:.5rem 1rem}}
 @media (prefers-color-scheme:dark){{body{{background:#0f1216;color:#e8ecf3}}}}
@@ -34,22 +34,24 @@ pre{{font:13px/1.45 ui-monospace,Menlo,'DejaVu Sans Mono',Consolas,monospace}}
 """
 
 
-def to_page(title: str, svg: str, tree: str = "", error: str = "") -> str:
+def to_page(title: str, svg: str, width: int, tree: str = "", error: str = "") -> str:
     """A web page.
 
     Args:
         title: what is shown.
         svg: the drawing.
+        width: its width; a narrow page shrinks it to three quarters, and lets the rest be scrolled.
         tree: the typed tree; left out if empty.
         error: why there are no types; left out if empty.
 
     Example:
-        >>> "<h1>a &lt; b</h1>" in to_page("a < b", "<svg/>")
+        >>> "<h1>a &lt; b</h1>" in to_page("a < b", "<svg/>", 100)
         True
     """
     return PAGE.format(
         title=escape(clean(title)),
         svg=svg,
+        least=width * 3 // 4,
         tree=f"<pre>{escape(clean_lines(tree))}</pre>\n" if tree else "",
         error=f'<pre class="error">{escape(clean_lines(error))}</pre>\n' if error else "",
     )

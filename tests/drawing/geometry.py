@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ET
 from itertools import combinations, pairwise
+from typing import NamedTuple
 
 from arrows.drawing import Drawing
-from arrows.drawing.shapes import Rect
+from arrows.drawing.shapes import Rect, columns
 
 
 def overlap(a: Rect, b: Rect) -> bool:
@@ -58,3 +60,52 @@ def check(drawing: Drawing) -> None:
         for b, other in [*boxes, *texts]:
             if other != "a port":
                 assert not overlap(line, b), f"a wire runs through {other}: {line}"
+
+
+class Picture(NamedTuple):
+    """What stands in an SVG document, as a reader of the document sees it."""
+
+    size: tuple[float, float]
+    shapes: list[tuple[str, Rect]]
+    texts: list[tuple[str, Rect]]
+
+
+LETTER = 7.25  # no usual monospaced font is wider at 12 pixels
+
+
+def parse_svg(svg: str) -> Picture:
+    """Reads an SVG document back; texts have the room that a monospaced font of 12 pixels takes."""
+    root = ET.fromstring(svg)
+    x, y, width, height = map(float, root.attrib["viewBox"].split())
+    assert (x, y) == (0, 0) and (float(root.attrib["width"]), float(root.attrib["height"])) == (width, height)
+    shapes, texts = [], []
+    for element in root:
+        tag, of = element.tag.rpartition("}")[2], element.attrib
+        if tag == "rect" and of["class"] != "ground":
+            place = Rect(*(float(of[key]) for key in ("x", "y", "width", "height")))
+            shapes.append((of["class"], place))
+        elif tag == "circle":
+            r = float(of["r"])
+            shapes.append(("dot", Rect(float(of["cx"]) - r, float(of["cy"]) - r, 2 * r, 2 * r)))
+        elif tag == "text":
+            text = "".join(part for part in [element.text, *(child.tail for child in element)] if part)
+            wide = columns(text) * LETTER
+            left = float(of["x"]) - (wide / 2 if of.get("text-anchor") == "middle" else 0)
+            texts.append((text, Rect(left, float(of["y"]) - 10, wide, 13)))
+    return Picture((width, height), shapes, texts)
+
+
+def check_svg(svg: str) -> None:
+    """Raises AssertionError where something in an SVG document sticks out of its view, or texts overlap."""
+    picture = parse_svg(svg)
+    page = Rect(0, 0, *picture.size)
+    for word, rect in [*picture.shapes, *picture.texts]:
+        assert inside(rect, page), f"{word} sticks out"
+    for (word, a), (other, b) in combinations(picture.texts, 2):
+        assert not overlap(a, b), f"{word} overlaps {other}"
+    boxes = [(style, rect) for style, rect in picture.shapes if style.startswith(("box", "dot"))]
+    for (word, a), (other, b) in combinations(boxes, 2):
+        assert not overlap(a, b), f"{word} overlaps {other}"
+    for word, a in picture.texts:
+        for style, b in boxes:
+            assert not overlap(a, b) or inside(a, b), f"{word} crosses the border of a {style}"

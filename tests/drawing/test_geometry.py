@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 import arrows as ar
-from arrows.drawing import CHARACTERS, PIXELS, lay_out, scene_of
+from arrows.drawing import CHARACTERS, PIXELS, lay_out, scene_of, to_svg
 from tests import generate
 from tests.drawing import examples, geometry
 
@@ -15,15 +15,20 @@ from tests.drawing import examples, geometry
 @pytest.mark.parametrize("name", examples.MODELS)
 def test_models(name, measures):
     block = examples.MODELS[name]()
-    geometry.check(lay_out(scene_of(ar.infer(block)), measures))
-    geometry.check(lay_out(scene_of(block), measures))
+    for scene in (scene_of(ar.infer(block)), scene_of(block)):
+        drawing = lay_out(scene, measures)
+        geometry.check(drawing)
+        if measures is PIXELS:
+            geometry.check_svg(to_svg(drawing, name))
 
 
 @settings(max_examples=60, deadline=None)
 @given(generate.cases())
 def test_random_blocks(case):
     for scene in (scene_of(ar.infer(case.block)), scene_of(case.block)):
-        geometry.check(lay_out(scene, PIXELS))
+        drawing = lay_out(scene, PIXELS)
+        geometry.check(drawing)
+        geometry.check_svg(to_svg(drawing))
         geometry.check(lay_out(scene, CHARACTERS))
 
 
