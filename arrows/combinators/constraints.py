@@ -208,7 +208,7 @@ def _transform(run: Inference, node: Node) -> None:
 
 
 def _item(run: Inference, node: Node) -> None:
-    run.solver.add(ItemRule(node), node.input)
+    run.expect(ItemRule(node), node.input)
 
 
 def _metric(run: Inference, node: Node) -> None:

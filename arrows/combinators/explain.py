@@ -11,7 +11,7 @@ from arrows.combinators.explain_sequences import open_state, sequence_joint
 from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import Item
 from arrows.combinators.layer import Layer
-from arrows.combinators.nodes import Joined, Node
+from arrows.combinators.nodes import ASSUMED, Joined, Node
 from arrows.combinators.notation import Graph
 from arrows.combinators.reasons import (
     case,
@@ -199,6 +199,8 @@ def refused(node: Node, error: Exception) -> ArrowTypeError:
 
 def _with_input_origin(node: Node, reason: str) -> str:
     v = find(node.input)
+    if v.origin is ASSUMED:
+        return f"{reason}\nnothing says what flows in here, so it is taken to be a Python object"
     words = "" if isinstance(v.origin, Node) and isinstance(v.origin.form, Fan) else origin_words(v, node)
     return f"{reason}\nthe input was fixed by {words}" if words else reason
 

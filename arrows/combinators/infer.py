@@ -15,13 +15,14 @@ from typing import Any
 from arrows.combinators import explain
 from arrows.combinators.block import Block
 from arrows.combinators.constraints import INPUT, handler
+from arrows.combinators.containers import Containers, object_reader, open_part
 from arrows.combinators.convert import as_block
 from arrows.combinators.knots import Components
 from arrows.combinators.last_checks import final_check
 from arrows.combinators.layer import Layer
-from arrows.combinators.nodes import Joined, Node, Refusal
+from arrows.combinators.nodes import ASSUMED, Joined, Node, Refusal
 from arrows.combinators.recursion import Token
-from arrows.combinators.rules import MapRule
+from arrows.combinators.rules import Rule
 from arrows.combinators.typed import Knot, Path, Typed
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
@@ -60,7 +61,7 @@ def infer(block: Any, input: Any = None, *, float_type: str | None = None) -> Ty
     with collector_paused():
         run = Inference(float_type)
         node = run.build(root, None if input is None else T.as_type(input))
-        run.solve(node)
+        run.solve(node, given=input is not None)
         return run.finish()
 
 
@@ -79,7 +80,7 @@ class Inference:
         self.layers: dict[int, Node] = {}
         self.unasked: deque[Node] = deque()  # layers whose own word on their output was not asked for yet
         self.traces: dict[Any, Any] = {}
-        self.maps: list[MapRule] = []
+        self.containers = Containers()
 
     # First pass
 
@@ -123,15 +124,23 @@ class Inference:
         """The type under the run's `float_type`."""
         return t if self.float_type is None else T.with_float(t, self.float_type)
 
+    def expect(self, rule: Rule, *watched: Var) -> None:
+        """A rule of a block that goes over a container."""
+        self.solver.add(rule, *watched)
+        self.containers.add(rule)
+
     # Second pass
 
-    def solve(self, root: Node) -> None:
-        """Solves the constraints.
+    def solve(self, root: Node, given: bool = False) -> None:
+        """Solves the constraints; `given`: an input was assumed.
 
         Raises:
             ArrowTypeError: they contradict one another.
         """
         solver = self.solver
+        solver.drain()
+        if not given and find(root.input).head is None and (reader := object_reader(root.input)) is not None:
+            solver.assign(root.input, INPUT, reader)
         while True:
             solver.drain()
             if solver.failures:
@@ -140,17 +149,19 @@ class Inference:
                 continue
             if solver.settle_one("forward"):
                 continue
-            while self.maps and not self.maps[-1].open():
-                self.maps.pop()
-            if self.maps and self.maps.pop().default(solver):
+            if self.containers.settle(solver):
                 continue
             if find(root.input).head is None:
-                solver.assign(root.input, INPUT, root)
+                solver.assign(root.input, INPUT, ASSUMED)
+                self.containers.again()
                 continue
             if solver.settle_one("backward") or solver.settle_one("undecided"):
                 continue
-            if not self.settle_default():
+            if self.settle_default():
+                continue
+            if (part := open_part(root.input)) is None:
                 return
+            solver.assign(part, INPUT, ASSUMED)
 
     def settle_default(self) -> bool:
         """Takes one layer at its word about its output, where nothing else settles it."""

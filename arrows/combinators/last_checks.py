@@ -49,7 +49,7 @@ def final_check(node: Node, metrics: dict[str, tuple[T.Type, Node]]) -> None:
             raise explain.no_default(node, t)
     elif isinstance(form, Item):
         t = ground(node.input)
-        if isinstance(t, T.Tuple) and not isinstance(form.key, slice):
+        if isinstance(t, T.Tuple) and not isinstance(form.key, slice) and t.place(form.key) is None:
             try:
                 position(form.key, t.labels, len(t.items))
             except Misfit as error:

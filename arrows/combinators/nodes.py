@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from arrows.ops import Trace
 
 
+ASSUMED = object()
+"""The origin of a root input that nothing fixes, and that is therefore taken to be a Python object."""
+
+
 class Node:
     """One occurrence of a block, before its types are known.
 

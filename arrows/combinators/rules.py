@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from arrows.combinators.apply import Apply
+from arrows.combinators.containers import known
 from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import Item
 from arrows.combinators.nodes import Joined, Node
@@ -39,6 +40,10 @@ class Rule(Constraint):
         self.node = node
         self.done = False
 
+    def default(self, solver: Solver) -> bool:
+        """Settles an input of which only the elements are known, as a sequence; whether it could."""
+        return False
+
 
 class MapRule(Rule):
     """`Map`: elements pass to its block, results make a sequence."""
@@ -68,30 +73,26 @@ class MapRule(Rule):
             self.node.output, "broadcast" if endless else "sequence", [self.result], None, self.node, None
         )
 
-    def open(self) -> bool:
-        """Whether the input is still unknown."""
-        return find(self.node.input).head is None
+    @property
+    def inside(self) -> Var:
+        return self.source
 
     def default(self, solver: Solver) -> bool:
-        """Settles an input of which only the elements are known: a sequence of them."""
-        element = find(self.source)
-        if element.head is None or isinstance(element.head, T.Input):
-            return False
-        solver.bind(self.node.input, "sequence", [element], None, self.node, None)
-        return True
+        return sequence_of(solver, self.node, self.node.input, self.source)
 
 
 class FoldRule(Rule):
     """`Fold` and `Scan`: their elements."""
 
-    __slots__ = ("element",)
+    __slots__ = ("container", "element")
 
-    def __init__(self, node: Node, element: Var) -> None:
+    def __init__(self, node: Node, element: Var, container: Var | None = None) -> None:
         super().__init__(node)
         self.element = element
+        self.container = node.input if container is None else container
 
     def run(self, solver: Solver) -> None:
-        v = find(self.node.input)
+        v = find(self.container)
         if self.done or v.head is None:
             return
         self.done = True
@@ -101,6 +102,21 @@ class FoldRule(Rule):
                 "go over a Zip of it with a sequence",
             )
         spread_elements(solver, self.node, v, self.element, "folded")
+
+    @property
+    def inside(self) -> Var:
+        return self.element
+
+    def default(self, solver: Solver) -> bool:
+        return sequence_of(solver, self.node, self.container, self.element)
+
+
+def sequence_of(solver: Solver, node: Node, container: Var, element: Var) -> bool:
+    """Makes an open container a sequence of elements of which something is known; whether it could."""
+    if find(container).head is not None or not known(element):
+        return False
+    solver.bind(container, "sequence", [element], None, node, None)
+    return True
 
 
 def spread_elements(solver: Solver, node: Node, v: Var, element: Var, where: str) -> bool:
@@ -234,7 +250,8 @@ class ItemRule(Rule):
             solver.bind(self.node.output, "tuple", [struct.args[i] for i in chosen], labels, self.node, None)
             return
         try:
-            place = position(form.key, labels_of(v.head), count)
+            found = v.head.place(form.key) if isinstance(v.head, T.Tuple) else None
+            place = position(form.key, labels_of(v.head), count) if found is None else found
         except Misfit as error:
             source = v.origin.form if isinstance(v.origin, Node) else None
             if labels_of(v.head) is None and isinstance(source, Fan) and source.labels is not None:
@@ -251,13 +268,41 @@ class ItemRule(Rule):
         else:
             solver.unify(self.node.output, solver.view(v).args[place])
 
+    @property
+    def inside(self) -> Var | None:
+        form = self.node.form
+        assert isinstance(form, Item)
+        return self.node.output if form.arity is None else None
+
+    def default(self, solver: Solver) -> bool:
+        form, v, out = self.node.form, find(self.node.input), find(self.node.output)
+        assert isinstance(form, Item)
+        if v.head is not None:
+            return False
+        if form.arity is not None and known(out):  # a parameter of an arrow of several
+            items = [out if i == form.key % form.arity else Var() for i in range(form.arity)]
+            solver.bind(v, "tuple", items, None, self.node, None)
+            return True
+        if not isinstance(form.key, slice) or not sequential(out):
+            return False
+        solver.unify(v, out)
+        return True
+
     def _of_sequence(self, solver: Solver, v: Var, struct: Struct, key: Any) -> None:
         if isinstance(key, slice):
             solver.unify(self.node.output, v)
         elif isinstance(key, int):
             solver.unify(self.node.output, struct.args[0])
         else:
-            raise Misfit(f"an element of a sequence is taken by its number, not by {key!r}")
+            raise Misfit(
+                f"an element of a sequence is taken by its number, not by {key!r}",
+                f"the item of every element: ar.Map(ar.GetItem({key!r}))",
+            )
+
+
+def sequential(v: Var) -> bool:
+    """Whether it is known to be a sequence, of whatever."""
+    return isinstance(v.head, T.Sequence) or (isinstance(v.head, Struct) and v.head.kind == "sequence")
 
 
 def _endless_part(key: Any) -> bool:

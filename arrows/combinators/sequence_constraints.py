@@ -23,8 +23,7 @@ def _map(run: Inference, node: Node) -> None:
     source, result = Var(), Var()
     rule = MapRule(node, source, result)
     run.enter(node, node.form.parts[0], source, result, "element")
-    run.solver.add(rule, node.input, node.output)
-    run.maps.append(rule)
+    run.expect(rule, node.input, node.output)
 
 
 def _fold(run: Inference, node: Node) -> None:
@@ -35,7 +34,7 @@ def _fold(run: Inference, node: Node) -> None:
     solver.join(start, node.output, Joined("start state", node, 1))
     solver.join(solver.make("tuple", [node.output, element]), pair, Joined("fold", node, 0))
     solver.join(step, node.output, Joined("state", node, 0))
-    solver.add(FoldRule(node, element), node.input)
+    run.expect(FoldRule(node, element), node.input)
     run.enter(node, node.form.parts[0], pair, step, "step")
     run.enter(node, node.form.parts[1], start_in, start, "start")
 
@@ -60,7 +59,7 @@ def _scan(run: Inference, node: Node) -> None:
 
 
 def _zip(run: Inference, node: Node) -> None:
-    run.solver.add(ZipRule(node), node.input)
+    run.expect(ZipRule(node), node.input)
 
 
 def _broadcast(run: Inference, node: Node) -> None:
@@ -69,7 +68,7 @@ def _broadcast(run: Inference, node: Node) -> None:
 def _reduce(run: Inference, node: Node) -> None:
     solver = run.solver
     pair, combined, nothing, default = Var(), Var(), Var(), Var()
-    solver.add(FoldRule(node, node.output), node.input)
+    run.expect(FoldRule(node, node.output), node.input)
     solver.join(solver.make("tuple", [node.output, node.output]), pair, Joined("pair", node, 0))
     solver.join(combined, node.output, Joined("combined", node, 0))
     solver.join(Var(T.Void()), nothing, Joined("no default", node, 1))
@@ -90,7 +89,7 @@ def _length(run: Inference, node: Node) -> None:
 
 
 def _nth(run: Inference, node: Node) -> None:
-    run.solver.add(NthRule(node), node.input)
+    run.expect(NthRule(node), node.input)
 
 
 SEQUENCES: dict[type, Callable[[Inference, Node], None]] = {

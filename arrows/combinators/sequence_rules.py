@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from arrows.combinators.containers import known
 from arrows.combinators.elements import Unroll
 from arrows.combinators.nodes import Joined, Node
-from arrows.combinators.rules import Misfit, Rule, spread_elements
+from arrows.combinators.rules import Misfit, Rule, sequence_of, sequential, spread_elements
 from arrows.typesys import types as T
 from arrows.typesys.terms import Struct, Var, compound, find
 from arrows.typesys.unify import Solver
@@ -80,6 +81,26 @@ class ZipRule(Rule):
         pair = solver.make("tuple", elements)
         kind = "broadcast" if endless else "sequence"
         solver.bind(self.node.output, kind, [pair], None, self.node, None)  # type: ignore[arg-type]
+
+    def default(self, solver: Solver) -> bool:
+        v, out = find(self.node.input), find(self.node.output)
+        if not sequential(out):
+            return False
+        pair = find(solver.view(out).args[0])
+        if not _is(pair, T.Tuple, "tuple"):
+            return False
+        elements = solver.view(pair).args
+        if v.head is None:
+            if not any(known(element) for element in elements):
+                return False
+            items = [solver.make("sequence", [element]) for element in elements]
+            solver.bind(v, "tuple", items, None, self.node, None)
+            return True
+        items = solver.view(v).args if _is(v, T.Tuple, "tuple") else []
+        if len(items) != len(elements):
+            return False
+        pairs = zip(items, elements, strict=True)
+        return any(sequence_of(solver, self.node, item, element) for item, element in pairs)
 
 
 class LengthRule(Rule):

@@ -20,6 +20,8 @@ class Joint(Constraint):
         left, right: the variables on both sides.
         context: where this is; opaque here, used in messages.
         number: joints are decided in the order in which they were made.
+        split: it was handed on to joints between the parts.
+        waiting: what it waits for, if it does.
     """
 
     __slots__ = ("context", "left", "number", "right", "split", "waiting")
@@ -31,7 +33,7 @@ class Joint(Constraint):
         self.context = context
         self.number = number
         self.split = False
-        self.waiting = False
+        self.waiting: Waiting | Literal[""] = ""
 
     def run(self, solver: Solver) -> None:
         a, b = find(self.left), find(self.right)

@@ -115,6 +115,11 @@ class Constraint:
     def __init__(self) -> None:
         self.queued = False
 
+    @property
+    def inside(self) -> Var | None:
+        """The elements, if it waits for a container: where they are Python objects, it may be one."""
+        return None
+
     def run(self, solver: Solver) -> None:
         """Does what can be done with what is known.
 

@@ -215,10 +215,11 @@ class Tuple(Type):
         (left: Input, right: float32)
     """
 
-    __slots__ = ("items", "labels")
+    __slots__ = ("_places", "items", "labels")
 
     items: tuple[Type, ...]
     labels: tuple[Hashable, ...] | None
+    _places: dict[Hashable, int]
 
     def __init__(
         self, items: tuple[Type, ...] | list[Type] = (), labels: tuple[Hashable, ...] | None = None
@@ -262,11 +263,30 @@ class Tuple(Type):
             >>> Tuple((Input(), Void()), ("a", "b")).index("b"), Tuple((Input(), Void())).index(-1)
             (1, 1)
         """
-        if self.labels is not None and key in self.labels:
-            return self.labels.index(key)
+        place = self.place(key)
+        if place is None:
+            raise KeyError(key)
+        return place
+
+    def place(self, key: Hashable) -> int | None:
+        """`index`, and None if there is no such item.
+
+        Example:
+            >>> Tuple((Input(), Void()), ("a", "b")).place("c") is None
+            True
+        """
+        if self.labels is not None:
+            if not hasattr(self, "_places"):
+                object.__setattr__(self, "_places", {label: i for i, label in enumerate(self.labels)})
+            try:
+                place = self._places.get(key)
+            except TypeError:  # a list, say, is no label
+                return None
+            if place is not None:
+                return place
         if isinstance(key, int) and -len(self.items) <= key < len(self.items):
             return key % len(self.items)
-        raise KeyError(key)
+        return None
 
     def _head(self) -> Hashable:
         return "Tuple", len(self.items)

@@ -99,7 +99,9 @@ class Solver:
         heap: list[tuple[int, Joint]] = getattr(self, which)
         while heap:
             _, joint = heapq.heappop(heap)
-            joint.waiting = False
+            if joint.waiting != which:
+                continue
+            joint.waiting = ""
             a, b = find(joint.left), find(joint.right)
             if a is b or joint.split or (a.head is not None and b.head is not None):
                 continue
@@ -115,11 +117,10 @@ class Solver:
 
     def wait(self, joint: Joint) -> None:
         """A joint that cannot tell yet: it is decided at the end, if nothing decides it before."""
-        if not joint.waiting:
-            joint.waiting = True
-            heapq.heappush(
-                getattr(self, waiting_for(find(joint.left), find(joint.right))), (joint.number, joint)
-            )
+        kind = waiting_for(find(joint.left), find(joint.right))
+        if joint.waiting != kind:  # where it waited before, it is passed over
+            joint.waiting = kind
+            heapq.heappush(getattr(self, kind), (joint.number, joint))
 
     # Knowing
 

@@ -96,6 +96,111 @@ def test_inputs_are_found_backwards() -> None:
     assert ar.infer(ar.AllOf(ar.GetItem(0) >> ar.Vector(2) >> dense, ar.Zeros(([], [2])) >> step)).output
 
 
+ADD = ar.Function(lambda s, x: s + x)
+
+
+def embedded(state: Any, x: Any) -> Any:
+    return ADD(state, Embedding(9, 4)(x))
+
+
+class Pairing(FC):
+    """A layer that says what it takes."""
+
+    def signature(self) -> tuple[T.Type | None, T.Type | None]:
+        return T.as_type(([3], [3])), T.Tensor((3,))
+
+    def parameters(self, input: T.Type) -> tuple[ops.Parameter, ...]:
+        return ()
+
+    def forward(self, parameters: Any, *args: Any) -> Any:
+        return args[0] + args[1]
+
+
+SEQ = T.Sequence(INDEX)
+
+
+@pytest.mark.parametrize(
+    ("block", "expected"),
+    [
+        (ar.Map(ar.Map(Embedding(9, 4))), T.Sequence(SEQ)),
+        (ar.Map(ar.Identity(name="as it is")) >> ar.Map(Embedding(9, 4)), SEQ),
+        (ar.AllOf(ar.Map(Embedding(9, 4)), ar.Map(ar.Identity(name="as it is"))), SEQ),
+        (ar.AllOf(ar.Map(ar.Identity(name="as it is")), ar.Map(Embedding(9, 4))), SEQ),
+        (ar.Fold(ar.arrow(embedded), ar.Zeros([4])), SEQ),
+        (ar.Fold((ar.GetItem(0) & (ar.GetItem(1) >> Embedding(9, 4))) >> ADD, ar.Zeros([4])), SEQ),
+        (ar.Identity(name="as it is") >> ar.Fold(ar.arrow(embedded), ar.Zeros([4])), SEQ),
+        (ar.Map(ar.Fold(ar.arrow(embedded), ar.Zeros([4]))), T.Sequence(SEQ)),
+        (ar.Scan(ar.arrow(lambda x, s: (embedded(s, x), s)), ar.Zeros([4])), SEQ),
+        (ar.RNN(ar.arrow(lambda x, s: embedded(s, x)), ar.Zeros([4])), SEQ),
+        (ar.Reduce(Pairing(3)), T.Sequence(T.Tensor((3,)))),
+        (ar.Slice(start=1) >> ar.Map(Embedding(9, 4)), SEQ),
+        (ar.Reverse() >> ar.Map(Embedding(9, 4)), SEQ),
+        (ar.NGrams(2) >> ar.Map(ar.arrow(lambda x, y: (Embedding(9, 4)(x), Embedding(9, 5)(y)))), SEQ),
+        (ar.ZipWith(ar.arrow(lambda x, y: (Embedding(9, 4)(x), Embedding(9, 5)(y)))), T.Tuple((SEQ, SEQ))),
+        (ar.Nth() >> Embedding(9, 4), T.Tuple((SEQ, INPUT))),
+        (ar.Identity(name="as it is") >> Embedding(9, 4), INDEX),
+        (ar.arrow(lambda x, y: (Embedding(9, 4)(y), x)) >> ar.GetItem(0), T.Tuple((INPUT, INDEX))),
+    ],
+)
+def test_containers_are_known_by_what_is_done_with_their_elements(block: Any, expected: T.Type) -> None:
+    assert ar.infer(block).input == expected
+
+
+def test_containers_inside_a_recursion_are_known_by_their_elements() -> None:
+    @ar.fix
+    def tree(me: Any) -> Any:
+        again = me >> ar.Map(Embedding(9, 4)) >> ar.Map(ar.Function(lambda x: ops.cast(x.sum(), "int32")))
+        return ar.OneOf(len).case(0, again).case(1, ar.Map(ar.Scalar("int32")))
+
+    assert out(tree) == SEQ
+
+
+@pytest.mark.parametrize(
+    ("block", "expected"),
+    [
+        # None by default is zeros of what an untyped function gives, wherever the Optional stands.
+        (ar.Optional(ar.Vector(3) >> ar.Function(lambda x: (x, x[0]))), T.as_type(([3], []))),
+        (ar.Optional(ar.Optional(ar.Scalar() >> ar.Function(lambda x: x + 1))), SCALAR),
+        (ar.Map(ar.Optional(ar.Scalar() >> ar.Function(lambda x: x + 1))) >> ar.Sum(), SCALAR),
+        (ar.Optional(ar.Map(ar.Vector(2)) >> ar.Fold(ADD, ar.Zeros([2]))), T.Tensor((2,))),
+        (ar.Optional(ar.Scalar() >> ar.Function(lambda x: x + 1)) >> ar.Identity(name="i") >> ar.Sum(), None),
+        (ar.Vector(3) >> ar.Function(lambda x: x) >> ar.Identity(name="i") >> FC(2), T.Tensor((2,))),
+        (
+            ar.Map(ar.Vector(3)) >> ar.Identity(name="i") >> ar.RNN(ADD, ar.Zeros([3])) >> ar.GetItem(1),
+            T.Tensor((3,)),
+        ),
+    ],
+)
+def test_types_flow_through_untyped_functions_and_identities(block: Any, expected: T.Type | None) -> None:
+    if expected is None:
+        with pytest.raises(ArrowTypeError, match="Sum adds the elements of a sequence"):
+            out(block)
+    else:
+        assert out(block) == expected
+
+
+def test_recursive_trees_without_declared_types() -> None:
+    leaf, sides = ar.GetItem("x") >> ar.Vector(3), (ar.GetItem("left"), ar.GetItem("right"))
+
+    def both(me: Any) -> Any:
+        return sides[0] >> me & sides[1] >> me
+
+    joined = ar.fix(lambda me: ar.OneOf(len).case(0, both(me) >> ar.Concat() >> FC(3)).case(1, leaf))
+    added = ar.fix(
+        lambda me: ar.OneOf(len).case(0, both(me) >> ADD).case(1, leaf >> ar.Function(lambda x: x * 2))
+    )
+    maybe = ar.fix(lambda me: ar.Optional(ar.OneOf(len).case(0, leaf).case(1, both(me) >> ADD)))
+    folded = ar.fix(lambda me: ar.Map(me) >> ar.Identity(name="i") >> ar.Fold(ADD, ar.Zeros([3])))
+    for tree in (joined, added, maybe, folded):
+        assert out(tree) == T.Tensor((3,))
+
+
+def test_wide_records_are_read_by_key_in_no_time() -> None:
+    fields = {f"field {i}": ar.Scalar() for i in range(3000)}
+    block = ar.Record(fields) >> ar.AllOf(*[ar.GetItem(key) for key in fields])
+    assert len(out(block)) == 3000  # type: ignore[arg-type]
+
+
 def test_a_fold_whose_state_comes_from_its_start() -> None:
     step = ar.arrow(lambda state, x: ar.Function(lambda h, c, y: (h + y, c * y))(state[0], state[1], x))
     fold = ar.Map(ar.Vector(2)) >> ar.Fold(step, ar.Zeros(([2], [2])))
