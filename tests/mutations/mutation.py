@@ -96,9 +96,14 @@ def key(x: Any) -> bool:
 KEY = parts.watched(key)
 
 
-def planted(block: Any) -> Any:
-    """One step of any chain, whatever it is."""
-    return ar.Pipe(block, name=PLANTED)
+def planted(block: Any, alone: bool) -> Any:
+    """One step of any chain, whatever it is.
+
+    Args:
+        block: the block.
+        alone: whether nothing reads its result, so that no error can be about what follows.
+    """
+    return ar.Pipe(block, *([ar.Zeros([WIDTH])] if alone else []), name=PLANTED)
 
 
 def expression(build: Build, block: Any, depth: int) -> Any:
