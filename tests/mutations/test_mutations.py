@@ -6,16 +6,18 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import arrows as ar
+from arrows.combinators.copying import parts_first
 from arrows.engine import params
-from tests.generate import PRODUCTIONS
+from tests.generate import PRODUCTIONS, cases
 from tests.generation import parts
 from tests.generation.build import Build
 from tests.mutations import later, structure, tensors
 from tests.mutations.mutation import TABLE, Mutation, expression, planted, replaced
+from tests.mutations.nodes import EXCHANGES, Exchange
 from tests.profile import NIGHTLY, draws
 
 FILES = (structure, tensors, later)
@@ -72,6 +74,34 @@ def test_mutants_are_refused(mutation: Mutation, made: list[str], record_propert
     mutant()
     record_property("mutants", mutants)
     assert mutants >= EACH[NIGHTLY] * 9 // 10
+
+
+@pytest.mark.parametrize("exchange", EXCHANGES, ids=lambda e: e.name)
+def test_broken_expressions_are_refused(exchange: Exchange, made: list[str], record_property: Any) -> None:
+    """One block of a random expression is exchanged for another that cannot stand there."""
+    mutants = 0
+
+    @draws(*EACH, exchange.name)
+    @given(data=st.data())
+    def mutant(data: st.DataObject) -> None:
+        nonlocal mutants
+        outermost = data.draw(st.sampled_from(exchange.within or PRODUCTIONS))
+        case = data.draw(cases(production=outermost))
+        places = [block for block in parts_first(case.block) if exchange.fits(block)]
+        assume(places)
+        place = data.draw(st.sampled_from(places))
+        ar.infer(case.block)
+        before = len(parts.runs), len(made)
+        for check in (ar.infer, ar.compile):
+            text = refused(lambda: replaced(case.block, place, exchange.broken(place)), check)
+            assert SITE.search(text), text
+            assert len(text.splitlines()) > 1 and text.startswith("cannot "), text
+        assert (len(parts.runs), len(made)) == before, "something ran"
+        mutants += 1
+
+    mutant()
+    record_property("mutants", mutants)
+    assert mutants >= EACH[NIGHTLY] * 8 // 10
 
 
 def test_there_are_enough() -> None:
