@@ -155,6 +155,8 @@ def _summary(findings: list[Finding]) -> str:
         f"{notes:,} take what they are given" if notes > 1 else "1 takes what it is given" if notes else "",
         f"{len(ill):,} ill-typed: {', '.join(ill)}" if ill else "",
     ]
+    if len(findings) == len(ill) == 1:
+        words = ["ill-typed"]
     return f"{_many(len(findings), 'block')}: {', '.join(filter(None, words))}"
 
 

@@ -62,10 +62,17 @@ def to_mermaid(scene: Scene) -> str:
             lines.append(f'{indent}{name}{left}"{quoted(box.text)}"{right}')
     for source, target in wires:
         word = f'|"{quoted(source.output)}"|' if source.output else ""
-        lines.append(f"  {names[id(source)]} -->{word} {names[id(target)]}")
+        lines.append(f"  {names[id(_end(source, -1))]} -->{word} {names[id(_end(target, 0))]}")
     for name, knot in loops:
         lines.append(f'  {name} -.->|"again"| {knots[knot]}')
     return "\n".join(lines) + "\n"
+
+
+def _end(box: Box, place: int) -> Box:
+    """Where a wire ends at a frame: at its first port or its last one, if it has one way in and one out."""
+    while box.scene is not None and sum(b.kind == "port" and not b.text for b in box.scene.boxes) == 2:
+        box = box.scene.boxes[place]
+    return box
 
 
 def quoted(text: str) -> str:
