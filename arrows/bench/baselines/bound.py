@@ -1,0 +1,65 @@
+"""bound: the matrix products of the sentiment Tree-LSTM alone, at the row counts that are left after sharing.
+
+No way of computing the model can be faster than its products, at this BLAS. What is above them is gathering,
+element-wise work, updates and the host's part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+class Bound:
+    """The products of a batch, on numbers that mean nothing.
+
+    Args:
+        parameters: those of the `arrows` model, by name.
+        rows: how many leaves, and pairs of each height; `Forest.shared` tells.
+
+    >>> Bound({"cell/weight": np.zeros((12, 20)), "classify/weight": np.zeros((4, 5))}, [3, 1]).inference()
+    """
+
+    def __init__(self, parameters: Mapping[str, Array], rows: list[int]) -> None:
+        weight, self.classify = parameters["cell/weight"], parameters["classify/weight"]
+        n = len(self.classify)
+        self.leaf, self.pair = weight[: -2 * n, : 3 * n].copy(), weight[-2 * n :].copy()
+        random, kind = np.random.default_rng(0), weight.dtype
+
+        def some(*shape: int) -> Array:
+            return random.standard_normal(shape, np.float32).astype(kind)
+
+        leaves, pairs = rows[0], sum(rows[1:])
+        self.bounds = np.cumsum([0, *rows[1:]]).tolist()
+        self.words, self.halves, self.states = (
+            some(leaves, len(self.leaf)),
+            some(pairs, 2 * n),
+            some(sum(rows), n),
+        )
+        self.leaf_gates, self.gates = some(leaves, 3 * n), some(pairs, 5 * n)
+        self.scores = some(sum(rows), self.classify.shape[1])
+        self.gradients = [np.empty_like(w) for w in (self.leaf, self.pair, self.classify)]
+
+    def inference(self) -> None:
+        """The products of a forward pass."""
+        np.matmul(self.words, self.leaf, out=self.leaf_gates)
+        for a, b in zip(self.bounds, self.bounds[1:], strict=False):
+            np.matmul(self.halves[a:b], self.pair, out=self.gates[a:b])
+        np.matmul(self.states, self.classify, out=self.scores)
+
+    def training(self) -> None:
+        """Those of a forward and a backward pass; weights' gradients are one product each."""
+        self.inference()
+        leaf, pair, classify = self.gradients
+        np.matmul(self.scores, self.classify.T, out=self.states)
+        for a, b in zip(self.bounds[-2::-1], self.bounds[:0:-1], strict=True):
+            np.matmul(self.gates[a:b], self.pair.T, out=self.halves[a:b])
+        np.matmul(self.leaf_gates, self.leaf.T, out=self.words)
+        np.matmul(self.halves.T, self.gates, out=pair)
+        np.matmul(self.words.T, self.leaf_gates, out=leaf)
+        np.matmul(self.states.T, self.scores, out=classify)
