@@ -306,6 +306,16 @@ class Block(Generic[A_contra, B_co]):
 
         return expression(self)
 
+    def _repr_svg_(self) -> str | None:
+        from arrows import drawing  # a room above: only a notebook asks for it
+
+        return drawing.notebook_svg(self)
+
+    def _repr_html_(self) -> str | None:
+        from arrows import drawing
+
+        return drawing.notebook_html(self)
+
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         from arrows.combinators.copying import reduce
 
@@ -344,7 +354,12 @@ def set_name(block: Block[Any, Any], name: str | None) -> None:
         ArrowTypeError: the name is not text.
     """
     if name is not None and not isinstance(name, str):
-        raise ArrowTypeError(f"the name of a {block.kind} must be a string, not {name!r}")
+        raise ArrowTypeError(
+            message(
+                f"cannot make a {block.kind} at {Site.here()}",
+                reason=f"its name must be a string, not {name!r}",
+            )
+        )
     block.name = name
 
 
