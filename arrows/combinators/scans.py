@@ -65,7 +65,7 @@ class Scan(Block[Sequence[A], tuple[Sequence[B], S]]):
     def __init__(
         self,
         step: Callable[[Wire[tuple[A, S]]], Wire[tuple[B, S]]],
-        start: Block[None, S],
+        start: Callable[[Wire[None]], Wire[S]],
         *,
         reverse: bool = False,
         start_from_input: Literal[False] = False,
@@ -180,7 +180,7 @@ class RNN(Scan[A, B, S]):
     def __init__(
         self: RNN[A, H, tuple[H, C]],
         cell: Callable[[Wire[tuple[A, tuple[H, C]]]], Wire[tuple[H, C]]],
-        start: Block[None, tuple[H, C]] | None = None,
+        start: Callable[[Wire[None]], Wire[tuple[H, C]]] | None = None,
         *,
         reverse: bool = False,
         start_from_input: Literal[False] = False,
@@ -190,7 +190,7 @@ class RNN(Scan[A, B, S]):
     def __init__(
         self: RNN[A, S, S],
         cell: Callable[[Wire[tuple[A, S]]], Wire[S]],
-        start: Block[None, S] | None = None,
+        start: Callable[[Wire[None]], Wire[S]] | None = None,
         *,
         reverse: bool = False,
         start_from_input: Literal[False] = False,

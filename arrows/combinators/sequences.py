@@ -72,7 +72,11 @@ class Fold(Block[Sequence[A], S]):
     """
 
     def __init__(
-        self, step: Callable[[Wire[tuple[S, A]]], Wire[S]], start: Block[None, S], *, name: str | None = None
+        self,
+        step: Callable[[Wire[tuple[S, A]]], Wire[S]],
+        start: Callable[[Wire[None]], Wire[S]],
+        *,
+        name: str | None = None,
     ) -> None:
         set_name(self, name)
         self._parts = (as_block(step, "the step of a Fold"), as_block(start, "the start of a Fold"))

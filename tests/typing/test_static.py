@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 MISSED = 0  # marked mistakes that mypy may let pass
+MISSED_BY_PYRIGHT = 1  # a method of a lambda's argument that there is not
 
 
 def mypy(name: str, cache: Path) -> dict[int, str]:
@@ -50,10 +52,39 @@ def test_bad_is_caught(cache: Path) -> None:
     found = mypy("bad.py", cache)
     lines = (HERE / "bad.py").read_text().splitlines()
     marked = {i: line.split("  # E ")[1] for i, line in enumerate(lines, 1) if "  # E " in line}
-    assert len(marked) >= 37
+    assert len(marked) >= 40
     missed = [f"{i}: {what}" for i, what in marked.items() if i not in found]
     assert len(missed) <= MISSED, missed
     assert {i: text for i, text in found.items() if i not in marked} == {}
+
+
+@pytest.fixture(scope="module")
+def pyright() -> dict[str, dict[int, str]]:
+    """Errors of both files by line, from one run."""
+    pytest.importorskip("pyright")
+    command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable]
+    command += [str(HERE / name) for name in ("good.py", "bad.py")]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if not run.stdout.startswith("{"):
+        pytest.skip(f"pyright cannot run here: {run.stderr[:200]}")
+    found: dict[str, dict[int, str]] = {"good.py": {}, "bad.py": {}}
+    for note in json.loads(run.stdout)["generalDiagnostics"]:
+        if note["severity"] == "error":
+            line = note["range"]["start"]["line"] + 1
+            found[Path(note["file"]).name].setdefault(line, note["message"])
+    return found
+
+
+def test_good_passes_pyright(pyright: dict[str, dict[int, str]]) -> None:
+    assert pyright["good.py"] == {}
+
+
+def test_bad_is_caught_by_pyright(pyright: dict[str, dict[int, str]]) -> None:
+    lines = (HERE / "bad.py").read_text().splitlines()
+    marked = {i: line.split("  # E ")[1] for i, line in enumerate(lines, 1) if "  # E " in line}
+    missed = [f"{i}: {what}" for i, what in marked.items() if i not in pyright["bad.py"]]
+    assert len(missed) <= MISSED_BY_PYRIGHT, missed
+    assert {i: text for i, text in pyright["bad.py"].items() if i not in marked} == {}
 
 
 def test_good_builds() -> None:
