@@ -184,7 +184,9 @@ class Inference:
         """
         for node in self.nodes:
             if ground(node.input) is None or ground(node.output) is None:
-                raise explain.still_open(self.nodes)
+                error = explain.still_open(self.nodes)
+                error.unresolved = True
+                raise error
         metrics: dict[str, tuple[T.Type, Node]] = {}
         for node in self.nodes:
             final_check(node, metrics)
