@@ -44,7 +44,7 @@ def failure(nodes: Sequence[Node], constraint: Constraint, error: Exception) -> 
         return _own(node, error)
     node = getattr(constraint, "node", nodes[0])
     if isinstance(node.form, Reference) and node.knot is None:
-        return ArrowTypeError(str(error))
+        return ArrowTypeError(*error.args)
     return refused(node, error)
 
 
