@@ -9,7 +9,7 @@ from arrows.combinators.elements import Broadcast, Length, Nth, Unroll
 from arrows.combinators.nodes import Joined, Node
 from arrows.combinators.rules import FoldRule, MapRule
 from arrows.combinators.scans import Scan
-from arrows.combinators.sequence_rules import LengthRule, NthRule, OutputRule, UnrollRule, ZipRule
+from arrows.combinators.sequence_rules import LengthRule, NthRule, OutputRule, StartRule, UnrollRule, ZipRule
 from arrows.combinators.sequences import Fold, Map, Reduce
 from arrows.combinators.zips import Zip
 from arrows.typesys import types as T
@@ -45,7 +45,12 @@ def _scan(run: Inference, node: Node) -> None:
     pair, step, start_in, start = Var(), Var(), Var(), Var()
     element, state, output = Var(), Var(), Var()
     solver.bind(node.output, "tuple", [solver.make("sequence", [output]), state], None, node, None)
-    solver.join(Var(T.Void()), start_in, Joined("start", node, 1))
+    container = node.input
+    if node.form.start_from_input:
+        container = Var()
+        run.expect(StartRule(node, container, start_in), node.input)
+    else:
+        solver.join(Var(T.Void()), start_in, Joined("start", node, 1))
     solver.join(start, state, Joined("start of scan", node, 1))
     solver.join(solver.make("tuple", [element, state]), pair, Joined("scan", node, 0))
     if node.form.by_state:
@@ -53,7 +58,7 @@ def _scan(run: Inference, node: Node) -> None:
         solver.add(OutputRule(node, state, output), state)
     else:
         solver.join(step, solver.make("tuple", [output, state]), Joined("state of scan", node, 0))
-    solver.add(FoldRule(node, element), node.input)
+    run.expect(FoldRule(node, element, container), container)
     run.enter(node, node.form.step, pair, step, "cell" if node.form.by_state else "step")
     run.enter(node, node.form.start, start_in, start, "start")
 
@@ -64,6 +69,7 @@ def _zip(run: Inference, node: Node) -> None:
 
 def _broadcast(run: Inference, node: Node) -> None:
     run.solver.bind(node.output, "broadcast", [node.input], None, node, None)
+
 
 def _reduce(run: Inference, node: Node) -> None:
     solver = run.solver
@@ -79,7 +85,6 @@ def _reduce(run: Inference, node: Node) -> None:
 
 def _unroll(run: Inference, node: Node) -> None:
     run.solver.add(UnrollRule(node), node.input)
-
 
 
 def _length(run: Inference, node: Node) -> None:
@@ -99,7 +104,7 @@ SEQUENCES: dict[type, Callable[[Inference, Node], None]] = {
     Zip: _zip,
     Broadcast: _broadcast,
     Length: _length,
+    Nth: _nth,
     Reduce: _reduce,
     Unroll: _unroll,
-    Nth: _nth,
 }

@@ -38,6 +38,38 @@ class OutputRule(Rule):
         solver.unify(self.output, items[0])
 
 
+class StartRule(Rule):
+    """`RNN` and `Scan` whose input is the pair of a sequence and a start."""
+
+    __slots__ = ("pair",)
+
+    def __init__(self, node: Node, container: Var, start: Var) -> None:
+        super().__init__(node)
+        self.pair = [container, start]
+
+    def run(self, solver: Solver) -> None:
+        v = find(self.node.input)
+        if self.done or v.head is None:
+            return
+        self.done = True
+        count = len(solver.view(v).args) if _is(v, T.Tuple, "tuple") else 0
+        if count != 2:
+            got = f"a tuple of {count}" if _is(v, T.Tuple, "tuple") else _word(v)
+            raise Misfit(
+                f"with start_from_input it takes the pair of a sequence and a start, and it gets {got}",
+                "put them side by side first: (sequence & start) >> "
+                f"ar.{self.node.form.kind}(..., start_from_input=True)",
+            )
+        for mine, item in zip(self.pair, solver.view(v).args, strict=True):
+            solver.unify(mine, item)
+
+    def default(self, solver: Solver) -> bool:
+        if find(self.node.input).head is not None or not any(known(v) for v in self.pair):
+            return False
+        solver.bind(self.node.input, "tuple", self.pair, None, self.node, None)
+        return True
+
+
 class ZipRule(Rule):
     """`Zip`: known as soon as the kinds of all items are."""
 
@@ -169,13 +201,6 @@ class NthRule(Rule):
             )
         spread_elements(solver, self.node, items, self.node.output, "zipped")
 
-
-def _word(v: Var) -> str:
-    return str(v.head) if isinstance(v.head, T.Type) else "a sequence"
-
-
-def _is(v: Var, ground: type[T.Type], kind: str) -> bool:
-    return isinstance(v.head, ground) or (isinstance(v.head, Struct) and v.head.kind == kind)
     def default(self, solver: Solver) -> bool:
         v = find(self.node.input)
         if v.head is None and known(self.node.output):
@@ -214,3 +239,10 @@ class UnrollRule(Rule):
             return
         solver.bind(self.node.output, "tuple", [args[0]] * length, None, self.node, None)
 
+
+def _word(v: Var) -> str:
+    return str(v.head) if isinstance(v.head, T.Type) else "a sequence"
+
+
+def _is(v: Var, ground: type[T.Type], kind: str) -> bool:
+    return isinstance(v.head, ground) or (isinstance(v.head, Struct) and v.head.kind == kind)

@@ -443,7 +443,7 @@ def dtype_name(x: object) -> str:
         return _NAMES[x]
     try:
         name = np.dtype(x).name if x is not None else ""  # type: ignore[call-overload]
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):  # all that NumPy has to say of text that names no type
         name = ""
     if name not in DTYPES:
         raise ArrowTypeError(f"unknown element type {x!r}: expected one of {', '.join(sorted(DTYPES))}")

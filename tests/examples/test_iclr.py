@@ -1,0 +1,119 @@
+"""The models of both appendices of Looks et al. (ICLR 2017), in no more lines than the paper takes."""
+
+from __future__ import annotations
+
+import io
+import random
+import runpy
+import tokenize
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows.typesys import types as T
+from tests.agree import agree
+from tests.compare import close
+
+EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
+LISTINGS = {"feed_forward_attention": 26, "weave": 32}  # lines of the paper's listings
+
+
+def names(example: str) -> dict[str, Any]:
+    return runpy.run_path(str(EXAMPLES / f"{example}.py"))
+
+
+def counted(text: str) -> list[str]:
+    """The lines that count: not blank, no comments, no imports, no text that only describes."""
+    quoted: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.STRING and token.line.strip().startswith(('"""', "'''")):
+            quoted.update(range(token.start[0], token.end[0] + 1))
+    lines = enumerate(text.splitlines(), 1)
+    return [
+        line
+        for number, line in lines
+        if line.strip() and not line.lstrip().startswith(("#", "import ", "from ")) and number not in quoted
+    ]
+
+
+def listing(example: str) -> str:
+    """What stands between the lines that mark the model."""
+    text = (EXAMPLES / f"{example}.py").read_text(encoding="utf-8")
+    _, model, _ = text.split("# " + "-" * 90)
+    assert model.startswith(" the model\n")
+    return model.removeprefix(" the model\n")
+
+
+@pytest.mark.parametrize(("example", "most"), LISTINGS.items())
+def test_no_more_lines_than_the_paper(example: str, most: int) -> None:
+    lines = counted(listing(example))
+    assert len(lines) <= most, f"{len(lines)} lines:\n" + "\n".join(lines)
+    assert max(map(len, lines)) <= 110
+    assert not any(";" in line.split("  # ")[0] for line in lines)
+
+
+def test_what_counts() -> None:
+    text = '"""Words."""\nimport x\n\n# why\ny = 1  # counts\n\n\ndef f():\n'
+    text += '    """Words\n    and more."""\n    return (\n        y\n    )\n'
+    assert counted(text) == ["y = 1  # counts", "def f():", "    return (", "        y", "    )"]
+
+
+@pytest.mark.parametrize("example", LISTINGS)
+def test_training_helps(example: str, capsys: pytest.CaptureFixture[str]) -> None:
+    before, after = names(example)["main"](examples=120, epochs=3)
+    assert after < before / 2
+    assert f"{before:.3f}" in capsys.readouterr().out
+
+
+def test_feed_forward_attention_is_batched_as_it_is_one_by_one() -> None:
+    found = names("feed_forward_attention")
+    generator = random.Random(1)
+    examples = [found["addition"](generator, n, n) for n in (12, 30, 17)]
+    for attention in (found["attention"], found["spelled_out"]):
+        agree(found["model"](attention), examples, loss="loss", inputs=["x"])
+
+
+def test_attention_is_what_is_spelled_out() -> None:
+    found = names("feed_forward_attention")
+    generator = random.Random(2)
+    examples = [found["addition"](generator, n, n) for n in (12, 40)]
+    one = ar.compile(found["model"](found["attention"]), loss="loss", float_type="float64", seed=1)
+    block = found["model"](found["spelled_out"])
+    other = ar.compile(block, loss="loss", float_type="float64", params=one.params)
+    assert close(one(examples), other(examples), 1e-12)
+    (value, grads), (wanted, right) = one.value_and_grad(examples), other.value_and_grad(examples)
+    assert close(value, wanted, 1e-12)
+    assert sorted(grads) == sorted(right)
+    for name in grads:
+        assert close(grads[name], right[name], 1e-12), name
+
+
+def test_weave_is_batched_as_it_is_one_by_one() -> None:
+    found = names("weave")
+    generator = random.Random(3)
+    examples = [found["generated"](generator, n) for n in (2, 4, 1)]
+    agree(found["model"], examples, loss="loss", inputs=["pair"])
+
+
+def test_weave_does_not_see_in_which_order_the_atoms_are_listed() -> None:
+    found = names("weave")
+    molecule = found["generated"](random.Random(4), 7)
+    order = [3, 0, 6, 2, 5, 1, 4]
+    turned = {
+        "atoms": [molecule["atoms"][a] for a in order],
+        "pairs": [[molecule["pairs"][a][b] for b in order] for a in order],
+        "bonds": molecule["bonds"],
+    }
+    one, other = ar.compile(found["model"], float_type="float64")([molecule, turned])
+    assert np.allclose(one, other, atol=1e-12)
+
+
+def test_weave_gives_a_sequence_of_sequences() -> None:
+    module = names("weave")["weave"](4, 2)
+    atoms = T.Sequence(T.Tensor((3,)))
+    pairs = T.Sequence(T.Sequence(T.Tensor((5,))))
+    found = ar.infer(module, T.Tuple((atoms, pairs))).output
+    assert str(found) == "(Sequence(float32[4]), Sequence(Sequence(float32[2])))"
