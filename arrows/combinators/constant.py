@@ -186,7 +186,9 @@ def _array(value: Any, dtype: str | None) -> np.ndarray[Any, Any]:
         raise ArrowTypeError(
             message(
                 f"cannot make a Constant at {Site.here()}",
-                reason=f"expected a number, nested lists of numbers of one shape, or an array, got {value!r}",
+                reason="expected a number, nested lists of numbers of one shape, or an array, "
+                f"got {_shortened(value)}",
+                hint="a Python object, whatever the input, is ar.InputTransform(lambda x: value)",
             )
         ) from cause
     if dtype is None:

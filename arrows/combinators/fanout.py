@@ -153,7 +153,7 @@ class Record(Fan[Any, Any]):
                     f"cannot make a Record at {Site.here()}",
                     reason="expected a dict of blocks, a list of pairs (key, block) or a tuple of blocks, "
                     f"got {fields!r}",
-                    hint="ar.Record({'word': f, 'label': g})",
+                    hint="by key: ar.Record({'word': f, 'label': g}); by position: ar.Record((f, g))",
                 )
             )
         try:

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar, get_origin, overload
 from arrows.combinators.block import Block, set_name
 from arrows.typesys import static
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, Site, message
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -70,7 +70,7 @@ def Scalar(dtype: str = "float32", *, name: str | None = None) -> Read[Any, Any]
         >>> ar.Scalar("int32")
         Scalar('int32')
     """
-    return Read(T.Tensor((), dtype), kind="Scalar", name=name)
+    return Read(_tensor("Scalar", (), dtype, "ar.Scalar('int32')"), kind="Scalar", name=name)
 
 
 def Vector(
@@ -94,7 +94,9 @@ def Vector(
         >>> ar.Vector(3)
         Vector(3)
     """
-    return Read(T.Tensor((size,), dtype), kind="Vector", name=name)
+    given: Any = size  # whatever the annotation says
+    hint = "ar.Tensor([3, 4])" if isinstance(given, (list, tuple)) else "ar.Vector(300)"
+    return Read(_tensor("Vector", (given,), dtype, hint), kind="Vector", name=name)
 
 
 def Tensor(
@@ -118,7 +120,24 @@ def Tensor(
         >>> ar.Tensor([2, 3], "float64")
         Tensor([2, 3], 'float64')
     """
-    return Read(T.Tensor(shape, dtype), kind="Tensor", name=name)
+    hint = "ar.Tensor([3, 4], 'int32')"
+    if isinstance(shape, (list, tuple)) and None in shape:
+        hint = "what differs in length from example to example is a sequence: ar.Map(ar.Vector(3))"
+    return Read(_tensor("Tensor", shape, dtype, hint), kind="Tensor", name=name)
+
+
+def _tensor(kind: str, shape: Any, dtype: str, hint: str) -> T.Tensor:
+    """The type that a block reads.
+
+    Raises:
+        ArrowTypeError, ArrowValueError: there is no such type.
+    """
+    try:
+        return T.Tensor(shape, dtype)
+    except (ArrowTypeError, ArrowValueError) as error:
+        raise type(error)(
+            message(f"cannot make a {kind} at {Site.here()}", reason=str(error), hint=hint)
+        ) from None
 
 
 class Transform(Block[A, B]):
@@ -137,7 +156,9 @@ class Transform(Block[A, B]):
                 message(
                     f"cannot make an InputTransform at {Site.here()}",
                     reason=f"expected a function of a Python object, got {function!r}",
-                    hint="ar.InputTransform(len)",
+                    hint=f"{function.label} is a block already: f >> {function.label}"
+                    if isinstance(function, Block)
+                    else "ar.InputTransform(len)",
                 )
             )
         self.function = function
