@@ -89,13 +89,13 @@ class _Layout:
         self.ports = self._ports()
         centre = rows.centres(widths, m.gap, self.ports)
         left = min((centre[n] - widths[n] // 2 for row in rows.rows for n in row), default=0)
-        self.centre = [c - left + m.frame for c in centre]
+        self.centre = [c - left + m.frame[0] for c in centre]
         content = max(
             (self.centre[n] + widths[n] // 2 + 1 for row in rows.rows for n in row), default=m.frame
         )
         self.gutter = {knot: content + m.track * (k + 1) for k, knot in enumerate(self.knots)}
         heading = 0 if self.outermost else self._text(self.scene.title)[0] + 2 * m.inset[0]
-        self.drawing.width = _odd(max(content + (margin if self.knots else 0) + m.frame, heading))
+        self.drawing.width = _odd(max(content + (margin if self.knots else 0) + m.frame[0], heading))
         tops, self.ways = self._down()
         exits = {knot: max(ways.values()) for knot, ways in self.ways.items() if knot != self.scene.knot}
         self._draw(tops)
@@ -120,7 +120,7 @@ class _Layout:
     def _down(self) -> tuple[list[int], dict[Hashable, dict[int, int]]]:
         """The upper end of each row, and for each recursion the rows where it runs, and how far down."""
         m, count = self.m, len(self.boxes)
-        y = m.frame + (0 if self.outermost else m.heading)
+        y = m.frame[1] + (0 if self.outermost else m.heading)
         tops: list[int] = []
         loops: dict[Hashable, dict[int, int]] = {knot: {} for knot in self.knots}
         steps: list[list[tuple[int, int]]] = [[] for _ in self.rows.rows]
@@ -139,7 +139,7 @@ class _Layout:
                 elif users:  # nothing stands in its way to the right
                     loops[knot][i] = self._leaves(users[0], tops[i], knot)
             if i + 1 == len(self.rows.rows):
-                y += m.frame
+                y += m.frame[1]
                 continue
             y += m.room[0]
             y = self._wires(steps[i], tops[i], y)

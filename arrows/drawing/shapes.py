@@ -19,7 +19,7 @@ class Measures:
         gap: between boxes side by side.
         room: above and below the wires between two rows.
         track: between wires that run side by side.
-        frame: from the border of a frame to what is inside.
+        frame: from the border of a frame to what is inside, sideways and up.
         heading: the height of a frame's title.
         dot: the size of a port.
         lead: between a box and the type below it.
@@ -32,15 +32,15 @@ class Measures:
     gap: int
     room: Point
     track: int
-    frame: int
+    frame: Point
     heading: int
     dot: int
     lead: int
     snap: int
 
 
-PIXELS = Measures(7.25, 16, (10, 7), 26, (10, 16), 9, 16, 24, 9, 3, 5)
-CHARACTERS = Measures(1, 1, (2, 1), 3, (1, 1), 1, 2, 1, 1, 0, 1)
+PIXELS = Measures(7.25, 16, (10, 7), 26, (10, 16), 9, (16, 14), 22, 9, 3, 5)
+CHARACTERS = Measures(1, 1, (2, 1), 3, (1, 1), 1, (2, 1), 1, 1, 0, 1)
 
 
 class Rect(NamedTuple):

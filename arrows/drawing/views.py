@@ -108,8 +108,8 @@ class View(NamedTuple):
             return not parts
         if self.form.kind == "OneOf" or (isinstance(self.form, (Graph, Pipe, Fan)) and self.dissolves):
             return False
-        if isinstance(self.form, Graph) or any(part.parts for part in parts):
-            return False
+        if isinstance(self.form, Graph) or any(part.parts or part.knot is not None for part in parts):
+            return False  # a recursion is drawn as a way back, which a box cannot have inside
         return len(self.form.label) <= WORDS and "..." not in self.form.label
 
     @property

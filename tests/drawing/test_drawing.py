@@ -68,6 +68,12 @@ def test_ways_back_join_up_to_where_the_recursion_begins():
             assert line.arrow or touches or (x, y) in starts | corners - {line.points[-1]}
 
 
+def test_a_recursion_inside_a_map_is_a_cycle_too():
+    tree = ar.fix(lambda me: ar.OneOf(len).case(0, ar.Zeros([2])).case(1, ar.Map(me) >> ar.Sum()))
+    lines = lay_out(scene_of(ar.infer(tree))).lines
+    assert [line.arrow for line in lines if line.loop].count(True) == 1
+
+
 def test_mutual_recursion_goes_back_to_both():
     assert "lambda" not in words(ar.infer(examples.mutual))
     mermaid = to_mermaid(scene_of(ar.infer(examples.mutual)))
