@@ -29,7 +29,7 @@ def as_block(x: Any, where: str) -> Block[Any, Any]:
     """
     if isinstance(x, Block) and not x.unfinished:
         return x
-    refuse = getattr(x, "_not_yet_a_block", None)
+    refuse = None if isinstance(x, type) else getattr(x, "_not_yet_a_block", None)
     if refuse is not None:
         refuse(where)
     if isinstance(x, (Mapping, tuple)) or (isinstance(x, list) and _pairs(x)):
@@ -63,8 +63,8 @@ def _short(x: Any) -> str:
 
 
 def _kind(x: Any) -> str:
-    if isinstance(x, type) and issubclass(x, Block):
-        return "a class of blocks, not a block"
+    if isinstance(x, type):
+        return f"a class{' of blocks' if issubclass(x, Block) else ''}, not a block"
     if callable(x):
         return "a Python function"
     name = type(x).__name__

@@ -35,7 +35,7 @@ def expression(block: Block[Any, Any]) -> str:
     text: list[str] = []
     todo: list[Block[Any, Any] | str] = [block]
     names: dict[int, str] = {}
-    taken: set[str] = set()
+    taken: dict[str, int] = {}
     beyond: deque[tuple[str, Block[Any, Any]]] = deque()
     count = 0
     while todo:
@@ -44,13 +44,13 @@ def expression(block: Block[Any, Any]) -> str:
         x = todo.pop()
         if isinstance(x, str):
             text.append(x)
-        elif isinstance(x, Reference):
+        elif isinstance(x, (Fix, Reference)):
             name = names.get(id(x.token))
             if name is None:
                 name = names[id(x.token)] = _unused(x.token.name, taken)
                 if x.definition is not None:
                     beyond.append((name, x.definition))
-            text.append(name)
+            todo.extend((")", x.body, f"fix({name}: ") if isinstance(x, Fix) else (name,))
         else:
             todo.extend(reversed(_pieces(x)))
         if not todo and beyond:
@@ -60,13 +60,16 @@ def expression(block: Block[Any, Any]) -> str:
     return "".join(text)
 
 
-def _unused(name: str, taken: set[str]) -> str:
-    """A name for a reference; another knot may have the same, and both may stand in one text."""
-    made, number = name, 1
+def _unused(name: str, taken: dict[str, int]) -> str:
+    """A name for a reference; another knot may have the same, and both may stand in one text.
+
+    `taken` counts the names that were made of each.
+    """
+    made = name
     while made in taken:
-        number += 1
-        made = f"{name}_{number}"
-    taken.add(made)
+        taken[name] += 1
+        made = f"{name}_{taken[name]}"
+    taken[made] = 1
     return made
 
 
@@ -94,8 +97,6 @@ def _pieces(x: Block[Any, Any]) -> list[Block[Any, Any] | str]:
         return _beside(x)
     if isinstance(x, Graph):
         return _graph(x)
-    if isinstance(x, Fix):
-        return [f"fix({x.label}: ", parts[0], ")"]
     head = "Identity" if isinstance(x, Pipe) and not parts and written is None else x.kind
     inside: list[list[Block[Any, Any] | str]]
     if isinstance(x, Fan) and x.labels is not None:

@@ -107,6 +107,30 @@ def nested_shared(n: int) -> Any:
     return block
 
 
+def nested_beside(n: int) -> Any:
+    block: Any = ar.Scalar()
+    for _ in range(n):
+        block = block * ar.Zeros([])
+    return block
+
+
+def nested_composition(n: int) -> Any:
+    block: Any = ar.Scalar()
+    for _ in range(n):
+        with ar.Composition().scope() as c:
+            c.output.reads(block.reads(c.input))
+        block = c
+    return block
+
+
+def ring_of_definitions(n: int) -> Any:
+    declarations = [ar.ForwardDeclaration() for _ in range(n // 2)]
+    references = [declaration() for declaration in declarations]
+    for declaration, following in zip(declarations, [*references[1:], references[0]], strict=True):
+        declaration.resolve_to(ar.OneOf(len).case(0, ar.Zeros([])).case(1, following))
+    return references[0]
+
+
 BUILDERS: list[Callable[[int], Any]] = [
     chain,
     chain_of_fresh_functions,
@@ -120,6 +144,9 @@ BUILDERS: list[Callable[[int], Any]] = [
     nested_fix,
     nested_arrow,
     nested_shared,
+    nested_beside,
+    nested_composition,
+    ring_of_definitions,
 ]
 
 
@@ -150,6 +177,9 @@ def test_deep_expressions_check_print_and_copy(build: Callable[[int], Any]) -> N
         nested_optional,
         nested_choice,
         nested_fold,
+        nested_beside,
+        nested_composition,
+        ring_of_definitions,
     ],
     ids=lambda b: b.__name__,
 )

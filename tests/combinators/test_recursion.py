@@ -188,6 +188,14 @@ def test_names_are_told_apart() -> None:
     (a, _), (b, _) = two(), two()
     assert repr(a & b).startswith("even & even_2 where even = ")
     assert ", even_2 = OneOf(" in repr(a & b)
+
+    def nested(outer: Any) -> Any:
+        return ar.fix(lambda me: ar.OneOf(len).case(0, outer).case(1, me).case(2, ar.Scalar()))
+
+    both = ar.fix(lambda me: nested(me))
+    assert (
+        repr(both) == "fix(lambda: fix(lambda_2: OneOf(len, {0: lambda, 1: lambda_2, 2: Scalar('float32')})))"
+    )
     plain = ar.ForwardDeclaration()
     assert repr(plain) == "<declaration declaration, unresolved>"
     assert repr(plain()) == "declaration"

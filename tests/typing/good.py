@@ -170,6 +170,15 @@ declared: ar.ForwardDeclaration[Tree, V] = ar.ForwardDeclaration(name="tree")
 assert_type(declared(), Block[Tree, V])
 assert_type(declared.resolve_to(leaf), Block[Tree, V])
 assert_type(ar.ForwardDeclaration(output_type=[4])(), Block[Any, Any])
+
+
+def rotated(
+    a: Block[int, V], b: Block[int, V], c: Block[int, L]
+) -> tuple[Block[int, V], Block[int, V], Block[int, L]]:
+    return b, f, a >> hid2lab
+
+
+assert_type(ar.fix(rotated)[2], Block[int, L])
 one, two, three, four = ar.fix(lambda a, b, c, d: (b, c, d, leaf))
 assert_type(one, Block[Any, Any])
 
