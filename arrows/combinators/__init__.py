@@ -28,8 +28,8 @@ from arrows.combinators.inputs import (
 )
 from arrows.combinators.layer import Layer
 from arrows.combinators.notation import Graph, GraphNode, arrow, unpack
-from arrows.combinators.recursion import Fix, Reference, fix
 from arrows.combinators.onehot import OneHot, OneHotFromList
+from arrows.combinators.recursion import Fix, Reference, fix
 from arrows.combinators.reductions import Max, Mean, Min, Stack, Sum
 from arrows.combinators.scans import RNN, Bidirectional, Scan
 from arrows.combinators.sequences import Fold, Map, Reduce

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from arrows.combinators.typed import Typed
 from arrows.combinators.apply import Apply
 from arrows.combinators.effects import Tap
+from arrows.combinators.typed import Typed
 from arrows.engine.sites import Port, Site
 from arrows.engine.symbols import (
     VOID,
@@ -155,17 +155,17 @@ class NodeWriter(Writer):
                     sequences.append((code, found))
                 case _:
                     raise AssertionError("an operation takes tensors")
+        least, most = typed.form.counts if isinstance(typed.form, Apply) else (0, None)
+        for code, _ in sequences:
+            if least or most is not None:
+                above = "" if most is None else f" <= {most}"
+                self.put(f"if not {least} <= len({code}){above}: raise ValueError")
         lists: list[str] = []
         for domain, (_, leaves) in enumerate(sequences):
             for number, place, ids in leaves:
                 lists.append(self.assign("l", ids))
                 ports.append(Port(number, place, domain))
         plain = tuple(var.type for var in trace.results if var.rows < 0)
-        least, most = typed.form.counts if isinstance(typed.form, Apply) else (0, None)
-        for code, _ in sequences:
-            if least or most is not None:
-                above = "" if most is None else f" <= {most}"
-                self.put(f"if not {least} <= len({code}){above}: raise ValueError")
         site = self.sites.add("apply", plain, typed=typed, ports=tuple(ports), constants=tuple(constants))
         first = self.node(site, tuple(rows), tuple(lists))
         if len(rows) == 1:
@@ -236,9 +236,9 @@ class NodeWriter(Writer):
     def _let_out(self, symbol: Symbol, of: T.Type, leaf: Iterator[int], level: Iterator[int]) -> Steps:
         match of, symbol:
             case T.Tensor(), TensorSymbol(code=code, place=place):
-                self.put(f"RES{len(self.leaves)}({code})")
-                self.leaves.append(place)
-                self.leaf_types.append(of)
+                number = next(leaf)
+                self.put(f"RES{number}({code})")
+                self.sites.flow.link(self.leaves[number], place)
             case T.Tuple(items=items), TupleSymbol(items=symbols):
                 for item, value in zip(items, symbols, strict=True):
                     yield self._let_out(value, item, leaf, level)
