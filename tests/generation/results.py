@@ -12,8 +12,6 @@ from tests.generation import parts
 from tests.generation.between import lstm
 from tests.generation.build import Build, Piece, words
 
-small = st.integers(0, 1)
-
 Result = Callable[[Build, int], Piece]
 
 RESULTS: dict[str, Result] = {}
@@ -93,7 +91,8 @@ def outputs(build: Build, depth: int) -> Piece:
 def numbers(build: Build, depth: int) -> Piece:
     """Numbers of every type."""
     dtype = build.one_of("float64", "int8", "uint16", "bool", "float32", "int64")
-    return Piece(ar.Map(ar.Tensor([2], dtype)), st.lists(st.tuples(small, small), max_size=3))
+    value = st.booleans() if dtype == "bool" else st.integers(0, 100)
+    return Piece(ar.Map(ar.Tensor([2], dtype)), st.lists(st.tuples(value, value), max_size=3))
 
 
 @result
