@@ -10,7 +10,7 @@ import arrows as ar
 from arrows.combinators.tree import typed_tree
 from arrows.combinators.typed import Typed
 from arrows.commands.check import type_option
-from arrows.commands.modules import Named, Unreadable, block_named, blocks_of, load, split
+from arrows.commands.modules import Named, Unreadable, block_named, blocks_of, load, split, user_lines
 from arrows.commands.place import check_place
 from arrows.drawing import CHARACTERS, lay_out, scene_of, to_mermaid, to_page, to_svg, to_text
 from arrows.drawing.scene import Scene
@@ -88,7 +88,7 @@ def _named(text: str) -> Named:
     try:
         module = load(path)
     except ArrowTypeError as error:
-        raise Unreadable(f"cannot import {path.name}: {error}", "") from error
+        raise Unreadable(f"cannot import {path.name}: {error}", "".join(user_lines(error))) from error
     if name is not None:
         return block_named(module, name, path)
     found = blocks_of(module)

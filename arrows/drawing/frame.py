@@ -91,7 +91,7 @@ class _Layout:
         left = min((centre[n] - widths[n] // 2 for row in rows.rows for n in row), default=0)
         self.centre = [c - left + m.frame[0] for c in centre]
         content = max(
-            (self.centre[n] + widths[n] // 2 + 1 for row in rows.rows for n in row), default=m.frame
+            (self.centre[n] + widths[n] // 2 + 1 for row in rows.rows for n in row), default=m.frame[0]
         )
         self.gutter = {knot: content + m.track * (k + 1) for k, knot in enumerate(self.knots)}
         heading = 0 if self.outermost else self._text(self.scene.title)[0] + 2 * m.inset[0]

@@ -163,10 +163,13 @@ class View(NamedTuple):
     def count(self, limit: int) -> int:
         """How many blocks stand inside, up to a limit."""
         count, todo = 0, self.parts
+        entered = {self.knot}
         while todo and count < limit:
             view = todo.pop()
             count += 1
-            todo.extend(view.parts)
+            if view.knot is None or view.knot not in entered:
+                entered.add(view.knot)
+                todo.extend(view.parts)
         return count
 
 

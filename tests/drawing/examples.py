@@ -52,6 +52,35 @@ def crossing(a: Any, b: Any) -> Any:
     return {"first": add(first, x), "second": add(second, add(y, first)), "both": (x, y)}
 
 
+even, odd = ar.fix(
+    lambda even, odd: (
+        ar.OneOf(lambda n: n == 0, {True: ar.Zeros([2]), False: ar.InputTransform(abs) >> odd}),
+        ar.OneOf(lambda n: n == 0, {True: ar.Constant([1.0, 1.0]), False: ar.InputTransform(abs) >> even}),
+    )
+)
+
+
+def declared() -> ar.Block[Any, Any]:
+    """A recursion through a declaration, which is drawn at its first use."""
+    expression = ar.ForwardDeclaration(name="expression")
+    many = ar.GetItem("of") >> ar.Map(expression()) >> ar.Sum()
+    block = ar.OneOf(ar.GetItem("kind"), {"one": ar.GetItem("value") >> ar.Scalar(), "many": many})
+    expression.resolve_to(block)
+    return block
+
+
+def composed() -> ar.Block[Any, Any]:
+    """A Composition, blocks side by side, and blocks that use their parts."""
+    whole = ar.Composition(name="whole")
+    with whole.scope():
+        vectors = ar.Map(ar.Vector(4)).reads(whole.input["vectors"])
+        score = ar.FC(1) >> ar.Function(lambda x: x[0])
+        pooled = ar.Attention(score, default=0.0).reads(vectors)
+        folded = ar.Reduce(ar.Function(lambda x, y: x + y), ar.Zeros([4])).reads(vectors)
+        whole.output.reads(pooled, (ar.FC(3) * (ar.FC(2) >> ar.Tap("tapped"))).reads(folded, pooled))
+    return whole
+
+
 ODD = "<b>&\"'\\x00\\x1b[31m 木の葉 \\ud800 `${x}` -->| end ;%% #quot; " + "é" * 3
 MODELS = {
     "sentiment": lambda: sentiment({"a": 1}, size=300, dropout=0.1).learn,
@@ -60,6 +89,10 @@ MODELS = {
     "tags": lambda: tagger(Lexicon({"a": 1}, {"b": 1})).judge,
     "mutual": lambda: mutual,
     "crossing": lambda: crossing,
+    "even": lambda: even,
+    "odd": lambda: odd,
+    "declared": declared,
+    "composed": composed,
     "one": ar.Scalar,
     "nothing": ar.Identity,
     "empty record": lambda: ar.Record({}),

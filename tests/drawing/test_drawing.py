@@ -36,9 +36,13 @@ def test_types_stand_at_the_wires_and_in_the_frames():
 
 
 def test_an_untyped_drawing_has_the_same_boxes():
-    for name in ("sentiment", "tagger", "mutual", "crossing"):
+    for name in ("sentiment", "tagger", "mutual", "crossing", "even", "declared", "composed"):
         block = examples.MODELS[name]()
-        assert words(block) == words(ar.infer(block))
+        both = [
+            [box.text for scene in every_scene(x) for box in scene.boxes if box.kind != "port"]
+            for x in (block, ar.infer(block))
+        ]
+        assert both[0] == both[1]
 
 
 def test_a_recursion_is_a_cycle():
@@ -78,6 +82,14 @@ def test_mutual_recursion_goes_back_to_both():
     assert "lambda" not in words(ar.infer(examples.mutual))
     mermaid = to_mermaid(scene_of(ar.infer(examples.mutual)))
     assert len(set(re.findall(r"-\.->\|\"again\"\| (n\d+)", mermaid))) == 2
+
+
+def test_definitions_that_refer_to_one_another_are_drawn_once():
+    found = words(ar.infer(examples.even))
+    assert found.count("fix even") == found.count("fix odd") == 1
+    declared = examples.declared()
+    assert words(ar.infer(declared)).count("fix expression") == 1
+    assert "types" in declared._repr_html_()
 
 
 def test_cases_fields_and_parameters_are_named():
