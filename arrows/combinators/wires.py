@@ -103,13 +103,13 @@ class Wire(Generic[B_co]):
 
     def reads(self, *_: object) -> NoReturn:
         """Wires do not read; blocks do."""
-        if self.place == 0:
+        if self.recorder.kind == "arrow":
+            reason, hint = "in the body of an arrow blocks are called on wires", "block(wire)"
+        elif self.place == 0:
             reason, hint = "the input is what flows in: blocks read it", "block.reads(composition.input)"
         else:
-            reason, hint = (
-                "a wire holds the result of a block, which has read what it needed",
-                "block.reads(wire)",
-            )
+            reason = "a wire holds the result of a block, which has read what it needed"
+            hint = "block.reads(wire)"
         self._refuse("connect something to", reason, hint)
 
     def _refuse(self, what: str, reason: str, hint: str) -> NoReturn:
