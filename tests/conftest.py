@@ -8,6 +8,8 @@ import signal
 # The products of tests are small, and two workers whose BLAS threads wait for each other stand still.
 # NumPy reads this when it is first imported, and so do the processes that tests start.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Compiling each of thousands of random models would take hours; tests of compiled chains ask for it.
+os.environ.setdefault("ARROWS_JIT", "0")
 
 import pytest
 from hypothesis import HealthCheck, settings

@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from arrows.engine.fuse import Chain
 from arrows.engine.threads import SMALLEST
 from arrows.ops.primitive import ROW
 from arrows.ops.trace import Equation
@@ -21,9 +22,9 @@ _WORD = re.compile(r"\b[A-Za-z]+\d+\b")
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """An equation and the lines written for it."""
+    """An equation, or a fused run of them, and the lines written for it."""
 
-    equation: Equation
+    unit: Equation | Chain
     lines: tuple[str, ...]
 
 
@@ -38,10 +39,10 @@ def cut_by_rows(written: Sequence[Written], fixed: Collection[str]) -> list[str]
     start = 0
     while start < len(written):
         stop = start
-        while stop < len(written) and _by_rows(written[stop].equation):
+        while stop < len(written) and _by_rows(written[stop].unit):
             stop += 1
         run = [line for one in written[start:stop] for line in one.lines]
-        cost = sum(_cost(one.equation) for one in written[start:stop])
+        cost = sum(_cost(one.unit) for one in written[start:stop])
         lines += _either(run, fixed, cost) if cost else run
         if stop < len(written):
             lines += written[stop].lines
@@ -49,15 +50,17 @@ def cut_by_rows(written: Sequence[Written], fixed: Collection[str]) -> list[str]
     return lines
 
 
-def _by_rows(equation: Equation) -> bool:
-    primitive = equation.primitive
+def _by_rows(unit: Equation | Chain) -> bool:
+    if isinstance(unit, Chain):  # so much faster than what it replaces that threads would not pay
+        return False
+    primitive = unit.primitive
     kind = primitive.elementwise or primitive.view or primitive.name == "concat"
-    return kind and not primitive.segmented and equation.result.rows == ROW
+    return kind and not primitive.segmented and unit.result.rows == ROW
 
 
-def _cost(equation: Equation) -> int:
+def _cost(unit: Equation | Chain) -> int:
     """Elements a row that are computed or copied."""
-    return 0 if equation.primitive.view else math.prod(equation.result.type.shape)
+    return 0 if isinstance(unit, Chain) or unit.primitive.view else math.prod(unit.result.type.shape)
 
 
 def _either(run: list[str], fixed: Collection[str], cost: int) -> list[str]:

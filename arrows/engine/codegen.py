@@ -16,6 +16,7 @@ from typing import Any
 
 from arrows.engine.chains import Written, cut_by_rows
 from arrows.engine.derive import Reduction
+from arrows.engine.fuse import Chain, fuse
 from arrows.engine.threads import POOL
 from arrows.ops.primitive import INVARIANT, ROW
 from arrows.ops.trace import Equation, Var
@@ -47,6 +48,7 @@ class Part:
         kernels: the kernels that the body calls, by name.
         slots: the scratch arrays that the body uses.
         threads: whether element-wise work on many rows goes to several threads.
+        fused: what compiles a chain of element-wise equations of float32; None: NumPy runs them one by one.
     """
 
     xp: Any
@@ -58,13 +60,17 @@ class Part:
     kernels: dict[str, Any] = field(default_factory=dict)
     slots: list[Slot] = field(default_factory=list)
     threads: bool = False
+    fused: Callable[[Chain], Callable[..., None]] | None = None
     _free: dict[tuple[int, tuple[int, ...], str], list[Slot]] = field(default_factory=dict)
     _root: dict[Var, Var] = field(default_factory=dict)  # of a view, the variable whose memory it shows
 
     def write(self, equations: Sequence[Equation]) -> None:
         """Writes ``equations`` in order."""
-        last_use = self._last_uses(equations)
-        pieces = self._pieces(equations)
+        units: Sequence[Equation | Chain] = equations
+        if self.fused is not None:
+            units = fuse(equations, self.kept | self.destinations.keys())
+        last_use = self._last_uses(units)
+        pieces = self._pieces([unit for unit in units if isinstance(unit, Equation)])
         slot_of: dict[Var, Slot] = {}
         held_until: dict[Slot, int] = {}
 
@@ -83,17 +89,19 @@ class Part:
 
         written: list[Written] = []
         before, self.lines = self.lines, []
-        for position, equation in enumerate(equations):
-            result = equation.result
+        for position, unit in enumerate(units):
             dying = [slot for slot, until in held_until.items() if until == position]
-            if equation.primitive.elementwise:
-                # An element-wise kernel may write over what it reads.
-                same = [s for s in dying if self._fits(s, result) and self._reads_whole(equation, s, slot_of)]
-                for slot in same:
-                    self._release(slot, held_until)
-                    dying.remove(slot)
-            self._equation(equation, place, pieces, position)
-            written.append(Written(equation, tuple(self.lines)))
+            if isinstance(unit, Chain):
+                self._chain(unit, place, position)
+            else:
+                if unit.primitive.elementwise:
+                    # An element-wise kernel may write over what it reads.
+                    for slot in dying[:]:
+                        if self._fits(slot, unit.result) and self._reads_whole(unit, slot, slot_of):
+                            self._release(slot, held_until)
+                            dying.remove(slot)
+                self._equation(unit, place, pieces, position)
+            written.append(Written(unit, tuple(self.lines)))
             self.lines.clear()
             for slot in dying:
                 self._release(slot, held_until)
@@ -142,6 +150,16 @@ class Part:
             self.lines.append(f"{call}, out={name})")
         self.names[result] = name
 
+    def _chain(self, chain: Chain, place: Callable[[Var, int], str], position: int) -> None:
+        """A fused run of equations: one call, which writes every result that is read elsewhere."""
+        assert self.fused is not None
+        for var in chain.outputs:
+            name = f"{self.prefix}{len(self.names)}"
+            self.lines.append(f"{name} = {place(var, position)}")
+            self.names[var] = name
+        names = ", ".join(self.names[var] for var in (*chain.inputs, *chain.outputs))
+        self.lines.append(f"{self._add(self.fused(chain))}({names})")
+
     def reduction(self, reduction: Reduction) -> str:
         """Writes a sum over rows; returns the name of its value."""
         if reduction.parts:
@@ -180,25 +198,24 @@ class Part:
     # --------------------------------------------------------------------------------------------------
     # places
 
-    def _last_uses(self, equations: Sequence[Equation]) -> dict[Var, int]:
+    def _last_uses(self, units: Sequence[Equation | Chain]) -> dict[Var, int]:
         """For each variable with memory of its own, the last equation that reads it, through views too."""
         self._root.clear()
         root = self._root
         last: dict[Var, int] = {}
-        for position, equation in enumerate(equations):
-            result = equation.result
-            if equation.primitive.view:
-                root[result] = root.get(equation.operands[0], equation.operands[0])
-            for operand in equation.operands:
+        for position, unit in enumerate(units):
+            if isinstance(unit, Equation) and unit.primitive.view:
+                root[unit.result] = root.get(unit.operands[0], unit.operands[0])
+            for operand in unit.operands if isinstance(unit, Equation) else unit.inputs:
                 last[root.get(operand, operand)] = position
         for var in self.kept:
-            last[root.get(var, var)] = len(equations)
+            last[root.get(var, var)] = len(units)
         # A piece of a concat lives as long as the whole.
-        for equation in reversed(equations):
-            if equation.primitive.name == "concat" and equation.result in last:
-                for operand in equation.operands:
+        for unit in reversed(units):
+            if isinstance(unit, Equation) and unit.primitive.name == "concat" and unit.result in last:
+                for operand in unit.operands:
                     own = root.get(operand, operand)
-                    last[own] = max(last[own], last[equation.result])
+                    last[own] = max(last[own], last[unit.result])
         return last
 
     def _pieces(self, equations: Sequence[Equation]) -> dict[Var, tuple[Var, str]]:

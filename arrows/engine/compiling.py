@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ from arrows.combinators.infer import infer
 from arrows.engine import reference
 from arrows.engine.backend import Backend, backend
 from arrows.engine.interpret import MAX_NODES
+from arrows.engine.jit import available
 from arrows.engine.model import Model
 from arrows.engine.params import make_params
 from arrows.engine.plan import SCHEDULES
@@ -26,6 +28,7 @@ def compile(
     float_type: str | None = None,
     params: Mapping[str, Any] | None = None,
     max_nodes: int = MAX_NODES,
+    jit: bool | None = None,
 ) -> Model:
     """Type-checks a block and makes a model of it.
 
@@ -38,13 +41,18 @@ def compile(
         schedule: ``"strata"``: what stands outside of all recursion and folds runs once for the batch,
             depth counts only within them; ``"depth"``: operations at the same depth run together (Looks et
             al. 2017, section 2.1); ``"agenda"``: of the operations with ready nodes, the one whose nodes
-            lie least deep runs next (Neubig et al. 2017, section 3.2); ``"none"``: one node at a time, one example after the other, which is
-            what batching is measured against.
+            lie least deep runs next (Neubig et al. 2017, section 3.2); ``"none"``: one node at a time, one
+            example after the other, which is what batching is measured against.
         device: ``"cpu"`` (NumPy) or ``"cuda"`` (CuPy).
         float_type: every float of the block becomes this type, say ``"float64"``.
         params: another model's ``params``: its live arrays are used for the layers that both models have; a
             plain mapping: values by name.
         max_nodes: an example with more nodes or more calls of recursive blocks counts as endless.
+        jit: compile runs of element-wise operations on float32 to fused loops, on the CPU: False: not; True:
+            do, which takes numba (``pip install 'arrows[jit]'``); left out: where numba is installed,
+            unless the environment variable ``ARROWS_JIT`` is 0.  The first compilation takes a second or so
+            for each operation; it is kept on disk, in the folder ``ARROWS_CACHE``, else ``arrows`` in the
+            user's folder for caches.
 
     Returns:
         The model.  Nothing of it is kept on the block, which can be compiled again and used elsewhere.
@@ -71,8 +79,27 @@ def compile(
         raise ArrowTypeError(f"params must be another model's params, or arrays by name, not {params!r}")
     if float_type not in (None, "float16", "float32", "float64"):
         raise ArrowValueError(f"float_type must be 'float16', 'float32' or 'float64', not {float_type!r}")
+    found = backend(device)
+    compiled = use_jit(jit, found.name)
     typed = infer(block, float_type=float_type)
-    return Model(typed, loss, seed, schedule, backend(device), float_type, params, max_nodes)
+    return Model(typed, loss, seed, schedule, found, float_type, params, max_nodes, compiled)
+
+
+def use_jit(jit: bool | None, device: str) -> bool:
+    """Whether element-wise chains are to be compiled; arguments as those of `compile`.
+
+    >>> use_jit(False, "cpu"), use_jit(None, "cuda")
+    (False, False)
+    """
+    if jit is not None and not isinstance(jit, bool):
+        raise ArrowValueError(f"jit must be True, False or left out, not {jit!r}")
+    if jit and device != "cpu":
+        raise ArrowValueError(f"jit=True compiles for the CPU, and the device is {device!r}; leave it out")
+    if jit and not available():
+        raise ArrowValueError("jit=True needs numba, which is not installed: pip install 'arrows[jit]'")
+    if jit is None:
+        return device == "cpu" and os.environ.get("ARROWS_JIT") != "0" and available()
+    return jit
 
 
 def evaluate(block: Any, example: Any) -> Any:

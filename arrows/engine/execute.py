@@ -217,6 +217,7 @@ class Executor:
         result: whether the (scalar) result is the loss.
         inputs: the read sites whose gradients are wanted.
         training: whether dropout acts.
+        jit: whether element-wise chains are compiled.
     """
 
     def __init__(
@@ -229,6 +230,7 @@ class Executor:
         result: bool = False,
         inputs: Sequence[int] = (),
         training: bool = False,
+        jit: bool = False,
     ) -> None:
         self.plan, self.backend, self.arena, self.parameter = plan, backend, arena, parameter
         seeds = {plan.metrics[m] for m in loss} | ({plan.results[0]} if result else set())
@@ -246,7 +248,7 @@ class Executor:
             places = plan.result_places(operation.index)
             seeded = [plan.operations[owner].slabs[output] in self.receiving for owner, output in places]
             self.programs[operation.index] = make_program(
-                operation, backend.xp, wanted, seeded, training=training
+                operation, backend.xp, wanted, seeded, training=training, jit=jit
             )
         self._program_constants = {
             o: tuple(backend.to_device(np.asarray(array)) for array in program.constants)

@@ -19,6 +19,7 @@ import numpy as np
 
 from arrows.engine.codegen import Part, Slot
 from arrows.engine.derive import Backward, differentiate, prologue, specialise
+from arrows.engine.jit import compiled
 from arrows.engine.joints import Joint, joints
 from arrows.engine.plan import Operation
 from arrows.engine.threads import POOL
@@ -85,7 +86,13 @@ class Program:
 
 
 def make_program(
-    operation: Operation, xp: Any, wanted: Sequence[bool], seeded: Sequence[bool], *, training: bool = False
+    operation: Operation,
+    xp: Any,
+    wanted: Sequence[bool],
+    seeded: Sequence[bool],
+    *,
+    training: bool = False,
+    jit: bool = False,
 ) -> Program:
     """Writes an operation's program.
 
@@ -95,6 +102,7 @@ def make_program(
         wanted: for each port, whether its gradient is wanted.
         seeded: for each result, whether a gradient comes in; none of them for inference.
         training: whether dropout acts.
+        jit: compile runs of element-wise equations (`jit.compiled`).
     """
     assert operation.trace is not None
     trace = specialise(operation.trace, operation.constants, training=training)
@@ -102,11 +110,14 @@ def make_program(
     for port, want in zip(operation.ports, wanted, strict=True):
         want_leaf[port.leaf] = want
     backward = differentiate(trace, want_leaf, seeded) if any(seeded) else None
-    return _Writer(operation, xp, trace, backward).program()
+    return _Writer(operation, xp, trace, backward, jit).program()
 
 
 class _Writer:
-    def __init__(self, operation: Operation, xp: Any, trace: Trace, backward: Backward | None) -> None:
+    def __init__(
+        self, operation: Operation, xp: Any, trace: Trace, backward: Backward | None, jit: bool
+    ) -> None:
+        self.fused = (lambda chain: compiled(chain.source, "float32")) if jit else None
         self.operation, self.xp, self.trace, self.backward = operation, xp, trace, backward
         self.threads = xp is np and POOL.threads > 1
         self.before, self.main = prologue(trace)
@@ -243,7 +254,7 @@ class _Writer:
     # ---------------------------------------------------------------------------------------- forward
 
     def _forward(self, invariants: dict[Any, int]) -> Function:
-        part = Part(self.xp, threads=self.threads)
+        part = Part(self.xp, threads=self.threads, fused=self.fused)
         self._named(part, invariants, lambda var: var, _variables(self.main, self.trace.results))
         for var, number in self.port_of.items():
             part.names[var] = f"P{number}"
@@ -297,7 +308,7 @@ class _Writer:
     def _backward_step(self, invariants: dict[Any, int]) -> Function:
         backward = self.backward
         assert backward is not None
-        part = Part(self.xp, threads=self.threads)
+        part = Part(self.xp, threads=self.threads, fused=self.fused)
         head = self._names_of_backward(part, invariants, whole=False)
         for number, var in enumerate(backward.saved):
             head.append(_sliced(f"D{number}", f"D[{number}]", var))
@@ -311,7 +322,7 @@ class _Writer:
     def _deferred(self, invariants: dict[Any, int]) -> Function:
         backward = self.backward
         assert backward is not None and backward.pullback is not None
-        part = Part(self.xp, threads=self.threads)
+        part = Part(self.xp, threads=self.threads, fused=self.fused)
         head = self._names_of_backward(part, invariants, whole=True)
         for number, var in enumerate(backward.saved):
             part.names[var] = f"D{number}"
