@@ -78,8 +78,10 @@ class Model:
         float_type: str | None,
         params: Mapping[str, Any] | None,
         max_nodes: int,
+        jit: bool,
     ) -> None:
         check_output(typed)
+        self._jit = jit
         self.typed = typed
         self.backend = device
         self.schedule = schedule
@@ -270,6 +272,7 @@ class Model:
                 gradients and self._weights.result is not None,
                 sites,
                 training,
+                self._jit,
             )
         return self._executors[key]
 
