@@ -81,6 +81,8 @@ beside = ar.GetItem("of") >> ar.Map(f) & ar.GetItem("by") >> f >> ar.Broadcast()
 assert_type(beside >> ar.ZipWith(ar.Function(add)), Block[Any, Sequence[V]])
 
 assert_type(ar.Map(f) >> ar.Reduce(ar.Function(add)), Block[Sequence[int], V])
+started = ar.GetItem("of") >> ar.Map(f) & ar.GetItem("from") >> f
+decoded: Block[Any, tuple[Sequence[Any], V]] = started >> ar.RNN(ar.Function(add), start_from_input=True)
 assert_type(ar.Map(f) >> ar.Attention(hid2lab, hid2lab), Block[Sequence[int], L])
 
 # 3 a run of & makes one flat tuple
@@ -219,6 +221,8 @@ assert_type(loose >> hid2lab, Block[Any, L])
 chosen = ar.OneOf(is_leaf).case(True, leaf).case(False, tree)
 assert_type(chosen >> hid2lab, Block[Tree, L])
 on_leaf: Block[Leaf, V] = tree
+prepared = ar.OneOf(is_leaf, {True: hid2lab, False: hid2lab}, pre_block=tree)
+assert_type(prepared, Block[Tree, L])
 optional = ar.Optional(f)
 assert_type(optional >> hid2lab, Block[int | None, L])
 

@@ -1,0 +1,99 @@
+"""Sequences, sequences of sequences and tuples in them as results: ragged values, and nested lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import arrows as ar
+from tests.agree import agree
+
+WORD = ar.Record({"id": ar.Scalar("int32"), "x": ar.Vector(2, name="x"), "nothing": ar.Void()})
+TEXT = ar.Map(ar.Map(WORD))  # a text is a list of sentences
+
+
+def word(number: int) -> dict[str, Any]:
+    return {"id": number, "x": [number / 2, -number], "nothing": None}
+
+
+TEXTS = [[[word(1), word(2)], [], [word(3)]], [], [[]], [[word(4)]]]
+
+
+def test_a_sequence_of_sequences_of_records() -> None:
+    agree(TEXT, TEXTS, loss="-")
+    found = ar.compile(TEXT)(TEXTS)
+    assert (len(found), found.offsets.tolist()) == (4, [0, 3, 3, 4, 5])
+    sentences = found.values
+    assert sentences.offsets.tolist() == [0, 2, 2, 3, 3, 4]
+    assert sentences.values["id"].tolist() == [1, 2, 3, 4] and sentences.values["id"].dtype == np.int32
+    assert sentences.values["x"].shape == (4, 2) and sentences.values["nothing"] is None
+    listed = found.tolist()
+    assert [len(text) for text in listed] == [3, 0, 1, 1]
+    assert listed[0][2][0] == (3, [1.5, -3.0], None) and listed[0][2][0]["x"] == [1.5, -3.0]
+    assert found[0][0]["id"].tolist() == [1, 2]
+
+
+def test_sequences_stand_in_tuples_and_tuples_in_sequences() -> None:
+    numbers = ar.Map(ar.Map(ar.Scalar(name="x")))
+    both = numbers >> ar.Map(
+        (ar.Sum() & ar.Identity() & ar.NGrams(2)) >> ar.AllOf(ar.Identity(), ar.Length())
+    )
+    block = (ar.Length("float64") & both) >> ar.AllOf(ar.GetItem(1), ar.GetItem(0))
+    examples = [[[1, 2, 3], []], [], [[4]]]
+    agree(block, examples, loss="-")
+    found, lengths = ar.compile(block)(examples)
+    assert lengths.tolist() == [2, 0, 1] and lengths.dtype == np.float64
+    assert found.tolist()[0] == [
+        ((6.0, [1.0, 2.0, 3.0], [(1.0, 2.0), (2.0, 3.0)]), 3),
+        ((0.0, [], []), 3),
+    ]
+    assert found.tolist()[1:] == [[], [((4.0, [4.0], []), 3)]]
+
+
+def test_results_of_networks_choices_and_recursion_nest_too() -> None:
+    cell = ar.GRUCell(2)
+    states = ar.Map(ar.Map(ar.Vector(2)) >> ar.RNN(cell) >> ar.GetItem(0))
+    agree(states, [[[[1, 2]], []], [], [[[1, 2], [3, 4]]]], loss="-")
+    either = ar.OneOf(len, {0: ar.Zeros(ar.types.Sequence(ar.types.Tensor(()))), 1: ar.Map(ar.Scalar())})
+    agree(ar.Map(either), [[[], [1]], []], loss="-")
+
+    @ar.fix
+    def leaves(me: Any) -> Any:
+        """The leaves of each child, one after another, as far as the longest child goes."""
+        inner = ar.Map(me) >> ar.Reduce(ar.Zip() >> ar.Map(ar.Sum()))
+        return ar.OneOf(
+            lambda t: isinstance(t, list),
+            {True: inner, False: ar.AllOf(ar.Scalar()) >> ar.Map(ar.Identity())},
+        )
+
+    found = agree(leaves, [[1.0, [2.0, 3.0]], 4.0, []], loss="-")
+    assert [[float(x) for x in one] for one in found] == [[6], [4], []]
+
+
+def test_every_element_type_comes_out_of_a_nested_sequence() -> None:
+    for dtype in (
+        "bool",
+        "int8",
+        "uint8",
+        "int16",
+        "uint16",
+        "int32",
+        "uint32",
+        "int64",
+        "uint64",
+        "float16",
+    ):
+        block = ar.Map(ar.Map(ar.Scalar(dtype)) >> (ar.Identity() & ar.Length()))
+        values, lengths = ar.compile(block)([[[False, True], []], []]).values
+        assert (values.values.dtype, values.tolist()) == (dtype, [[0, 1], []])
+        assert lengths.tolist() == [2, 0]
+    wide = ar.Map(ar.Map(ar.Vector(1, "float64")) >> ar.Attention(ar.FC(1), default=0.25))
+    assert ar.compile(wide)([[[[1.5]], []]]).tolist() == [[[1.5], [0.25]]]
+    assert ar.compile(wide)([[[[1.5]], []]]).values.dtype == np.float64
+
+
+def test_batches_of_nothing() -> None:
+    model = ar.compile(TEXT)
+    assert model([]).tolist() == [] and model([[]]).tolist() == [[]]
+    assert model([]).values.values["x"].shape == (0, 2)
