@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, TypeVarTuple, overload
+from typing import Any, ClassVar, TypeVar, TypeVarTuple, overload
 
 from arrows.combinators.block import Block, set_name
 from arrows.combinators.inputs import function_name
@@ -21,6 +21,8 @@ class Apply(Block[A, B]):
     Attributes:
         function: takes tensor-likes spread as `arrows.ops.trace` spreads them, gives tensor-likes.
     """
+
+    example: ClassVar[str] = ""  # what may stand before it, for hints
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -130,6 +132,9 @@ class Concat(Apply[Any, Any]):
                 message(
                     f"cannot make a Concat at {Site.here()}",
                     reason=f"the axis must be an integer, not {dim!r}",
+                    hint="the tensors come as a tuple: (f & g) >> ar.Concat()"
+                    if hasattr(dim, "parts")
+                    else "",
                 )
             )
         if not isinstance(flatten, bool):

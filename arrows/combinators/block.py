@@ -143,11 +143,17 @@ class Block(Generic[A_contra, B_co]):
         recorder = recorder_of(args)
         if recorder is None:
             got = ", ".join(repr(a) for a in args) or "nothing"
+            if len(args) == 1 and isinstance(args[0], Block):
+                hint = f"to apply it to what that block gives: {args[0].label} >> {self.label}"
+            elif args and all(hasattr(a, "rows") for a in args):
+                hint = "a Function computes by ar.ops and layers; put the block before or after the Function"
+            else:
+                hint = "to run it on an example: block.eval(x); to compose blocks: f >> g"
             raise ArrowTypeError(
                 message(
                     f"cannot call {self.label} on {got} at {Site.here()}",
                     reason="a block is called on wires, inside the body of an @ar.arrow",
-                    hint="to run it on an example: block.eval(x); to compose blocks: f >> g",
+                    hint=hint,
                 )
             )
         return recorder.apply(self, args)

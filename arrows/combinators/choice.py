@@ -235,6 +235,14 @@ def OneOf(key: Any, cases: Any = None, *, pre_block: Any = None, name: str | Non
     if refuse is not None:
         refuse("the key of a OneOf")
     if not isinstance(key, Block) and not callable(key):
+        if isinstance(key, Mapping) and cases is None:
+            raise ArrowTypeError(
+                message(
+                    f"cannot make a OneOf at {Site.here()}",
+                    reason="the first argument is the key that chooses, and it got the cases",
+                    hint="ar.OneOf(lambda x: x['kind'], {'leaf': f, 'pair': g})",
+                )
+            )
         if isinstance(key, (Mapping, tuple)) and key:
             key = as_block(key, "the key of a OneOf")
         else:
@@ -271,7 +279,15 @@ def OneOf(key: Any, cases: Any = None, *, pre_block: Any = None, name: str | Non
 
 def _cases(key: Any, pairs: list[Any], name: str | None, pre_block: Any = None) -> Any:
     seen: set[Hashable] = set()
-    for k, _ in pairs:
+    for k, case in pairs:
+        if isinstance(k, Block) and not isinstance(case, Block):
+            raise ArrowTypeError(
+                message(
+                    f"cannot make a OneOf at {Site.here()}",
+                    reason=f"a case has the block {k.label} as its key and {case!r} as its block",
+                    hint=f"the key comes first: .case({case!r}, {k.label})",
+                )
+            )
         try:
             known = k in seen
         except TypeError:

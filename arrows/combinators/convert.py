@@ -84,6 +84,7 @@ def _hint(x: Any) -> str:
         return f"a field is read by ar.GetItem({x!r})"
     if isinstance(x, list):
         return (
-            "a record by position is a tuple (f, g); one result for each block of a list is ar.AllOf(*blocks)"
+            "blocks one after the other are ar.Pipe(*blocks), on one input side by side ar.AllOf(*blocks); "
+            "a record by position is a tuple (f, g)"
         )
     return ""

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from arrows.combinators.apply import Apply
 from arrows.combinators.beside import Half
+from arrows.combinators.choice import Choice
 from arrows.combinators.constant import Constant
 from arrows.combinators.explain_sequences import open_state, sequence_joint
 from arrows.combinators.fanout import Fan
-from arrows.combinators.inputs import Item
+from arrows.combinators.guesses import NOTHING, guess
+from arrows.combinators.inputs import Item, Read
 from arrows.combinators.layer import Layer
 from arrows.combinators.nodes import ASSUMED, Joined, Node
 from arrows.combinators.notation import Graph
@@ -45,7 +47,7 @@ def failure(nodes: Sequence[Node], constraint: Constraint, error: Exception) -> 
     node = getattr(constraint, "node", nodes[0])
     if isinstance(node.form, Reference) and node.knot is None:
         return ArrowTypeError(*error.args)
-    return refused(node, error)
+    return refused(node, error, nodes)
 
 
 # Two sides that do not meet
@@ -175,13 +177,15 @@ def _outer(clash: Clash, joined: Joined) -> tuple[Var, Var]:
 # A form that refuses what it gets
 
 
-def refused(node: Node, error: Exception) -> ArrowTypeError:
-    """The error of a single block that cannot take its input."""
+def refused(node: Node, error: Exception, nodes: Sequence[Node] = ()) -> ArrowTypeError:
+    """The error of a single block that cannot take its input; `nodes` are all there are."""
     form = node.form
     reason = getattr(error, "reason", None) or getattr(error, "message", None) or str(error)
     hint = getattr(error, "hint", None) or ""
     if not hint and isinstance(form, Apply) and isinstance(find(node.input).head, T.Sequence):
         hint = f"apply it to every element: ar.Map({name_of(node)})"
+    meant = guess(nodes, node) if nodes else NOTHING
+    reason, hint = meant[0] or reason, meant[1] or hint
     t = notation(node.input)
     verb = "apply" if isinstance(form, Apply) else "use"
     attempt = f"cannot {verb} {name_of(node)} {'to' if verb == 'apply' else 'on'} {t}"
@@ -202,6 +206,8 @@ def _with_input_origin(node: Node, reason: str) -> str:
     if v.origin is ASSUMED:
         return f"{reason}\nnothing says what flows in here, so it is taken to be a Python object"
     words = "" if isinstance(v.origin, Node) and isinstance(v.origin.form, Fan) else origin_words(v, node)
+    if words and isinstance(v.head, T.Input) and isinstance(v.origin.form, (Read, Choice)):
+        return f"{reason}\nthe input is one since it is read by {words}"
     return f"{reason}\nthe input was fixed by {words}" if words else reason
 
 

@@ -49,7 +49,11 @@ class Reduction(Apply[Any, Any]):
         if isinstance(input, T.Sequence):
             return self._check_element(input.element)
         if not isinstance(input, T.Tuple):
-            along = f"along axes: ar.Function(ar.ops.{kind.lower()})" if isinstance(input, T.Tensor) else ""
+            along = (
+                f"along axes: ar.Function(ar.ops.{kind.lower()}); over a list, ar.Map what reads an item"
+                if isinstance(input, T.Tensor)
+                else ""
+            )
             return f"{kind} {verb} the elements of a sequence, and {input} is none", along
         if not input.items:
             return f"the {kind.lower()} of an empty tuple has no type"

@@ -132,9 +132,7 @@ def spread_elements(solver: Solver, node: Node, v: Var, element: Var, where: str
         kind = node.form.kind
         raise Misfit(
             f"{kind} goes over the elements of a sequence, and {v.head} has none",
-            f"apply the block itself to it, without {kind}"
-            if isinstance(v.head, T.Tensor) and kind == "Map"
-            else "",
+            _without_map(node, element) if isinstance(v.head, T.Tensor) and kind == "Map" else "",
         )
     struct = solver.view(v)
     if struct.kind == "tuple" and not struct.args:
@@ -142,6 +140,12 @@ def spread_elements(solver: Solver, node: Node, v: Var, element: Var, where: str
     for i, arg in enumerate(struct.args):
         solver.join(arg, element, Joined(where, node, i if struct.kind == "tuple" else -1))
     return struct.kind == "broadcast"
+
+
+def _without_map(node: Node, element: Var) -> str:
+    if isinstance(find(element).head, T.Input):
+        return f"{node.form.label} reads a Python list itself: leave out what reads it before"
+    return "apply the block itself to it, without Map"
 
 
 class ApplyRule(Rule):
@@ -216,7 +220,7 @@ class ItemRule(Rule):
             solver.assign(self.node.output, v.head, self.node)
             return
         if not compound(v.head):
-            hint = "take the item before the object is read into a tensor"
+            hint = "take items before the object is read into a tensor; f & g reads two of them"
             if isinstance(form.key, (int, slice)):
                 hint = f"inside a function a tensor has items: ar.Function(lambda x: x[{_index(form.key)}])"
             raise Misfit(f"{v.head} has no items", hint if isinstance(v.head, T.Tensor) else "")

@@ -69,15 +69,18 @@ def vector(layer: str, kind: T.Type, what: str = "input") -> T.Tensor:
     float32[3]
     """
     if not isinstance(kind, T.Tensor) or kind.ndim != 1:
-        scalar = isinstance(kind, T.Tensor) and not kind.ndim
-        hint = "make a vector of it with ar.Concat()" if scalar or isinstance(kind, T.Tuple) else None
+        hint = None
+        if isinstance(kind, T.Tensor) and not kind.ndim:
+            hint = "a vector of one number is ar.Vector(1), of several (f & g) >> ar.Concat()"
+        elif isinstance(kind, T.Tuple):
+            hint = "make a vector of it with ar.Concat()"
         raise ShapeError(f"the {what} of {layer} is a vector, and {kind} is none", hint=hint)
     if not kind.floating:
         raise ShapeError(f"the {what} of {layer} is floating, and {kind} is not", hint="cast it: ar.ops.cast")
     return kind
 
 
-def items(layer: str, kind: T.Type, form: str, count: int) -> tuple[T.Type, ...]:
+def items(layer: str, kind: T.Type, form: str, count: int, what: str = "input") -> tuple[T.Type, ...]:
     """The items of a tuple type of that many.
 
     Raises:
@@ -87,7 +90,7 @@ def items(layer: str, kind: T.Type, form: str, count: int) -> tuple[T.Type, ...]
     (float32[3], float32)
     """
     if not isinstance(kind, T.Tuple) or len(kind.items) != count:
-        raise ShapeError(f"the input of {layer} is {form}, and {kind} is not")
+        raise ShapeError(f"the {what} of {layer} is {form}, and {kind} is not")
     return kind.items
 
 

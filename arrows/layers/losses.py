@@ -23,6 +23,8 @@ class Loss(Apply[tuple[Tensor[Any, Any], Tensor[Any, Any]], Tensor[Any, tuple[()
     True
     """
 
+    example = "(prediction & target)"
+
     def __init__(self, *, name: str | None = None) -> None:
         set_name(self, name)
 
@@ -68,6 +70,8 @@ class SoftmaxCrossEntropy(Loss):
     >>> round(float((both >> ar.SoftmaxCrossEntropy()).eval(([0, 0], 1))), 4)
     0.6931
     """
+
+    example = '(scores & ar.GetItem("label") >> ar.Scalar("int32"))'
 
     def loss(self, prediction: Any, target: Any) -> Any:
         scores, label = prediction.type, target.type

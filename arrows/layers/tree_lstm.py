@@ -109,7 +109,8 @@ class TreeLSTM(Layer[Any, Any]):
         form = f"(x, ({'state' if count == 1 else f'{count} states'}))"
         x, states = items("TreeLSTM", input, form, 2)
         x = vector("TreeLSTM", x, "x")
-        for k, state in enumerate(items("TreeLSTM", states, f"{form}; its second item", count)):
+        children = items("TreeLSTM", states, f"a tuple of {count} states", count, "second item of the input")
+        for k, state in enumerate(children):
             check_state("TreeLSTM", state, n, x, f"state of child {k}")
         return (
             Parameter("weight", (x.shape[0] + count * n, (3 + count) * n), x.dtype, self.initializer),

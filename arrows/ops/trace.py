@@ -16,6 +16,7 @@ from arrows.ops.primitive import INVARIANT, ROW, Primitive
 from arrows.ops.structure import collect, spread
 from arrows.ops.tensorlike import TensorLike
 from arrows.typesys import types as T
+from arrows.typesys.dtypes import dtype_name
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 
 NumpyArray = np.ndarray[Any, Any]
@@ -213,7 +214,7 @@ class Recorder(Entered):
         if known is None:
             array = array.copy()
             array.flags.writeable = False
-            known = self._known[key] = self._new(T.Tensor(array.shape, T.dtype_name(array.dtype)), INVARIANT)
+            known = self._known[key] = self._new(T.Tensor(array.shape, dtype_name(array.dtype)), INVARIANT)
             self.constants.append((array, known.var))
         return known
 

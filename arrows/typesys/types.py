@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from arrows.typesys.dtypes import DTYPES, FLOATS, dtype_name
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message
 
 __all__ = [
@@ -33,14 +34,6 @@ __all__ = [
     "transform",
     "with_float",
 ]
-
-FLOATS = ("float16", "float32", "float64")
-DTYPES = frozenset(
-    ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", *FLOATS)
-)
-
-
-_NAMES = {np.dtype(name): name for name in DTYPES}  # looked up far faster than `dtype.name` is made
 
 
 class Type:
@@ -429,25 +422,6 @@ def _shape(shape: object) -> tuple[int, ...]:
             raise ArrowValueError(f"a size must not be negative, as {n} is in the shape {list(shape)!r}")
         sizes.append(int(n))
     return tuple(sizes)
-
-
-def dtype_name(x: object) -> str:
-    """The canonical name of an element type.
-
-    Raises:
-        ArrowTypeError: there is no such element type.
-    """
-    if isinstance(x, str) and x in DTYPES:
-        return x
-    if isinstance(x, np.dtype) and x in _NAMES:
-        return _NAMES[x]
-    try:
-        name = np.dtype(x).name if x is not None else ""  # type: ignore[call-overload]
-    except (TypeError, ValueError, SyntaxError):  # all that NumPy has to say of text that names no type
-        name = ""
-    if name not in DTYPES:
-        raise ArrowTypeError(f"unknown element type {x!r}: expected one of {', '.join(sorted(DTYPES))}")
-    return str(name)
 
 
 # The walks need the classes above; they are part of this module's interface.

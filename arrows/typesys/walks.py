@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from arrows.typesys.types import Broadcast, Input, Sequence, Tensor, Tuple, Type, Void, dtype_name
+from arrows.typesys.dtypes import dtype_name
+from arrows.typesys.types import Broadcast, Input, Sequence, Tensor, Tuple, Type, Void
 
 
 def leaves(t: Type) -> list[Tensor]:

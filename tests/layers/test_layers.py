@@ -374,7 +374,11 @@ V3, V4, I32 = T.Tensor((3,)), T.Tensor((4,)), T.Tensor((), "int32")
 STATE = TreeLSTM(3).state
 
 REFUSED: list[tuple[Any, T.Type, str]] = [
-    (FC(3), T.Tensor(()), r"the input of FC is a vector, and float32 is none\n  hint  make a vector of it"),
+    (
+        FC(3),
+        T.Tensor(()),
+        r"the input of FC is a vector, and float32 is none\n  hint  a vector of one number",
+    ),
     (FC(3), T.Tensor((3,), "int32"), r"the input of FC is floating, and int32\[3\] is not"),
     (FC(3), T.Tuple((V3, V3)), r"the input of FC is a vector, and \(float32\[3\], float32\[3\]\) is none"),
     (Dropout(0.5), I32, "the input of Dropout is a tensor of floating numbers, and int32 is none"),
@@ -395,7 +399,11 @@ REFUSED: list[tuple[Any, T.Type, str]] = [
         r"the state of LSTMCell is \(h, c\): \(float32\[4\], float32\[4\]\), and",
     ),
     (TreeLSTM(3), T.Tuple((V3, STATE)), r"the state of child 0 of TreeLSTM is \(h, c\)"),
-    (TreeLSTM(3), T.Tuple((V3, T.Tuple((STATE,)))), r"\(x, \(2 states\)\); its second item, and \(\(float32"),
+    (
+        TreeLSTM(3),
+        T.Tuple((V3, T.Tuple((STATE,)))),
+        r"second item of the input of TreeLSTM is a tuple of 2 states, and \(\(float32",
+    ),
     (
         TreeLSTM(3),
         T.Tuple((I32, T.Tuple((STATE, STATE)))),
