@@ -61,6 +61,8 @@ def visible(typed: Typed) -> list[Part]:
     """
     if typed.knot is not None:
         return [Part("", typed.knot.body)] if typed.knot.fix is typed else []
+    if typed.form.kind == "Composition" and len(typed.parts) == 1:
+        return visible(typed.parts[0])  # the wiring graph inside is the Composition itself
     written = typed.form.written()
     if written is None:
         return [Part(_role(typed, i), part) for i, part in enumerate(typed.parts)]

@@ -208,7 +208,7 @@ class _Builder:
         else:
             scene = Scene(knot=view.knot if view.opens else None, title=view.heading)
             knots = (*self.knots, view.knot) if view.opens else self.knots
-            self.frames.append((scene, view, self.depth + 1, knots))
+            self.frames.append((scene, view.inside, self.depth + 1, knots))
             box = Box(view.heading, "frame", output, full, clean(view.form.label), scene)
         return [self.scene.add(box, sources)]
 

@@ -56,6 +56,13 @@ class View(NamedTuple):
         return [View(part, None) for part in written if isinstance(part, Block)]
 
     @property
+    def inside(self) -> View:
+        """What its frame shows: of a Composition the wiring graph, which is all that there is in it."""
+        if self.form.kind != "Composition" or isinstance(self.form, Graph) or len(self.form.parts) != 1:
+            return self
+        return View(self.form.parts[0], self.typed.parts[0] if self.typed is not None else None, self.role)
+
+    @property
     def every_part(self) -> list[View]:
         """The parts of the core form, in its order, each with its role where it is one that was written."""
         if self.typed is None:

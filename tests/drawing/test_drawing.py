@@ -84,6 +84,12 @@ def test_mutual_recursion_goes_back_to_both():
     assert len(set(re.findall(r"-\.->\|\"again\"\| (n\d+)", mermaid))) == 2
 
 
+def test_a_composition_is_one_frame():
+    whole = ar.infer(examples.composed())
+    assert [word for word in words(whole) if word in ("whole", "Composition")] == ["whole"]
+    assert "Composition" not in str(whole)
+
+
 def test_definitions_that_refer_to_one_another_are_drawn_once():
     found = words(ar.infer(examples.even))
     assert found.count("fix even") == found.count("fix odd") == 1
