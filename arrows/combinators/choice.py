@@ -9,7 +9,7 @@ from arrows.combinators.block import Block, set_name
 from arrows.combinators.compose import Identity, Phrase, Pipe
 from arrows.combinators.constant import Default
 from arrows.combinators.convert import as_block
-from arrows.combinators.fanout import Fan, ignores_input
+from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import Item, Transform, function_name
 from arrows.combinators.wires import Wire
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message
@@ -110,13 +110,19 @@ class CasesAfter(Phrase[Any, Any]):
         self.key = key
         by = key if isinstance(key, Block) else _KeyFunction(key)
         before = as_block(pre_block, "the pre_block of a OneOf")
-        after = tuple(case if ignores_input(case) else Pipe(Item(1), case) for case in self.cases)
+        after = tuple(Pipe(Item(1), case) for case in self.cases)
         self._parts = (Fan((Identity(), before)), _OneOf(Pipe(Item(0), by), self.keys, after))
 
     @property
     def pre_block(self) -> Block[Any, Any]:
         """What is done before the cases."""
         return self.parts[0].parts[1]
+
+    @property
+    def roles(self) -> list[str]:
+        """What its blocks are for, in the order in which they run."""
+        key = ["key"] if isinstance(self.key, Block) else []
+        return ["before", *key, *(f"case {key!r}" for key in self.keys)]
 
     def case(self, key: Hashable, block: Any) -> CasesAfter:
         """The same choice with one more case; see `Cases.case`."""

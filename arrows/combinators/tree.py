@@ -6,7 +6,7 @@ import re
 from typing import Any, NamedTuple
 
 from arrows.combinators.block import Block
-from arrows.combinators.choice import Choice
+from arrows.combinators.choice import CasesAfter, Choice
 from arrows.combinators.compose import Pipe
 from arrows.combinators.fanout import Fan, Run
 from arrows.combinators.recursion import Reference
@@ -75,6 +75,8 @@ def visible(typed: Typed) -> list[Part]:
             found.append(Part(_role(typed, i) if i >= 0 and len(wanted) > 1 else "", part))
         else:
             todo.extend((-1, inner) for inner in reversed(part.parts))
+    if isinstance(typed.form, CasesAfter):
+        return [Part(role, part.typed) for role, part in zip(typed.form.roles, found, strict=True)]
     return found
 
 

@@ -100,6 +100,19 @@ def test_cases_may_be_added_one_by_one() -> None:
     assert floats(agree(drops, [0, 1, True])) == [1, 2, 2]
 
 
+def test_a_choice_says_what_its_blocks_are_for() -> None:
+    twice = ar.Function(lambda x: x * 2.0)
+    block = ar.OneOf(ar.GetItem(1), {"a": twice, "b": ar.Zeros([]), "c": twice}, pre_block=ar.Scalar())
+    typed = ar.infer(ar.GetItem(0) >> block)
+    assert [line.strip().partition(" = ")[0] for line in str(typed).splitlines()[3:]] == [
+        "before",
+        "key",
+        "case 'a'",
+        "case 'b'",
+        "case 'c'",
+    ]
+
+
 def test_what_stands_before_the_cases_is_done_once() -> None:
     before = ar.Scalar() >> (ar.Metric("seen") & ar.Identity()) >> ar.GetItem(1)
     block = ar.OneOf(
