@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from arrows.combinators.absent import Absent
 from arrows.combinators.constant import Default
 from arrows.combinators.nodes import Joined, Node
-from arrows.combinators.reasons import first_of, is_tuple, last_of, meet, name_of, path, side_of
+from arrows.combinators.reasons import first_of, is_tuple, items_of, last_of, meet, name_of, path, side_of
 from arrows.combinators.scans import Scan
 from arrows.combinators.sequences import Reduce
 from arrows.typesys import types as T
@@ -170,9 +170,8 @@ def _scanned(node: Node, clash: Clash) -> ArrowTypeError:
     step, start = node.parts
     result = find(step.output)
     if not form.by_state and result.head is not None:
-        t = ground(result)
-        count = len(t.items) if isinstance(t, T.Tuple) else 2 if is_tuple(result) else 0
-        if count != 2:
+        items = items_of(result)
+        if len(items) != 2:
             return ArrowTypeError(
                 message(
                     f"cannot scan with {name_of(last_of(step))}",
@@ -182,8 +181,7 @@ def _scanned(node: Node, clash: Clash) -> ArrowTypeError:
                     "a cell that gives its state alone belongs in an ar.RNN(cell)",
                 )
             )
-        if isinstance(t, T.Tuple):
-            result = Var(t.items[1], result.origin)
+        result = items[1]
     if isinstance(start.form, Default):
         # The first state is made up from what the cell gives: the cell alone is at odds with itself.
         return meet(

@@ -14,7 +14,7 @@ from arrows.combinators.notation import Graph
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, Side, Site, message
 from arrows.typesys.joint import Joint
-from arrows.typesys.terms import Struct, Var, compound, find, notation, passes
+from arrows.typesys.terms import Struct, Var, compound, find, ground, notation, passes
 
 
 def difference(left: Var, right: Var, a: Node | None, b: Node | None, results: bool) -> str:
@@ -275,3 +275,14 @@ def is_case(node: Node, j: int) -> bool:
 def is_tuple(v: Var) -> bool:
     head = find(v).head
     return isinstance(head, Struct) and head.kind == "tuple"
+
+
+def items_of(v: Var) -> list[Var]:
+    """The items of a tuple, whether their types are known or open; none of anything else."""
+    found = find(v)
+    t = ground(found)
+    if isinstance(t, T.Tuple):
+        return [Var(item, found.origin) for item in t.items]
+    return (
+        [find(arg) for arg in found.head.args] if is_tuple(found) and isinstance(found.head, Struct) else []
+    )
