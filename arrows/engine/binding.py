@@ -196,6 +196,9 @@ class Binding:
 
     def run(self, step: int) -> None:
         """Runs the forward part on the rows of one step."""
+        clock, index = self.program.clock, self.program.operation.index
+        if clock is not None:
+            clock.tick("host")
         ports: list[Array] = [None] * self.width
         for number in self.program.gathered:
             gather = self.gathers[number]
@@ -221,6 +224,8 @@ class Binding:
             ports[number] = value
         if self.keys is not None:
             ports[len(self.program.operation.ports)] = self.keys[self.bounds[step] : self.bounds[step + 1]]
+        if clock is not None:
+            clock.tick("gather", index)
         self.forward(
             self.bounds[step], self.bounds[step + 1], ports, [bound[step] for bound in self.bound_segments]
         )
@@ -275,6 +280,9 @@ class Binding:
         from."""
         if self.program.backward is None:
             return
+        clock = self.program.clock
+        if clock is not None:
+            clock.tick("host")
         a, z = self.bounds[step], self.bounds[step + 1]
         found = self.backward(a, z, None, [bound[step] for bound in self.bound_segments])
         for number, value in zip(self.program.gradients, found, strict=True):
@@ -292,6 +300,8 @@ class Binding:
             order, rows, starts, bounds = self.bound_scatters[number]
             b, y = bounds[step], bounds[step + 1]
             self.backend.add_reduced(target, rows[b:y], value, order[a:z], starts[b:y])
+        if clock is not None:
+            clock.tick("scatter", self.program.operation.index)
 
     def run_deferred(self) -> tuple[Array, ...]:
         """Runs the deferred part over all rows; returns the gradients of `Program.parameters`."""
@@ -306,5 +316,9 @@ class Binding:
             self.saved,
             self._scratch(("late", program.operation.index), program.deferred.slots, whole=True),
         )
+        if program.clock is not None:
+            program.clock.tick("host")
         result: tuple[Array, ...] = step(0, self.rows.count, None, self.whole_segments)
+        if program.clock is not None:
+            program.clock.tick("sums", program.operation.index)
         return result

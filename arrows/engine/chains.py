@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from arrows.engine.fuse import Chain
@@ -28,12 +28,17 @@ class Written:
     lines: tuple[str, ...]
 
 
-def cut_by_rows(written: Sequence[Written], fixed: Collection[str]) -> list[str]:
+def cut_by_rows(
+    written: Sequence[Written],
+    fixed: Collection[str],
+    tick: Callable[[Equation | Chain], str] | None = None,
+) -> list[str]:
     """The lines of a part, where runs of element-wise equations go to several threads if rows are many.
 
     Args:
         written: the equations in order.
         fixed: the names in their lines that are no arrays with rows: kernels, values without rows.
+        tick: the code that notes the time an equation took.
     """
     lines: list[str] = []
     start = 0
@@ -44,8 +49,11 @@ def cut_by_rows(written: Sequence[Written], fixed: Collection[str]) -> list[str]
         run = [line for one in written[start:stop] for line in one.lines]
         cost = sum(_cost(one.unit) for one in written[start:stop])
         lines += _either(run, fixed, cost) if cost else run
+        if run and tick is not None:
+            lines.append(tick(written[start].unit))
         if stop < len(written):
             lines += written[stop].lines
+            lines += [tick(written[stop].unit)] if tick is not None else []
         start = stop + 1
     return lines
 

@@ -48,6 +48,7 @@ class Part:
         kernels: the kernels that the body calls, by name.
         slots: the scratch arrays that the body uses.
         threads: whether element-wise work on many rows goes to several threads.
+        tick: the code that notes the time an equation took; None: nobody asks.
         fused: what compiles a chain of element-wise equations of float32; None: NumPy runs them one by one.
     """
 
@@ -60,6 +61,7 @@ class Part:
     kernels: dict[str, Any] = field(default_factory=dict)
     slots: list[Slot] = field(default_factory=list)
     threads: bool = False
+    tick: Callable[[Equation | Chain], str] | None = None
     fused: Callable[[Chain], Callable[..., None]] | None = None
     _free: dict[tuple[int, tuple[int, ...], str], list[Slot]] = field(default_factory=dict)
     _root: dict[Var, Var] = field(default_factory=dict)  # of a view, the variable whose memory it shows
@@ -108,10 +110,12 @@ class Part:
         self.lines = before
         if self.threads:
             fixed = {name for var, name in self.names.items() if var.rows == INVARIANT}
-            self.lines += cut_by_rows(written, fixed | self.kernels.keys())
+            self.lines += cut_by_rows(written, fixed | self.kernels.keys(), self.tick)
             self.kernels["run_rows"] = run_rows
         else:
-            self.lines += [line for one in written for line in one.lines]
+            for one in written:
+                self.lines += one.lines
+                self.lines += [self.tick(one.unit)] if self.tick is not None else []
 
     def _equation(
         self,

@@ -17,6 +17,7 @@ from arrows.engine.chance import Chance, chance_keys
 from arrows.engine.memory import Arena
 from arrows.engine.merge import Merged, merge
 from arrows.engine.plan import Plan
+from arrows.engine.profile import Clock
 from arrows.engine.program import Program, make_program
 from arrows.engine.upload import Upload
 from arrows.engine.wiring import Wirings
@@ -218,6 +219,7 @@ class Executor:
         inputs: the read sites whose gradients are wanted.
         training: whether dropout acts.
         jit: whether element-wise chains are compiled.
+        clock: notes where the time goes, for a profile.
     """
 
     def __init__(
@@ -231,7 +233,9 @@ class Executor:
         inputs: Sequence[int] = (),
         training: bool = False,
         jit: bool = False,
+        clock: Clock | None = None,
     ) -> None:
+        self.clock = clock
         self.plan, self.backend, self.arena, self.parameter = plan, backend, arena, parameter
         seeds = {plan.metrics[m] for m in loss} | ({plan.results[0]} if result else set())
         self.moving = _moving_slabs(plan, set(inputs))
@@ -248,7 +252,7 @@ class Executor:
             places = plan.result_places(operation.index)
             seeded = [plan.operations[owner].slabs[output] in self.receiving for owner, output in places]
             self.programs[operation.index] = make_program(
-                operation, backend.xp, wanted, seeded, training=training, jit=jit
+                operation, backend.xp, wanted, seeded, training=training, jit=jit, clock=clock
             )
         self._program_constants = {
             o: tuple(backend.to_device(np.asarray(array)) for array in program.constants)
@@ -293,13 +297,19 @@ class Executor:
             wirings: the batch.
             chance: what dropout depends on, if it acts.
         """
+        if self.clock is not None:
+            self.clock.tick("prepare")
         merged = merge(self.plan, wirings, share=self.share)
         keys = {
             o: chance_keys(self.plan, wirings, merged, o, chance)
             for o, program in self.programs.items()
             if program.trace.chance is not None
         }
-        return self.bound(merged, keys)
+        bound = self.bound(merged, keys)
+        if self.clock is not None:
+            self.clock.saw(merged)
+            self.clock.tick("merge")
+        return bound
 
     def bound(self, merged: Merged, keys: Mapping[int, np.ndarray] = MappingProxyType({})) -> Run:
         """Binds the operations of a merged batch and sends its index arrays; ``keys`` are those of chance."""

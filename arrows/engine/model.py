@@ -25,6 +25,7 @@ from arrows.engine.memory import Arena
 from arrows.engine.params import make_params
 from arrows.engine.plan import make_plan
 from arrows.engine.prepared import Batch, Given, Prepared, as_examples, as_ids
+from arrows.engine.profile import Clock, Profile, profile
 from arrows.engine.results import Ragged
 from arrows.engine.taps import show_tapped
 from arrows.engine.wiring import Wirings
@@ -82,6 +83,7 @@ class Model:
     ) -> None:
         check_output(typed)
         self._jit = jit
+        self._clock: Clock | None = None
         self.typed = typed
         self.backend = device
         self.schedule = schedule
@@ -177,8 +179,24 @@ class Model:
         """
         with self._lock:
             value, grads, _ = self._differentiate(examples, (), ids)
+            if self._clock is not None:
+                self._clock.tick("host")
             optimizer.step(self, grads)
+            if self._clock is not None:
+                self._clock.tick("update")
             return value
+
+    def profile(self, examples: Examples, optimizer: Optimizer | None = None, *, runs: int = 3) -> Profile:
+        """Where the time of a batch goes: `print(model.profile(batch))` is a table.
+
+        Args:
+            examples: a batch, as `value_and_grad` takes it.
+            optimizer: makes its steps as well, and so changes the parameters. Without one, gradients are
+                computed and forgotten; without a loss, results.
+            runs: how often the batch runs, after once to warm up.
+        """
+        with self._lock:
+            return profile(self, examples, optimizer, runs)
 
     def eval(self, example: Any) -> Any:
         """The result of one example by the reference: node by node, without batching; for looking at things.
@@ -273,6 +291,7 @@ class Model:
                 sites,
                 training,
                 self._jit,
+                self._clock,
             )
         return self._executors[key]
 

@@ -19,9 +19,11 @@ import numpy as np
 
 from arrows.engine.codegen import Part, Slot
 from arrows.engine.derive import Backward, differentiate, prologue, specialise
+from arrows.engine.fuse import Chain
 from arrows.engine.jit import compiled
 from arrows.engine.joints import Joint, joints
 from arrows.engine.plan import Operation
+from arrows.engine.profile import Clock, part_of
 from arrows.engine.threads import POOL
 from arrows.ops.primitive import INVARIANT
 from arrows.ops.trace import Equation, Trace, Var
@@ -66,6 +68,7 @@ class Program:
         gradients: the ports that get a gradient, as positions in `Operation.ports`.
         parameters: the trace's parameters that get a gradient, by number.
         sparse: for each of ``parameters``, whether its gradient is row-sparse.
+        clock: notes what each step takes; None: nobody asks.
     """
 
     operation: Operation
@@ -83,6 +86,7 @@ class Program:
     gradients: tuple[int, ...]
     parameters: tuple[int, ...]
     sparse: tuple[bool, ...]
+    clock: Clock | None
 
 
 def make_program(
@@ -93,6 +97,7 @@ def make_program(
     *,
     training: bool = False,
     jit: bool = False,
+    clock: Clock | None = None,
 ) -> Program:
     """Writes an operation's program.
 
@@ -103,6 +108,7 @@ def make_program(
         seeded: for each result, whether a gradient comes in; none of them for inference.
         training: whether dropout acts.
         jit: compile runs of element-wise equations (`jit.compiled`).
+        clock: notes what each equation takes, for a profile.
     """
     assert operation.trace is not None
     trace = specialise(operation.trace, operation.constants, training=training)
@@ -110,13 +116,20 @@ def make_program(
     for port, want in zip(operation.ports, wanted, strict=True):
         want_leaf[port.leaf] = want
     backward = differentiate(trace, want_leaf, seeded) if any(seeded) else None
-    return _Writer(operation, xp, trace, backward, jit).program()
+    return _Writer(operation, xp, trace, backward, jit, clock).program()
 
 
 class _Writer:
     def __init__(
-        self, operation: Operation, xp: Any, trace: Trace, backward: Backward | None, jit: bool
+        self,
+        operation: Operation,
+        xp: Any,
+        trace: Trace,
+        backward: Backward | None,
+        jit: bool,
+        clock: Clock | None,
     ) -> None:
+        self.clock = clock
         self.fused = (lambda chain: compiled(chain.source, "float32")) if jit else None
         self.operation, self.xp, self.trace, self.backward = operation, xp, trace, backward
         self.threads = xp is np and POOL.threads > 1
@@ -176,6 +189,7 @@ class _Writer:
             gradients,
             parameters,
             self._sparse(),
+            self.clock,
         )
 
     def _sparse(self) -> tuple[bool, ...]:
@@ -254,7 +268,7 @@ class _Writer:
     # ---------------------------------------------------------------------------------------- forward
 
     def _forward(self, invariants: dict[Any, int]) -> Function:
-        part = Part(self.xp, threads=self.threads, fused=self.fused)
+        part = Part(self.xp, threads=self.threads, fused=self.fused, tick=self._tick())
         self._named(part, invariants, lambda var: var, _variables(self.main, self.trace.results))
         for var, number in self.port_of.items():
             part.names[var] = f"P{number}"
@@ -308,7 +322,7 @@ class _Writer:
     def _backward_step(self, invariants: dict[Any, int]) -> Function:
         backward = self.backward
         assert backward is not None
-        part = Part(self.xp, threads=self.threads, fused=self.fused)
+        part = Part(self.xp, threads=self.threads, fused=self.fused, tick=self._tick())
         head = self._names_of_backward(part, invariants, whole=False)
         for number, var in enumerate(backward.saved):
             head.append(_sliced(f"D{number}", f"D[{number}]", var))
@@ -322,7 +336,7 @@ class _Writer:
     def _deferred(self, invariants: dict[Any, int]) -> Function:
         backward = self.backward
         assert backward is not None and backward.pullback is not None
-        part = Part(self.xp, threads=self.threads, fused=self.fused)
+        part = Part(self.xp, threads=self.threads, fused=self.fused, tick=self._tick())
         head = self._names_of_backward(part, invariants, whole=True)
         for number, var in enumerate(backward.saved):
             part.names[var] = f"D{number}"
@@ -341,6 +355,11 @@ class _Writer:
         pull.write(backward.pullback.equations)
         tail = [f"return ({''.join(pull.names[var] + ', ' for _, var in backward.pullback.parameters)})"]
         return self._function("deferred", part, head, tail)
+
+    def _tick(self) -> Callable[[Equation | Chain], str] | None:
+        if self.clock is None:
+            return None
+        return lambda unit: f"tick({part_of(unit)!r}, {self.operation.index})"
 
     def _function(self, name: str, part: Part, head: list[str], tail: list[str]) -> Function:
         """Wraps a part: ``make`` binds the arrays of a batch, ``step`` runs on rows ``a`` to ``z``."""
@@ -362,6 +381,8 @@ class _Writer:
         lines.append("    return step")
         source = "\n".join(lines)
         names = dict(part.kernels)
+        if self.clock is not None:
+            names["tick"] = self.clock.tick
         exec(compile(source, f"<arrows {name} of {self.operation.name}>", "exec"), names)
         return Function(names["make"], tuple(part.slots), source)
 
