@@ -110,8 +110,8 @@ class CasesAfter(Phrase[Any, Any]):
         self.key = key
         by = key if isinstance(key, Block) else _KeyFunction(key)
         before = as_block(pre_block, "the pre_block of a OneOf")
-        after = tuple(Pipe(Item(1), case) for case in self.cases)
-        self._parts = (Fan((Identity(), before)), _OneOf(Pipe(Item(0), by), self.keys, after))
+        after: list[Block[Any, Any]] = [Pipe(Item(1), case) for case in self.cases]
+        self._parts = (Fan((Identity(), before)), _OneOf(Pipe(Item(0), by), self.keys, tuple(after)))
 
     @property
     def pre_block(self) -> Block[Any, Any]:
