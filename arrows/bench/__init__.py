@@ -2,11 +2,11 @@
 
 >>> from arrows.bench import NAMES
 >>> NAMES
-('treelstm', 'infer', 'steps')
+('treelstm', 'host', 'infer', 'steps')
 """
 
 from __future__ import annotations
 
-NAMES = ("treelstm", "infer", "steps")
+NAMES = ("treelstm", "host", "infer", "steps")
 
 __all__ = ["NAMES"]

@@ -15,6 +15,8 @@ from arrows.bench import NAMES
 from arrows.bench.machine import describe, unpinned
 from arrows.bench.report import Result, json_lines, table
 
+MODULES = {"host": "host_work"}  # benchmarks whose file has another name
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds what `arrows bench` takes.
@@ -85,7 +87,8 @@ def measure(options: argparse.Namespace) -> int:
         print(f"warning: the machine is busy (load {machine['load']}); figures may be low", file=sys.stderr)
     for name, value in machine["pins"].items():
         print(f"warning: {name}={value} ties the BLAS to one kernel; figures may be low", file=sys.stderr)
-    bench = importlib.import_module(f"arrows.bench.{options.name}")
+    module = MODULES.get(options.name, options.name.replace("-", "_"))
+    bench = importlib.import_module(f"arrows.bench.{module}")
     results: list[Result] = []
     for result in bench.run(quick=options.quick, data=options.data):
         results.append(result)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 from arrows.bench.machine import Blas
 
@@ -23,7 +25,7 @@ def interleaved(
     Args:
         systems: name -> what to time.
         runs: rounds that count, at least 1.
-        threads: BLAS threads for each system; those not named run with what is set.
+        threads: threads of NumPy's BLAS and of PyTorch for each system; those not named run with what is set.
         clock: seconds; for tests.
 
     Returns:
@@ -43,7 +45,7 @@ def interleaved(
             for name in names[first:] + names[:first]:
                 gc.collect()
                 gc.disable()
-                with blas.limited_to((threads or {}).get(name, before)):
+                with limited_to((threads or {}).get(name, before), blas):
                     start = clock()
                     systems[name]()
                     elapsed = clock() - start
@@ -58,7 +60,7 @@ def interleaved(
 
 
 def best_threads(systems: Mapping[str, Callable[[], object]], runs: int = 3) -> dict[str, int]:
-    """The number of BLAS threads, one or all, with which each system is faster: its own best setting.
+    """The number of threads, one or all, with which each system is faster: its own best setting.
 
     Where the number cannot be set, it is what it is.
 
@@ -74,3 +76,36 @@ def best_threads(systems: Mapping[str, Callable[[], object]], runs: int = 3) -> 
             times[count] = min(interleaved({name: system}, runs, threads={name: count})[name])
         best[name] = min(times, key=times.__getitem__) if times else choices[0]
     return best
+
+
+@contextmanager
+def limited_to(count: int, blas: Blas) -> Iterator[None]:
+    """Sets the number of threads of NumPy's BLAS, and of PyTorch where it has been imported, for a while.
+
+    >>> blas = Blas()
+    >>> with limited_to(1, blas):
+    ...     blas.threads == 1 or not blas.settable
+    True
+    """
+    torch = sys.modules.get("torch")
+    before = torch.get_num_threads() if torch else 0
+    if torch:
+        torch.set_num_threads(count)
+    try:
+        with blas.limited_to(count):
+            yield
+    finally:
+        if torch:
+            torch.set_num_threads(before)
+
+
+def repeats(run: Callable[[], object], seconds: float, most: int = 512) -> int:
+    """How often something must run, after a first time that does not count, to take about so many seconds.
+
+    >>> repeats(lambda: None, 0.001, most=8)
+    8
+    """
+    run()
+    start = time.perf_counter()
+    run()
+    return max(1, min(most, round(seconds / max(time.perf_counter() - start, 1e-9))))

@@ -1,29 +1,39 @@
-"""The sentiment Tree-LSTM with a loss at every node: batched, one node at a time, and what the host pays.
+"""The sentiment Tree-LSTM with a loss at every node: training steps and inference, against the same by hand.
 
 The trees are the Stanford Sentiment Treebank's where a folder with its `train.txt` is given or found, else
-generated ones of as many words. All systems share the same live parameters, and all work on the same batches
-within a round.
+generated ones of as many words. All systems start from the same parameters and work on the same batches.
+Each prepares every tree once, in its own way; what a batch needs is put together within the timed
+step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import arrows as ar
-from arrows.bench import host
+from arrows.bench.baselines.bound import Bound
+from arrows.bench.baselines.forest import Forest
+from arrows.bench.baselines.numpy_hand import NumpyHand
+from arrows.bench.baselines.pytorch import installed
 from arrows.bench.report import Result
-from arrows.bench.timing import best_threads, interleaved
-from arrows.data import Tree, generate, read_trees, vocabulary, words
+from arrows.bench.timing import best_threads, interleaved, repeats
+from arrows.bench.variants import variants
+from arrows.data import Tree, generate, read_trees, vocabulary
 from arrows.models import Sentiment, sentiment
 from arrows.training import SGD
 
 NAME = "treelstm"
 DATA = Path("../shared/data/sst")
+RATE = 0.01  # of the gradient descent
+SLOW = 8  # a system without batching gets this many times fewer batches a run
+
+Batches = list[Any]  # the numbers of the trees of each batch
+System = Callable[[Any, int], object]  # runs one batch: the numbers of its trees, the batch's own number
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +53,24 @@ class Size:
         return {"state": self.state, "batch": self.batch}
 
 
+SIZES = [Size(300, 64), Size(300, 256), Size(128, 25), Size(300, 1)]
+
+
 def run(
-    *, quick: bool = False, data: Path | None = None, sizes: list[Size] | None = None
+    *, quick: bool = False, data: Path | None = None, sizes: list[Size] | None = None, seconds: float = 0.5
 ) -> Iterator[Result]:
-    """Measures training, inference and host costs, and yields each result when it is there.
+    """Measures training and inference, and yields each result when it is there.
 
     Args:
         quick: one size (state 300, batch 64), few rounds: about a minute.
         data: a folder with `train.txt` in the treebank's format; if not given, `../shared/data/sst` where it
             is there.
         sizes: to measure other sizes than the usual ones.
+        seconds: about how long one run of `arrows` takes; it sets how many batches a run has.
+
+    Yields:
+        Seconds a batch of `arrows`, `arrows-jit` (where numba is installed), `one-by-one`, `numpy-hand`,
+        `torch-hand` (where PyTorch is), `torch-nodewise` (for batches of one tree) and `bound`.
 
     Raises:
         OSError, InputError: a folder was given, and its `train.txt` cannot be read.
@@ -61,26 +79,63 @@ def run(
     """
     trees, source = load_trees(data)
     numbers = vocabulary(trees)
-    rounds, batches = (5, 2) if quick else (11, 8)
-    for size in sizes or ([Size(300, 64)] if quick else [Size(300, 64), Size(300, 256), Size(128, 25)]):
-        config = {**size.config, "float_type": "float32", "trees": source}
+    forest = Forest(trees, numbers)
+    for size in sizes or (SIZES[:1] if quick else SIZES):
         blocks = sentiment(numbers, size=size.state)
-        indices = np.random.default_rng(0).integers(0, len(trees), (batches, size.batch))
         for mode, make in (("train", _training), ("inference", _inference)):
-            systems = make(blocks, trees, indices)
-            threads = best_threads(systems, 1 if quick else 2)
-            seconds = interleaved(systems, rounds, threads=threads)
-            for system, runs in seconds.items():
-                per_batch = [s / batches for s in runs]
-                rate = size.batch / float(np.median(per_batch))
-                yield Result(
-                    NAME,
-                    {"mode": mode, **config},
-                    system,
-                    per_batch,
-                    {"trees/s": rate, "threads": threads[system]},
-                )
-    yield from _host_costs(trees, numbers, source, rounds)
+            systems = make(blocks, trees, forest, numbers, size.batch == 1)
+            random = np.random.default_rng(0)
+            first = random.integers(0, len(trees), size.batch)
+            count = repeats(partial(systems["arrows"], first, 0), seconds)
+            batches = [random.integers(0, len(trees), size.batch) for _ in range(max(2, count))]
+            systems["bound"] = _bound(mode, systems.pop("parameters"), forest, batches)
+            config = {"mode": mode, **size.config, "float_type": "float32", "trees": source}
+            yield from measure(NAME, config, systems, batches, rounds=5 if quick else 11)
+
+
+def measure(
+    bench: str,
+    config: dict[str, Any],
+    systems: dict[str, System],
+    batches: Batches,
+    *,
+    rounds: int,
+    unit: str = "trees/s",
+) -> Iterator[Result]:
+    """Runs all batches by each system in turns, each with the number of threads that suits it.
+
+    Args:
+        bench, config: of the results.
+        systems: what runs one batch. `one-by-one` gets fewer batches a run, unless a batch is one example.
+        batches: the examples' numbers, or anything with a length that a system understands.
+        rounds: runs of each system.
+        unit: the name of the figure of examples a second.
+
+    Yields:
+        A result for each system: seconds a batch, and examples a second.
+
+    >>> results = measure("b", {}, {"arrows": lambda batch, number: sum(batch)}, [[1, 2]], rounds=1)
+    >>> [result.system for result in results]
+    ['arrows']
+    """
+    size = len(batches[0])
+    counts = {name: len(batches) for name in systems}
+    if "one-by-one" in counts and size > 1:
+        counts["one-by-one"] = max(1, len(batches) // SLOW)
+
+    def task(name: str) -> Callable[[], None]:
+        def runs() -> None:
+            for number, batch in enumerate(batches[: counts[name]]):
+                systems[name](batch, number)
+
+        return runs
+
+    tasks = {name: task(name) for name in systems}
+    threads = best_threads(tasks, 1 if rounds <= 5 else 2)
+    for name, seconds in interleaved(tasks, rounds, threads=threads).items():
+        a_batch = [s / counts[name] for s in seconds]
+        figures = {unit: size / float(np.median(a_batch)), "threads": threads[name], "batches": counts[name]}
+        yield Result(bench, config, name, a_batch, figures)
 
 
 def load_trees(folder: Path | None) -> tuple[list[Tree], str]:
@@ -97,65 +152,62 @@ def load_trees(folder: Path | None) -> tuple[list[Tree], str]:
     return generate(4000, words=(2, 36)), "generated"
 
 
-def operation_nodes(trees: list[Tree]) -> float:
-    """Mean number of operations a tree: two for a word, one for a pair, classifier and loss for both.
+def _training(
+    blocks: Sentiment, trees: list[Tree], forest: Forest, numbers: dict[str, int], single: bool
+) -> dict[str, Any]:
+    def ours(model: Any) -> System:
+        prepared, optimizer = model.prepare(trees), SGD(RATE)
 
-    >>> operation_nodes([{"left": {"word": "a"}, "right": {"word": "b"}}])
-    11.0
-    """
-    count = sum(1 for _ in words(trees))
-    return (7 * count - 3 * len(trees)) / len(trees)
-
-
-def _training(blocks: Sentiment, trees: list[Tree], indices: Any) -> dict[str, Callable[[], None]]:
-    def system(model: Any) -> Callable[[], None]:
-        prepared, optimizer = model.prepare(trees), SGD(0.01)
-
-        def steps() -> None:
-            for batch in indices:
-                model.train_step(prepared[batch], optimizer)
+        def step(batch: Any, _: int) -> None:
+            model.train_step(prepared[batch], optimizer)
             model.backend.synchronize()
 
-        return steps
+        return step
 
-    return {name: system(model) for name, model in _models(blocks.learn, loss="loss").items()}
+    models = variants(blocks.learn, loss="loss")
+    parameters = {name: value.copy() for name, value in models["arrows"].params.items()}
+    systems: dict[str, Any] = {name: ours(model) for name, model in models.items()}
+    by_numpy = NumpyHand(parameters)
+    systems["numpy-hand"] = lambda batch, _: by_numpy.train_step(forest.batch(batch), RATE)
+    if installed:
+        from arrows.bench.baselines.torch_hand import TorchHand
+        from arrows.bench.baselines.torch_nodewise import TorchNodewise
+
+        by_torch, nodewise = TorchHand(parameters), TorchNodewise(parameters, numbers)
+        systems["torch-hand"] = lambda batch, _: by_torch.train_step(forest.batch(batch), RATE)
+        if single:
+            systems["torch-nodewise"] = lambda batch, _: nodewise.tree_step([trees[i] for i in batch], RATE)
+    return systems | {"parameters": parameters}
 
 
-def _inference(blocks: Sentiment, trees: list[Tree], indices: Any) -> dict[str, Callable[[], None]]:
-    def system(model: Any) -> Callable[[], None]:
+def _inference(
+    blocks: Sentiment, trees: list[Tree], forest: Forest, numbers: dict[str, int], single: bool
+) -> dict[str, Any]:
+    def ours(model: Any) -> System:
         prepared = model.prepare(trees)
 
-        def calls() -> None:
-            for batch in indices:
-                model(prepared[batch])
+        def call(batch: Any, _: int) -> None:
+            model(prepared[batch])
             model.backend.synchronize()
 
-        return calls
+        return call
 
-    return {name: system(model) for name, model in _models(blocks.judge).items()}
+    models = variants(blocks.judge)
+    parameters = dict(models["arrows"].params)
+    systems: dict[str, Any] = {name: ours(model) for name, model in models.items()}
+    by_numpy = NumpyHand(parameters)
+    systems["numpy-hand"] = lambda batch, _: by_numpy.scores(forest.batch(batch))
+    if installed:
+        from arrows.bench.baselines.torch_hand import TorchHand
+        from arrows.bench.baselines.torch_nodewise import TorchNodewise
+
+        by_torch, nodewise = TorchHand(parameters), TorchNodewise(parameters, numbers)
+        systems["torch-hand"] = lambda batch, _: by_torch.scores(forest.batch(batch))
+        if single:
+            systems["torch-nodewise"] = lambda batch, _: nodewise.tree_scores([trees[i] for i in batch])
+    return systems | {"parameters": parameters}
 
 
-def _models(block: Any, **options: Any) -> dict[str, Any]:
-    arrows = ar.compile(block, **options)
-    return {
-        "arrows": arrows,
-        "one-by-one": ar.compile(block, schedule="none", params=arrows.params, **options),
-    }
-
-
-def _host_costs(trees: list[Tree], numbers: dict[str, int], source: str, rounds: int) -> Iterator[Result]:
-    """Lowering, and merging with scheduling in batches of 64; the state's size plays no part."""
-    model, some = ar.compile(sentiment(numbers, size=8).learn, loss="loss"), trees[:2048]
-    prepared = model.prepare(some)
-    batches = np.random.default_rng(0).permutation(len(some) // 64 * 64).reshape(-1, 64)
-    tasks: dict[str, Callable[[], object]] = {
-        "lower": lambda: model.prepare(some),
-        "merge": lambda: [host.merge(model, prepared, batch) for batch in batches],
-    }
-    counts = {"lower": len(some), "merge": batches.size}
-    nodes = operation_nodes(some)
-    for mode, seconds in interleaved(tasks, rounds).items():
-        per_tree = [s / counts[mode] for s in seconds]
-        config = {"mode": mode, "batch": 64, "trees": source, "nodes": round(nodes, 1)}
-        micros = float(np.median(per_tree)) * 1e6
-        yield Result(NAME, config, "arrows", per_tree, {"µs/tree": micros, "ns/node": micros * 1e3 / nodes})
+def _bound(mode: str, parameters: Any, forest: Forest, batches: Batches) -> System:
+    products = [Bound(parameters, forest.shared(batch)) for batch in batches]
+    return lambda _, number: getattr(products[number], "training" if mode == "train" else "inference")()

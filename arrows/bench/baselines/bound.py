@@ -29,6 +29,7 @@ class Bound:
         weight, self.classify = parameters["cell/weight"], parameters["classify/weight"]
         n = len(self.classify)
         self.leaf, self.pair = weight[: -2 * n, : 3 * n].copy(), weight[-2 * n :].copy()
+        self.turned = self.pair.T.copy()  # the faster operand where there are few rows
         random, kind = np.random.default_rng(0), weight.dtype
 
         def some(*shape: int) -> Array:
@@ -58,7 +59,7 @@ class Bound:
         leaf, pair, classify = self.gradients
         np.matmul(self.scores, self.classify.T, out=self.states)
         for a, b in zip(self.bounds[-2::-1], self.bounds[:0:-1], strict=True):
-            np.matmul(self.gates[a:b], self.pair.T, out=self.halves[a:b])
+            np.matmul(self.gates[a:b], self.turned, out=self.halves[a:b])
         np.matmul(self.leaf_gates, self.leaf.T, out=self.words)
         np.matmul(self.halves.T, self.gates, out=pair)
         np.matmul(self.words.T, self.leaf_gates, out=leaf)
