@@ -129,7 +129,7 @@ class Reduce(Block[Sequence[A], A]):
     def __init__(
         self,
         combine: Callable[[Wire[tuple[A, A]]], Wire[A]],
-        default: Block[None, A] | None = None,
+        default: Callable[[Wire[None]], Wire[A]] | None = None,
         *,
         name: str | None = None,
     ) -> None:
