@@ -2,11 +2,11 @@
 
 >>> from arrows.bench import NAMES
 >>> NAMES
-('treelstm', 'host', 'infer', 'steps')
+('treelstm', 'iclr', 'host', 'infer', 'steps')
 """
 
 from __future__ import annotations
 
-NAMES = ("treelstm", "host", "infer", "steps")
+NAMES = ("treelstm", "iclr", "host", "infer", "steps")
 
 __all__ = ["NAMES"]
