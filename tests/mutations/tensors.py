@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import arrows as ar
@@ -24,7 +26,7 @@ SQUARE = np.eye(WIDTH, dtype="float32")
 FIRST, SECOND = ar.GetItem(0), ar.GetItem(1)
 
 
-def doubles(x):
+def doubles(x: Any) -> Any:
     return ops.cast(x, "float64")
 
 
@@ -34,7 +36,7 @@ DOUBLES = ar.Function(doubles, name="doubles")
 
 @mutation("size", "a matrix of 3 rows multiplies no vector of 4", r"through_a_matrix", r"\b4\b", r"\b3\b")
 def into_a_matrix(build: Build) -> Pair:
-    def through_a_matrix(x):
+    def through_a_matrix(x: Any) -> Any:
         return x @ SQUARE
 
     f = reader(build)

@@ -94,6 +94,8 @@ def test_broken_expressions_are_refused(exchange: Exchange, made: list[str], rec
         before = len(parts.runs), len(made)
         for check in (ar.infer, ar.compile):
             text = refused(lambda: replaced(case.block, place, exchange.broken(place)), check)
+            named = (*parts_first(case.block), *parts_first(exchange.broken(place)))
+            assert any(block.label in text for block in named), text
             assert SITE.search(text), text
             assert len(text.splitlines()) > 1 and text.startswith("cannot "), text
         assert (len(parts.runs), len(made)) == before, "something ran"
