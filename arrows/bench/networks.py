@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import arrows as ar
+from arrows.data import TAGS
+from arrows.models import Lexicon
 
 
 def bilstm_tagger(
@@ -99,3 +102,52 @@ def random_trees(size: int = 1024, vocabulary: int = 10_000) -> ar.Block[Any, An
         return ar.OneOf(lambda t: isinstance(t, tuple)).case(True, pair).case(False, leaf)
 
     return tree
+
+
+def character_tagger(
+    lexicon: Lexicon,
+    *,
+    embedding: int = 128,
+    size: int = 128,
+    character_embedding: int = 20,
+    tags: Sequence[str] = TAGS,
+) -> ar.Block[Any, Any]:
+    """A bidirectional tagger whose rare words are read by their characters, with a loss at every word.
+
+    The vector of a word in the lexicon is its embedding; that of another word is made of the last states of a
+    BiLSTM over its characters, each of half its size.
+    Neubig, Goldberg, Dyer, "On-the-fly Operation Batching in Dynamic Computation Graphs", NIPS 2017,
+    section 5.1.
+
+    >>> tagger = character_tagger(Lexicon({"trees": 1}, {"g": 1}), embedding=4, size=3)
+    >>> model = ar.compile(tagger, loss="loss")
+    >>> _ = model.value_and_grad([[{"word": "trees", "tag": "NOUN"}, {"word": "grow", "tag": "VERB"}]])
+    >>> model.metrics["loss"].lengths.tolist()
+    [2]
+    """
+
+    def last(name: str, *, reverse: bool = False) -> ar.Block[Any, Any]:
+        cell = ar.LSTMCell(embedding // 2, name=name)
+        return ar.RNN(cell, reverse=reverse) >> ar.GetItem(1) >> ar.GetItem(0)
+
+    letter = ar.Scalar("int32") >> ar.Embedding(
+        len(lexicon.characters) + 1, character_embedding, name="characters"
+    )
+    spelling = (
+        ar.InputTransform(lexicon.spelling)
+        >> ar.Map(letter)
+        >> ar.AllOf(last("spelling_forward"), last("spelling_backward", reverse=True))
+        >> ar.Concat()
+    )
+    embed = ar.Embedding(len(lexicon.words) + 1, embedding, name="words")
+    known = ar.InputTransform(lexicon.number) >> ar.Scalar("int32") >> embed
+    word = ar.GetItem("word") >> ar.OneOf(lambda form: lexicon.number(form) > 0).case(True, known).case(
+        False, spelling
+    )
+    cells = [ar.LSTMCell(size, name=way) for way in ("forward", "backward")]
+    scores = (
+        ar.Map(word) >> ar.Bidirectional(*cells) >> ar.GetItem(0) >> ar.Map(ar.FC(len(tags), name="classify"))
+    )
+    tag = ar.GetItem("tag") >> ar.InputTransform({name: k for k, name in enumerate(tags)}.__getitem__)
+    right = ar.Map(tag >> ar.Scalar("int32"))
+    return ar.AllOf(scores, right) >> ar.ZipWith(ar.SoftmaxCrossEntropy() >> ar.Metric("loss"))
