@@ -49,7 +49,10 @@ def close(a: Any, b: Any, tolerance: float) -> bool:
             a, b = np.asarray(a), np.asarray(b)
             if a.shape != b.shape:
                 return False
-            if b.size and not (np.abs(a - b) <= tolerance * (1 + np.abs(b).max())).all():
+            if b.dtype.kind != "f":  # integers and truth values are the same, or they are not
+                if not np.array_equal(a, b):
+                    return False
+            elif b.size and not (np.abs(a - b) <= tolerance * (1 + np.abs(b).max())).all():
                 return False
     return True
 
