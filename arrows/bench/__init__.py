@@ -2,11 +2,11 @@
 
 >>> from arrows.bench import NAMES
 >>> NAMES
-('treelstm', 'iclr', 'bilstm', 'bilstm-char', 'host', 'infer', 'steps')
+('treelstm', 'iclr', 'bilstm', 'bilstm-char', 'growth', 'host', 'infer', 'steps')
 """
 
 from __future__ import annotations
 
-NAMES = ("treelstm", "iclr", "bilstm", "bilstm-char", "host", "infer", "steps")
+NAMES = ("treelstm", "iclr", "bilstm", "bilstm-char", "growth", "host", "infer", "steps")
 
 __all__ = ["NAMES"]

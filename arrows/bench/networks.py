@@ -151,3 +151,20 @@ def character_tagger(
     tag = ar.GetItem("tag") >> ar.InputTransform({name: k for k, name in enumerate(tags)}.__getitem__)
     right = ar.Map(tag >> ar.Scalar("int32"))
     return ar.AllOf(scores, right) >> ar.ZipWith(ar.SoftmaxCrossEntropy() >> ar.Metric("loss"))
+
+
+def chain(size: int = 100, vocabulary: int = 1000) -> ar.Block[Any, Any]:
+    """An LSTM along nested pairs `(rest, word)`; the sum of the squares of its last state.
+
+    >>> chain(4, 10).eval(None)
+    array(0., dtype=float32)
+    """
+    embed = ar.Scalar("int32") >> ar.Embedding(vocabulary, size, name="words")
+    cell = ar.TreeLSTM(size, children=1, name="cell")
+
+    @ar.fix
+    def state(me: Any) -> Any:
+        more = (ar.GetItem(1) >> embed & ar.AllOf(ar.GetItem(0) >> me)) >> cell
+        return ar.OneOf(lambda t: t is None).case(True, ar.Zeros(cell.state)).case(False, more)
+
+    return state >> ar.GetItem(0) >> ar.Function(lambda h: ar.ops.sum(h * h))

@@ -7,6 +7,8 @@ from typing import Any
 
 import arrows as ar
 
+compiled = ("arrows-jit",) if importlib.util.find_spec("numba") is not None else ()
+
 
 def variants(block: Any, *, one_by_one: bool = True, **options: Any) -> dict[str, Any]:
     """Models of one block that share the same live parameters.
@@ -25,8 +27,8 @@ def variants(block: Any, *, one_by_one: bool = True, **options: Any) -> dict[str
     first = ar.compile(block, jit=False, **options)
     options["params"] = first.params
     models = {"arrows": first}
-    if importlib.util.find_spec("numba") is not None:
-        models["arrows-jit"] = ar.compile(block, jit=True, **options)
+    for name in compiled:
+        models[name] = ar.compile(block, jit=True, **options)
     if one_by_one:
         models["one-by-one"] = ar.compile(block, jit=False, schedule="none", **options)
     return models

@@ -235,7 +235,8 @@ class NumpyHand:
         size = prod(shape)
         held = self._buffers.get(name)
         if held is None or len(held) < size:
-            held = self._buffers[name] = np.empty(size + size // 4, self.bias.dtype)
+            room = size if held is None else size + size // 4
+            held = self._buffers[name] = np.empty(room, self.bias.dtype)
         return held[:size].reshape(shape)
 
 
