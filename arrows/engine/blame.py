@@ -57,7 +57,7 @@ def blame(
         alone: runs one of the examples by itself.
     """
     cause = refused.__cause__
-    suspects = _suspects(plan, wirings, merged, refused)
+    suspects = _suspects(wirings, merged, refused)
     guilty = suspects[0] if len(suspects) == 1 else None
     for suspect in suspects:
         if guilty is None:
@@ -76,11 +76,10 @@ def blame(
     raise InputError(input_message(number, "", str(cause), form.label, form.site)) from cause
 
 
-def _suspects(plan: Plan, wirings: Wirings, merged: Merged, refused: StepRefused) -> list[int]:
+def _suspects(wirings: Wirings, merged: Merged, refused: StepRefused) -> list[int]:
     """The examples whose rows were in the step; the one example if the row is known."""
     found = merged.operations[refused.operation]
-    order = merged.order
-    nodes = order[np.flatnonzero(plan.site_operation[wirings.site.values[order]] == refused.operation)]
+    nodes = merged.nodes(refused.operation)
     if refused.step is not None:
         a, z = found.bounds[refused.step], found.bounds[refused.step + 1]
         row = getattr(refused.__cause__, "row", None)

@@ -45,8 +45,7 @@ def chance_keys(plan: Plan, wirings: Wirings, merged: Merged, operation: int, ch
         operation: the operation's number.
         chance: see there.
     """
-    first = sum(rows.count for rows in merged.operations[:operation])
-    nodes = merged.order[first : first + merged.operations[operation].count]
+    nodes = merged.nodes(operation)
     example = np.searchsorted(wirings.site.offsets, nodes, side="right") - 1
     number = nodes - wirings.site.offsets[example]
     start = np.array([chance.seed % 2**64, chance.step % 2**64], np.uint64)

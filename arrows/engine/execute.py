@@ -160,9 +160,11 @@ class Run:
         plan, backend = self.executor.plan, self.executor.backend
         operation = plan.operations[plan.site_operation[sites[0]]]
         of_node = wirings.site.values
-        reads = plan.site_operation[of_node] == operation.index
         wanted = np.isin(of_node, sites)
-        rows = (np.cumsum(reads) - 1)[wanted]
+        rank = np.zeros(len(of_node), np.intp)
+        nodes = self.merged.nodes(operation.index)
+        rank[nodes] = np.arange(len(nodes))
+        rows = rank[wanted]
         before = np.concatenate(([0], np.cumsum(wanted)))
         gradients = self.gradients[operation.slabs[0]]
         found = self.merged.operations[operation.index]

@@ -72,7 +72,7 @@ class Merged:
         operations: as `Plan.operations`.
         steps: (operation, number of its step) in the order of execution.
         slab_rows: how many rows each slab has.
-        raw: for each read type, its values.
+        raw: for each read type, its values, in the order of their rows.
         results: for each tensor leaf of the result, the slab rows, in the order of the examples.
         levels: for each nesting level of the result, the lengths, and where each example starts.
         metrics: for each metric stream, the slab rows and where each example starts.
@@ -91,6 +91,11 @@ class Merged:
     labels: tuple[tuple[list[Any], ...] | None, ...]
     order: np.ndarray
 
+    def nodes(self, operation: int) -> np.ndarray:
+        """The nodes of an operation, in the order of its rows."""
+        first = sum(rows.count for rows in self.operations[:operation])
+        return self.order[first : first + self.operations[operation].count]
+
 
 def merge(plan: Plan, wirings: Wirings, *, share: bool = True) -> Merged:
     """Merges the wirings of a batch.
@@ -106,10 +111,10 @@ def merge(plan: Plan, wirings: Wirings, *, share: bool = True) -> Merged:
     site, depth = wirings.site.values, wirings.depth.values
     operation = plan.site_operation[site]
     stands: np.ndarray | None = None
-    kept = np.arange(len(site))
+    kept = np.arange(len(site)) if plan.schedule == "none" else _largest_first(wirings.site.offsets)
     if share and wirings.same is not None:
         stands = representatives(wirings.same.values)
-        kept = np.flatnonzero(stands == kept)
+        kept = kept[stands[kept] == kept]
     row_of = Rows(plan, wirings, operation)
     layout = extents(plan, site, wirings.counts.values)
     if plan.schedule == "agenda":
@@ -155,7 +160,7 @@ def merge(plan: Plan, wirings: Wirings, *, share: bool = True) -> Merged:
         tuple(operations),
         steps,
         slab_rows,
-        _raw(plan, wirings, operation, stands),
+        _raw(plan, wirings, operation, order, first, count),
         tuple(Column(row_of(column), column.offsets) for column in wirings.results),
         wirings.levels,
         tuple(Column(row_of(column), column.offsets) for column in wirings.metrics),
@@ -164,16 +169,37 @@ def merge(plan: Plan, wirings: Wirings, *, share: bool = True) -> Merged:
     )
 
 
+def _largest_first(offsets: np.ndarray) -> np.ndarray:
+    """The nodes of a batch, those of the largest examples first.
+
+    Rows of one step are in this order. So where sequences end at different steps, those that go on are the
+    first rows of each, and what they read is a range: a view instead of a gather.
+    """
+    lengths = np.diff(offsets)
+    examples = np.argsort(-lengths, kind="stable")
+    lengths = lengths[examples]
+    ends = np.cumsum(lengths)
+    nodes: np.ndarray = np.repeat(offsets[examples] - (ends - lengths), lengths)
+    nodes += np.arange(len(nodes))
+    return nodes
+
+
 def _raw(
-    plan: Plan, wirings: Wirings, operation: np.ndarray, stands: np.ndarray | None
+    plan: Plan,
+    wirings: Wirings,
+    operation: np.ndarray,
+    order: np.ndarray,
+    first: np.ndarray,
+    count: np.ndarray,
 ) -> tuple[np.ndarray, ...]:
-    """The values that were read, of the nodes that are kept."""
+    """The values that were read, in the order of their rows."""
     values = [column.values for column in wirings.raw]
-    if stands is not None:
-        for known in plan.operations:
-            if known.kind == "read":
-                nodes = np.flatnonzero(operation == known.index)
-                values[known.stream] = values[known.stream][stands[nodes] == nodes]
+    for known in plan.operations:
+        if known.kind == "read":
+            o = known.index
+            nodes = order[first[o] : first[o] + count[o]]
+            number = np.cumsum(operation == o) - 1
+            values[known.stream] = values[known.stream][number[nodes]]
     return tuple(values)
 
 
@@ -230,7 +256,9 @@ def _agenda(
     if stands is not None:
         owner = owner[stands]
     runs = kinds == "apply"
-    runs[np.setdiff1d(np.arange(nodes), kept, assume_unique=True)] = False
+    there = np.zeros(nodes, bool)
+    there[kept] = True
+    runs &= there
     number = np.cumsum(runs) - 1
     target = np.repeat(np.arange(nodes), layout.length)
     source = owner[np.maximum(from_node, 0)]

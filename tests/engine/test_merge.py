@@ -232,3 +232,27 @@ def test_an_order_is_accepted_only_if_it_gives_the_same_numbers(schedule: str, d
         run.forward()
         results.append(run.gather(plan.results[0], batch.results[0].values))
     assert np.array_equal(*results)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_sequences_of_uneven_length_read_ranges(reverse):
+    """The largest examples come first in every step, so what goes on is a range of what was."""
+    cell = ar.LSTMCell(3)
+    words = ar.Map(ar.Vector(2)) >> ar.RNN(cell, reverse=reverse) >> ar.GetItem(0)
+    plan = ar.compile(words).plan
+    generator = np.random.default_rng(0)
+    examples = [generator.normal(size=(n, 2)).tolist() for n in (3, 7, 1, 5, 7, 2)]
+    model = ar.compile(words)
+    merged = merge(model.plan, model.prepare(examples)[:].wirings)
+    verify(model.plan, merged)
+    (index,) = [o.index for o in plan.operations if o.name == "LSTMCell"]
+    steps = merged.operations[index].bounds
+    assert np.diff(steps).tolist() == [6, 5, 4, 3, 3, 2, 2]
+    states = [
+        port
+        for planned, port in zip(plan.operations[index].ports, merged.operations[index].ports, strict=True)
+        if planned.slab in plan.operations[index].slabs
+    ]
+    assert len(states) == 2
+    for port in states:
+        assert all(first >= 0 for first in port.views(steps)[1:])
