@@ -9,6 +9,7 @@ from arrows.combinators.block import Block
 from arrows.combinators.choice import CasesAfter, Choice
 from arrows.combinators.compose import Pipe
 from arrows.combinators.fanout import Fan, Run
+from arrows.combinators.notation import Graph
 from arrows.combinators.recursion import Reference
 from arrows.combinators.typed import Typed
 from arrows.typesys import types as T
@@ -59,10 +60,10 @@ def visible(typed: Typed) -> list[Part]:
         >>> [part.typed.form.label for part in visible(both.parts[1])]
         ['LSTMCell(4)', 'LSTMCell(5)']
     """
+    if typed.form.kind == "Composition" and not isinstance(typed.form, Graph) and len(typed.parts) == 1:
+        typed = typed.parts[0]  # the wiring graph inside is the Composition itself
     if typed.knot is not None:
         return [Part("", typed.knot.body)] if typed.knot.fix is typed else []
-    if typed.form.kind == "Composition" and len(typed.parts) == 1:
-        return visible(typed.parts[0])  # the wiring graph inside is the Composition itself
     written = typed.form.written()
     if written is None:
         return [Part(_role(typed, i), part) for i, part in enumerate(typed.parts)]
