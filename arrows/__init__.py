@@ -12,6 +12,7 @@ differently shaped examples into few large operations, and differentiates it.
 from __future__ import annotations
 
 from arrows import ops as ops
+from arrows.bench.config import show_config as show_config
 from arrows.combinators import RNN as RNN
 from arrows.combinators import AllOf as AllOf
 from arrows.combinators import Attention as Attention
