@@ -108,7 +108,7 @@ def _unfit(default: Given, element: T.Type) -> str | None:
 
 def _holds(dtype: str, given: Any) -> bool:
     if dtype.startswith("float"):
-        return True
+        return not isinstance(given, int) or abs(given) < 2**1023
     if dtype == "bool":
         return False
     array = np.asarray(given)

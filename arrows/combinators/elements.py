@@ -18,6 +18,9 @@ from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message
 A = TypeVar("A")
 B = TypeVar("B")
 
+MOST = 10_000
+"""A tuple of elements has no more: its items are written down one by one."""
+
 
 class Broadcast(Block[Any, Any]):
     """The endless sequence that has its input at every place.
@@ -162,7 +165,7 @@ class NGrams(Phrase[Any, Sequence[Any]]):
 
     Raises:
         ArrowTypeError: `n` is no integer; at `compile`, an input without elements.
-        ArrowValueError: `n` < 1.
+        ArrowValueError: `n` < 1, or more than a tuple is for (10,000).
         InputError: at evaluation, a Python object that has no slices.
 
     Source: TensorFlow Fold, `td.NGrams`.
@@ -185,7 +188,14 @@ class NGrams(Phrase[Any, Sequence[Any]]):
             raise ArrowValueError(
                 message(
                     f"cannot make NGrams at {Site.here()}",
-                    reason=f"a run has at least one element, and n is {n}",
+                    reason=f"a run has at least one element, and n is {_number(n)}",
+                )
+            )
+        if n > MOST:
+            raise ArrowValueError(
+                message(
+                    f"cannot make NGrams at {Site.here()}",
+                    reason=f"a run is a tuple of at most {MOST:,} elements, and n is {_number(n)}",
                 )
             )
         self.n = n
@@ -243,7 +253,7 @@ class Unroll(Block[Any, Any]):
 
     Raises:
         ArrowTypeError: the length is no integer.
-        ArrowValueError: it is less than 1.
+        ArrowValueError: it is less than 1, or more than a tuple is for (10,000).
 
     Example:
         >>> import arrows as ar
@@ -259,8 +269,17 @@ class Unroll(Block[Any, Any]):
         if isinstance(length, bool) or not isinstance(length, int):
             raise ArrowTypeError(message(attempt, reason=f"the length is an integer, not {length!r}"))
         if length < 1:
-            raise ArrowValueError(message(attempt, reason=f"the length is at least 1, not {length}"))
+            raise ArrowValueError(message(attempt, reason=f"the length is at least 1, not {_number(length)}"))
+        if length > MOST:
+            reason = f"its elements make a tuple of at most {MOST:,}, and the length is {_number(length)}"
+            raise ArrowValueError(
+                message(attempt, reason=reason, hint="ar.Map, ar.Sum and their kin take any length")
+            )
         self.length = length
 
     def arguments(self, depth: int = 2) -> str:
         return str(self.length)
+
+
+def _number(n: int) -> str:
+    return str(n) if abs(n) < 10**20 else f"an integer of {n.bit_length()} bits"

@@ -282,7 +282,7 @@ class Stack(Phrase[Any, Any]):
 
     Raises:
         ArrowTypeError: at `compile`, an input that is no sequence of tensors, or a tuple of another length.
-        ArrowValueError: `length` < 1.
+        ArrowValueError: `length` < 1, or more than a tuple is for (10,000).
         InputError: at evaluation, a sequence of another length.
 
     Example:
