@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from arrows.bench import NAMES
+from arrows.bench import NAMES, config, plot
 from arrows.bench.machine import describe, unpinned
 from arrows.bench.report import Result, json_lines, table
 
@@ -32,11 +32,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--json", type=Path, metavar="FILE", help="write the results there, one JSON object a line"
     )
     parser.add_argument(
+        "--plot", type=Path, metavar="FILE", help="draw the results there (.svg, .png, ...; needs matplotlib)"
+    )
+    parser.add_argument(
         "--data",
         type=Path,
         metavar="DIR",
-        help="folder with the Stanford Sentiment Treebank's train.txt "
-        "(default: ../shared/data/sst if it is there, else generated trees)",
+        help="folder with the Stanford Sentiment Treebank's train.txt, for bilstm-char with *train*.conllu "
+        "(default: ../shared/data/sst, .../ud if they are there, else generated data)",
     )
 
 
@@ -71,31 +74,31 @@ def measure(options: argparse.Namespace) -> int:
         0.
 
     Raises:
-        FileNotFoundError: the folder of the JSON file is not there; nothing has been measured then.
+        FileNotFoundError: the folder of a file to be written is not there; nothing has been measured then.
+        ArrowValueError: the plot could not be drawn; nothing has been measured then.
 
     >>> measure(parser("bench").parse_args(["treelstm", "--quick"]))  # doctest: +SKIP
     0
     """
     if options.json is not None and not options.json.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(options.json.parent))
+    if options.plot is not None:
+        plot.check(options.plot)
     machine = describe()
-    blas = machine["blas"]
-    peaks = ", ".join(f"{peak} GFLOP/s on {n}" for n, peak in machine["gemm_gflops"].items())
-    print(f"{machine['cpu']}, {machine['cores']} cores; Python {machine['python']}, NumPy {machine['numpy']}")
-    print(f"{blas['name']} {blas['version']} {blas['kernel']}; float32 products: {peaks} threads", flush=True)
-    if (machine["load"] or 0) > 0.5:
-        print(f"warning: the machine is busy (load {machine['load']}); figures may be low", file=sys.stderr)
-    for name, value in machine["pins"].items():
-        print(f"warning: {name}={value} ties the BLAS to one kernel; figures may be low", file=sys.stderr)
+    print("\n".join(config.lines(machine)), flush=True)
+    for warning in config.warnings(machine):
+        print(f"warning: {warning}", file=sys.stderr)
     module = MODULES.get(options.name, options.name.replace("-", "_"))
     bench = importlib.import_module(f"arrows.bench.{module}")
     results: list[Result] = []
     for result in bench.run(quick=options.quick, data=options.data):
         results.append(result)
-        print(f"  measured {result.system} {result.config['mode']}", file=sys.stderr, flush=True)
+        print(f"  measured {result.system} {result.config.get('mode', '')}", file=sys.stderr, flush=True)
     print(table(results))
     if options.json is not None:
         options.json.write_text(
             "".join(f"{line}\n" for line in json_lines(machine, results)), encoding="utf-8"
         )
+    if options.plot is not None:
+        plot.plot(results, options.plot)
     return 0

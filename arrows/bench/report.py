@@ -91,11 +91,8 @@ def table(results: list[Result]) -> str:
       one-by-one    2.000 s    4.00 x  ■■■■■■■■■■■■■■■■■■■■■■■■■■■■■■
     """
     lines: list[str] = []
-    shares = ratios(results)
-    for task in dict.fromkeys(map(_task, results)):
-        here = [(r, share) for r, share in zip(results, shares, strict=True) if _task(r) == task]
-        first = here[0][0]
-        lines.append(", ".join([first.bench, *(f"{key} {value}" for key, value in first.config.items())]))
+    for title, here in tasks(results).items():
+        lines.append(title)
         longest = max(result.median for result, _ in here)
         for result, share in here:
             ratio = f"{share:5.2f} x" if share is not None else " " * 7
@@ -105,6 +102,19 @@ def table(results: list[Result]) -> str:
                 f"  {result.system:<12} {duration(result.median):>9} {ratio}  {bar} {figures}".rstrip()
             )
     return "\n".join(lines)
+
+
+def tasks(results: list[Result]) -> dict[str, list[tuple[Result, float | None]]]:
+    """The results of each task with their ratios to `arrows`, by the task in words.
+
+    >>> list(tasks([Result("b", {"batch": 1}, "arrows", [0.5])]))
+    ['b, batch 1']
+    """
+    grouped: dict[str, list[tuple[Result, float | None]]] = {}
+    for result, ratio in zip(results, ratios(results), strict=True):
+        title = ", ".join([result.bench, *(f"{key} {value}" for key, value in result.config.items())])
+        grouped.setdefault(title, []).append((result, ratio))
+    return grouped
 
 
 def duration(seconds: float) -> str:
