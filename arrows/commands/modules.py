@@ -174,6 +174,28 @@ def every_block(module: ModuleType) -> list[ar.Block[Any, Any]]:
     return [*(named.block for named in blocks_of(module)), *private]
 
 
+def attribute(module: ModuleType, name: str, file: Path) -> Any:
+    """What a name of a module stands for, with dots for attributes and items.
+
+    Raises:
+        ArrowValueError: nothing.
+
+    >>> import types
+    >>> attribute(types.SimpleNamespace(data={"dev": [1]}), "data.dev", Path("model.py"))
+    [1]
+    """
+    value: Any = module
+    done: list[str] = []
+    for word in name.split("."):
+        try:
+            value = getattr(value, word) if not isinstance(value, Mapping) else value[word]
+        except (AttributeError, KeyError):
+            where = f"{file.name}:{'.'.join(done)}" if done else file.name
+            raise ArrowValueError(f"{where} has no name {word}{_others(module, name)}") from None
+        done.append(word)
+    return value
+
+
 def block_named(module: ModuleType, name: str, file: Path) -> Named:
     """The block that a name stands for, with dots for attributes.
 
@@ -186,15 +208,7 @@ def block_named(module: ModuleType, name: str, file: Path) -> Named:
     ...
     arrows.typesys.errors.ArrowValueError: model.py has no name tree, and no blocks at all
     """
-    value: Any = module
-    done: list[str] = []
-    for word in name.split("."):
-        try:
-            value = getattr(value, word) if not isinstance(value, Mapping) else value[word]
-        except (AttributeError, KeyError):
-            where = f"{file.name}:{'.'.join(done)}" if done else file.name
-            raise ArrowValueError(f"{where} has no name {word}{_others(module, name)}") from None
-        done.append(word)
+    value = attribute(module, name, file)
     if isinstance(value, ar.Block):
         return Named(name, value)
     if isinstance(value, (Mapping, tuple)) or hasattr(value, "_not_yet_a_block"):

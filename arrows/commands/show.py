@@ -5,16 +5,31 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import arrows as ar
 from arrows.combinators.tree import typed_tree
 from arrows.combinators.typed import Typed
 from arrows.commands.check import type_option
+from arrows.commands.examples import examples_from
 from arrows.commands.modules import Named, Unreadable, block_named, blocks_of, load, split, user_lines
 from arrows.commands.place import check_place
-from arrows.drawing import CHARACTERS, lay_out, scene_of, to_mermaid, to_page, to_svg, to_text
+from arrows.commands.values import count
+from arrows.drawing import (
+    CHARACTERS,
+    lay_out,
+    scene_of,
+    timeline_svg,
+    timeline_text,
+    to_mermaid,
+    to_page,
+    to_svg,
+    to_text,
+)
 from arrows.drawing.scene import Scene
 from arrows.drawing.views import shorten
+from arrows.engine.plan import SCHEDULES
+from arrows.engine.timeline import Timeline, timeline
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 
 FORMATS = ("text", "mermaid", "svg", "html")
@@ -38,6 +53,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--input", type=type_option, metavar="TYPE", help="assume the type of the input, such as float32[300]"
     )
     parser.add_argument("--output", type=Path, metavar="FILE", help="write here instead of standard output")
+    parser.add_argument(
+        "--schedule",
+        metavar="EXAMPLES",
+        help="draw the schedule of a batch instead: a list in the file, by name, or a .json or .jsonl file",
+    )
+    parser.add_argument(
+        "--batch", type=count, default=64, metavar="N", help="how many of the examples (default: 64)"
+    )
+    parser.add_argument(
+        "--how",
+        choices=SCHEDULES,
+        default="strata",
+        help="the schedule (default: strata)",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -50,7 +79,11 @@ def run(options: argparse.Namespace) -> int:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "model.py"
     ...     _ = path.write_text("import arrows as ar\\nmodel = ar.Vector(3) >> ar.FC(2)\\n")
-    ...     run(argparse.Namespace(file=f"{path}:model", input=None, output=None, format="mermaid"))
+    ...     run(
+    ...         argparse.Namespace(
+    ...             file=f"{path}:model", input=None, output=None, schedule=None, format="mermaid"
+    ...         )
+    ...     )
     flowchart TD
       n0(( ))
       n1["Vector#40;3#41;"]
@@ -66,7 +99,13 @@ def run(options: argparse.Namespace) -> int:
     format = options.format
     if format is None:
         format = ENDINGS.get(options.output.suffix.lower(), "text") if options.output is not None else "text"
-    named = _named(options.file)
+    named, module = _named(options.file)
+    if options.schedule is not None:
+        model = ar.compile(named.block, schedule=options.how, jit=False)
+        path = split(options.file)[0]
+        examples = examples_from(options.schedule, module, path)[: options.batch]
+        _write(_scheduled(named, timeline(model, examples), format), options.output)
+        return 0
     typed: Typed | None = None
     error = ""
     try:
@@ -74,26 +113,23 @@ def run(options: argparse.Namespace) -> int:
     except (ArrowTypeError, ArrowValueError) as refused:
         error = f"{type(refused).__name__}: {refused}"
     text = _drawn(named, typed, error, format)
-    if options.output is None:
-        _print(text)
-    else:
-        options.output.write_text(text, encoding="utf-8")
+    _write(text, options.output)
     if error:
         print(f"arrows show: {named.name} is ill-typed, and drawn without types\n{error}", file=sys.stderr)
     return 1 if error else 0
 
 
-def _named(text: str) -> Named:
+def _named(text: str) -> tuple[Named, ModuleType]:
     path, name = split(text)
     try:
         module = load(path)
     except ArrowTypeError as error:
         raise Unreadable(f"cannot import {path.name}: {error}", "".join(user_lines(error))) from error
     if name is not None:
-        return block_named(module, name, path)
+        return block_named(module, name, path), module
     found = blocks_of(module)
     if len(found) == 1:
-        return found[0]
+        return found[0], module
     names = ", ".join(named.name for named in found[:10]) or "none"
     raise ArrowValueError(
         f"say which block of {path.name} to show, as {path}:NAME; there {'are' if found else 'is'} {names}"
@@ -113,6 +149,22 @@ def _drawn(named: Named, typed: Typed | None, error: str, format: str) -> str:
         return svg
     tree = typed_tree(typed) if typed is not None else ""
     return to_page(named.name, svg, drawing.width, tree, error)
+
+
+def _scheduled(named: Named, schedule: Timeline, format: str) -> str:
+    if format == "mermaid":
+        raise ArrowValueError("a schedule is drawn as text, svg or html, not as mermaid")
+    if format == "text":
+        return timeline_text(schedule)
+    svg = timeline_svg(schedule)
+    return svg if format == "svg" else to_page(f"{named.name}, a batch's schedule", svg, 600)
+
+
+def _write(text: str, output: Path | None) -> None:
+    if output is None:
+        _print(text)
+    else:
+        output.write_text(text, encoding="utf-8")
 
 
 def _can_write(text: str) -> bool:

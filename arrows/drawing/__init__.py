@@ -14,6 +14,7 @@ from arrows.drawing.scene import scene_of
 from arrows.drawing.shapes import CHARACTERS, PIXELS, Drawing
 from arrows.drawing.svg import to_svg
 from arrows.drawing.text import to_text
+from arrows.drawing.timeline import timeline_svg, timeline_text
 
 __all__ = [
     "CHARACTERS",
@@ -23,6 +24,8 @@ __all__ = [
     "notebook_html",
     "notebook_svg",
     "scene_of",
+    "timeline_svg",
+    "timeline_text",
     "to_mermaid",
     "to_page",
     "to_svg",

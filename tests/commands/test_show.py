@@ -143,3 +143,42 @@ def test_formats_that_do_not_exist(path, capsys):
     with pytest.raises(SystemExit) as caught:
         cli.main(["show", path, "--format", "png"])
     assert caught.value.code == 2
+
+
+SCHEDULED = """
+import arrows as ar
+add = ar.Function(lambda total, x: total + x, name="add")
+model = ar.Map(ar.Scalar()) >> ar.Fold(add, ar.Zeros([]))
+data = {"train": [[1, 2, 3], [4], [5, 6]]}
+"""
+
+
+def test_the_schedule_of_a_batch(tmp_path, capsys):
+    file = tmp_path / "model.py"
+    file.write_text(SCHEDULED, encoding="utf-8")
+    more = tmp_path / "more.jsonl"
+    more.write_text("[1, 2]\n\n[3]\n", encoding="utf-8")
+    assert cli.main(["show", f"{file}:model", "--schedule", "data.train"]) == 0
+    assert capsys.readouterr().out.startswith("strata: 3 examples, 3 steps, 6 rows\n")
+    assert cli.main(["show", f"{file}:model", "--schedule", str(more), "--how", "none", "--batch", "1"]) == 0
+    assert capsys.readouterr().out.startswith("none: 1 example, 2 steps, 2 rows\n")
+    for ending in ("svg", "html"):
+        out = tmp_path / f"schedule.{ending}"
+        assert cli.main(["show", f"{file}:model", "--schedule", "data.train", "--output", str(out)]) == 0
+        assert "step 3: add, 1 row<" in out.read_text(encoding="utf-8")
+
+
+def test_schedules_that_cannot_be_drawn(tmp_path, capsys):
+    file = tmp_path / "model.py"
+    file.write_text(SCHEDULED, encoding="utf-8")
+    (tmp_path / "bad.json").write_text("[1", encoding="utf-8")
+    for source, text in (
+        ("data.dev", "model.py:data has no name dev"),
+        ("model", "model must be a list of examples, not Pipe"),
+        (str(tmp_path / "bad.json"), "is no JSON"),
+        (str(tmp_path / "none.json"), "no such file"),
+    ):
+        assert cli.main(["show", f"{file}:model", "--schedule", source]) == 2
+        assert text in capsys.readouterr().err
+    assert cli.main(["show", f"{file}:model", "--schedule", "data.train", "--format", "mermaid"]) == 2
+    assert "not as mermaid" in capsys.readouterr().err
