@@ -295,12 +295,12 @@ def _cases(key: Any, pairs: list[Any], name: str | None, pre_block: Any = None) 
                 )
             )
         try:
-            known = k in seen
+            hash(k)  # `in` would take a set for a frozenset
         except TypeError:
             raise ArrowTypeError(
                 message(f"cannot make a OneOf at {Site.here()}", reason=f"the key {k!r} cannot be hashed")
             ) from None
-        if known:
+        if k in seen:
             raise ArrowValueError(
                 message(
                     f"cannot make a OneOf at {Site.here()}",

@@ -44,8 +44,8 @@ class OneHot(Phrase[int, static.Tensor[Any, tuple[Any]]]):
         self, start: int, stop: int | None = None, dtype: str = "float32", *, name: str | None = None
     ) -> None:
         set_name(self, name)
-        for bound in (start, stop):
-            if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int)):
+        for bound in (start,) if stop is None else (start, stop):
+            if isinstance(bound, bool) or not isinstance(bound, int):
                 raise _refused(
                     self,
                     f"the bounds are integers, and {bound!r} is none",
