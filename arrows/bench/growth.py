@@ -113,7 +113,7 @@ def _wide(sizes: tuple[int, ...], state: int, data: Path | None) -> Iterator[Tas
             return run
 
         nodes = count * operation_nodes(trees)
-        systems: Systems = {name: partial(ours, name) for name in ("arrows", *compiled)}
+        systems: Systems = {name: partial(ours, name) for name in ("arrows", *compiled())}
         systems["numpy-hand"] = by_hand
         config = {"state": state, "batch": count, "nodes": round(nodes), "trees": source}
         yield "wide", nodes, config, systems
@@ -136,6 +136,6 @@ def _deep(sizes: tuple[int, ...]) -> Iterator[Task]:
         def by_hand(words: Any = words) -> Callable[[], object]:
             return partial(Chain(base.params).value_and_gradients, words)
 
-        systems: Systems = {name: partial(ours, name) for name in ("arrows", *compiled)}
+        systems: Systems = {name: partial(ours, name) for name in ("arrows", *compiled())}
         systems["numpy-hand"] = by_hand
         yield "deep", length, {"state": 100, "depth": length}, systems

@@ -7,7 +7,14 @@ from typing import Any
 
 import arrows as ar
 
-compiled = ("arrows-jit",) if importlib.util.find_spec("numba") is not None else ()
+
+def compiled() -> tuple[str, ...]:
+    """The name of the compiled system, where numba is installed.
+
+    >>> compiled() in ((), ("arrows-jit",))
+    True
+    """
+    return ("arrows-jit",) if importlib.util.find_spec("numba") is not None else ()
 
 
 def variants(block: Any, *, one_by_one: bool = True, **options: Any) -> dict[str, Any]:
@@ -27,7 +34,7 @@ def variants(block: Any, *, one_by_one: bool = True, **options: Any) -> dict[str
     first = ar.compile(block, jit=False, **options)
     options["params"] = first.params
     models = {"arrows": first}
-    for name in compiled:
+    for name in compiled():
         models[name] = ar.compile(block, jit=True, **options)
     if one_by_one:
         models["one-by-one"] = ar.compile(block, jit=False, schedule="none", **options)
