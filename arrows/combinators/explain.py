@@ -350,6 +350,17 @@ def unread(node: Node, j: int) -> ArrowTypeError:
     )
 
 
+def _recursion_end(nodes: Sequence[Node]) -> str:
+    """What would give a recursion its type."""
+    for node in nodes:
+        if node.parts and isinstance(node.parts[-1].form, Constant) and ground(node.parts[-1].output) is None:
+            if node.form.kind == "Optional":
+                return "say what None gives: ar.Optional(some, ar.Zeros(type))"
+            if node.form.kind == "Reduce":
+                return "say what no elements give: ar.Reduce(combine, ar.Zeros(type))"
+    return "some case of the recursion must end without a reference, and give a type, as ar.Zeros(type) does"
+
+
 def still_open(nodes: Sequence[Node]) -> ArrowTypeError:
     """A type that nothing fixes."""
     culprit = next(
@@ -364,7 +375,7 @@ def still_open(nodes: Sequence[Node]) -> ArrowTypeError:
     if isinstance(form, Constant):
         side, hint = "output", "give the missing case: ar.Optional(some, ar.Zeros(type))"
     elif isinstance(form, (Reference, Fix)):
-        hint = "some case of the recursion must end without a reference, and give a type"
+        hint = _recursion_end(nodes)
     elif isinstance(form, (Map, Fold)):
         hint = f"put a block that reads the data before {form.kind}"
     known = notation(culprit.input if side == "input" else culprit.output)

@@ -186,7 +186,8 @@ def _network_result(node: Node, t: T.Type | None, around: list[tuple[Node, int]]
 
 def _after_metric(node: Node, t: T.Type | None, around: list[tuple[Node, int]]) -> Guess:
     origin = find(node.input).origin
-    if isinstance(t, T.Void) and isinstance(origin, Node) and isinstance(origin.form, Metric):
+    after = isinstance(origin, Node) and isinstance(origin.form, Metric)
+    if isinstance(t, T.Void) and after and not isinstance(node.form, Metric):
         name = origin.form.metric
         return (
             "a Metric records what it gets and gives nothing back (Void)",
