@@ -78,7 +78,7 @@ def test_odd_arguments_are_refused_in_words(name: str) -> None:
     assert leaks == {}
 
 
-@pytest.mark.parametrize("x", ODD, ids=lambda x: repr(x)[:30])
+@pytest.mark.parametrize("x", ODD, ids=[f"{type(x).__name__}-{i}" for i, x in enumerate(ODD)])
 def test_odd_things_beside_operators(x: Any) -> None:
     block = ar.Scalar()
     for operate in (
