@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
 from arrows.bench import NAMES, config, plot
 from arrows.bench.machine import describe, unpinned
@@ -67,6 +68,15 @@ def spawn(arguments: Sequence[str]) -> int:
     return subprocess.run(command, env=unpinned(os.environ), check=False).returncode
 
 
+def benchmark(name: str) -> ModuleType:
+    """The module of a benchmark; its `run` measures.
+
+    >>> benchmark("bilstm-char").__name__
+    'arrows.bench.bilstm_char'
+    """
+    return importlib.import_module(f"arrows.bench.{MODULES.get(name, name.replace('-', '_'))}")
+
+
 def measure(options: argparse.Namespace) -> int:
     """Measures, prints the table, and writes the JSON file if asked.
 
@@ -88,10 +98,8 @@ def measure(options: argparse.Namespace) -> int:
     print("\n".join(config.lines(machine)), flush=True)
     for warning in config.warnings(machine):
         print(f"warning: {warning}", file=sys.stderr)
-    module = MODULES.get(options.name, options.name.replace("-", "_"))
-    bench = importlib.import_module(f"arrows.bench.{module}")
     results: list[Result] = []
-    for result in bench.run(quick=options.quick, data=options.data):
+    for result in benchmark(options.name).run(quick=options.quick, data=options.data):
         results.append(result)
         print(f"  measured {result.system} {result.config.get('mode', '')}", file=sys.stderr, flush=True)
     print(table(results))

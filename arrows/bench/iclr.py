@@ -19,7 +19,7 @@ import numpy as np
 from arrows.bench.baselines.manual import Manual
 from arrows.bench.networks import random_trees
 from arrows.bench.report import Result
-from arrows.bench.timing import best_threads, interleaved
+from arrows.bench.timing import best_threads, interleaved, repeats
 from arrows.bench.variants import variants
 
 NAME = "iclr"
@@ -35,6 +35,7 @@ def run(
     state: int = 1024,
     leaves: int = 128,
     batches: tuple[int, ...] | None = None,
+    seconds: float = 0.5,
 ) -> Iterator[Result]:
     """Measures inference at each batch size, and yields each result when it is there.
 
@@ -44,6 +45,7 @@ def run(
         state: size of the state.
         leaves: of each tree.
         batches: sizes of batches, to measure others than the paper's.
+        seconds: about how long one run of `arrows` takes at least; it sets how many batches a run has.
 
     Yields:
         Seconds a batch. Those of `one-by-one` are of two trees, times as many as a batch has of them.
@@ -58,21 +60,29 @@ def run(
         different = [random_tree(random, leaves) for _ in range(batch)]
         words = random.integers(0, VOCABULARY, (batch, leaves))
         equal = [_with_words(hand_shape, row) for row in words.tolist()]
-        tasks = {
+        tasks: dict[str, Callable[[], object]] = {
             name: _calls(model, different[:ALONE] if name == "one-by-one" else different)
             for name, model in models.items()
         }
         tasks["arrows-equal"] = _calls(models["arrows"], equal)
         tasks["manual-paper"] = partial(hand.by_node, words)
         tasks["manual-level"] = partial(hand.by_level, words)
+        count = repeats(tasks["arrows"], seconds, most=32)
+        times = {name: 1 if name == "one-by-one" else count for name in tasks}
+        tasks = {name: partial(_often, call, times[name]) for name, call in tasks.items()}
         threads = best_threads(tasks, 1)
-        seconds = interleaved(tasks, 3 if quick else 15, threads=threads)
+        measured = interleaved(tasks, 3 if quick else 15, threads=threads)
         config = {"mode": "inference", "state": state, "leaves": leaves, "batch": batch}
-        for system, runs in seconds.items():
-            times = batch / min(ALONE, batch) if system == "one-by-one" else 1.0
-            a_batch = [s * times for s in runs]
+        for system, runs in measured.items():
+            share = min(ALONE, batch) / batch if system == "one-by-one" else 1.0
+            a_batch = [s / times[system] / share for s in runs]
             figures = {"trees/s": batch / float(np.median(a_batch)), "threads": threads[system]}
             yield Result(NAME, config, system, a_batch, figures)
+
+
+def _often(call: Callable[[], object], times: int) -> None:
+    for _ in range(times):
+        call()
 
 
 def random_tree(random: np.random.Generator, leaves: int) -> Any:

@@ -57,7 +57,11 @@ SIZES = [Size(300, 64), Size(300, 256), Size(128, 25), Size(300, 1)]
 
 
 def run(
-    *, quick: bool = False, data: Path | None = None, sizes: list[Size] | None = None, seconds: float = 0.5
+    *,
+    quick: bool = False,
+    data: Path | None = None,
+    sizes: list[Size] | None = None,
+    seconds: float | None = None,
 ) -> Iterator[Result]:
     """Measures training and inference, and yields each result when it is there.
 
@@ -66,7 +70,8 @@ def run(
         data: a folder with `train.txt` in the treebank's format; if not given, `../shared/data/sst` where it
             is there.
         sizes: to measure other sizes than the usual ones.
-        seconds: about how long one run of `arrows` takes; it sets how many batches a run has.
+        seconds: about how long one run of `arrows` takes (half a second, if not given, and 0.3 of one for
+            `quick`); it sets how many batches a run has.
 
     Yields:
         Seconds a batch of `arrows`, `arrows-jit` (where numba is installed), `one-by-one`, `numpy-hand`,
@@ -78,6 +83,7 @@ def run(
     >>> results = list(run(quick=True, data=None, sizes=[Size(4, 2)]))  # doctest: +SKIP
     """
     trees, source = load_trees(data)
+    seconds = seconds or (0.3 if quick else 0.5)
     numbers = vocabulary(trees)
     forest = Forest(trees, numbers)
     for size in sizes or (SIZES[:1] if quick else SIZES):

@@ -33,7 +33,7 @@ def test_random_trees_have_the_leaves_asked_for():
 
 
 def test_a_tiny_run_has_every_system():
-    results = list(iclr.run(quick=True, state=4, leaves=5, batches=(1, 3)))
+    results = list(iclr.run(quick=True, state=4, leaves=5, batches=(1, 3), seconds=0.001))
     systems = ["arrows", "one-by-one", "arrows-equal", "manual-paper", "manual-level"]
     systems[1:1] = ["arrows-jit"] * bool(importlib.util.find_spec("numba"))
     assert [(r.config["batch"], r.system) for r in results] == [(b, s) for b in (1, 3) for s in systems]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import json
 import os
 import subprocess
@@ -10,7 +11,7 @@ import sys
 
 import pytest
 
-from arrows.bench import machine, timing
+from arrows.bench import NAMES, command, machine, timing
 from arrows.bench.report import Result, duration, json_lines, ratios, table
 
 
@@ -71,6 +72,12 @@ def test_without_openblas_the_number_of_threads_is_left_alone(monkeypatch):
     blas.set_threads(1)
     assert timing.best_threads({"a": lambda: None}) == {"a": machine.cores()}
     assert machine.describe()["blas"]["kernel"] == ""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_is_a_benchmark(name):
+    bench = command.benchmark(name)
+    assert name == bench.NAME and {"quick", "data"} <= set(inspect.signature(bench.run).parameters)
 
 
 RESULTS = [
