@@ -131,7 +131,8 @@ def test_an_open_part_that_was_asked_for_is_an_error(folder, capsys):
 
 
 def test_a_part_with_an_error_of_its_own_is_an_error(folder, capsys):
-    text = "import arrows as ar\npart = ar.GetItem(0) >> ar.Vector(2) >> ar.Vector(3)\nwhole = part >> ar.FC(2)\n"
+    text = "import arrows as ar\npart = ar.GetItem(0) >> ar.Vector(2) >> ar.Vector(3)\n"
+    text += "whole = part >> ar.FC(2)\n"
     status, found = document(capsys, write(folder, text))
     assert status == 1
     assert {name: block["status"] for name, block in blocks(found).items()} == {

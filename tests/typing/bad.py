@@ -152,8 +152,8 @@ ar.Map(f) >> ar.Fold(ar.Function(add), zeros) >> lab2hid  # E after a fold
 ar.Map(f) >> ar.Reduce(ar.Function(add)) >> lab2hid  # E after a reduce
 ar.Map(f) >> ar.Attention(hid2lab, hid2lab) >> hid2lab  # E after attention pooling
 ar.shared(f) >> lab2hid  # E after shared
-f >> ar.Void() >> hid2lab  # E nothing into a function
 f >> ar.Broadcast() >> ar.Map(lab2hid)  # E at every place of an endless sequence
+f >> ar.Void() >> hid2lab  # E nothing into a function
 f >> 3  # E not a block
 f & 3  # E not a block either
 f >> (lambda x: x.reshape(3))  # E unknown method in a lambda
