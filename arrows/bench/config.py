@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any, TextIO
 
 from arrows.bench.machine import describe
-from arrows.engine.threads import POOL
 
 
 def lines(machine: Mapping[str, Any]) -> list[str]:
@@ -49,7 +48,7 @@ def show_config(file: TextIO | None = None) -> None:
     """Prints what this installation computes with, and warns of what slows it down.
 
     Processor, BLAS with its kernel and threads, the measured peak of a float32 product (a share of which is
-    what any figure can be), threads for element-wise work, and whether numba and CuPy are installed.
+    what any figure can be), and whether numba and CuPy are installed.
 
     Args:
         file: where to; standard output if not given.
@@ -59,7 +58,7 @@ def show_config(file: TextIO | None = None) -> None:
         >>> ar.show_config()  # doctest: +SKIP
         AMD EPYC, 2 cores; Python 3.11.7, NumPy 2.4.6
         scipy-openblas 0.3.31 SkylakeX; float32 products: 94 GFLOP/s on 1, 194 GFLOP/s on 2 threads
-        element-wise work on 2 threads; numba: not installed; CuPy: not installed
+        numba: not installed; CuPy: not installed
     """
     machine = describe()
     extras = (("numba", "numba"), ("CuPy", "cupy"))
@@ -69,6 +68,6 @@ def show_config(file: TextIO | None = None) -> None:
     ]
     for line in lines(machine):
         print(line, file=file)
-    print(f"element-wise work on {POOL.threads} threads; {'; '.join(there)}", file=file)
+    print("; ".join(there), file=file)
     for warning in warnings(machine):
         print(f"warning: {warning}", file=sys.stderr if file is None else file)

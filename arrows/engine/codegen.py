@@ -14,14 +14,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from arrows.engine.chains import Written, cut_by_rows
 from arrows.engine.derive import Reduction
 from arrows.engine.fuse import Chain, fuse
-from arrows.engine.threads import POOL
 from arrows.ops.primitive import INVARIANT, ROW
 from arrows.ops.trace import Equation, Var
-
-run_rows = POOL.run
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +43,6 @@ class Part:
         kept: variables that are read after the part has run.
         kernels: the kernels that the body calls, by name.
         slots: the scratch arrays that the body uses.
-        threads: whether element-wise work on many rows goes to several threads.
         tick: the code that notes the time an equation took; None: nobody asks.
         fused: what compiles a chain of element-wise equations of float32; None: NumPy runs them one by one.
     """
@@ -60,7 +55,6 @@ class Part:
     lines: list[str] = field(default_factory=list)
     kernels: dict[str, Any] = field(default_factory=dict)
     slots: list[Slot] = field(default_factory=list)
-    threads: bool = False
     tick: Callable[[Equation | Chain], str] | None = None
     fused: Callable[[Chain], Callable[..., None]] | None = None
     _free: dict[tuple[int, tuple[int, ...], str], list[Slot]] = field(default_factory=dict)
@@ -89,8 +83,6 @@ class Part:
                 held_until[slot] = last_use.get(var, position)
             return f"s{slot_of[var].number}"
 
-        written: list[Written] = []
-        before, self.lines = self.lines, []
         for position, unit in enumerate(units):
             dying = [slot for slot, until in held_until.items() if until == position]
             if isinstance(unit, Chain):
@@ -103,19 +95,10 @@ class Part:
                             self._release(slot, held_until)
                             dying.remove(slot)
                 self._equation(unit, place, pieces, position)
-            written.append(Written(unit, tuple(self.lines)))
-            self.lines.clear()
+            if self.tick is not None:
+                self.lines.append(self.tick(unit))
             for slot in dying:
                 self._release(slot, held_until)
-        self.lines = before
-        if self.threads:
-            fixed = {name for var, name in self.names.items() if var.rows == INVARIANT}
-            self.lines += cut_by_rows(written, fixed | self.kernels.keys(), self.tick)
-            self.kernels["run_rows"] = run_rows
-        else:
-            for one in written:
-                self.lines += one.lines
-                self.lines += [self.tick(one.unit)] if self.tick is not None else []
 
     def _equation(
         self,

@@ -24,7 +24,6 @@ from arrows.engine.jit import compiled
 from arrows.engine.joints import Joint, joints
 from arrows.engine.plan import Operation
 from arrows.engine.profile import Clock, part_of
-from arrows.engine.threads import POOL
 from arrows.ops.primitive import INVARIANT
 from arrows.ops.trace import Equation, Trace, Var
 
@@ -132,7 +131,6 @@ class _Writer:
         self.clock = clock
         self.fused = (lambda chain: compiled(chain.source, "float32")) if jit else None
         self.operation, self.xp, self.trace, self.backward = operation, xp, trace, backward
-        self.threads = xp is np and POOL.threads > 1
         self.before, self.main = prologue(trace)
         self.port_of = {trace.inputs[port.leaf]: number for number, port in enumerate(operation.ports)}
         self.chance = len(operation.ports)
@@ -268,7 +266,7 @@ class _Writer:
     # ---------------------------------------------------------------------------------------- forward
 
     def _forward(self, invariants: dict[Any, int]) -> Function:
-        part = Part(self.xp, threads=self.threads, fused=self.fused, tick=self._tick())
+        part = Part(self.xp, fused=self.fused, tick=self._tick())
         self._named(part, invariants, lambda var: var, _variables(self.main, self.trace.results))
         for var, number in self.port_of.items():
             part.names[var] = f"P{number}"
@@ -322,7 +320,7 @@ class _Writer:
     def _backward_step(self, invariants: dict[Any, int]) -> Function:
         backward = self.backward
         assert backward is not None
-        part = Part(self.xp, threads=self.threads, fused=self.fused, tick=self._tick())
+        part = Part(self.xp, fused=self.fused, tick=self._tick())
         head = self._names_of_backward(part, invariants, whole=False)
         for number, var in enumerate(backward.saved):
             head.append(_sliced(f"D{number}", f"D[{number}]", var))
@@ -336,7 +334,7 @@ class _Writer:
     def _deferred(self, invariants: dict[Any, int]) -> Function:
         backward = self.backward
         assert backward is not None and backward.pullback is not None
-        part = Part(self.xp, threads=self.threads, fused=self.fused, tick=self._tick())
+        part = Part(self.xp, fused=self.fused, tick=self._tick())
         head = self._names_of_backward(part, invariants, whole=True)
         for number, var in enumerate(backward.saved):
             part.names[var] = f"D{number}"

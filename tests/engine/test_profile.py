@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine import chains
 from arrows.training import SGD
 
 
@@ -65,9 +64,3 @@ def test_without_a_loss_it_is_inference_and_failures_leave_no_clock():
         model.profile([["a"]])
     assert model._clock is None
     assert model([[1, 2]]).tolist() == [[3, 6]]
-
-
-def test_threads_are_timed_together(monkeypatch):
-    monkeypatch.setattr(chains, "SMALLEST", 0)
-    profile = ar.compile(network()).profile(BATCH)
-    assert profile.parts["element-wise"] > 0
