@@ -3,7 +3,7 @@ they go."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from arrows.engine.backend import Backend
 from arrows.engine.codegen import Slot
 from arrows.engine.memory import Arena
 from arrows.engine.merge import OperationRows, PortRows, port_rows
-from arrows.engine.program import Program
+from arrows.engine.program import Function, Program
 from arrows.engine.transpose import plan_scatter
 from arrows.engine.upload import Upload
 from arrows.ops.segments import Segments
@@ -72,22 +72,29 @@ class Binding:
         self.upload = upload
         operation = program.operation
         # By number of the operand: what is read forwards, or gets a gradient.
-        wanted = {*program.gathered, *program.gradients}
+        wanted = {*program.gathered, *program.early_operands, *program.gradients, *program.late_gradients}
+        # What is early is gathered for all rows of a component at once.
+        ahead = {*program.early_operands, *program.late_gradients}
+        self.parts: list[int] = rows.bounds[rows.parts].tolist()
+        self.part_at = {step: part for part, step in enumerate(rows.parts[:-1].tolist())}
         self.gathers: dict[int, _Gather] = {}
         domain_bounds = {d: rows.offsets[d][rows.bounds] for d in operation.domains}
         for number, (port, found) in enumerate(zip(operation.ports, rows.ports, strict=True)):
             if number not in wanted:
                 continue
             bounds = rows.bounds if port.domain is None else domain_bounds[port.domain]
+            if number in ahead:
+                bounds = rows.bounds[rows.parts]
             of = program.trace.inputs[port.leaf].type
             self.gathers[number] = _Gather(of, port.slab, found, bounds)
         for number, joint in enumerate(program.joints, len(operation.ports) + 1):
             columns = [rows.ports[port].rows for port in joint.ports]
             found = port_rows(np.stack(columns, axis=1).reshape(-1))
             width = len(columns)
-            self.gathers[number] = _Gather(joint.result.type, joint.slab, found, rows.bounds, width)
+            bounds = rows.bounds[rows.parts] if number in ahead else rows.bounds
+            self.gathers[number] = _Gather(joint.result.type, joint.slab, found, bounds, width)
         self.width = len(operation.ports) + 1 + len(program.joints)
-        for number in program.gathered:
+        for number in (*program.gathered, *program.early_operands):
             gather = self.gathers[number]
             if -1 in gather.views:
                 gather.rows = upload.add(gather.found.rows)
@@ -130,7 +137,7 @@ class Binding:
         self.backend, self.arena, self.slabs = backend, arena, slabs
         self.invariants, self.outputs = invariants, outputs
         name = operation.index
-        kept_ports = set(program.kept_ports)
+        kept_ports = {*program.kept_ports, *program.early_operands}
         self.operands: list[Array] = [None] * self.width  # kept for all rows
         self.copies: list[bool] = [False] * self.width
         for number, gather in self.gathers.items():
@@ -172,6 +179,9 @@ class Binding:
         self.forward = program.forward.make(
             invariants, None, outputs, self.kept, None, None, self._scratch("s", program.forward.slots)
         )
+        if program.early is not None:
+            scratch = self._scratch("early", program.early.slots, whole=True)
+            self.early = program.early.make(invariants, None, outputs, self.kept, None, None, scratch)
 
     def _total(self, level: int) -> int:
         if level < 0:
@@ -199,41 +209,56 @@ class Binding:
         clock, index = self.program.clock, self.program.operation.index
         if clock is not None:
             clock.tick("host")
+        if self.program.early is not None and step in self.part_at:
+            self._run_early(self.part_at[step])
+        start, stop = self.bounds[step], self.bounds[step + 1]
         ports: list[Array] = [None] * self.width
         for number in self.program.gathered:
-            gather = self.gathers[number]
-            first = gather.views[step]
-            a, z = gather.bounds[step], gather.bounds[step + 1]
-            slab = self.slabs[gather.slab]
-            kept = self.operands[number]
-            if first >= 0:
-                value = gather.view(slab, first, z - a)
-                if self.copies[number]:
-                    kept = kept[a:z]
-                    kept[...] = value
-                    value = kept
-            else:
-                if self.copies[number]:
-                    out = kept[a:z]
-                else:
-                    whole = self.arena.array(
-                        ("gather", number), (gather.longest, *gather.type.shape), gather.type.dtype
-                    )
-                    out = whole[: z - a]
-                value = gather.take(self.backend, slab, a, z, out)
-            ports[number] = value
+            ports[number] = self._gathered(number, step)
+        for number in self.program.held:
+            ports[number] = self.operands[number][start:stop]
         if self.keys is not None:
-            ports[len(self.program.operation.ports)] = self.keys[self.bounds[step] : self.bounds[step + 1]]
+            ports[len(self.program.operation.ports)] = self.keys[start:stop]
         if clock is not None:
             clock.tick("gather", index)
-        self.forward(
-            self.bounds[step], self.bounds[step + 1], ports, [bound[step] for bound in self.bound_segments]
-        )
+        self.forward(start, stop, ports, [bound[step] for bound in self.bound_segments])
+
+    def _gathered(self, number: int, step: int) -> Array:
+        """An operand of one step (of one component, if it is early)."""
+        gather = self.gathers[number]
+        first = gather.views[step]
+        a, z = gather.bounds[step], gather.bounds[step + 1]
+        slab = self.slabs[gather.slab]
+        if first >= 0:
+            value = gather.view(slab, first, z - a)
+            if not self.copies[number]:
+                return value
+            kept = self.operands[number][a:z]
+            kept[...] = value
+            return kept
+        if self.copies[number]:
+            out = self.operands[number][a:z]
+        else:
+            shape = (gather.longest, *gather.type.shape)
+            out = self.arena.array(("gather", number), shape, gather.type.dtype)[: z - a]
+        return gather.take(self.backend, slab, a, z, out)
+
+    def _run_early(self, part: int) -> None:
+        """Runs what is ahead of the steps of one component."""
+        ports: list[Array] = [None] * self.width
+        for number in self.program.early_operands:
+            ports[number] = self._gathered(number, part)
+        start, stop = self.parts[part], self.parts[part + 1]
+        if self.keys is not None:
+            ports[len(self.program.operation.ports)] = self.keys[start:stop]
+        if self.program.clock is not None:
+            self.program.clock.tick("gather", self.program.operation.index)
+        self.early(start, stop, ports, [])
 
     def plan_backward(self, constants: Sequence[int], slab_rows: Sequence[int]) -> None:
         """Plans the transposes of the gathers whose gradients are wanted."""
         self.scatters = {}
-        for number in self.program.gradients:
+        for number in (*self.program.gradients, *self.program.late_gradients):
             gather, found = self.gathers[number], self.rows.ports[number]
             plan = plan_scatter(
                 found, np.asarray(gather.bounds), constants[gather.slab], slab_rows[gather.slab]
@@ -265,27 +290,37 @@ class Binding:
             for number, (order, rows, starts, bounds) in self.scatters.items()
         }
         if program.backward is not None:
-            self.backward = program.backward.make(
-                self.invariants,
-                self.operands,
-                self.outputs,
-                self.kept,
-                seeds,
-                self.saved,
-                self._scratch("s", program.backward.slots),
-            )
+            self.backward = self._bound(program.backward, self._scratch("s", program.backward.slots))
+        if program.late is not None:
+            scratch = self._scratch("early", program.late.slots, whole=True)
+            self.late = self._bound(program.late, scratch)
+
+    def _bound(self, function: Function, scratch: list[Array]) -> Callable[..., Any]:
+        """A backward part, bound to the arrays of the batch."""
+        return function.make(
+            self.invariants, self.operands, self.outputs, self.kept, self.seeds, self.saved, scratch
+        )
 
     def run_backward(self, step: int) -> None:
         """Runs the backward step part on the rows of one step and adds its gradients to the rows they came
         from."""
-        if self.program.backward is None:
-            return
+        program = self.program
+        if program.clock is not None:
+            program.clock.tick("host")
+        if program.backward is not None:
+            a, z = self.bounds[step], self.bounds[step + 1]
+            found = self.backward(a, z, None, [bound[step] for bound in self.bound_segments])
+            self._scatter(program.gradients, found, step)
+        if program.late is not None and step in self.part_at:
+            # The first step of a component is the last to run backwards.
+            part = self.part_at[step]
+            found = self.late(self.parts[part], self.parts[part + 1], None, [])
+            self._scatter(program.late_gradients, found, part)
+
+    def _scatter(self, ports: Sequence[int], found: Sequence[Array], step: int) -> None:
+        """Adds gradients of ports to the rows they came from."""
         clock = self.program.clock
-        if clock is not None:
-            clock.tick("host")
-        a, z = self.bounds[step], self.bounds[step + 1]
-        found = self.backward(a, z, None, [bound[step] for bound in self.bound_segments])
-        for number, value in zip(self.program.gradients, found, strict=True):
+        for number, value in zip(ports, found, strict=True):
             gather = self.gathers[number]
             target = self.gradients[gather.slab]
             first = gather.views[step]
@@ -307,15 +342,8 @@ class Binding:
         """Runs the deferred part over all rows; returns the gradients of `Program.parameters`."""
         program = self.program
         assert program.deferred is not None
-        step = program.deferred.make(
-            self.invariants,
-            self.operands,
-            self.outputs,
-            self.kept,
-            self.seeds,
-            self.saved,
-            self._scratch(("late", program.operation.index), program.deferred.slots, whole=True),
-        )
+        kind = ("deferred", program.operation.index)
+        step = self._bound(program.deferred, self._scratch(kind, program.deferred.slots, whole=True))
         if program.clock is not None:
             program.clock.tick("host")
         result: tuple[Array, ...] = step(0, self.rows.count, None, self.whole_segments)

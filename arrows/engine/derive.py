@@ -12,7 +12,7 @@ Equations whose result is the same for all rows (weight normalisation, transpose
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -65,9 +65,10 @@ class Backward:
         constants: (array, variable).
         hoisted: equations without rows, once a batch.
         step: equations run step by step.
+        late: equations run when all steps have: what gives the gradients of early inputs (`fission`).
         inputs: for each input leaf of the trace, the variable of its gradient, or None.
         deferred: equations run once over all rows.
-        saved: variables of ``step`` that ``deferred`` or the reductions read: kept for all rows.
+        saved: variables of ``step`` and ``late`` that later parts read: kept for all rows.
         boundary: (forward variable without rows, reduction that gives its gradient).
         pullback: from the gradients of the boundary to those of parameters, or None where no parameter has
             one.
@@ -78,6 +79,7 @@ class Backward:
     constants: tuple[tuple[np.ndarray, Var], ...]
     hoisted: tuple[Equation, ...]
     step: tuple[Equation, ...]
+    late: tuple[Equation, ...]
     inputs: tuple[Var | None, ...]
     deferred: tuple[Equation, ...]
     saved: tuple[Var, ...]
@@ -151,13 +153,16 @@ def active(trace: Trace, wanted: Sequence[bool]) -> set[Var]:
     return found
 
 
-def differentiate(trace: Trace, wanted: Sequence[bool], seeded: Sequence[bool]) -> Backward | None:
+def differentiate(
+    trace: Trace, wanted: Sequence[bool], seeded: Sequence[bool], early: Collection[int] = ()
+) -> Backward | None:
     """Derives the backward program of an operation.
 
     Args:
         trace: the operation, specialised.
         wanted: for each input leaf, whether its gradient is wanted.
         seeded: for each result, whether a gradient comes in.
+        early: the input leaves whose gradients may wait until all steps have run.
 
     Returns:
         The program, or None where nothing that is wanted depends on anything seeded.
@@ -177,7 +182,7 @@ def differentiate(trace: Trace, wanted: Sequence[bool], seeded: Sequence[bool]) 
     boundary = [(var, g) for var, g in gradient.items() if var.rows == INVARIANT and var in moving]
     if not boundary and all(g is None for g in inputs):
         return None
-    return _split(recorder, trace, before, cotangents, inputs, boundary)
+    return _split(recorder, trace, before, cotangents, inputs, boundary, early)
 
 
 class _Derivation(Recorder):
@@ -233,6 +238,7 @@ def _split(
     cotangents: list[tuple[Var, int]],
     inputs: list[Tracer | None],
     boundary: list[tuple[Var, Tracer]],
+    early: Collection[int],
 ) -> Backward:
     equations = assemble(recorder)
     made_by = {equation.result: equation for equation in equations}
@@ -243,19 +249,22 @@ def _split(
     reductions = [(var, _reduce(g.var, made_by, anyway)) for var, g in boundary]
     hoisted = {equation.result for equation in equations if equation.result.rows == INVARIANT}
 
-    step = _closure((g.var for g in inputs if g is not None), made_by)
+    at_once = [g.var for leaf, g in enumerate(inputs) if g is not None and leaf not in early]
+    waiting = [g.var for leaf, g in enumerate(inputs) if g is not None and leaf in early]
     rows = [var for _, reduction in reductions for var in reduction.rows()]
-    late = _closure(rows, made_by) - step
-    step -= hoisted
-    late -= hoisted
-    read_late = set(rows)
+    step = _closure(at_once, made_by) - hoisted
+    late = _closure(waiting, made_by) - hoisted - step
+    deferred = _closure(rows, made_by) - hoisted - step - late
+    read_late, read_deferred = set(waiting), set(rows)
+    used = set(rows) | {g.var for g in inputs if g is not None}
     for equation in equations:
         if equation.result in late:
             read_late.update(equation.operands)
-    used = set(rows) | {g.var for g in inputs if g is not None}
-    for equation in equations:
-        if equation.result in step | late:
+        if equation.result in deferred:
+            read_deferred.update(equation.operands)
+        if equation.result in step | late | deferred:
             used.update(equation.operands)
+    saved = step & (read_late | read_deferred) | late & read_deferred
     needed_hoisted = _closure((var for var in used if var in hoisted), made_by)
     for equation in equations:
         if equation.result in needed_hoisted:
@@ -272,9 +281,10 @@ def _split(
         tuple((array, var) for array, var in recorder.constants if var in used),
         tuple(equation for equation in equations if equation.result in needed_hoisted),
         tuple(equation for equation in equations if equation.result in step),
-        tuple(g.var if g is not None else None for g in inputs),
         tuple(equation for equation in equations if equation.result in late),
-        tuple(equation.result for equation in equations if equation.result in step & read_late),
+        tuple(g.var if g is not None else None for g in inputs),
+        tuple(equation for equation in equations if equation.result in deferred),
+        tuple(equation.result for equation in equations if equation.result in saved),
         tuple(reductions),
         _pullback(trace, before, [var for var, _ in boundary]),
     )

@@ -18,7 +18,8 @@ from arrows.engine.memory import Arena
 from arrows.engine.merge import Merged, merge
 from arrows.engine.plan import Plan
 from arrows.engine.profile import Clock
-from arrows.engine.program import Program, make_program
+from arrows.engine.program import Program
+from arrows.engine.program_writer import make_program
 from arrows.engine.upload import Upload
 from arrows.engine.wiring import Wirings
 from arrows.ops.context import Parameter

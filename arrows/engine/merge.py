@@ -54,6 +54,8 @@ class OperationRows:
         offsets: for each sequence domain, where each node's elements start (``count + 1`` entries).
         first_rows: for each output, its first row in its slab.
         bounds: where its steps start, ascending, and ``count`` at the end.
+        parts: the first step of each component that the operation runs in, and the number of steps at the
+            end.
     """
 
     count: int
@@ -61,6 +63,7 @@ class OperationRows:
     offsets: dict[int, np.ndarray]
     first_rows: tuple[int, ...]
     bounds: np.ndarray
+    parts: np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +143,15 @@ def merge(plan: Plan, wirings: Wirings, *, share: bool = True) -> Merged:
     for operation_plan in plan.operations:
         o = operation_plan.index
         mine = order[first[o] : first[o] + count[o]]
+        runs_of = slice(bounds_of[o], bounds_of[o + 1])
         if plan.schedule == "none":
             bounds = np.arange(count[o] + 1)
+            parts = np.array([0, count[o]])
         else:
-            bounds = np.append(starts[bounds_of[o] : bounds_of[o + 1]], first[o] + count[o]) - first[o]
-        operations.append(_operation_rows(operation_plan, mine, layout, source_rows, table[o], bounds))
+            bounds = np.append(starts[runs_of], first[o] + count[o]) - first[o]
+            changes = np.flatnonzero(np.diff(run_pair[runs_of])) + 1
+            parts = np.concatenate(([0], changes, [len(bounds) - 1]))
+        operations.append(_operation_rows(operation_plan, mine, layout, source_rows, table[o], bounds, parts))
 
     runs = np.array([known.kind == "apply" for known in plan.operations], bool)
     if plan.schedule == "none":
@@ -321,6 +328,7 @@ def _operation_rows(
     source_rows: np.ndarray,
     first_rows: np.ndarray,
     bounds: np.ndarray,
+    parts: np.ndarray,
 ) -> OperationRows:
     ports: list[PortRows] = []
     first = layout.first_source[mine]
@@ -340,7 +348,7 @@ def _operation_rows(
                 ports.append(port_rows(source_rows[at]))
                 start = start + counts
     return OperationRows(
-        len(mine), tuple(ports), offsets, tuple(first_rows[: len(operation.outputs)].tolist()), bounds
+        len(mine), tuple(ports), offsets, tuple(first_rows[: len(operation.outputs)].tolist()), bounds, parts
     )
 
 

@@ -8,7 +8,7 @@ reads one array. A slab's rows are its constants first, then the rows of each op
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,6 +50,7 @@ class Operation:
         parent, domain: of ``"element"``: the operation whose rows these are, and the sequence that counts
         them.
         stream: of ``"read"``: the raw stream; of ``"constant"``: the constant's number.
+        early: the ports whose rows are all there before the first step of the operation in a component.
     """
 
     index: int
@@ -63,6 +64,7 @@ class Operation:
     parent: int = -1
     domain: int = -1
     stream: int = -1
+    early: tuple[int, ...] = ()
 
     @property
     def domains(self) -> tuple[int, ...]:
@@ -246,8 +248,18 @@ def make_plan(lowered: Lowered, schedule: str) -> Plan:
         )
     slabs.extend(Slab(of, (), ()) for of in orphans)
 
+    if schedule == "strata":
+        component = strata(_site_graph(lowered), site_operation)
+    else:
+        component = [0] * len(sites)  # Fold's rule: depths count over the whole example
+    waited = {port for site in sites for port in _waited(lowered, site, component, site_operation)}
+
     operations = []
     for o, site in enumerate(firsts):
+        ports = tuple(
+            PlannedPort(port.leaf, slab_of(ports_of[o][port.leaf, port.domain]), port.domain)
+            for port in site.ports
+        )
         operations.append(
             Operation(
                 o,
@@ -255,22 +267,16 @@ def make_plan(lowered: Lowered, schedule: str) -> Plan:
                 _name(site),
                 site.outputs,
                 tuple(slab_of(number_of[o, k]) for k in range(len(site.outputs))),
-                tuple(
-                    PlannedPort(port.leaf, slab_of(ports_of[o][port.leaf, port.domain]), port.domain)
-                    for port in site.ports
-                ),
+                ports,
                 tuple((leaf, found.constants[number]) for leaf, number in site.constants),
                 site.trace if site.kind == "apply" else None,
                 site_operation[site.parent] if site.kind == "element" else -1,
                 site.domain if site.kind == "element" else -1,
                 streams.get(o, site.domain),
+                () if schedule == "none" else tuple(n for n in range(len(ports)) if (o, n) not in waited),
             )
         )
 
-    if schedule == "strata":
-        component = strata(_site_graph(lowered), site_operation)
-    else:
-        component = [0] * len(sites)  # Fold's rule: depths count over the whole example
     moving = _moving(lowered, component)
     bases = [number << 32 for number in component]
     # One pair for all reads of a type: their rows are the raw stream, in the order of the nodes.
@@ -344,6 +350,18 @@ def _site_graph(lowered: Lowered) -> list[list[int]]:
             successors[site.parent].add(site.index)
             successors[site.index].add(site.parent)
     return [sorted(some) for some in successors]
+
+
+def _waited(
+    lowered: Lowered, site: Site, component: list[int], operation: list[int]
+) -> Iterator[tuple[int, int]]:
+    """The ports, as (operation, position), that a site in the same component may feed at this one."""
+    found = lowered.sites
+    for number, port in enumerate(site.ports):
+        for producer in found.flow.reaching(port.place):
+            source = found.sites[found.producers[producer][0]]
+            if source.kind in ("apply", "element") and component[source.index] == component[site.index]:
+                yield operation[site.index], number
 
 
 def _moving(lowered: Lowered, component: list[int]) -> list[bool]:

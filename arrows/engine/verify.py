@@ -20,7 +20,8 @@ def verify(plan: Plan, merged: Merged) -> None:
     """Checks a merged batch.
 
     Every row of every slab is written once, by a constant, an input, or one step; no step reads a row that
-    has not been written before it; every node runs in exactly one step; every port and every result reads
+    has not been written before it, nor an early operand one that has not been written before the first step
+    of its component; every node runs in exactly one step; every port and every result reads
     rows that exist.
 
     Args:
@@ -47,8 +48,13 @@ def verify(plan: Plan, merged: Merged) -> None:
         if run[o][a:z].any():
             raise ScheduleError(f"{where} runs rows that have run")
         run[o][a:z] = True
-        for port, found in zip(operation.ports, rows.ports, strict=True):
-            b, y = (a, z) if port.domain is None else (int(rows.offsets[port.domain][i]) for i in (a, z))
+        part = int(np.searchsorted(rows.parts, step, side="right")) - 1
+        ahead = int(rows.bounds[rows.parts[part + 1]]) if step == rows.parts[part] else z
+        for number, (port, found) in enumerate(zip(operation.ports, rows.ports, strict=True)):
+            # What is early has to be there for all steps of the component.
+            b, y = a, ahead if number in operation.early else z
+            if port.domain is not None:
+                b, y = (int(rows.offsets[port.domain][i]) for i in (b, y))
             wanted = found.rows[b:y]
             size = len(written[port.slab])
             if len(wanted) and not (wanted.min() >= 0 and wanted.max() < size):

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 
 import arrows as ar
 from arrows import ops
-from arrows.engine import codegen, compiling, program
+from arrows.engine import codegen, compiling, program_writer
 from arrows.engine.fuse import Chain, fuse
 from arrows.ops.trace import Trace, trace
 from arrows.typesys import types as T
@@ -48,7 +48,7 @@ def fused() -> Iterator[list[str]]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(codegen, "fuse", partial(fuse, dtype="float64"))
-        patch.setattr(program, "compiled", compiled)
+        patch.setattr(program_writer, "compiled", compiled)
         patch.setattr(compiling, "use_jit", lambda jit, device: True)
         yield sources
 
