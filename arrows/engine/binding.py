@@ -10,6 +10,7 @@ import numpy as np
 
 from arrows.engine.backend import Backend
 from arrows.engine.codegen import Slot
+from arrows.engine.extents import lengths_of
 from arrows.engine.memory import Arena
 from arrows.engine.merge import OperationRows, PortRows, port_rows
 from arrows.engine.program import Function, Program
@@ -37,7 +38,7 @@ class _Gather:
         self.bounds: list[int] = bounds.tolist()
         # For each step, the first row of a range, or -1.
         self.views = found.views(bounds * width)
-        self.longest = int(np.diff(bounds).max(initial=0))
+        self.longest = int(lengths_of(bounds).max(initial=0))
         # The first row, if the rows of all steps are one range.
         (self.whole,) = found.views(np.array([0, len(found.rows)]))
         self.rows: Array = None
@@ -103,9 +104,9 @@ class Binding:
     def _segments(self, offsets: np.ndarray, bounds: np.ndarray) -> tuple[list[tuple[int, int, Any]], Any]:
         """The bounds of the sequences, step by step and for the whole operation; index arrays still on their
         way."""
-        lengths = np.diff(offsets)
+        lengths = lengths_of(offsets)
         nodes = len(lengths)
-        steps = np.diff(bounds)
+        steps = lengths_of(bounds)
         # Offsets that start at 0 in every step: one entry more than nodes for each step.
         at = np.arange(nodes + len(steps)) - np.repeat(np.arange(len(steps)), steps + 1)
         local = offsets[at] - np.repeat(offsets[bounds[:-1]], steps + 1)
@@ -195,9 +196,9 @@ class Binding:
             if whole:
                 rows = self._total(slot.rows)
             elif slot.rows < 0:
-                rows = int(np.diff(self.rows.bounds).max(initial=0))
+                rows = int(lengths_of(self.rows.bounds).max(initial=0))
             else:
-                rows = int(np.diff(self.rows.offsets[slot.rows][self.rows.bounds]).max(initial=0))
+                rows = int(lengths_of(self.rows.offsets[slot.rows][self.rows.bounds]).max(initial=0))
             made.append(self.arena.array((kind, slot.number), (rows, *slot.shape), slot.dtype))
         return made
 
@@ -338,15 +339,19 @@ class Binding:
         if clock is not None:
             clock.tick("scatter", self.program.operation.index)
 
-    def run_deferred(self) -> tuple[Array, ...]:
-        """Runs the deferred part over all rows; returns the gradients of `Program.parameters`."""
+    def run_deferred(self, targets: Sequence[Array]) -> tuple[Array, ...]:
+        """Runs the deferred part over all rows; returns the values of `Program.pieces`.
+
+        Args:
+            targets: where to write each; None: to a new array.
+        """
         program = self.program
         assert program.deferred is not None
         kind = ("deferred", program.operation.index)
         step = self._bound(program.deferred, self._scratch(kind, program.deferred.slots, whole=True))
         if program.clock is not None:
             program.clock.tick("host")
-        result: tuple[Array, ...] = step(0, self.rows.count, None, self.whole_segments)
+        result: tuple[Array, ...] = step(0, self.rows.count, targets, self.whole_segments)
         if program.clock is not None:
             program.clock.tick("sums", program.operation.index)
         return result

@@ -16,6 +16,7 @@ from typing import Any
 
 from arrows.engine.derive import Reduction
 from arrows.engine.fuse import Chain, fuse
+from arrows.engine.transposed import Transposed
 from arrows.ops.primitive import INVARIANT, ROW
 from arrows.ops.trace import Equation, Var
 
@@ -41,6 +42,7 @@ class Part:
         names: what the variables are called in it.
         destinations: for variables that must be written to a given array, that array's name.
         kept: variables that are read after the part has run.
+        steady: variables without rows that are read in every step.
         kernels: the kernels that the body calls, by name.
         slots: the scratch arrays that the body uses.
         tick: the code that notes the time an equation took; None: nobody asks.
@@ -52,6 +54,7 @@ class Part:
     names: dict[Var, str] = field(default_factory=dict)
     destinations: dict[Var, str] = field(default_factory=dict)
     kept: set[Var] = field(default_factory=set)
+    steady: set[Var] = field(default_factory=set)
     lines: list[str] = field(default_factory=list)
     kernels: dict[str, Any] = field(default_factory=dict)
     slots: list[Slot] = field(default_factory=list)
@@ -127,9 +130,7 @@ class Part:
         if equation.primitive.segmented:
             call += f", segments=g{_domain(equation)}"
         if equation.primitive.view or result.rows == INVARIANT:
-            # A transposed parameter is laid out anew, once a batch: BLAS would do it again in every step.
-            copied = ".copy()" if equation.primitive.name == "transpose" and result.rows == INVARIANT else ""
-            self.lines.append(f"{name} = {call}){copied}")
+            self.lines.append(f"{name} = {call})")
             if result in self.destinations:
                 self.lines.append(f"{self.destinations[result]}[...] = {name}")
         else:
@@ -147,8 +148,13 @@ class Part:
         names = ", ".join(self.names[var] for var in (*chain.inputs, *chain.outputs))
         self.lines.append(f"{self._add(self.fused(chain))}({names})")
 
-    def reduction(self, reduction: Reduction) -> str:
-        """Writes a sum over rows; returns the name of its value."""
+    def reduction(self, reduction: Reduction, target: str | None = None) -> str:
+        """Writes a sum over rows; returns the name of its value.
+
+        Args:
+            reduction: what is summed.
+            target: code for the array to write it to; where that is None when it runs, a new one is made.
+        """
         if reduction.parts:
             assert reduction.equation is not None
             parts = [self.reduction(part) for part in reduction.parts]
@@ -161,8 +167,14 @@ class Part:
             attributes = equation.primitive.lift(dict(equation.attributes), has_rows, types)
             assert equation.primitive.sum_rows is not None
             run = equation.primitive.sum_rows(self.xp, has_rows, types, **attributes)
-            return self._assign(f"{self._add(run)}({', '.join(self.names[v] for v in equation.operands)})")
+            arguments = ", ".join(self.names[v] for v in equation.operands)
+            out = "" if target is None else f", out={target}"
+            return self._assign(f"{self._add(run)}({arguments}{out})")
         return self._assign(f"{self.names[reduction.var]}.sum(axis=0)")
+
+    def hand_over(self, target: str, name: str) -> None:
+        """Writes a value to an array, unless that is None or it is there already."""
+        self.lines.append(f"if {target} is not None and {name} is not {target}: {target}[...] = {name}")
 
     def _assign(self, code: str) -> str:
         name = f"{self.prefix}r{len(self.lines)}"
@@ -175,7 +187,10 @@ class Part:
         attributes = dict(equation.attributes)
         if any(has_rows):
             attributes = equation.primitive.lift(attributes, has_rows, types)
-        return self._add(equation.primitive.kernel(self.xp, **attributes))
+        kernel = equation.primitive.kernel(self.xp, **attributes)
+        if equation.primitive.name == "transpose" and equation.result in self.steady:
+            kernel = Transposed(self.xp, kernel)
+        return self._add(kernel)
 
     def _add(self, function: Any) -> str:
         name = f"k{len(self.kernels)}"

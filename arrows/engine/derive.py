@@ -21,6 +21,7 @@ import numpy as np
 from arrows import ops
 from arrows.engine.assemble import assemble
 from arrows.engine.narrow import narrow
+from arrows.engine.pieces import Piece, pieces
 from arrows.engine.simplify import emit
 from arrows.ops.primitive import INVARIANT, ROW
 from arrows.ops.trace import Equation, Recorder, Trace, Tracer, Var
@@ -94,14 +95,14 @@ class Pullback:
     Attributes:
         forward, constants, equations: as in `Backward`.
         seeds: (backward variable, boundary variable) that receive the reduced gradients.
-        parameters: (number of the trace's parameter, variable of its gradient).
+        parameters: (number of the trace's parameter, the pieces of its gradient).
     """
 
     forward: tuple[tuple[Var, Var], ...]
     constants: tuple[tuple[np.ndarray, Var], ...]
     equations: tuple[Equation, ...]
     seeds: tuple[tuple[Var, Var], ...]
-    parameters: tuple[tuple[int, Var], ...]
+    parameters: tuple[tuple[int, tuple[Piece, ...]], ...]
 
 
 def specialise(trace: Trace, constants: Sequence[tuple[int, np.ndarray]], *, training: bool = False) -> Trace:
@@ -341,15 +342,18 @@ def _pullback(trace: Trace, before: tuple[Equation, ...], boundary: list[Var]) -
         seeds.append((g.var, var))
         gradient[var] = g
     recorder.walk(before, moving, gradient)
-    parameters = [(n, gradient[var].var) for n, (_, _, var) in enumerate(trace.parameters) if var in gradient]
-    if not parameters:
+    roots = [(n, gradient[var].var) for n, (_, _, var) in enumerate(trace.parameters) if var in gradient]
+    if not roots:
         return None
     equations = assemble(recorder)
     made_by = {equation.result: equation for equation in equations}
     constants = {var for _, var in recorder.constants}
-    needed = _closure((var for _, var in parameters), made_by)
+    zeros = {var for array, var in recorder.constants if not array.any()}
+    parameters = [(n, pieces(var, made_by, zeros)) for n, var in roots]
+    ends = {piece.var for _, some in parameters for piece in some}
+    needed = _closure(ends, made_by)
     used = {operand for equation in equations if equation.result in needed for operand in equation.operands}
-    used |= {var for _, var in parameters}
+    used |= ends
     return Pullback(
         tuple(
             (g.var, var)

@@ -14,6 +14,7 @@ from arrows.engine.backend import Backend
 from arrows.engine.binding import Binding
 from arrows.engine.blame import KERNEL_ERRORS, StepRefused
 from arrows.engine.chance import Chance, chance_keys
+from arrows.engine.gradients import Gradient, GradientMemory, ParameterKey, add_gradients
 from arrows.engine.memory import Arena
 from arrows.engine.merge import Merged, merge
 from arrows.engine.plan import Plan
@@ -26,8 +27,6 @@ from arrows.ops.context import Parameter
 from arrows.ops.rowsparse import RowSparse
 
 Array = Any
-Gradient = Any
-ParameterKey = tuple[int, str]  # identity of the layer, name of the parameter
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,15 +135,18 @@ class Run:
             binding.bind_backward(self.gradients, self._outputs(self.gradients, o))
         for o, step in reversed(merged.steps):
             self.bindings[o].run_backward(step)
-        found: dict[ParameterKey, Gradient] = {}
-        for binding in self.bindings.values():
+        found: dict[ParameterKey, Gradient] = executor.gradients.begin(self.bindings.keys())
+        for o, binding in self.bindings.items():
             program = binding.program
             if program.deferred is None:
                 continue
-            for number, value in zip(program.parameters, binding.run_deferred(), strict=True):
-                owner, spec, _ = program.trace.parameters[number]
-                key = (id(owner), spec.name)
-                found[key] = value if key not in found else add_gradients(backend, found[key], value)
+            values = binding.run_deferred(executor.gradients.targets(o, len(program.pieces)))
+            executor.gradients.add(o, values)
+            for (number, piece), value in zip(program.pieces, values, strict=True):
+                if piece is None:
+                    owner, spec, _ = program.trace.parameters[number]
+                    key = (id(owner), spec.name)
+                    found[key] = value if key not in found else add_gradients(backend, found[key], value)
         return found
 
     def loss(self, seeds: Seeds) -> Array:
@@ -191,22 +193,6 @@ class Run:
                 of = plan.slabs[slab].type
                 column = total.astype(of.dtype).reshape(-1, *(1 for _ in of.shape))
                 self.gradients[slab][...] = backend.to_device(column)
-
-
-def own(gradient: Gradient) -> Gradient:
-    """The gradient in memory of its own: a row-sparse one shares that of the batch, which the next batch
-    takes."""
-    if isinstance(gradient, RowSparse):
-        return RowSparse(gradient.rows.copy(), gradient.values.copy(), gradient.shape)
-    return gradient
-
-
-def add_gradients(backend: Backend, one: Gradient, other: Gradient) -> Gradient:
-    """The sum of two gradients of one parameter, dense or row-sparse."""
-    if isinstance(one, RowSparse) and isinstance(other, RowSparse):
-        return one.add(other, backend.xp)
-    dense = [g.to_dense(backend.xp) if isinstance(g, RowSparse) else g for g in (one, other)]
-    return dense[0] + dense[1]
 
 
 class Executor:
@@ -257,6 +243,7 @@ class Executor:
             self.programs[operation.index] = make_program(
                 operation, backend.xp, wanted, seeded, training=training, jit=jit, clock=clock
             )
+        self.gradients = GradientMemory(self.programs, backend)
         self._program_constants = {
             o: tuple(backend.to_device(np.asarray(array)) for array in program.constants)
             for o, program in self.programs.items()
@@ -284,9 +271,9 @@ class Executor:
         """The gradient of a parameter that a batch does not reach: of the kind that it has otherwise."""
         xp = self.backend.xp
         for program in self.programs.values():
-            for number, sparse in zip(program.parameters, program.sparse, strict=True):
+            for number, piece in program.pieces:
                 known, its, _ = program.trace.parameters[number]
-                if known is owner and its.name == spec.name and not sparse:
+                if known is owner and its.name == spec.name and piece is not None:
                     return self.backend.zeros(spec.shape, spec.dtype)
                 if known is owner and its.name == spec.name:
                     empty = xp.zeros((0,), self.backend.index_dtype)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.agenda import agenda
-from arrows.engine.extents import Extents, extents
+from arrows.engine.extents import Extents, extents, lengths_of
 from arrows.engine.plan import Operation, Plan
 from arrows.engine.sharing import representatives
 from arrows.engine.wiring import Column, Wirings
@@ -149,7 +149,7 @@ def merge(plan: Plan, wirings: Wirings, *, share: bool = True) -> Merged:
             parts = np.array([0, count[o]])
         else:
             bounds = np.append(starts[runs_of], first[o] + count[o]) - first[o]
-            changes = np.flatnonzero(np.diff(run_pair[runs_of])) + 1
+            changes = np.flatnonzero(lengths_of(run_pair[runs_of])) + 1
             parts = np.concatenate(([0], changes, [len(bounds) - 1]))
         operations.append(_operation_rows(operation_plan, mine, layout, source_rows, table[o], bounds, parts))
 
@@ -182,7 +182,7 @@ def _largest_first(offsets: np.ndarray) -> np.ndarray:
     Rows of one step are in this order. So where sequences end at different steps, those that go on are the
     first rows of each, and what they read is a range: a view instead of a gather.
     """
-    lengths = np.diff(offsets)
+    lengths = lengths_of(offsets)
     examples = np.argsort(-lengths, kind="stable")
     lengths = lengths[examples]
     ends = np.cumsum(lengths)
@@ -299,7 +299,7 @@ class Rows:
 
     def _moved(self, ids: Column) -> np.ndarray:
         values = ids.values
-        moved: np.ndarray = values + np.repeat(self.move, np.diff(ids.offsets))
+        moved: np.ndarray = values + np.repeat(self.move, lengths_of(ids.offsets))
         if self.constants:
             moved = np.where(values < (self.constants << self.shift), values, moved)
         return moved

@@ -17,7 +17,8 @@ from arrows.engine.backend import Backend, host
 from arrows.engine.blame import StepRefused, blame
 from arrows.engine.chance import Chance
 from arrows.engine.check import check_example
-from arrows.engine.execute import Executor, Run, Seeds, add_gradients, own
+from arrows.engine.execute import Executor, Run, Seeds
+from arrows.engine.gradients import add_gradients, own
 from arrows.engine.losses import as_weights, check_output
 from arrows.engine.lowerer import Lowerer
 from arrows.engine.lowering import lower
@@ -160,15 +161,8 @@ class Model:
             raise ArrowValueError(f"an input and a parameter are both named {taken[0]!r}; rename the input")
         with self._lock:
             value, found, given = self._differentiate(examples, tuple(inputs), ids)
-            seen: set[int] = set()
-            grads: Gradients = {}
-            for name, gradient in found.items():
-                # What is handed out stays as it is: no memory of ours, no array under two names.
-                gradient = own(gradient)
-                if id(gradient) in seen:
-                    gradient = gradient.copy()
-                seen.add(id(gradient))
-                grads[name] = gradient
+            # What is handed out stays as it is: no memory of ours, no array under two names.
+            grads = {name: own(gradient) for name, gradient in found.items()}
             return value, grads | given
 
     def train_step(self, examples: Examples, optimizer: Optimizer, *, ids: Any = None) -> Array:
@@ -343,10 +337,10 @@ class Model:
             value = run.loss(seeds)
             total = value if total is None else total + value
             for key, gradient in run.backward(seeds).items():
-                gradient = own(gradient) if self.schedule == "none" else gradient
-                found[key] = (
-                    gradient if key not in found else add_gradients(self.backend, found[key], gradient)
-                )
+                if key in found:
+                    found[key] = add_gradients(self.backend, found[key], gradient)
+                else:
+                    found[key] = own(gradient) if self.schedule == "none" else gradient
             given.append({name: run.input_gradients(part, self._read_sites(name)) for name in inputs})
         self._take_metrics(parts, wirings)
         self.step += 1

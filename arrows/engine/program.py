@@ -18,6 +18,7 @@ import numpy as np
 
 from arrows.engine.codegen import Slot
 from arrows.engine.joints import Joint
+from arrows.engine.pieces import Piece
 from arrows.engine.plan import Operation
 from arrows.engine.profile import Clock
 from arrows.ops.trace import Trace, Var
@@ -59,15 +60,15 @@ class Program:
         held: those among ``early_operands`` that the forward step reads.
         kept_ports: the operands whose gathered rows are kept.
         backward: the step part, returns the gradients of ``gradients``; None if there are none.
-        deferred: the part run once over all rows, returns the gradients of ``parameters``; None if there are
-            none.
+        deferred: the part run once over all rows; it is given the arrays to write ``pieces`` to, and returns
+            the values of those for which there is None; None if there are no pieces.
         late: the part run when all steps of a component have, returns the gradients of ``late_gradients``;
             None if there are none.
         saved: what ``backward`` and ``late`` save for later parts.
         gradients: the ports that get a gradient in each step, as positions in `Operation.ports`.
         late_gradients: those that get it from ``late``.
-        parameters: the trace's parameters that get a gradient, by number.
-        sparse: for each of ``parameters``, whether its gradient is row-sparse.
+        pieces: what the gradients of parameters are put together from: the parameter's number, and the piece;
+            None: all of the gradient, which is row-sparse.
         clock: notes what each step takes; None: nobody asks.
     """
 
@@ -89,6 +90,5 @@ class Program:
     saved: tuple[Var, ...]
     gradients: tuple[int, ...]
     late_gradients: tuple[int, ...]
-    parameters: tuple[int, ...]
-    sparse: tuple[bool, ...]
+    pieces: tuple[tuple[int, Piece | None], ...]
     clock: Clock | None

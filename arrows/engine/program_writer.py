@@ -14,6 +14,7 @@ from arrows.engine.fission import divide, fission
 from arrows.engine.fuse import Chain
 from arrows.engine.jit import compiled
 from arrows.engine.joints import joints
+from arrows.engine.pieces import Piece
 from arrows.engine.plan import Operation
 from arrows.engine.profile import Clock, part_of
 from arrows.engine.program import Array, Function, Program
@@ -120,7 +121,7 @@ class _Writer:
         gradients: tuple[int, ...] = ()
         late_gradients: tuple[int, ...] = ()
         saved: tuple[Var, ...] = ()
-        parameters: tuple[int, ...] = ()
+        pieces: tuple[tuple[int, Piece | None], ...] = ()
         if backward is not None:
             saved = backward.saved
             leaf_port = {port.leaf: number for number, port in enumerate(self.operation.ports)}
@@ -133,7 +134,10 @@ class _Writer:
                 late = self._late(invariants)
             if backward.pullback is not None:
                 deferred = self._deferred(invariants)
-                parameters = tuple(number for number, _ in backward.pullback.parameters)
+                sparse = self._sparse()
+                pieces = tuple(
+                    (number, None if piece.var in sparse else piece) for number, piece in self._pieces()
+                )
         return Program(
             self.operation,
             self.trace,
@@ -153,16 +157,19 @@ class _Writer:
             saved,
             gradients,
             late_gradients,
-            parameters,
-            self._sparse(),
+            pieces,
             self.clock,
         )
 
-    def _sparse(self) -> tuple[bool, ...]:
-        """Which parameters' gradients are the rows of a look-up, handed on as they are."""
+    def _pieces(self) -> list[tuple[int, Piece]]:
+        """The pieces of the parameters' gradients, with the parameters' numbers."""
+        assert self.backward is not None and self.backward.pullback is not None
+        return [(number, piece) for number, some in self.backward.pullback.parameters for piece in some]
+
+    def _sparse(self) -> set[Var]:
+        """The gradients that are the rows of a look-up, handed on as they are."""
         backward = self.backward
-        if backward is None or backward.pullback is None:
-            return ()
+        assert backward is not None and backward.pullback is not None
         rows = {
             var
             for var, found in backward.boundary
@@ -170,15 +177,17 @@ class _Writer:
             and not found.parts
             and found.equation.primitive.name == "scatter_row"
         }
-        sparse = {seed for seed, var in backward.pullback.seeds if var in rows}
-        return tuple(var in sparse for _, var in backward.pullback.parameters)
+        whole = {some[0].var for _, some in backward.pullback.parameters if len(some) == 1}
+        return whole & {seed for seed, var in backward.pullback.seeds if var in rows}
 
     # ---------------------------------------------------------------------------------------- without rows
 
     def _invariants(self) -> tuple[dict[Var | tuple[str, Var], int], Callable[..., tuple[Array, ...]]]:
         """All values without rows, of the forward program and (keyed ``("b", var)``) of the backward
         program."""
-        part = Part(self.xp)
+        # In an operation of many steps; where there is one, a product reads each matrix once.
+        many = len(self.operation.early) < len(self.operation.ports)
+        part = Part(self.xp, steady=set(_variables(self.division.step, ())) if many else set())
         order: dict[Var | tuple[str, Var], int] = {}
         names: list[str] = []
         self.constants: list[np.ndarray] = []
@@ -199,7 +208,8 @@ class _Writer:
             known(equation.result, part.names[equation.result])
         kernels, lines = dict(part.kernels), list(part.lines)
         if self.backward is not None:
-            late = Part(self.xp, "w", kernels=kernels, lines=lines)
+            steady = set(_variables(self.backward.step, ())) if many else set()
+            late = Part(self.xp, "w", kernels=kernels, lines=lines, steady=steady)
             for mine, var in self.backward.forward:
                 if var.rows == INVARIANT:
                     late.names[mine] = names[order[var]]
@@ -346,7 +356,16 @@ class _Writer:
             head.append(f"D{number} = D[{number}]")
         part.kept = {var for _, reduction in backward.boundary for var in reduction.rows()}
         part.write(backward.deferred)
-        gradients = {var: part.reduction(reduction) for var, reduction in backward.boundary}
+        pieces, sparse = self._pieces(), self._sparse()
+        seed_of = {var: seed for seed, var in backward.pullback.seeds}
+        ends = [piece.var for _, piece in pieces]
+        read = set(_variables(backward.pullback.equations, ()))
+        gradients: dict[Var, str] = {}
+        for var, reduction in backward.boundary:
+            seed, target = seed_of[var], None
+            if ends.count(seed) == 1 and seed not in read | sparse:
+                target = f"T[{ends.index(seed)}]"
+            gradients[var] = part.reduction(reduction, target)
         # The prologue's own backward program follows in the same function.
         pull = Part(self.xp, "w", kernels=part.kernels, lines=part.lines)
         for mine, var in backward.pullback.forward:
@@ -356,8 +375,11 @@ class _Writer:
         for mine, var in backward.pullback.seeds:
             pull.names[mine] = gradients[var]
         pull.write(backward.pullback.equations)
-        tail = [f"return ({''.join(pull.names[var] + ', ' for _, var in backward.pullback.parameters)})"]
-        return self._function("deferred", part, head, tail)
+        for number, end in enumerate(ends):
+            if end not in sparse:
+                pull.hand_over(f"T[{number}]", pull.names[end])
+        tail = [f"return ({''.join(pull.names[end] + ', ' for end in ends)})"]
+        return self._function("deferred", part, ["T = ports", *head], tail)
 
     def _tick(self) -> Callable[[Equation | Chain], str] | None:
         if self.clock is None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from arrows.engine.extents import lengths_of
 from arrows.engine.merge import PortRows
 
 
@@ -49,7 +50,7 @@ def plan_scatter(port: PortRows, bounds: np.ndarray, constants: int, slab_rows: 
     often = np.bincount(rows, minlength=slab_rows)[constants:]
     if often.max(initial=0) <= 1:
         return None
-    step = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    step = np.repeat(np.arange(len(bounds) - 1), lengths_of(bounds))
     key = step * np.int64(slab_rows) + rows
     order = np.argsort(key, kind="stable")
     key = key[order]
