@@ -3,7 +3,7 @@ they go."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,10 @@ import numpy as np
 from arrows.engine.backend import Backend
 from arrows.engine.codegen import Slot
 from arrows.engine.extents import lengths_of
+from arrows.engine.flow_back import Flow, Sums, operand_rows
 from arrows.engine.memory import Arena
 from arrows.engine.merge import OperationRows, PortRows, port_rows
 from arrows.engine.program import Function, Program
-from arrows.engine.transpose import plan_scatter
 from arrows.engine.upload import Upload
 from arrows.ops.segments import Segments
 from arrows.typesys import types as T
@@ -57,6 +57,33 @@ class _Gather:
         return out
 
 
+class _Sums:
+    """A planned sum of gradients by row, on the device."""
+
+    def __init__(self, upload: Upload, push: Sums) -> None:
+        self.order, self.rows, self.starts = (
+            upload.get(part) for part in (push.order, push.rows, push.starts)
+        )
+        self.plan = push
+
+    def add(self, backend: Backend, target: Array, values: Array, piece: int) -> None:
+        """Adds the sums of one piece to the rows of ``target``."""
+        plan = self.plan
+        b, y = plan.bounds[piece : piece + 2]
+        c, x = plan.places[piece : piece + 2]
+        if b == y:
+            return
+        if plan.longest > 1:
+            order, starts = self.order[c:x], self.starts[b:y]
+            backend.add_reduced(target, self.rows[b:y], values, order, starts, plan.longest)
+        elif plan.ranges[piece] >= 0:
+            first = plan.ranges[piece]
+            rows = target[first : first + y - b]
+            rows += backend.take(values, self.order[c:x])
+        else:
+            backend.add_at_unique(target, self.rows[b:y], backend.take(values, self.order[c:x]))
+
+
 class Binding:
     """One operation of one batch.
 
@@ -72,10 +99,10 @@ class Binding:
         self.bounds = rows.bounds.tolist()
         self.upload = upload
         operation = program.operation
-        # By number of the operand: what is read forwards, or gets a gradient.
-        wanted = {*program.gathered, *program.early_operands, *program.gradients, *program.late_gradients}
+        # By number of the operand: what is read forwards.
+        wanted = {*program.gathered, *program.early_operands}
         # What is early is gathered for all rows of a component at once.
-        ahead = {*program.early_operands, *program.late_gradients}
+        ahead = set(program.early_operands)
         self.parts: list[int] = rows.bounds[rows.parts].tolist()
         self.part_at = {step: part for part, step in enumerate(rows.parts[:-1].tolist())}
         self.gathers: dict[int, _Gather] = {}
@@ -256,45 +283,54 @@ class Binding:
             self.program.clock.tick("gather", self.program.operation.index)
         self.early(start, stop, ports, [])
 
-    def plan_backward(self, constants: Sequence[int], slab_rows: Sequence[int]) -> None:
-        """Plans the transposes of the gathers whose gradients are wanted."""
-        self.scatters = {}
-        for number in (*self.program.gradients, *self.program.late_gradients):
-            gather, found = self.gathers[number], self.rows.ports[number]
-            plan = plan_scatter(
-                found, np.asarray(gather.bounds), constants[gather.slab], slab_rows[gather.slab]
-            )
-            if plan is not None:
-                self.scatters[number] = (
-                    self.upload.add(plan.order),
-                    self.upload.add(plan.rows),
-                    self.upload.add(plan.starts),
-                    plan.bounds.tolist(),
-                )
-            elif gather.rows is None and -1 in gather.views:
-                gather.rows = self.upload.add(found.rows)
-
     def bind_backward(self, gradients: Sequence[Array], seeds: list[Array]) -> None:
         """Binds the backward parts to arrays: slabs of gradients, and the rows of the results' gradients."""
-        program = self.program
+        program, name = self.program, self.program.operation.index
         self.gradients, self.seeds = gradients, seeds
         self.saved = [
             self.arena.array(
-                ("saved", program.operation.index, number),
-                (self._total(var.rows), *var.type.shape),
-                var.type.dtype,
+                ("saved", name, number), (self._total(var.rows), *var.type.shape), var.type.dtype
             )
             for number, var in enumerate(program.saved)
         ]
-        self.bound_scatters = {
-            number: (self.upload.get(order), self.upload.get(rows), self.upload.get(starts), bounds)
-            for number, (order, rows, starts, bounds) in self.scatters.items()
-        }
+        # What is pushed as soon as it is there needs an array for so long only.
+        once = len(program.operation.early) == len(program.operation.ports)
+        self.places: list[Array] = []
+        for number, found in enumerate(program.gradients):
+            rows = operand_rows(program, self.rows, found)
+            slab = gradients[found.slab]
+            shape = (sum(map(len, rows)) + 1, *slab.shape[1:])
+            array = self.arena.array(("places", number if once else (name, number)), shape, slab.dtype)
+            array[-1] = 0
+            self.places.append(array)
+            start = 0
+            for operand, some in zip(found.operands, rows, strict=True):
+                width = len(operand.ports)
+                flat = array[start : start + len(some)]
+                start += len(some)
+                shape = (
+                    (len(some) // width, width * flat.shape[1], *flat.shape[2:]) if width > 1 else flat.shape
+                )
+                self.saved.append(flat.reshape(shape))
         if program.backward is not None:
             self.backward = self._bound(program.backward, self._scratch("s", program.backward.slots))
         if program.late is not None:
             scratch = self._scratch("early", program.late.slots, whole=True)
             self.late = self._bound(program.late, scratch)
+
+    def bind_flow(self, flow: Flow, bindings: Mapping[int, Binding]) -> None:
+        """Binds what the gradients of rows come from, once all operations have their arrays."""
+        self.pulls = [
+            (
+                self.seeds[pull.result],
+                bindings[pull.reader].places[pull.number],
+                self.upload.get(pull.index),
+                pull.spans,
+                None if pull.more is None else _Sums(self.upload, pull.more),
+            )
+            for pull in flow.pulls
+        ]
+        self.pushes = [None if push is None else _Sums(self.upload, push) for push in flow.pushes]
 
     def _bound(self, function: Function, scratch: list[Array]) -> Callable[..., Any]:
         """A backward part, bound to the arrays of the batch."""
@@ -303,41 +339,43 @@ class Binding:
         )
 
     def run_backward(self, step: int) -> None:
-        """Runs the backward step part on the rows of one step and adds its gradients to the rows they came
-        from."""
+        """Runs the backward step part on the rows of one step, and with the last step of a component what
+        waits for it."""
         program = self.program
-        if program.clock is not None:
-            program.clock.tick("host")
+        clock, index = program.clock, program.operation.index
+        if clock is not None:
+            clock.tick("host")
+        if self.pulls:
+            self._pull(step)
+            if clock is not None:
+                clock.tick("scatter", index)
         if program.backward is not None:
             a, z = self.bounds[step], self.bounds[step + 1]
-            found = self.backward(a, z, None, [bound[step] for bound in self.bound_segments])
-            self._scatter(program.gradients, found, step)
-        if program.late is not None and step in self.part_at:
+            self.backward(a, z, None, [bound[step] for bound in self.bound_segments])
+        if self.pushes and step in self.part_at:
             # The first step of a component is the last to run backwards.
             part = self.part_at[step]
-            found = self.late(self.parts[part], self.parts[part + 1], None, [])
-            self._scatter(program.late_gradients, found, part)
+            if program.late is not None:
+                self.late(self.parts[part], self.parts[part + 1], None, [])
+            for found, values, push in zip(program.gradients, self.places, self.pushes, strict=True):
+                if push is not None:
+                    push.add(self.backend, self.gradients[found.slab], values, part)
+            if clock is not None:
+                clock.tick("scatter", index)
 
-    def _scatter(self, ports: Sequence[int], found: Sequence[Array], step: int) -> None:
-        """Adds gradients of ports to the rows they came from."""
-        clock = self.program.clock
-        for number, value in zip(ports, found, strict=True):
-            gather = self.gathers[number]
-            target = self.gradients[gather.slab]
-            first = gather.views[step]
-            a, z = gather.bounds[step], gather.bounds[step + 1]
-            if first >= 0:
-                rows = target[first : first + z - a]
-                rows += value
-                continue
-            if number not in self.bound_scatters:
-                self.backend.add_at_unique(target, gather.rows[a:z], value)
-                continue
-            order, rows, starts, bounds = self.bound_scatters[number]
-            b, y = bounds[step], bounds[step + 1]
-            self.backend.add_reduced(target, rows[b:y], value, order[a:z], starts[b:y])
-        if clock is not None:
-            clock.tick("scatter", self.program.operation.index)
+    def _pull(self, step: int) -> None:
+        """Adds the gradients that the readers of a step's rows have left."""
+        for gradients, values, index, spans, more in self.pulls:
+            a, z, first = spans[step]
+            if z > a:
+                rows = gradients[a:z]
+                if first >= 0:
+                    rows += values[first : first + z - a]
+                else:
+                    scratch = self.arena.array("pull", rows.shape, rows.dtype)
+                    rows += self.backend.take(values, index[a:z], scratch)
+            if more is not None:
+                more.add(self.backend, gradients, values, step)
 
     def run_deferred(self, targets: Sequence[Array]) -> tuple[Array, ...]:
         """Runs the deferred part over all rows; returns the values of `Program.pieces`.

@@ -12,8 +12,9 @@ Equations whose result is the same for all rows (weight normalisation, transpose
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,7 @@ class Backward:
         step: equations run step by step.
         late: equations run when all steps have: what gives the gradients of early inputs (`fission`).
         inputs: for each input leaf of the trace, the variable of its gradient, or None.
+        joined: the same for the values asked for besides.
         deferred: equations run once over all rows.
         saved: variables of ``step`` and ``late`` that later parts read: kept for all rows.
         boundary: (forward variable without rows, reduction that gives its gradient).
@@ -82,6 +84,7 @@ class Backward:
     step: tuple[Equation, ...]
     late: tuple[Equation, ...]
     inputs: tuple[Var | None, ...]
+    joined: tuple[Var | None, ...]
     deferred: tuple[Equation, ...]
     saved: tuple[Var, ...]
     boundary: tuple[tuple[Var, Reduction], ...]
@@ -155,7 +158,11 @@ def active(trace: Trace, wanted: Sequence[bool]) -> set[Var]:
 
 
 def differentiate(
-    trace: Trace, wanted: Sequence[bool], seeded: Sequence[bool], early: Collection[int] = ()
+    trace: Trace,
+    wanted: Sequence[bool],
+    seeded: Sequence[bool],
+    early: Collection[int] = (),
+    joined: Mapping[Var, Collection[int]] = MappingProxyType({}),
 ) -> Backward | None:
     """Derives the backward program of an operation.
 
@@ -164,6 +171,7 @@ def differentiate(
         wanted: for each input leaf, whether its gradient is wanted.
         seeded: for each result, whether a gradient comes in.
         early: the input leaves whose gradients may wait until all steps have run.
+        joined: values whose gradient is wanted instead of that of the input leaves they are made of.
 
     Returns:
         The program, or None where nothing that is wanted depends on anything seeded.
@@ -179,11 +187,16 @@ def differentiate(
             cotangents.append((g.var, number))
             recorder.add(gradient, var, g)
     recorder.walk(main, moving, gradient)
-    inputs = [gradient.get(var) if want else None for var, want in zip(trace.inputs, wanted, strict=True)]
+    instead = {leaf for leaves in joined.values() for leaf in leaves}
+    inputs = [
+        gradient.get(var) if want and leaf not in instead else None
+        for leaf, (var, want) in enumerate(zip(trace.inputs, wanted, strict=True))
+    ]
+    others = [(gradient.get(var), set(leaves) <= set(early)) for var, leaves in joined.items()]
     boundary = [(var, g) for var, g in gradient.items() if var.rows == INVARIANT and var in moving]
-    if not boundary and all(g is None for g in inputs):
+    if not boundary and all(g is None for g in (*inputs, *(g for g, _ in others))):
         return None
-    return _split(recorder, trace, before, cotangents, inputs, boundary, early)
+    return _split(recorder, trace, before, cotangents, inputs, boundary, early, others)
 
 
 class _Derivation(Recorder):
@@ -240,6 +253,7 @@ def _split(
     inputs: list[Tracer | None],
     boundary: list[tuple[Var, Tracer]],
     early: Collection[int],
+    joined: list[tuple[Tracer | None, bool]],
 ) -> Backward:
     equations = assemble(recorder)
     made_by = {equation.result: equation for equation in equations}
@@ -250,14 +264,15 @@ def _split(
     reductions = [(var, _reduce(g.var, made_by, anyway)) for var, g in boundary]
     hoisted = {equation.result for equation in equations if equation.result.rows == INVARIANT}
 
-    at_once = [g.var for leaf, g in enumerate(inputs) if g is not None and leaf not in early]
-    waiting = [g.var for leaf, g in enumerate(inputs) if g is not None and leaf in early]
+    wanted = [(g, leaf in early) for leaf, g in enumerate(inputs)] + joined
+    at_once = [g.var for g, waits in wanted if g is not None and not waits]
+    waiting = [g.var for g, waits in wanted if g is not None and waits]
     rows = [var for _, reduction in reductions for var in reduction.rows()]
     step = _closure(at_once, made_by) - hoisted
     late = _closure(waiting, made_by) - hoisted - step
     deferred = _closure(rows, made_by) - hoisted - step - late
     read_late, read_deferred = set(waiting), set(rows)
-    used = set(rows) | {g.var for g in inputs if g is not None}
+    used = {*rows, *at_once, *waiting}
     for equation in equations:
         if equation.result in late:
             read_late.update(equation.operands)
@@ -284,6 +299,7 @@ def _split(
         tuple(equation for equation in equations if equation.result in step),
         tuple(equation for equation in equations if equation.result in late),
         tuple(g.var if g is not None else None for g in inputs),
+        tuple(g.var if g is not None else None for g, _ in joined),
         tuple(equation for equation in equations if equation.result in deferred),
         tuple(equation.result for equation in equations if equation.result in saved),
         tuple(reductions),

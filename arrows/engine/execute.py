@@ -14,6 +14,7 @@ from arrows.engine.backend import Backend
 from arrows.engine.binding import Binding
 from arrows.engine.blame import KERNEL_ERRORS, StepRefused
 from arrows.engine.chance import Chance, chance_keys
+from arrows.engine.flow_back import Flow, flows
 from arrows.engine.gradients import Gradient, GradientMemory, ParameterKey, add_gradients
 from arrows.engine.memory import Arena
 from arrows.engine.merge import Merged, merge
@@ -53,9 +54,10 @@ class Run:
         bindings: dict[int, Binding],
         upload: Upload,
         keys: Mapping[int, np.ndarray],
+        flows: Mapping[int, Flow],
     ) -> None:
         self.executor, self.merged, self.bindings, self.upload = executor, merged, bindings, upload
-        self.keys = keys
+        self.keys, self.flows = keys, flows
         self.slabs: list[Array] = []
 
     def forward(self) -> None:
@@ -133,6 +135,8 @@ class Run:
         self._seed(seeds)
         for o, binding in self.bindings.items():
             binding.bind_backward(self.gradients, self._outputs(self.gradients, o))
+        for o, binding in self.bindings.items():
+            binding.bind_flow(self.flows[o], self.bindings)
         for o, step in reversed(merged.steps):
             self.bindings[o].run_backward(step)
         found: dict[ParameterKey, Gradient] = executor.gradients.begin(self.bindings.keys())
@@ -309,12 +313,12 @@ class Executor:
             for o, program in self.programs.items()
             if merged.operations[o].count
         }
+        found = {}
         if self.receiving:
-            constants = [len(slab.constants) for slab in self.plan.slabs]
-            for binding in bindings.values():
-                binding.plan_backward(constants, merged.slab_rows)
+            present = {o: binding.program for o, binding in bindings.items()}
+            found = flows(self.plan, merged, present, upload)
         upload.send()
-        return Run(self, merged, bindings, upload, keys)
+        return Run(self, merged, bindings, upload, keys, found)
 
 
 def _moving_slabs(plan: Plan, wanted_sites: set[int]) -> set[int]:

@@ -56,6 +56,7 @@ class OperationRows:
         bounds: where its steps start, ascending, and ``count`` at the end.
         parts: the first step of each component that the operation runs in, and the number of steps at the
             end.
+        components: the numbers of these components.
     """
 
     count: int
@@ -64,6 +65,7 @@ class OperationRows:
     first_rows: tuple[int, ...]
     bounds: np.ndarray
     parts: np.ndarray
+    components: np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +148,15 @@ def merge(plan: Plan, wirings: Wirings, *, share: bool = True) -> Merged:
         runs_of = slice(bounds_of[o], bounds_of[o + 1])
         if plan.schedule == "none":
             bounds = np.arange(count[o] + 1)
-            parts = np.array([0, count[o]])
+            parts, components = np.array([0, count[o]]), np.zeros(1, np.int32)
         else:
             bounds = np.append(starts[runs_of], first[o] + count[o]) - first[o]
-            changes = np.flatnonzero(lengths_of(run_pair[runs_of])) + 1
-            parts = np.concatenate(([0], changes, [len(bounds) - 1]))
-        operations.append(_operation_rows(operation_plan, mine, layout, source_rows, table[o], bounds, parts))
+            begins = np.append([0], np.flatnonzero(lengths_of(run_pair[runs_of])) + 1)
+            parts = np.append(begins, len(bounds) - 1)
+            components = plan.pair_component[run_pair[runs_of][begins]] if count[o] else np.zeros(1, np.int32)
+        ports, offsets = _ports(operation_plan, mine, layout, source_rows)
+        first_rows = tuple(table[o][: len(operation_plan.outputs)].tolist())
+        operations.append(OperationRows(len(mine), ports, offsets, first_rows, bounds, parts, components))
 
     runs = np.array([known.kind == "apply" for known in plan.operations], bool)
     if plan.schedule == "none":
@@ -321,15 +326,10 @@ class Rows:
         return result
 
 
-def _operation_rows(
-    operation: Operation,
-    mine: np.ndarray,
-    layout: Extents,
-    source_rows: np.ndarray,
-    first_rows: np.ndarray,
-    bounds: np.ndarray,
-    parts: np.ndarray,
-) -> OperationRows:
+def _ports(
+    operation: Operation, mine: np.ndarray, layout: Extents, source_rows: np.ndarray
+) -> tuple[tuple[PortRows, ...], dict[int, np.ndarray]]:
+    """What each port of an operation's nodes gathers, and where the elements of its sequences start."""
     ports: list[PortRows] = []
     first = layout.first_source[mine]
     rows = [port for port in operation.ports if port.domain is None]
@@ -347,9 +347,7 @@ def _operation_rows(
                 at = np.repeat(start - ends[:-1], counts) + np.arange(ends[-1])
                 ports.append(port_rows(source_rows[at]))
                 start = start + counts
-    return OperationRows(
-        len(mine), tuple(ports), offsets, tuple(first_rows[: len(operation.outputs)].tolist()), bounds, parts
-    )
+    return tuple(ports), offsets
 
 
 def port_rows(rows: np.ndarray) -> PortRows:

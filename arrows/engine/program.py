@@ -18,6 +18,7 @@ import numpy as np
 
 from arrows.engine.codegen import Slot
 from arrows.engine.joints import Joint
+from arrows.engine.operands import Gradients
 from arrows.engine.pieces import Piece
 from arrows.engine.plan import Operation
 from arrows.engine.profile import Clock
@@ -59,14 +60,13 @@ class Program:
         gathered: the operands that the forward step reads or keeps and that are not held already.
         held: those among ``early_operands`` that the forward step reads.
         kept_ports: the operands whose gathered rows are kept.
-        backward: the step part, returns the gradients of ``gradients``; None if there are none.
+        backward: the step part of the gradients; None if no operand gets one.
         deferred: the part run once over all rows; it is given the arrays to write ``pieces`` to, and returns
             the values of those for which there is None; None if there are no pieces.
-        late: the part run when all steps of a component have, returns the gradients of ``late_gradients``;
-            None if there are none.
+        late: the part run when all steps of a component have; None if nothing waits for it.
         saved: what ``backward`` and ``late`` save for later parts.
-        gradients: the ports that get a gradient in each step, as positions in `Operation.ports`.
-        late_gradients: those that get it from ``late``.
+        gradients: what ``backward`` and ``late`` compute for the operands, by slab; written to arrays kept
+            for all rows, whose numbers in ``D`` go on after those of ``saved``.
         pieces: what the gradients of parameters are put together from: the parameter's number, and the piece;
             None: all of the gradient, which is row-sparse.
         clock: notes what each step takes; None: nobody asks.
@@ -88,7 +88,6 @@ class Program:
     late: Function | None
     deferred: Function | None
     saved: tuple[Var, ...]
-    gradients: tuple[int, ...]
-    late_gradients: tuple[int, ...]
+    gradients: tuple[Gradients, ...]
     pieces: tuple[tuple[int, Piece | None], ...]
     clock: Clock | None

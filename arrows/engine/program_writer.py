@@ -14,6 +14,7 @@ from arrows.engine.fission import divide, fission
 from arrows.engine.fuse import Chain
 from arrows.engine.jit import compiled
 from arrows.engine.joints import joints
+from arrows.engine.operands import by_slab, read_whole
 from arrows.engine.pieces import Piece
 from arrows.engine.plan import Operation
 from arrows.engine.profile import Clock, part_of
@@ -78,13 +79,17 @@ class _Writer:
         ahead = set(_variables(divide(trace, self.main, there, ()).early, ()))
         late = {leaf for leaf in early if trace.inputs[leaf] in ahead}
         self.late = {number for number, port in enumerate(operation.ports) if port.leaf in late}
-        self.backward = backward = differentiate(trace, want_leaf, seeded, late) if any(seeded) else None
         self.port_of = {trace.inputs[port.leaf]: number for number, port in enumerate(operation.ports)}
         self.chance = len(operation.ports)
         if trace.chance is not None:
             # The keys of chance come like one more operand, kept for all rows.
             self.port_of[trace.chance] = self.chance
         self.joints = joints(operation, trace, self.main)
+        whole = read_whole(operation, trace, self.main, self.joints, want_leaf)
+        self.backward = backward = (
+            differentiate(trace, want_leaf, seeded, late, whole) if any(seeded) else None
+        )
+        self.gradients = by_slab(operation, self.joints, backward, list(whole), self.late)
         joined = {joint.result: self.chance + 1 + n for n, joint in enumerate(self.joints)}
         self.main = tuple(equation for equation in self.main if equation.result not in joined)
         self.port_of |= joined
@@ -118,19 +123,14 @@ class _Writer:
         early = self._early(invariants) if self.division.early else None
         forward = self._forward(invariants)
         step = late = deferred = None
-        gradients: tuple[int, ...] = ()
-        late_gradients: tuple[int, ...] = ()
         saved: tuple[Var, ...] = ()
         pieces: tuple[tuple[int, Piece | None], ...] = ()
         if backward is not None:
             saved = backward.saved
-            leaf_port = {port.leaf: number for number, port in enumerate(self.operation.ports)}
-            ports = [leaf_port[leaf] for leaf, var in enumerate(backward.inputs) if var is not None]
-            gradients = tuple(number for number in ports if number not in self.late)
-            late_gradients = tuple(number for number in ports if number in self.late)
-            if gradients:
+            late_ones = [operand.late for some in self.gradients for operand in some.operands]
+            if not all(late_ones):
                 step = self._backward_step(invariants)
-            if late_gradients:
+            if any(late_ones):
                 late = self._late(invariants)
             if backward.pullback is not None:
                 deferred = self._deferred(invariants)
@@ -155,8 +155,7 @@ class _Writer:
             late,
             deferred,
             saved,
-            gradients,
-            late_gradients,
+            self.gradients,
             pieces,
             self.clock,
         )
@@ -292,7 +291,8 @@ class _Writer:
         head: list[str] = []
         equations = (*backward.step, *backward.late, *backward.deferred)
         reduced = [var for _, reduction in backward.boundary for var in reduction.rows()]
-        used = set(_variables(equations, reduced)) | {var for var in backward.inputs if var is not None}
+        operands = [operand.var for some in self.gradients for operand in some.operands]
+        used = {*_variables(equations, reduced), *operands}
         self._named(part, invariants, lambda var: ("b", var), list(used))
         for mine, var in backward.forward:
             if var.rows == INVARIANT:
@@ -329,7 +329,7 @@ class _Writer:
     def _gradient_part(
         self, name: str, part: Part, head: list[str], equations: Sequence[Equation], *, late: bool
     ) -> Function:
-        """Writes a part that returns gradients of operands and saves what later parts read."""
+        """Writes a part that computes gradients of operands and saves what later parts read."""
         backward = self.backward
         assert backward is not None
         made = {equation.result for equation in equations}
@@ -339,11 +339,21 @@ class _Writer:
                 part.destinations[var] = f"D{number}"
             else:
                 part.names[var] = f"D{number}"
-        waiting = {self.operation.ports[number].leaf for number in self.late}
-        wanted = [v for leaf, v in enumerate(backward.inputs) if v is not None and (leaf in waiting) is late]
-        part.kept = set(wanted)
+        operands = [operand for some in self.gradients for operand in some.operands]
+        copied = []
+        for number, operand in enumerate(operands, len(backward.saved)):
+            if operand.late is not late:
+                continue
+            source, var = f"D{number}", operand.var
+            port = self.operation.ports[operand.ports[0]]
+            head.append(_sliced(source, f"D[{number}]", self.trace.inputs[port.leaf]))
+            if var in made and var not in part.destinations:
+                part.destinations[var] = source
+            else:  # computed elsewhere, or for two operands at once
+                copied.append((source, var))
+        part.kept = {var for _, var in copied}
         part.write(equations)
-        tail = [f"return ({''.join(part.names[var] + ', ' for var in wanted)})"]
+        tail = [f"{source}[...] = {part.names[var]}" for source, var in copied]
         return self._function(name, part, head, tail)
 
     def _deferred(self, invariants: dict[Any, int]) -> Function:

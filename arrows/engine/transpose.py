@@ -1,7 +1,11 @@
-"""Transposes of gathers, planned at merge: how a step's input gradients are added to the rows they came from.
+"""Transposes of gathers, planned at merge: how the gradients of operands come to the rows they were read
+from.
 
-Where a step reads consecutive rows it is an addition to a range; where no row is read twice it is ``+=`` on
-an index; else the readers are sorted by the row they read, and each row gets the sum of its segment.
+An operation keeps the gradients of its operands, those of one slab in one array (`Places`), until they are
+needed.  Rows that the operation's own component made *pull* theirs: before a step runs backwards, each of its
+rows has had its readers run, and takes their gradients in one gather, without a search for repeats.  All
+other rows (words, leaves, constants' neighbours of earlier components) get theirs *pushed* when the component
+is done, in one sum over all its steps.
 """
 
 from __future__ import annotations
@@ -11,59 +15,116 @@ from dataclasses import dataclass
 import numpy as np
 
 from arrows.engine.extents import lengths_of
-from arrows.engine.merge import PortRows
 
 
 @dataclass(frozen=True, slots=True)
-class Scatter:
-    """The plan of one port whose steps read some rows more than once.
+class Push:
+    """Sums of gradients that are added to rows.
 
     Attributes:
-        order: positions within each step, sorted by the row read; step after step, as the port's rows.
-        rows: the distinct rows of each step, step after step.
-        starts: for each of ``rows``, where its readers start in its step's part of ``order``.
-        bounds: where each step's rows start in ``rows``.
+        order: places in the array of gradients, sorted by the row they go to; piece by piece.
+        rows: the distinct rows, ascending in each piece.
+        starts: for each of ``rows``, where its places start in its piece of ``order``.
+        bounds: where each piece's rows start in ``rows``.
+        places: where each piece's places start in ``order``.
+        longest: the most places of a row.
     """
 
     order: np.ndarray
     rows: np.ndarray
     starts: np.ndarray
-    bounds: np.ndarray
+    bounds: list[int]
+    places: list[int]
+    longest: int
+
+    def ranges(self) -> list[int]:
+        """For each piece, its first row where its rows are a range, else -1."""
+        found = []
+        for b, y in zip(self.bounds[:-1], self.bounds[1:], strict=True):
+            found.append(int(self.rows[b]) if y > b and self.rows[y - 1] - self.rows[b] == y - b - 1 else -1)
+        return found
 
 
-def plan_scatter(port: PortRows, bounds: np.ndarray, constants: int, slab_rows: int) -> Scatter | None:
-    """Plans the transpose of a port's gather.
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """What the rows of one output take from one array of gradients.
+
+    Attributes:
+        index: for each row, the place of its gradient; rows without have that of a row of zeros.
+        spans: for each step, the first and last of its rows that have one, and the place of the first where
+            the places are a range, else -1.
+        more: for rows that are read again: the other places, with pieces by step.
+    """
+
+    index: np.ndarray
+    spans: list[tuple[int, int, int]]
+    more: Push | None
+
+
+def plan_push(order: np.ndarray, rows: np.ndarray, piece: np.ndarray, pieces: int) -> Push | None:
+    """Plans the sums of gradients by row.
 
     Args:
-        port: the rows it reads.
-        bounds: where each step's rows start in ``port.rows``.
-        constants: the slab's first rows hold constants, whose gradients nobody reads: repeats do not matter
-            there.
-        slab_rows: how many rows the slab has.
+        order: places of gradients.
+        rows: for each, the row it goes to.
+        piece: for each, its piece.
+        pieces: how many there are.
 
     Returns:
-        None where no step reads a row twice.
+        None where there is nothing to add.
     """
-    rows = port.rows
-    if len(rows) == 0:
+    if len(order) == 0:
         return None
-    often = np.bincount(rows, minlength=slab_rows)[constants:]
-    if often.max(initial=0) <= 1:
-        return None
-    step = np.repeat(np.arange(len(bounds) - 1), lengths_of(bounds))
-    key = step * np.int64(slab_rows) + rows
-    order = np.argsort(key, kind="stable")
-    key = key[order]
+    span = int(rows.max()) + 1
+    key = piece * np.int64(span) + rows
+    if np.any(key[1:] < key[:-1]):
+        by_key = np.argsort(key, kind="stable")
+        order, key = order[by_key], key[by_key]
     first = np.concatenate(([True], key[1:] != key[:-1]))
     at = np.flatnonzero(first)
-    found_step = step[order[at]]
-    per_step = np.zeros(len(bounds), np.intp)
-    np.cumsum(np.bincount(found_step, minlength=len(bounds) - 1), out=per_step[1:])
-    if per_step[-1] == len(rows):
+    found_piece, found_rows = np.divmod(key[at], span)
+    places = np.searchsorted(key, np.arange(pieces + 1) * np.int64(span))
+    bounds = np.searchsorted(found_piece, np.arange(pieces + 1))
+    longest = int(lengths_of(np.append(at, len(key))).max())
+    return Push(order, found_rows, at - places[found_piece], bounds.tolist(), places.tolist(), longest)
+
+
+def plan_pull(
+    inverse: np.ndarray, zero: int, bounds: np.ndarray, again: tuple[np.ndarray, np.ndarray] | None
+) -> Pull | None:
+    """Plans what the rows of one output take.
+
+    Args:
+        inverse: for each row, the place of its gradient, or ``zero``.
+        zero: the place of a row of zeros.
+        bounds: where each step's rows start.
+        again: places and rows of the gradients that rows get besides, if any.
+
+    Returns:
+        None where no row has any.
+    """
+    there = inverse != zero
+    at = np.flatnonzero(there)
+    if len(at) == 0:
         return None
-    return Scatter(
-        order - bounds[:-1][step[order]],
-        rows[order[at]],
-        at - bounds[found_step],
-        per_step,
+    count = np.searchsorted(at, bounds)
+    some = count[1:] > count[:-1]
+    begin = np.minimum(count[:-1], len(at) - 1)
+    first, last = at[begin], at[np.maximum(count[1:] - 1, 0)]
+    breaks = np.zeros(len(inverse), np.int32)
+    np.cumsum(inverse[1:] != inverse[:-1] + 1, out=breaks[1:])
+    # Without a break, nothing in between is missing: places go on by one, and zeros have the same place.
+    view = np.where(breaks[first] == breaks[last], inverse[first], -1)
+    spans = list(
+        zip(
+            np.where(some, first, 0).tolist(),
+            np.where(some, last + 1, 0).tolist(),
+            view.tolist(),
+            strict=True,
+        )
     )
+    more = None
+    if again is not None:
+        places, rows = again
+        more = plan_push(places, rows, np.searchsorted(bounds, rows, side="right") - 1, len(bounds) - 1)
+    return Pull(inverse, spans, more)
