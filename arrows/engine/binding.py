@@ -40,7 +40,7 @@ class _Gather:
         self.views = found.views(bounds * width)
         self.longest = int(lengths_of(bounds).max(initial=0))
         # The first row, if the rows of all steps are one range.
-        (self.whole,) = found.views(np.array([0, len(found.rows)]))
+        self.whole = found.whole
         self.rows: Array = None
 
     def view(self, slab: Array, first: int, count: int) -> Array:
@@ -223,7 +223,7 @@ class Binding:
             if whole:
                 rows = self._total(slot.rows)
             elif slot.rows < 0:
-                rows = int(lengths_of(self.rows.bounds).max(initial=0))
+                rows = self.rows.longest
             else:
                 rows = int(lengths_of(self.rows.offsets[slot.rows][self.rows.bounds]).max(initial=0))
             made.append(self.arena.array((kind, slot.number), (rows, *slot.shape), slot.dtype))

@@ -32,16 +32,26 @@ class PortRows:
     breaks: np.ndarray
 
     def views(self, bounds: np.ndarray) -> list[int]:
-        """For each step, the first row if its rows are a range, else -1."""
+        """For each step, the first row if its rows are a range, else -1; a step without rows reads none."""
         starts, last = bounds[:-1], bounds[1:] - 1
-        empty = last < starts
-        if empty.any():
+        empty = None
+        if len(self.rows) == 0:
+            return [0] * len(starts)
+        if (last < starts).any():
+            empty = last < starts
             starts, last = np.where(empty, 0, starts), np.where(empty, 0, last)
-            if len(self.rows) == 0:
-                return [0] * len(starts)
         found = np.where(self.breaks[last] == self.breaks[starts], self.rows[starts], -1)
-        first: list[int] = np.where(empty, 0, found).tolist()
+        if empty is not None:
+            found[empty] = 0
+        first: list[int] = found.tolist()
         return first
+
+    @property
+    def whole(self) -> int:
+        """The first row if all rows are one range, else -1."""
+        if len(self.rows) == 0:
+            return 0
+        return int(self.rows[0]) if self.breaks[-1] == 0 else -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +67,7 @@ class OperationRows:
         parts: the first step of each component that the operation runs in, and the number of steps at the
             end.
         components: the numbers of these components.
+        longest: the most rows of a step.
     """
 
     count: int
@@ -66,6 +77,7 @@ class OperationRows:
     bounds: np.ndarray
     parts: np.ndarray
     components: np.ndarray
+    longest: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +168,10 @@ def merge(plan: Plan, wirings: Wirings, *, share: bool = True) -> Merged:
             components = plan.pair_component[run_pair[runs_of][begins]] if count[o] else np.zeros(1, np.int32)
         ports, offsets = _ports(operation_plan, mine, layout, source_rows)
         first_rows = tuple(table[o][: len(operation_plan.outputs)].tolist())
-        operations.append(OperationRows(len(mine), ports, offsets, first_rows, bounds, parts, components))
+        longest = int(lengths_of(bounds).max(initial=0))
+        operations.append(
+            OperationRows(len(mine), ports, offsets, first_rows, bounds, parts, components, longest)
+        )
 
     runs = np.array([known.kind == "apply" for known in plan.operations], bool)
     if plan.schedule == "none":

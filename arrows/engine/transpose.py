@@ -76,16 +76,20 @@ def plan_push(order: np.ndarray, rows: np.ndarray, piece: np.ndarray, pieces: in
     if len(order) == 0:
         return None
     span = int(rows.max()) + 1
-    key = piece * np.int64(span) + rows
+    key = rows if pieces == 1 else piece * np.int64(span) + rows
     if np.any(key[1:] < key[:-1]):
         by_key = np.argsort(key, kind="stable")
         order, key = order[by_key], key[by_key]
-    first = np.concatenate(([True], key[1:] != key[:-1]))
+    first = np.empty(len(key), bool)
+    first[0] = True
+    np.not_equal(key[1:], key[:-1], out=first[1:])
     at = np.flatnonzero(first)
+    longest = int(lengths_of(np.append(at, len(key))).max()) if len(at) < len(key) else 1
+    if pieces == 1:
+        return Push(order, key[at], at, [0, len(at)], [0, len(key)], longest)
     found_piece, found_rows = np.divmod(key[at], span)
     places = np.searchsorted(key, np.arange(pieces + 1) * np.int64(span))
     bounds = np.searchsorted(found_piece, np.arange(pieces + 1))
-    longest = int(lengths_of(np.append(at, len(key))).max())
     return Push(order, found_rows, at - places[found_piece], bounds.tolist(), places.tolist(), longest)
 
 

@@ -1,0 +1,95 @@
+"""Every optimisation can be left out without a change of results: each is switched off alone, and all
+together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arrows.engine import codegen, derive, merge, program_writer
+from arrows.engine.pieces import Piece
+from arrows.engine.plan import Plan
+from arrows.ops.trace import Equation, Recorder, Trace, Tracer, Var
+from tests.engine.test_batching import SETTINGS, compare
+
+Patch = pytest.MonkeyPatch
+
+
+def no_fission(patch: Patch) -> None:
+    plain = program_writer.divide
+    patch.setattr(program_writer, "fission", lambda trace, early: trace)
+    patch.setattr(
+        program_writer, "divide", lambda trace, equations, early, read: plain(trace, equations, (), read)
+    )
+
+
+def no_joints(patch: Patch) -> None:
+    patch.setattr(program_writer, "joints", lambda operation, trace, equations: ())
+
+
+def no_sharing(patch: Patch) -> None:
+    patch.setattr(Plan, "shares", property(lambda self: False))
+
+
+def no_folding(patch: Patch) -> None:
+    def plainly(recorder: Recorder, equation: Equation, operands: Any) -> Tracer:
+        attributes: dict[str, Any] = dict(equation.attributes)
+        made = recorder.bind(equation.primitive, *operands, **attributes)
+        assert isinstance(made, Tracer)
+        return made
+
+    patch.setattr(derive, "emit", plainly)
+
+
+def no_narrowing(patch: Patch) -> None:
+    def same(trace: Trace) -> Trace:
+        return trace
+
+    patch.setattr(derive, "narrow", same)
+
+
+def no_order(patch: Patch) -> None:
+    patch.setattr(merge, "_largest_first", lambda offsets: np.arange(offsets[-1]))
+
+
+def no_pieces(patch: Patch) -> None:
+    def whole(var: Var, made_by: Any, zeros: Any = ()) -> tuple[Piece, ...]:
+        return (Piece(tuple((0, size) for size in var.type.shape), var),)
+
+    patch.setattr(derive, "pieces", whole)
+
+
+def no_turned_matrices(patch: Patch) -> None:
+    patch.setattr(codegen, "Transposed", lambda xp, kernel: kernel)
+
+
+def no_assembling(patch: Patch) -> None:
+    patch.setattr(derive, "assemble", lambda recorder: list(recorder.equations))
+
+
+OPTIMISATIONS: dict[str, Callable[[Patch], None]] = {
+    "fission": no_fission,
+    "joints": no_joints,
+    "sharing": no_sharing,
+    "folding of zeros": no_folding,
+    "narrowing": no_narrowing,
+    "order of rows": no_order,
+    "pieces of gradients": no_pieces,
+    "turned matrices": no_turned_matrices,
+    "assembling of slices": no_assembling,
+}
+
+
+@pytest.mark.parametrize("name", OPTIMISATIONS)
+def test_without_one_optimisation(name: str, monkeypatch: Patch, record_property: Any) -> None:
+    OPTIMISATIONS[name](monkeypatch)
+    compare(record_property, f"without {name}", (12, 300), SETTINGS)
+
+
+def test_without_any(monkeypatch: Patch, record_property: Any) -> None:
+    for switch_off in OPTIMISATIONS.values():
+        switch_off(monkeypatch)
+    compare(record_property, "without any", (20, 500), SETTINGS)
