@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from arrows.engine.composition import Composed
 from arrows.engine.merge import Merged
 from arrows.engine.plan import Plan
 from arrows.engine.wiring import Wirings
@@ -73,7 +74,9 @@ def blame(
     site = next(s for s in plan.lowered.sites.sites if plan.site_operation[s.index] == operation.index)
     assert site.typed is not None
     form = site.typed.form
-    raise InputError(input_message(number, "", str(cause), form.label, form.site)) from cause
+    steps = site.typed.steps if isinstance(site.typed, Composed) else (site.typed,)
+    label = " >> ".join(step.form.label for step in steps)
+    raise InputError(input_message(number, "", str(cause), label, form.site)) from cause
 
 
 def _suspects(wirings: Wirings, merged: Merged, refused: StepRefused) -> list[int]:

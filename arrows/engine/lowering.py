@@ -23,6 +23,7 @@ from typing import Any
 from arrows import combinators as core
 from arrows.combinators.items import take
 from arrows.combinators.typed import Knot, Typed
+from arrows.engine.composition import Compositions
 from arrows.engine.lowering_sequences import SequenceWriter, Walk
 from arrows.engine.nodes import MetricStream
 from arrows.engine.sites import Sites
@@ -96,6 +97,7 @@ class _Lowering(SequenceWriter):
             for typed in root.walk()
             if isinstance(typed.form, core.Metric) and isinstance(typed.input, T.Tuple)
         }
+        self.compositions = Compositions(root)
         result = self.outlet(root.output)  # its streams come first
         self.let_out(trampoline(self.walk(root, ObjectSymbol("x"))), result)
         yields = self.body.is_generator
@@ -127,7 +129,7 @@ class _Lowering(SequenceWriter):
         form = typed.form
         match form:
             case core.Pipe():
-                for part in typed.parts:
+                for part in self.compositions.of(typed.parts):
                     symbol = yield self.walk(part, symbol)
                 return symbol
             case core.Fan():

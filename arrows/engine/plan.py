@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from arrows.combinators.block import Block
+from arrows.engine.composition import Composed
 from arrows.engine.lowering import Lowered
 from arrows.engine.nodes import MetricStream
 from arrows.engine.sites import Site
@@ -378,7 +380,11 @@ def _moving(lowered: Lowered, component: list[int]) -> list[bool]:
 def _name(site: Site) -> str:
     if site.typed is None:
         return site.kind
-    form = site.typed.form
+    steps = site.typed.steps if isinstance(site.typed, Composed) else (site.typed,)
+    return " >> ".join(_form_name(step.form) for step in steps)
+
+
+def _form_name(form: Block[Any, Any]) -> str:
     return form.name or getattr(form, "kind", None) or type(form).__name__
 
 

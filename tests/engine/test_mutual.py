@@ -115,7 +115,7 @@ def test_a_layer_of_both_kinds_is_one_operation(device: str, schedule: str) -> N
     statement, _ = language()
     model = ar.compile(scalar(statement), device=device, schedule=schedule)
     names = [one.name for one in model.plan.operations if one.kind == "apply"]
-    assert names.count("Embedding") == 1 and names.count("FC") == 1
+    assert names.count("Embedding") == 1 and names.count("Concat >> FC") == 1
     assert list(model.params) == ["Embedding_1/weight", "FC_1/weight", "FC_1/bias"]
 
 

@@ -166,12 +166,8 @@ def test_five_places_at_one_depth_are_one_step(schedule: str) -> None:
     places += [ar.OneOf(len).case(2, read >> layer), ar.arrow(lambda x: layer(read(x)))]
     block = ar.AllOf(*places) >> ar.Function(lambda *hs: sum(h.sum() for h in hs))
     model = ar.compile(block, schedule=schedule)
-    alone = ar.compile(read >> layer >> ar.Function(lambda h: h.sum()), schedule=schedule)
-
-    def steps(model: ar.Model) -> int:
-        return len(merge(model.plan, model.prepare([[1, 2], [3, 4], [5, 6]]).wirings).steps)
-
-    assert steps(model) == steps(alone)
+    merged = merge(model.plan, model.prepare([[1, 2], [3, 4], [5, 6]]).wirings)
+    assert len(merged.steps) == 2  # the layer, and the sum
 
 
 def test_five_places_have_the_numbers_of_one_by_one() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from arrows.engine import codegen, derive, merge, program_writer
+from arrows.engine.composition import Compositions
 from arrows.engine.pieces import Piece
 from arrows.engine.plan import Plan
 from arrows.ops.trace import Equation, Recorder, Trace, Tracer, Var
@@ -70,6 +71,10 @@ def no_assembling(patch: Patch) -> None:
     patch.setattr(derive, "assemble", lambda recorder: list(recorder.equations))
 
 
+def no_composition(patch: Patch) -> None:
+    patch.setattr(Compositions, "of", lambda self, parts: iter(parts))
+
+
 OPTIMISATIONS: dict[str, Callable[[Patch], None]] = {
     "fission": no_fission,
     "joints": no_joints,
@@ -80,6 +85,7 @@ OPTIMISATIONS: dict[str, Callable[[Patch], None]] = {
     "pieces of gradients": no_pieces,
     "turned matrices": no_turned_matrices,
     "assembling of slices": no_assembling,
+    "composition": no_composition,
 }
 
 

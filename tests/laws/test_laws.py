@@ -23,7 +23,7 @@ from tests.engine.test_batching import plain
 from tests.generation.build import Build
 from tests.laws import choices, elements, plumbing, reductions, sequences
 from tests.laws.law import Law
-from tests.profile import NIGHTLY, draws
+from tests.profile import draws
 
 LAWS = [*plumbing.LAWS, *choices.LAWS, *sequences.LAWS, *elements.LAWS, *reductions.LAWS]
 
@@ -125,12 +125,13 @@ def known(model: ar.Model, names: list[str]) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
 def test_law(law: Law, record_property: Any) -> None:
-    ran = 0
+    tried = ran = 0
 
     @draws(6, 100, law.name)
     @given(data=st.data())
     def holds(data: st.DataObject) -> None:
-        nonlocal ran
+        nonlocal tried, ran
+        tried += 1
         build = Build(data.draw, effects=False)
         left, right, objects = law.draw(build)
         examples = data.draw(st.lists(objects, min_size=1, max_size=3))
@@ -140,7 +141,8 @@ def test_law(law: Law, record_property: Any) -> None:
 
     holds()
     record_property("laws", ran)
-    assert ran >= (6, 100)[NIGHTLY] * 8 // 10
+    # Some draws meet a kink and are given up; laws with few parts have fewer draws than are asked for.
+    assert ran >= max(tried * 8 // 10, 5)
 
 
 def test_names_of_laws_differ() -> None:
