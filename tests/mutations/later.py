@@ -14,16 +14,14 @@ from tests.mutations.mutation import KEY, LONGER, SIZES, Pair, mutation, reader,
 
 FIRST, SECOND = ar.GetItem(0), ar.GetItem(1)
 ADD = ar.Function(total)
+# A clash of sizes names the axis, one of types the whole type.
+SIZE = r"float32\[3\]|axis 0 is 3"
 
 
 @mutation("result", "what is combined has the type of the elements", r"Reduce|combine|reduce", *SIZES)
 def of_a_combine(build: Build) -> Pair:
     s = sequence(build)
     return s >> ar.Reduce(FIRST), lambda: s >> ar.Reduce(FIRST >> LONGER)
-
-
-# A clash of sizes names the axis, one of types the whole type.
-SIZE = r"float32\[3\]|axis 0 is 3"
 
 
 @mutation("result", "the default has the type of the elements", r"Reduce|default|reduce", SIZE)
