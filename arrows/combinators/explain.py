@@ -389,3 +389,16 @@ def still_open(nodes: Sequence[Node]) -> ArrowTypeError:
             hint,
         )
     )
+
+
+def without_end(knot: Node) -> ArrowTypeError:
+    """A recursion whose every case calls it again."""
+    return ArrowTypeError(
+        message(
+            f"cannot end the recursion {name_of(knot)}",
+            [side_of(knot)],
+            path(knot),
+            "every case of it calls it again, and so does not end, whatever the data",
+            "some case must end without a reference: OneOf(key, {..., False: block without it})",
+        )
+    )

@@ -17,6 +17,7 @@ from arrows.combinators.block import Block
 from arrows.combinators.constraints import INPUT, handler
 from arrows.combinators.containers import Containers, object_reader, open_part
 from arrows.combinators.convert import as_block
+from arrows.combinators.endless import endless
 from arrows.combinators.knots import Components
 from arrows.combinators.last_checks import final_check
 from arrows.combinators.layer import Layer
@@ -187,6 +188,8 @@ class Inference:
                 error = explain.still_open(self.nodes)
                 error.unresolved = True
                 raise error
+        if (loop := endless(self.nodes)) is not None:
+            raise explain.without_end(loop)
         metrics: dict[str, tuple[T.Type, Node]] = {}
         for node in self.nodes:
             final_check(node, metrics)

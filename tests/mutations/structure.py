@@ -160,7 +160,7 @@ def of_a_zip(build: Build) -> Pair:
     return (s & t) >> ar.ZipWith(ADD) >> ar.Sum(), lambda: (s & t & s) >> ar.ZipWith(ADD) >> ar.Sum()
 
 
-@mutation("sequence", "a tuple is gone over only if its items have one type", r"Map", *SIZES)
+@mutation("sequence", "a tuple is gone over only if its items have one type", r"Map", "3", "4")
 def is_a_mixed_tuple(build: Build) -> Pair:
     f, g = reader(build), reader(build)
     over = ar.Map(ar.Identity())
@@ -194,7 +194,7 @@ def nth_of_a_tensor(build: Build) -> Pair:
     return (FIRST >> s & SECOND) >> ar.Nth(), lambda: (FIRST >> f & SECOND) >> ar.Nth()
 
 
-@mutation("state", "the step gives vectors of 3, the start has 4", r"[Ff]old", *SIZES)
+@mutation("state", "the step gives vectors of 3, the start has 4", r"[Ff]old", "3", "4")
 def of_a_start(build: Build) -> Pair:
     s = sequence(build)
     return (
