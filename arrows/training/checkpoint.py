@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from arrows.training.files import HostArray, read_file, write_file
 from arrows.training.trainable import Trainable, notation
+from arrows.training.unnamed import changed_order, unnamed_layers
 from arrows.typesys.errors import ArrowValueError
+
+_KEY = "arrows.unnamed"
 
 
 def save(model: Trainable, path: str | Path, metadata: Mapping[str, str] | None = None) -> None:
     """Saves a model's parameters as a safetensors file; a crash leaves a whole file, old or new.
+
+    Name every layer whose weights you save (`ar.FC(2, name="mu")`). Weights go by the name of their layer,
+    and a layer without one goes by its kind and its place in the expression, `FC_2`: in an expression that
+    has changed since, another layer may have that place.
 
     Args:
         model: whose parameters to save; they keep names, shapes and element types.
@@ -37,11 +45,18 @@ def save(model: Trainable, path: str | Path, metadata: Mapping[str, str] | None 
     [1.0, 1.0]
     """
     arrays = {name: model.backend.to_numpy(array) for name, array in model.params.items()}
-    write_file(Path(path), arrays, metadata)
+    unnamed = unnamed_layers(model)
+    ours = {_KEY: json.dumps(unnamed)} if unnamed else {}
+    write_file(Path(path), arrays, {**(metadata or {}), **ours})
 
 
 def load(model: Trainable, path: str | Path) -> dict[str, str]:
     """Loads parameters that `save` wrote into a model, in place.
+
+    Weights go to the layer of their name, those of a layer without one to the layer that has its place in the
+    expression now. If such layers of equal shapes have changed places, that is an error where it shows: where
+    they were made on lines of their own, in one file. Where it does not, they take each other's weights; so
+    name every layer whose weights you save.
 
     Args:
         model: whose parameters to set; the file must hold exactly these, with the same shapes and element
@@ -53,7 +68,7 @@ def load(model: Trainable, path: str | Path) -> dict[str, str]:
 
     Raises:
         ArrowValueError: the file is no safetensors file, or does not fit: it says which parameters, and both
-            shapes. The model is as it was.
+            shapes; or layers without names have changed places. The model is as it was.
         OSError: the file cannot be read.
 
     >>> import tempfile
@@ -76,6 +91,9 @@ def load(model: Trainable, path: str | Path) -> dict[str, str]:
     problems = differences(found, model.params)
     if problems:
         raise ArrowValueError("\n  ".join([f"{path} does not fit the model:", *problems]))
+    swapped = changed_order(path, json.loads(texts.pop(_KEY, "{}")), model)
+    if swapped is not None:
+        raise ArrowValueError(swapped)
     for name, values in found.items():
         model.params[name][...] = model.backend.to_device(values)
     return texts
@@ -99,7 +117,9 @@ def read_metadata(path: str | Path) -> dict[str, str]:
     ...     read_metadata(folder + "/m.safetensors")
     {'size': '64'}
     """
-    return read_file(Path(path), values=False)[1]
+    texts = read_file(Path(path), values=False)[1]
+    texts.pop(_KEY, None)
+    return texts
 
 
 def differences(found: Mapping[str, HostArray], params: Mapping[str, Any]) -> list[str]:

@@ -16,6 +16,7 @@ from arrows.training.files import HostArray, read_file, write_file
 from arrows.training.optimizer import Optimizer
 from arrows.training.progress import Progress
 from arrows.training.trainable import Trainable, notation
+from arrows.training.unnamed import changed_order, unnamed_layers
 from arrows.typesys.errors import ArrowValueError
 
 _KEY = "arrows.run"
@@ -72,6 +73,7 @@ def save_state(
         "model_seed": getattr(model, "seed", None),
         "progress": (progress or Progress()).as_dict(),
         "metadata": dict(metadata or {}),
+        "unnamed": unnamed_layers(model),
         "counts": {},
         "since": {},
     }
@@ -137,6 +139,9 @@ def load_state(
     problems = differences(params, model.params)
     if problems:
         raise ArrowValueError("\n  ".join([f"{path} does not fit the model:", *problems]))
+    swapped = changed_order(path, numbers.get("unnamed", {}), model)
+    if swapped is not None:
+        raise ArrowValueError(swapped)
     state: dict[str, dict[str, HostArray]] = {
         name: {} for name in numbers["counts"] | _of_kind(arrays, "count")
     }
