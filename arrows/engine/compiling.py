@@ -47,7 +47,10 @@ def compile(
         float_type: every float of the block becomes this type, say ``"float64"``.
         params: another model's ``params``: its live arrays are used for the layers that both models have; a
             plain mapping: values by name.
-        max_nodes: an example with more nodes or more calls of recursive blocks counts as endless.
+        max_nodes: an example with more nodes (values read, functions and layers run; functions that follow
+            one another may be one), or more calls of recursive blocks, counts as endless.  Calls may nest
+            500,000 deep, or a twentieth of ``max_nodes`` if that is more: each level holds some 2 KB while
+            an example is read.
         jit: compile runs of element-wise operations on float32 to fused loops, on the CPU: False: not; True:
             do, which takes numba (``pip install 'arrows[jit]'``); left out: where numba is installed,
             unless the environment variable ``ARROWS_JIT`` is 0.  The first compilation takes a second or so

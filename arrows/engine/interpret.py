@@ -25,7 +25,7 @@ from arrows.combinators.wires import Source
 from arrows.engine.algebra import Algebra
 from arrows.engine.leaves import LeafError, describe
 from arrows.engine.trampoline import Steps
-from arrows.engine.walk import NODES_PER_LEVEL, Found, no_item, raised
+from arrows.engine.walk import Found, no_item, raised
 from arrows.engine.walk_sequences import SequenceWalk
 from arrows.engine.where import Where
 from arrows.ops.errors import ShapeError
@@ -45,8 +45,8 @@ def interpret(
         example: a Python object (a value of `typed.input`).
         algebra: what tensors are.
         number: the example's place in its batch, for messages.
-        max_nodes: how many blocks may run on tensors or knots may be entered before the walk counts as
-            endless.
+        max_nodes: how many blocks may run on tensors, or how many calls of recursive blocks there may be,
+            before the walk counts as endless.
 
     Returns:
         The result, as a value of the walk (see `Algebra`).
@@ -205,16 +205,13 @@ class _Walk(SequenceWalk):
     def call(self, typed: Typed, value: Any, where: Where) -> Steps:
         knot = typed.knot
         assert knot is not None
-        self.visit(typed)
         if knot.fix is typed and knot.outer:
             where = where.named(knot.name)
         self.active.append((knot, value, where))
-        depth = len(self.active)
-        if depth >= self.check_at:
+        self.enter(typed)
+        if len(self.active) >= self.check_at:
             self.find_cycle(typed)
             self.check_at *= 2
-        if depth * NODES_PER_LEVEL > self.max_nodes:
-            self.endless(typed)
         found = self.now(knot.body, value, where) or (yield self.later(knot.body, value, where))
         self.active.pop()
         return found

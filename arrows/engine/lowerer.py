@@ -16,7 +16,7 @@ from arrows.engine.leaves import LeafError, bulk, convert
 from arrows.engine.limits import first_out_of_range, index_ports
 from arrows.engine.plan import Plan
 from arrows.engine.sharing import classify, node_hashes
-from arrows.engine.walk import NODES_PER_LEVEL
+from arrows.engine.walk import most_levels, too_many_nodes
 from arrows.engine.wiring import Column, Visits, Wirings
 from arrows.engine.writer import KeyLine
 from arrows.typesys.errors import InputError, input_message
@@ -35,19 +35,20 @@ def drive(main: Generator[Any, Any, Any], most: int) -> Any:
 
     Args:
         main: the generator to run.
-        most: how many calls one example may make; calls may nest a part of that deep, for a call costs
+        most: how many calls one example may make; they may nest `most_levels(most)` deep, for a call costs
             memory.
 
     Raises:
-        TooManyNodes: more calls than ``most``, or the same call on the same object inside itself.
+        TooManyNodes: more calls than ``most``, deeper ones than that, or the same call on the same object
+            inside itself.
     """
     stack: list[Any] = []
     push, pop = stack.append, stack.pop
     send = main.send
     value: Any = None
-    levels = most // NODES_PER_LEVEL
-    calls, every = 0, max(min(_CYCLE_CHECK, levels), 1)
-    check, deepest = every, _CYCLE_CHECK
+    levels = most_levels(most)
+    # The next check is due at the first call at which anything could be wrong.
+    calls, check, deepest = 0, min(_CYCLE_CHECK, levels + 1), _CYCLE_CHECK
     while True:
         try:
             callee = send(value)
@@ -64,7 +65,7 @@ def drive(main: Generator[Any, Any, Any], most: int) -> Any:
             if calls >= check:
                 if calls > most or len(stack) > levels:
                     raise TooManyNodes
-                check += every
+                check = calls + min(_CYCLE_CHECK, levels + 1 - len(stack), most + 1 - calls)
                 if len(stack) >= deepest:
                     deepest = 2 * len(stack)
                     _refuse_cycle(stack)
@@ -227,9 +228,10 @@ class _Streams:
                     raise TooManyNodes
             except Exception as error:
                 owner.explain(example, first + number, False)
-                raise InputError(
-                    input_message(first + number, "", f"{type(error).__name__}: {error}")
-                ) from error
+                reason = f"{type(error).__name__}: {error}"
+                if isinstance(error, TooManyNodes):  # nodes that are split here are one to the slow walk
+                    reason = too_many_nodes(most)
+                raise InputError(input_message(first + number, "", reason)) from error
             for memo in self.memos:
                 memo.clear()
             bounds.append(tuple(map(len, streams)))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
+from itertools import count
 from typing import Any, NoReturn
 
 from arrows.combinators.block import Block
@@ -17,9 +19,26 @@ from arrows.typesys.errors import InputError, input_message
 
 # Endless recursion must end before memory does: a level of recursion holds a few generators, some 2 KB in
 # all.
-NODES_PER_LEVEL = 20
+_LEVELS = 500_000
 
 Found = tuple[Any, Where]  # a value of the walk and where it was found
+
+
+def most_levels(max_nodes: int) -> int:
+    """How deep calls of recursive blocks may nest: the one rule of every path over an example.
+
+    Args:
+        max_nodes: how many calls there may be at all.
+
+    >>> most_levels(1000), most_levels(10**7), most_levels(10**8)
+    (1000, 500000, 5000000)
+    """
+    return min(max_nodes, max(_LEVELS, max_nodes // 20))
+
+
+def too_many_nodes(max_nodes: int) -> str:
+    """The reason in words."""
+    return f"endless: more than {max_nodes:,} nodes; raise max_nodes if it is meant"
 
 
 class Walk:
@@ -34,7 +53,9 @@ class Walk:
         self.algebra = algebra
         self.number = number
         self.max_nodes = max_nodes
+        self.max_levels = most_levels(max_nodes)
         self.nodes = 0
+        self.calls = 0
         self.active: list[tuple[Knot, Any, Where]] = []  # the knots that have been entered and not left
         self.cases: dict[int, dict[Any, int]] = {}
         self.check_at = 2  # the depth at which cycles are looked for next
@@ -64,7 +85,15 @@ class Walk:
         """Counts a node."""
         self.nodes += 1
         if self.nodes > self.max_nodes:
-            self.endless(typed)
+            self.endless(typed, f"more than {self.max_nodes:,} nodes")
+
+    def enter(self, typed: Typed) -> None:
+        """Counts a call of a recursive block that has just been put on `active`."""
+        self.calls += 1
+        if self.calls > self.max_nodes:
+            self.endless(typed, f"more than {self.max_nodes:,} calls of recursive blocks")
+        if len(self.active) > self.max_levels:
+            self.endless(typed, f"more than {self.max_levels:,} levels of recursion")
 
     def elements(self, typed: Typed, value: Any, where: Where) -> Iterator[Any]:
         """Whatever a Map or Fold goes over, element by element."""
@@ -79,14 +108,17 @@ class Walk:
             elements = iter(value)
         except Exception as error:  # noqa: BLE001 (an object's own __iter__ may raise anything)
             self.fail(typed, where, f"expected a sequence, got {describe(value)}", error)
-        while True:
+        # What has a length has an end; anything else may have none.
+        most = math.inf if hasattr(value, "__len__") else self.max_nodes
+        for number in count():
             try:
                 element = next(elements)
             except StopIteration:
                 return
             except Exception as error:  # noqa: BLE001 (the user's own iterator)
                 self.fail(typed, where, raised(error), error)
-            self.visit(typed)
+            if number >= most:
+                self.endless(typed, f"more than {self.max_nodes:,} elements")
             yield element
 
     def find_cycle(self, typed: Typed) -> None:
@@ -95,16 +127,11 @@ class Walk:
         for knot, value, where in self.active:
             key = (id(knot), _identity(knot.input, value))
             if key in seen:
-                self.fail(
-                    typed, where, f"the data is cyclic: this is the object at {_place(seen[key])}", None
-                )
+                self.fail(typed, where, _came_back(knot.input, seen[key], where), None)
             seen[key] = where
 
-    def endless(self, typed: Typed) -> NoReturn:
+    def endless(self, typed: Typed, what: str) -> NoReturn:
         where = self.active[-1][2] if self.active else Where()
-        what = f"more than {self.max_nodes:,} nodes"
-        if len(self.active) * NODES_PER_LEVEL > self.max_nodes:
-            what = f"{len(self.active):,} levels of recursion"
         self.fail(typed, where, f"endless: {what}; raise max_nodes if it is meant", None)
 
     def fail(self, typed: Typed, where: Where, reason: str, cause: BaseException | None) -> NoReturn:
@@ -138,8 +165,31 @@ def _identity(type: T.Type, value: Any) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _place(where: Where) -> str:
-    return str(where) or "the root"
+def _came_back(of: T.Type, first: Where, again: Where) -> str:
+    """Why a recursion that is entered again on the same value of type `of` has no end, in words."""
+    if not any(isinstance(part, T.Input) for part in _parts(of)):
+        return "endless: the recursion came back to the same lengths, and nothing else could end it"
+    if _keys(first) != _keys(again):
+        return f"the data is cyclic: this is the object at {str(first) or 'the root'}"
+    return (
+        "endless: the recursion came back to the same object without going into a part of it, "
+        "as GetItem, Map or Fold would"
+    )
+
+
+def _parts(of: T.Type) -> Iterator[T.Type]:
+    """A type and all the types in it."""
+    todo = [of]
+    while todo:
+        of = todo.pop()
+        yield of
+        todo.extend(of.children)
+
+
+def _keys(where: Where) -> list[tuple[Any, ...]]:
+    """The places of a value, or of the items of one that was put together: by keys, without blocks' names."""
+    places = [where] if where.items is None else where.items
+    return [tuple(place.keys) for place in places]
 
 
 def raised(error: BaseException) -> str:

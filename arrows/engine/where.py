@@ -59,6 +59,17 @@ class Where:
             place = place.parent
         return steps[::-1]
 
+    @property
+    def keys(self) -> list[str]:
+        """The steps from the root that go into the data, without the names of blocks."""
+        keys = []
+        place: Where | None = self
+        while place is not None:
+            if place.parent is not None and not isinstance(place.step, _Name):
+                keys.append(_text(place.step))
+            place = place.parent
+        return keys[::-1]
+
     def __str__(self) -> str:
         steps = self.steps
         if len(steps) > _LONGEST:

@@ -316,7 +316,47 @@ def test_endless_recursion(most: int) -> None:
     def endless() -> None:
         refused(model, ["no end"], "example 1: .*endless")
 
-    assert peak(endless) < 64 << 20
+    assert peak(endless) < 128 << 20
+
+
+@pytest.mark.parametrize("most", [100, 101, 1000])
+def test_max_nodes_counts_nodes_and_calls_whichever_way_it_is_run(most: int) -> None:
+    """A chain of n cells is n calls and as many reads, and one sum fewer; how deep they nest is no matter."""
+    leaf = ar.GetItem("v") >> ar.Scalar()
+
+    def total(me: Any) -> Any:
+        more = (leaf & ar.GetItem("next") >> me) >> ar.Function(lambda a, b: a + b)
+        return ar.OneOf(lambda x: "next" in x).case(True, more).case(False, leaf)
+
+    def long(n: int) -> Any:
+        found: Any = {"v": 1.0}
+        for _ in range(n - 1):
+            found = {"v": 1.0, "next": found}
+        return found
+
+    model = ar.compile(ar.fix(total), max_nodes=most)
+    fits = (most + 1) // 2
+    assert model([long(fits)]).tolist() == [fits] == [float(model.eval(long(fits)))]
+    for length, what in ((fits + 1, "nodes"), (most + 1, "calls of recursive blocks")):
+        for run in (lambda n: model([long(n)]), lambda n: model.eval(long(n))):
+            with pytest.raises(ar.InputError, match=f"more than {most:,} ({what})"):
+                run(length)
+
+
+def test_recursion_without_nodes_may_be_as_deep_as_there_may_be_calls() -> None:
+    inner = ar.fix(lambda me: ar.OneOf(len).case(0, ar.Zeros([])).case(1, ar.GetItem(0) >> me))
+
+    def nested(n: int) -> list[Any]:
+        found: list[Any] = []
+        for _ in range(n - 1):
+            found = [found]
+        return found
+
+    model = ar.compile(inner, max_nodes=100)
+    assert model([nested(100)]).tolist() == [0] == [float(model.eval(nested(100)))]
+    for run in (lambda: model([nested(101)]), lambda: model.eval(nested(101))):
+        with pytest.raises(ar.InputError, match="more than 100 calls of recursive blocks"):
+            run()
 
 
 def test_endless_breadth() -> None:
