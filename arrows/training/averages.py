@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from arrows.engine.backend import Backend
+from arrows.training.arguments import require_number
 from arrows.training.blocks import blocks
 from arrows.training.trainable import Array, Trainable
 from arrows.typesys.errors import ArrowValueError
@@ -46,6 +47,7 @@ class Averages:
     """
 
     def __init__(self, decay: float) -> None:
+        require_number("average", decay)
         if not 0 < decay <= 1:
             raise ArrowValueError(f"average is {decay}, and should be above 0 and at most 1")
         self.decay = decay

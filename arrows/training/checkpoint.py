@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from arrows.training.arguments import require_model, require_path
 from arrows.training.files import HostArray, read_file, write_file
 from arrows.training.trainable import Trainable, notation
 from arrows.training.unnamed import changed_order, unnamed_layers
@@ -28,6 +29,7 @@ def save(model: Trainable, path: str | Path, metadata: Mapping[str, str] | None 
         metadata: texts to keep in the file, such as sizes or a vocabulary.
 
     Raises:
+        ArrowTypeError: `model` is no model, or `path` no path.
         ArrowValueError: metadata that is not text.
         OSError: the file cannot be written; what stood at `path` is as it was.
 
@@ -44,10 +46,12 @@ def save(model: Trainable, path: str | Path, metadata: Mapping[str, str] | None 
     >>> model.params["w"].tolist()
     [1.0, 1.0]
     """
+    require_model("save(model, path)", model)
+    place = require_path("save(model, path): path", path)
     arrays = {name: model.backend.to_numpy(array) for name, array in model.params.items()}
     unnamed = unnamed_layers(model)
     ours = {_KEY: json.dumps(unnamed)} if unnamed else {}
-    write_file(Path(path), arrays, {**(metadata or {}), **ours})
+    write_file(place, arrays, {**(metadata or {}), **ours})
 
 
 def load(model: Trainable, path: str | Path) -> dict[str, str]:
@@ -67,6 +71,7 @@ def load(model: Trainable, path: str | Path) -> dict[str, str]:
         The texts that were saved with them.
 
     Raises:
+        ArrowTypeError: `model` is no model, or `path` no path.
         ArrowValueError: the file is no safetensors file, or does not fit: it says which parameters, and both
             shapes; or layers without names have changed places. The model is as it was.
         OSError: the file cannot be read.
@@ -86,7 +91,8 @@ def load(model: Trainable, path: str | Path) -> dict[str, str]:
     here/w.safetensors does not fit the model:
       'w': float64[2] in the file, float64[2, 3] in the model
     """
-    path = Path(path)
+    require_model("load(model, path)", model)
+    path = require_path("load(model, path): path", path)
     found, texts = read_file(path)
     problems = differences(found, model.params)
     if problems:

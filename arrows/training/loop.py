@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,13 +16,21 @@ import numpy as np
 from tqdm import tqdm
 
 from arrows.engine import Batch
+from arrows.training.arguments import (
+    described,
+    require_model,
+    require_number,
+    require_optimizer,
+    require_path,
+    whole_number,
+)
 from arrows.training.files import remove_remains
 from arrows.training.interrupt import Interrupts
 from arrows.training.optimizer import Optimizer
-from arrows.training.progress import Epoch, Progress
+from arrows.training.progress import Epoch, Progress, figures_of
 from arrows.training.state import load_state, save_state
 from arrows.training.trainable import Trainable
-from arrows.typesys.errors import ArrowValueError
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 
 
 class Learner(Trainable, Protocol):
@@ -73,7 +82,8 @@ def train(
         epochs: how many times to go through the examples, those before a resumption included.
         batch_size: examples in a batch; the last one of an epoch may be smaller.
         seed: the order of an epoch depends on this and the epoch's number alone.
-        evaluate: called after each epoch, its figures go into the result.
+        evaluate: called after each epoch; returns figures by name, numbers of any kind, which go into the
+            result as floats.
         after_epoch: called with each finished `Epoch`, to print or to save, say. After a resumption it may be
             called again with an epoch that it has seen, if the state of the run was not saved in between.
         best_by: name of the figure of `evaluate`, the higher the better, by which `Epoch.best` is decided.
@@ -92,6 +102,8 @@ def train(
         of 0.
 
     Raises:
+        ArrowTypeError: an argument of the wrong kind; nothing has been trained then. `evaluate` returns
+            something else than figures by name.
         ArrowValueError: an argument out of its range; the state at `checkpoint_path` is of another run.
         InputError: from preparing an example that the model cannot read; nothing has been trained then.
         OSError: the state cannot be read or written.
@@ -105,17 +117,28 @@ def train(
     >>> history[-1].loss < 0.1 * history[0].loss
     True
     """
-    _check(
-        epochs=(epochs, 0),
-        batch_size=(batch_size, 1),
-        checkpoint_every=(checkpoint_every, 1),
-        checkpoint_seconds=(checkpoint_seconds, 0),
-    )
+    call = "train(model, examples, optimizer)"
+    require_model(call, model, "prepare", "train_step")
+    require_optimizer(call, optimizer, "step", "rates_of", "averages")
+    epochs = whole_number("train: epochs", epochs, 0)
+    batch_size = whole_number("train: batch_size", batch_size, 1)
+    seed = whole_number("train: seed", seed, 0)
+    if checkpoint_every is not None:
+        checkpoint_every = whole_number("train: checkpoint_every", checkpoint_every, 1)
+    if checkpoint_seconds is not None:
+        require_number("train: checkpoint_seconds", checkpoint_seconds)
+        if not checkpoint_seconds >= 0:
+            raise ArrowValueError(
+                f"train: checkpoint_seconds is {checkpoint_seconds}, and should be 0 or more"
+            )
+    for name, function in (("evaluate", evaluate), ("after_epoch", after_epoch)):
+        if function is not None and not callable(function):
+            raise ArrowTypeError(f"train: {name} must be a function, not {described(function)}")
     if checkpoint_path is None and (resume or checkpoint_every or checkpoint_seconds is not None):
         raise ArrowValueError("train: without checkpoint_path there is no state to save or to resume")
     if best_by is not None and evaluate is None:
         raise ArrowValueError(f"train: best_by is {best_by!r}, and evaluate, which would give it, is missing")
-    path = None if checkpoint_path is None else Path(checkpoint_path)
+    path = None if checkpoint_path is None else require_path("train: checkpoint_path", checkpoint_path)
     if path is not None and not path.absolute().parent.is_dir():  # better known now than after an epoch
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(path.parent))
     if path is not None:
@@ -123,6 +146,10 @@ def train(
     optimizer.rates_of(model)  # names in `rates` that do not fit
     # A prepared set is not iterable: asking for its items gives batches.
     prepared = model.prepare(examples) if isinstance(examples, (Iterable, Batch)) else examples
+    if not (hasattr(prepared, "__len__") and hasattr(prepared, "__getitem__")):
+        raise ArrowTypeError(
+            f"train: examples must be examples, or what model.prepare returned, not {described(examples)}"
+        )
     run = Progress(seed=seed, batch_size=batch_size, examples=len(prepared))
     keeper = Keeper(model, optimizer, run, path, checkpoint_every, checkpoint_seconds, metadata or {})
     if resume and path is not None and path.exists():
@@ -132,7 +159,7 @@ def train(
         if evaluate is not None:
             keeper.save()  # a long evaluation that is cut off need not cost the epoch
         with optimizer.use_averages(model) if optimizer.averages is not None else nullcontext():
-            figures = dict(evaluate()) if evaluate is not None else {}
+            figures = figures_of(evaluate(), partial(_number, model)) if evaluate is not None else {}
             epoch = _finished(run, figures, best_by, unit)
             run.history.append(epoch)
             if after_epoch is not None:
@@ -243,11 +270,5 @@ def _finished(run: Progress, figures: Mapping[str, float], best_by: str | None, 
     return Epoch(run.epoch, loss, run.seconds, rate, dict(figures), unit, best)
 
 
-def _number(model: Learner, loss: Any) -> float:
-    return float(model.backend.to_numpy(loss)) if model.backend.is_array(loss) else float(loss)
-
-
-def _check(**given: tuple[float | None, float]) -> None:
-    for name, (value, least) in given.items():
-        if value is not None and not value >= least:
-            raise ArrowValueError(f"train: {name} is {value}, and should be {least} or more")
+def _number(model: Learner, value: Any) -> float:
+    return float(model.backend.to_numpy(value)) if model.backend.is_array(value) else float(value)

@@ -16,12 +16,13 @@ from typing import Any
 from arrows.engine.backend import Backend
 from arrows.engine.results import Ragged
 from arrows.ops import RowSparse
+from arrows.training.arguments import described, require_model, require_number
 from arrows.training.averages import Averages
 from arrows.training.blocks import blocks
 from arrows.training.rates import Rate, Rates, is_frozen, rate_at
 from arrows.training.rules import Rule
 from arrows.training.trainable import Array, Trainable, notation
-from arrows.typesys.errors import ArrowValueError
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 
 Gradient = Any  # an array, or a RowSparse
 
@@ -64,6 +65,7 @@ class Optimizer:
         averages: see `average`; None without.
 
     Raises:
+        ArrowTypeError: an argument of the wrong kind.
         ArrowValueError: `clip_norm`, a rate or `average` is out of its range.
 
     >>> from arrows.training import Momentum
@@ -79,8 +81,14 @@ class Optimizer:
         rates: Mapping[str, Rate] | None = None,
         average: float | None = None,
     ) -> None:
-        if clip_norm is not None and not clip_norm > 0:
-            raise ArrowValueError(f"clip_norm is {clip_norm}, and should be above 0")
+        if isinstance(rule, type) or not hasattr(rule, "update"):
+            raise ArrowTypeError(
+                f"Optimizer(rule): rule must be an update rule such as Moments(0.001), not {described(rule)}"
+            )
+        if clip_norm is not None:
+            require_number("clip_norm", clip_norm)
+            if not clip_norm > 0:
+                raise ArrowValueError(f"clip_norm is {clip_norm}, and should be above 0")
         self.rule = rule
         self.learning_rate: Rate = rule.learning_rate
         self.clip_norm = clip_norm
@@ -106,7 +114,8 @@ class Optimizer:
         """Each parameter's learning rate in the next step; a frozen one's is 0.
 
         Raises:
-            ArrowValueError: a pattern of `rates` matches no parameter; the message names them all.
+            ArrowTypeError, ArrowValueError: a schedule gives no number, or one below 0; a pattern of `rates`
+                matches no parameter: the message names them all.
 
         >>> import numpy as np
         >>> from types import SimpleNamespace
@@ -159,8 +168,10 @@ class Optimizer:
                 gradient is left alone. Gradients of inputs, which come as `Ragged`, are passed over.
 
         Raises:
+            ArrowTypeError: an argument of the wrong kind, or a schedule that gives no number.
             ArrowValueError: a gradient for a name that is no parameter, or of another shape or element type;
-                a pattern of `rates` that matches nothing; averages are in use. Nothing has been changed then.
+                a pattern of `rates` that matches nothing; a schedule that gives a rate below 0; averages are
+                in use. Nothing has been changed then.
 
         >>> import numpy as np
         >>> from types import SimpleNamespace
@@ -171,6 +182,12 @@ class Optimizer:
         >>> model.params["w"].tolist()
         [0.5, 0.0]
         """
+        require_model("step(model, grads)", model)
+        if not isinstance(grads, Mapping):
+            raise ArrowTypeError(
+                "step(model, grads): grads must be gradients by name, as value_and_grad returns them after "
+                f"the loss, not {described(grads)}"
+            )
         if self.averages is not None and self.averages.in_use:
             raise ArrowValueError("no step while averages stand in the place of the parameters")
         backend, own = model.backend, self.rates.by_name(model.params)
@@ -205,6 +222,8 @@ class Optimizer:
     def _check(self, name: str, parameter: Array | None, gradient: Gradient) -> None:
         if parameter is None:
             raise ArrowValueError(f"the model has no parameter {name!r} for the gradient of that name")
+        if not hasattr(gradient, "shape"):
+            raise ArrowTypeError(f"the gradient of {name!r} must be an array, not {described(gradient)}")
         dtype = gradient.values.dtype if isinstance(gradient, RowSparse) else gradient.dtype
         if (dtype, *gradient.shape) != (parameter.dtype, *parameter.shape):
             found = (

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from arrows.training.arguments import described, require_number
+from arrows.typesys.errors import ArrowTypeError
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,32 @@ class Epoch:
         figures = "".join(f"{name} {value:.3f}, " for name, value in self.figures.items())
         rate = f"{self.examples_per_second:,.0f} {self.unit}s/s"
         return f"epoch {self.number}: loss {self.loss:.4f}, {figures}{rate}"
+
+
+def figures_of(given: Any, to_float: Callable[[Any], float] = float) -> dict[str, float]:
+    """What `evaluate` returned, as plain floats.
+
+    Args:
+        given: maps names to numbers: Python's, NumPy's, or arrays without axes.
+        to_float: makes one of a number, or of an array of the model's device.
+
+    Raises:
+        ArrowTypeError: it does not.
+
+    >>> import numpy as np
+    >>> figures_of({"accuracy": np.float32(0.5), "seen": np.array(3)})
+    {'accuracy': 0.5, 'seen': 3.0}
+    """
+    if not isinstance(given, Mapping):
+        raise ArrowTypeError(
+            "train: evaluate must return figures by name, such as {'accuracy': 0.5}, "
+            f"not {described(given)}"
+        )
+    for name, value in given.items():
+        if not isinstance(name, str):
+            raise ArrowTypeError(f"train: figures of evaluate are named by text, not by {described(name)}")
+        require_number(f"train: the figure {name!r} of evaluate", value)
+    return {name: to_float(value) for name, value in given.items()}
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 
+from arrows.training.arguments import require_number
 from arrows.typesys.errors import ArrowValueError
 
 # The number of steps made so far (0 before the first) -> the rate of the next.
@@ -20,6 +21,7 @@ class Rates:
             Of several patterns that match a name the first one counts. The number 0 freezes.
 
     Raises:
+        ArrowTypeError: a rate is neither number nor schedule.
         ArrowValueError: a rate below 0.
 
     >>> Rates({"embed/*": 0.1}).by_name(["embed/weight", "fc/weight"])
@@ -62,10 +64,22 @@ class Rates:
 def rate_at(rate: Rate, steps: int) -> float:
     """The rate of the step after `steps` steps.
 
+    Raises:
+        ArrowTypeError: a schedule gives no number.
+        ArrowValueError: it gives one below 0, or none that is finite.
+
     >>> rate_at(0.1, 7), rate_at(lambda steps: 1 / (1 + steps), 3)
     (0.1, 0.25)
     """
-    return rate(steps) if callable(rate) else rate
+    if not callable(rate):
+        return rate
+    value = rate(steps)
+    require_number(f"what the schedule {rate} gives after {steps} steps", value)
+    if not 0 <= value < float("inf"):
+        raise ArrowValueError(
+            f"the schedule {rate} gives {value} after {steps} steps, and should give at least 0"
+        )
+    return value
 
 
 def is_frozen(rate: Rate | None) -> bool:
@@ -78,12 +92,14 @@ def is_frozen(rate: Rate | None) -> bool:
 
 
 def require_rate(what: str, rate: Rate) -> None:
-    """Refuses a rate that is a number below 0, or NaN.
+    """Refuses a rate that is neither number nor schedule, or a number below 0, or none that is finite.
 
     >>> require_rate("Adam: learning_rate", -1.0)
     Traceback (most recent call last):
     ...
     arrows.typesys.errors.ArrowValueError: Adam: learning_rate is -1.0, and should be at least 0
     """
+    if not callable(rate) or isinstance(rate, type):
+        require_number(what, rate, also=" or a schedule")
     if not callable(rate) and not 0 <= rate < float("inf"):
         raise ArrowValueError(f"{what} is {rate}, and should be at least 0")

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from arrows.training.arguments import require_number
 from arrows.training.rates import Rate, require_rate
 from arrows.training.trainable import Array
 from arrows.typesys.errors import ArrowValueError
@@ -177,6 +178,7 @@ def require_range(owner: str, name: str, value: float, least: float, below: floa
     ...
     arrows.typesys.errors.ArrowValueError: SGD: momentum is 1.5, and should be at least 0 and below 1
     """
+    require_number(f"{owner}: {name}", value)
     if not least <= value < below:
         bound = "" if below == float("inf") else f" and below {below:g}"
         raise ArrowValueError(f"{owner}: {name} is {value}, and should be at least {least:g}{bound}")
@@ -190,5 +192,6 @@ def require_above(owner: str, name: str, value: float, bound: float = 0.0) -> No
     ...
     arrows.typesys.errors.ArrowValueError: Adam: epsilon is 0.0, and should be above 0
     """
+    require_number(f"{owner}: {name}", value)
     if not value > bound:
         raise ArrowValueError(f"{owner}: {name} is {value}, and should be above {bound:g}")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from arrows.training.arguments import require_model, require_optimizer, require_path
 from arrows.training.checkpoint import differences
 from arrows.training.files import HostArray, read_file, write_file
 from arrows.training.optimizer import Optimizer
@@ -39,6 +40,7 @@ def save_state(
         metadata: texts to keep with it.
 
     Raises:
+        ArrowTypeError: an argument of the wrong kind.
         ArrowValueError: metadata that is not text; averages stand in the place of the parameters.
         OSError: the file cannot be written; what stood at `path` is as it was.
 
@@ -54,6 +56,7 @@ def save_state(
     ...     load_state(f"{folder}/run", model, again)[1], again.steps
     ({'by': 'us'}, 1)
     """
+    place = _placed("save_state", path, model, optimizer)
     averages = optimizer.averages
     if averages is not None and averages.in_use:
         raise ArrowValueError("the state of a run is not saved while averages stand for the parameters")
@@ -88,7 +91,7 @@ def save_state(
             else:
                 arrays[f"{kind}:{name}"] = value
     down = {name: model.backend.to_numpy(array) for name, array in arrays.items()}
-    write_file(Path(path), down, {_KEY: json.dumps(numbers)})
+    write_file(place, down, {_KEY: json.dumps(numbers)})
 
 
 def load_state(
@@ -109,6 +112,7 @@ def load_state(
         The place in the run, and the texts that were saved with it.
 
     Raises:
+        ArrowTypeError: an argument of the wrong kind.
         ArrowValueError: the file is no saved state, or does not fit model or optimizer: it says where. Both
             are as they were.
         OSError: the file cannot be read.
@@ -120,7 +124,7 @@ def load_state(
     ...
     FileNotFoundError: [Errno 2] No such file or directory: 'nowhere'
     """
-    path = Path(path)
+    path = _placed("load_state", path, model, optimizer)
     arrays, texts = read_file(path)
     if _KEY not in texts:
         raise ArrowValueError(f"{path} is not the state of a training run")
@@ -179,6 +183,15 @@ def load_state(
     if numbers["model_step"] is not None and hasattr(live, "step"):
         live.step = numbers["model_step"]
     return found, numbers["metadata"]
+
+
+def _placed(function: str, path: Any, model: Any, optimizer: Any) -> Path:
+    """The path, once all arguments are of the right kind."""
+    call = f"{function}(path, model, optimizer)"
+    place = require_path(f"{call}: path", path)
+    require_model(call, model)
+    require_optimizer(call, optimizer, "state", "averages", "description")
+    return place
 
 
 def _of_kind(arrays: Mapping[str, HostArray], kind: str) -> dict[str, HostArray]:

@@ -1,0 +1,128 @@
+"""What the training room says of an argument of the wrong kind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+from arrows.combinators.block import Block
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+
+
+def described(value: Any) -> str:
+    """A value in a few words, for messages.
+
+    >>> described(None), described([1]), described(dict), described("adam")
+    ('None', 'a value of the type list', 'the class dict', "'adam'")
+    """
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if value is None or isinstance(value, (int, float)) or (isinstance(value, str) and len(value) <= 40):
+        return repr(value)
+    if isinstance(value, Block):
+        return f"the block {value.label}"
+    return f"a value of the type {type(value).__name__}"
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is one real number: Python's, NumPy's, or an array without axes of any device.
+
+    >>> import numpy as np
+    >>> (
+    ...     is_number(1),
+    ...     is_number(np.float32(1)),
+    ...     is_number(np.array(1.0)),
+    ...     is_number("1"),
+    ...     is_number(np.ones(1)),
+    ... )
+    (True, True, True, False, False)
+    """
+    if isinstance(value, Real):
+        return True
+    kind = getattr(getattr(value, "dtype", None), "kind", None)
+    return getattr(value, "shape", None) == () and kind in ("b", "i", "u", "f")
+
+
+def require_number(what: str, value: Any, also: str = "") -> None:
+    """Refuses what is no number.
+
+    Args:
+        what: the argument.
+        value: what was given for it.
+        also: what it may be besides.
+
+    >>> require_number("Adam: epsilon", "0.1")
+    Traceback (most recent call last):
+    ...
+    arrows.typesys.errors.ArrowTypeError: Adam: epsilon must be a number, not '0.1'
+    """
+    if not is_number(value):
+        raise ArrowTypeError(f"{what} must be a number{also}, not {described(value)}")
+
+
+def whole_number(what: str, value: Any, least: int) -> int:
+    """A whole number as Python's.
+
+    Raises:
+        ArrowTypeError: it is none.
+        ArrowValueError: it is below `least`.
+
+    >>> whole_number("train: epochs", 1.5, 0)
+    Traceback (most recent call last):
+    ...
+    arrows.typesys.errors.ArrowTypeError: train: epochs must be a whole number, not 1.5
+    """
+    if not isinstance(value, Integral):
+        raise ArrowTypeError(f"{what} must be a whole number, not {described(value)}")
+    if value < least:
+        raise ArrowValueError(f"{what} is {value}, and should be {least} or more")
+    return int(value)
+
+
+def require_model(call: str, model: Any, *needed: str) -> None:
+    """Refuses what is no model.
+
+    Args:
+        call: how the function is called, `save(model, path)`.
+        model: what was given for the model.
+        needed: members that it must have besides parameters and their backend.
+
+    >>> require_model("save(model, path)", "m")
+    Traceback (most recent call last):
+    ...
+    arrows.typesys.errors.ArrowTypeError: save(model, path): model must be what ar.compile returns, not 'm'
+    """
+    known = isinstance(getattr(model, "params", None), Mapping)
+    if isinstance(model, (type, Block)) or not known or not all(hasattr(model, n) for n in needed):
+        hint = "; compile it first: ar.compile(block)" if isinstance(model, Block) else ""
+        raise ArrowTypeError(f"{call}: model must be what ar.compile returns, not {described(model)}{hint}")
+
+
+def require_optimizer(call: str, optimizer: Any, *needed: str) -> None:
+    """Refuses what is no optimizer.
+
+    >>> class Adam: ...
+    >>> require_optimizer("train(model, examples, optimizer)", Adam, "step")
+    Traceback (most recent call last):
+    ...
+    arrows.typesys.errors.ArrowTypeError: train(model, examples, optimizer): optimizer must be one such as
+    Adam(0.001), not the class Adam
+    """
+    if isinstance(optimizer, type) or not all(hasattr(optimizer, name) for name in needed):
+        raise ArrowTypeError(f"{call}: optimizer must be one such as Adam(0.001), not {described(optimizer)}")
+
+
+def require_path(what: str, path: Any) -> Path:
+    """A path, from text too.
+
+    >>> require_path("save(model, path): path", 3)
+    Traceback (most recent call last):
+    ...
+    arrows.typesys.errors.ArrowTypeError: save(model, path): path must be a path, not 3
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise ArrowTypeError(f"{what} must be a path, not {described(path)}")
+    return Path(path)

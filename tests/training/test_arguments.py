@@ -1,0 +1,189 @@
+"""Slips in calls of the training room: what is said of them, and that nothing has happened then."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows.training import (
+    SGD,
+    Adam,
+    Moments,
+    Optimizer,
+    Progress,
+    load,
+    load_state,
+    save,
+    save_state,
+    schedules,
+    train,
+)
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+
+DATA = [[1.0, 2.0], [3.0, 4.0]]
+BLOCK = ar.Vector(2) >> ar.FC(1, name="fc") >> ar.Function(lambda y: y[0] ** 2)
+TRAIN = "train(model, examples, optimizer): "
+
+
+@pytest.fixture
+def model():
+    return ar.compile(BLOCK)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (
+            lambda m: train(m, DATA, Adam),
+            TRAIN + "optimizer must be one such as Adam(0.001), not the class Adam",
+        ),
+        (lambda m: train(m, DATA, "adam"), TRAIN + "optimizer must be one such as Adam(0.001), not 'adam'"),
+        (
+            lambda m: train(DATA, m, Adam()),
+            TRAIN + "model must be what ar.compile returns, not a value of the type list",
+        ),
+        (lambda m: train(m, Adam(), DATA), TRAIN + "optimizer must be one such as"),
+        (
+            lambda m: train(ar.Model, DATA, Adam()),
+            TRAIN + "model must be what ar.compile returns, not the class",
+        ),
+        (lambda m: train(BLOCK, DATA, Adam()), "compile it first: ar.compile(block)"),
+        (
+            lambda m: train(m, 5, Adam()),
+            "train: examples must be examples, or what model.prepare returned, not 5",
+        ),
+        (
+            lambda m: train(m, DATA, Adam(), batch_size=1.5),
+            "train: batch_size must be a whole number, not 1.5",
+        ),
+        (lambda m: train(m, DATA, Adam(), epochs=None), "train: epochs must be a whole number, not None"),
+        (lambda m: train(m, DATA, Adam(), epochs=1.5), "train: epochs must be a whole number, not 1.5"),
+        (lambda m: train(m, DATA, Adam(), seed="0"), "train: seed must be a whole number, not '0'"),
+        (
+            lambda m: train(m, DATA, Adam(), checkpoint_path="x", checkpoint_every=0.5),
+            "train: checkpoint_every must be a whole number, not 0.5",
+        ),
+        (
+            lambda m: train(m, DATA, Adam(), checkpoint_path="x", checkpoint_seconds="5"),
+            "train: checkpoint_seconds must be a number, not '5'",
+        ),
+        (
+            lambda m: train(m, DATA, Adam(), checkpoint_path=3),
+            "train: checkpoint_path must be a path, not 3",
+        ),
+        (lambda m: train(m, DATA, Adam(), evaluate={"accuracy": 1.0}), "train: evaluate must be a function"),
+        (lambda m: train(m, DATA, Adam(), after_epoch=3), "train: after_epoch must be a function"),
+        (lambda m: save("f", m), "save(model, path): model must be what ar.compile returns, not 'f'"),
+        (lambda m: save(BLOCK, "f"), "compile it first: ar.compile(block)"),
+        (lambda m: save(m, 3), "save(model, path): path must be a path, not 3"),
+        (lambda m: save(m, m), "save(model, path): path must be a path, not a value of the type Model"),
+        (lambda m: load("f", m), "load(model, path): model must be what ar.compile returns, not 'f'"),
+        (lambda m: load(BLOCK, "f"), "compile it first: ar.compile(block)"),
+        (lambda m: save_state(m, "f", Adam()), "save_state(path, model, optimizer): path must be a path"),
+        (
+            lambda m: save_state("f", m, Adam),
+            "save_state(path, model, optimizer): optimizer must be one such as",
+        ),
+        (lambda m: load_state(m, "f", Adam()), "load_state(path, model, optimizer): path must be a path"),
+        (lambda m: load_state("f", BLOCK, Adam()), "load_state(path, model, optimizer): model must be"),
+        (
+            lambda m: Adam().step({"w": np.ones(2)}, m),
+            "step(model, grads): model must be what ar.compile returns, not a value of the type dict",
+        ),
+        (
+            lambda m: Adam().step(m, m.value_and_grad(DATA)),
+            "as value_and_grad returns them after the loss, not a value of the type tuple",
+        ),
+        (lambda m: Adam().step(m, {"fc/bias": None}), "the gradient of 'fc/bias' must be an array, not None"),
+        (lambda m: Adam("0.1"), "Adam: learning_rate must be a number or a schedule, not '0.1'"),
+        (lambda m: Adam(None), "Adam: learning_rate must be a number or a schedule, not None"),
+        (
+            lambda m: Adam(m.params),
+            "Adam: learning_rate must be a number or a schedule, not a value of the type Params",
+        ),
+        (
+            lambda m: Adam(schedules.constant),
+            "Adam: learning_rate must be a number or a schedule, not the class",
+        ),
+        (lambda m: Adam(rates={"*": "0.1"}), "rates['*'] must be a number or a schedule, not '0.1'"),
+        (lambda m: Adam(beta1="0.9"), "Adam: beta1 must be a number, not '0.9'"),
+        (lambda m: Adam(epsilon=None), "Adam: epsilon must be a number, not None"),
+        (lambda m: SGD(0.1, momentum=[0.9]), "SGD: momentum must be a number, not a value of the type list"),
+        (lambda m: SGD(0.1, clip_norm="5"), "clip_norm must be a number, not '5'"),
+        (lambda m: SGD(0.1, average="1"), "average must be a number, not '1'"),
+        (
+            lambda m: Optimizer(0.1),
+            "Optimizer(rule): rule must be an update rule such as Moments(0.001), not 0.1",
+        ),
+        (
+            lambda m: Optimizer(Moments),
+            "rule must be an update rule such as Moments(0.001), not the class Moments",
+        ),
+    ],
+)
+def test_an_argument_of_the_wrong_kind_is_named(call, words, model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = {name: array.copy() for name, array in model.params.items()}
+    with pytest.raises(ArrowTypeError, match=re.escape(words)):
+        call(model)
+    assert all((array == before[name]).all() for name, array in model.params.items())
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("bad", [{"seed": -1}, {"checkpoint_every": 0}, {"checkpoint_seconds": float("nan")}])
+def test_arguments_out_of_their_range(bad, model, tmp_path):
+    with pytest.raises(ArrowValueError, match=f"train: {next(iter(bad))} is"):
+        train(model, DATA, Adam(), checkpoint_path=tmp_path / "run", progress=False, **bad)
+
+
+def test_numbers_of_numpy_are_numbers(model, tmp_path):
+    history = train(
+        model,
+        DATA,
+        Adam(np.float32(0.125), beta1=np.array(0.5), clip_norm=np.float64(1)),
+        epochs=np.int64(2),
+        batch_size=np.int32(1),
+        seed=np.int64(3),
+        checkpoint_path=tmp_path / "run",
+        progress=False,
+    )
+    assert len(history) == 2
+    progress, _ = load_state(
+        tmp_path / "run", model, Adam(np.float32(0.125), beta1=np.array(0.5), clip_norm=np.float64(1))
+    )
+    assert (progress.seed, progress.batch_size) == (3, 1)
+    assert isinstance(progress, Progress)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (-0.5, "gives -0.5 after 1 steps, and should give at least 0"),
+        (float("nan"), "gives nan after 1 steps, and should give at least 0"),
+        (float("inf"), "gives inf after 1 steps, and should give"),
+        (np.float32(-1), "and should give at least 0"),
+    ],
+)
+@pytest.mark.parametrize("own", [False, True])
+def test_a_schedule_that_gives_no_rate_is_refused_before_anything_changes(value, words, own, model):
+    def falling(steps):
+        return 0.1 if steps < 1 else value
+
+    optimizer = SGD(0.1, rates={"fc/*": falling}) if own else SGD(falling, momentum=0.5)
+    model.train_step(DATA, optimizer)
+    before = {name: array.copy() for name, array in model.params.items()}
+    with pytest.raises(ArrowValueError, match="the schedule .*falling.* " + words):
+        model.train_step(DATA, optimizer)
+    assert optimizer.steps == 1
+    assert all((array == before[name]).all() for name, array in model.params.items())
+
+
+@pytest.mark.parametrize("value", [None, "0.1", [0.1]])
+def test_a_schedule_that_gives_no_number_is_refused(value, model):
+    with pytest.raises(
+        ArrowTypeError, match=r"what the schedule .* gives after 0 steps must be a number, not"
+    ):
+        train(model, ["nothing is prepared"], Adam(lambda steps: value), progress=False)

@@ -1,0 +1,67 @@
+"""The figures of `evaluate`: numbers of any kind become floats, and what is none is refused by name."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows.training import SGD, train
+from arrows.typesys.errors import ArrowTypeError
+
+DATA = [[1.0, 2.0], [3.0, 4.0]]
+BLOCK = ar.Vector(2) >> ar.FC(1, name="fc") >> ar.Function(lambda y: y[0] ** 2)
+
+
+def run(evaluate, path=None, **more):
+    return train(
+        ar.compile(BLOCK), DATA, SGD(0.01), evaluate=evaluate, checkpoint_path=path, progress=False, **more
+    )
+
+
+@pytest.mark.parametrize("number", [0.5, np.float32(0.5), np.array(0.5), np.float64(0.5)])
+def test_numbers_of_any_kind_are_floats(number, tmp_path):
+    for path in (tmp_path / "run", None):
+        (epoch,) = run(lambda: {"accuracy": number}, path, best_by="accuracy")
+        assert epoch.figures == {"accuracy": 0.5} and type(epoch.figures["accuracy"]) is float and epoch.best
+
+
+def test_a_number_on_the_models_device_is_brought_down():
+    model = ar.compile(BLOCK, device="fake")
+    half = model.backend.to_device(np.array(0.5))
+    (epoch,) = train(model, DATA, SGD(0.01), evaluate=lambda: {"accuracy": half}, progress=False)
+    assert epoch.figures == {"accuracy": 0.5} and type(epoch.figures["accuracy"]) is float
+
+
+@pytest.mark.parametrize("count", [3, np.int64(3), np.uint8(3), np.array(3)])
+def test_counts_are_floats_too(count, tmp_path):
+    history = run(lambda: {"count": count}, tmp_path / "run", epochs=2)
+    again = run(lambda: {"count": count}, tmp_path / "run", epochs=2, resume=True)
+    assert [type(epoch.figures["count"]) for epoch in history] == [float, float]
+    assert [epoch.figures for epoch in history] == [epoch.figures for epoch in again] == [{"count": 3.0}] * 2
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (None, "train: evaluate must return figures by name, such as {'accuracy': 0.5}, not None"),
+        (0.5, "train: evaluate must return figures by name, such as {'accuracy': 0.5}, not 0.5"),
+        ([("a", 1.0)], "not a value of the type list"),
+        ({"a": "0.5"}, "train: the figure 'a' of evaluate must be a number, not '0.5'"),
+        ({"a": 1.0, "b": None}, "train: the figure 'b' of evaluate must be a number, not None"),
+        (
+            {"a": np.ones(1)},
+            "train: the figure 'a' of evaluate must be a number, not a value of the type ndarray",
+        ),
+        ({"a": 1j}, "train: the figure 'a' of evaluate must be a number"),
+        ({3: 1.0}, "train: figures of evaluate are named by text, not by 3"),
+    ],
+)
+def test_what_is_no_figure_is_refused_by_name(given, words, tmp_path):
+    with pytest.raises(ArrowTypeError, match=re.escape(words)):
+        run(lambda: given, tmp_path / "run")
+    # The epoch is not lost: the run goes on after it, with an evaluation that gives figures.
+    (epoch,) = run(lambda: {"accuracy": 1.0}, tmp_path / "run", resume=True)
+    assert epoch.number == 1 and epoch.figures == {"accuracy": 1.0}
