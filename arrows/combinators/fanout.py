@@ -116,7 +116,8 @@ class AllOf(Fan[A, B]):
 class Record(Fan[Any, Any]):
     """Reads a record field by field: each block gets the item of the input at its key.
 
-    The input is a Python object that can be indexed (a dict, a list, ...), or a tuple with these keys. The
+    The input is a Python object that can be indexed (a dict, a list, ...) or that has these attributes (a
+    dataclass, a NamedTuple, any other object), or a tuple with these keys. The
     result is a tuple in the order of the fields; a dict's keys become its labels. A field whose block ignores
     its input (`Zeros`, `Constant`) is not read.
 
@@ -134,6 +135,13 @@ class Record(Fan[Any, Any]):
         ...     {"left": 1, "right": "ab"}
         ... )
         (left: 1, right: 2)
+        >>> from dataclasses import dataclass
+        >>> @dataclass
+        ... class Leaf:
+        ...     word: str
+        ...     label: int
+        >>> ar.Record({"word": ar.InputTransform(len), "label": ar.Identity()}).eval(Leaf("tree", 3))
+        (word: 4, label: 3)
     """
 
     def __init__(self, fields: Any, *, name: str | None = None) -> None:

@@ -286,19 +286,27 @@ class GetItem(Item[Any, Any]):
     """Takes an item: `x[key]` of a Python object; an item of a tuple by position or label; an element of a
     sequence.
 
+    A text that is no item is an attribute: the fields of dataclasses and of other objects are read alike.
+
     Args:
-        key: index, slice, or key. A tuple's labels go before positions.
+        key: index, slice, key, or name of an attribute. A tuple's labels go before positions.
         name: the name in messages.
 
     Raises:
         ArrowTypeError: at `compile`, a tuple that has no such item, or an input without items.
-        InputError: at evaluation, an object or sequence that has no such item.
+        InputError: at evaluation, an object or sequence that has no such item or attribute.
 
     Source: TensorFlow Fold, `td.GetItem`, `td.Slice`.
 
     Example:
         >>> import arrows as ar
         >>> ar.GetItem("word").eval({"word": "tree"})
+        'tree'
+        >>> from dataclasses import dataclass
+        >>> @dataclass
+        ... class Leaf:
+        ...     word: str
+        >>> ar.GetItem("word").eval(Leaf("tree"))
         'tree'
     """
 

@@ -16,6 +16,7 @@ from arrows.combinators.compose import Pipe
 from arrows.combinators.constant import Constant
 from arrows.combinators.effects import Metric, Shared, Tap
 from arrows.combinators.fanout import Fan
+from arrows.combinators.fields import fields_of
 from arrows.combinators.inputs import Item, Read, Transform, Unfit
 from arrows.combinators.items import take
 from arrows.combinators.notation import Graph
@@ -23,7 +24,7 @@ from arrows.combinators.recursion import Fix, Reference
 from arrows.combinators.typed import Typed
 from arrows.combinators.wires import Source
 from arrows.engine.algebra import Algebra
-from arrows.engine.leaves import LeafError, describe
+from arrows.engine.leaves import LeafError, key_text
 from arrows.engine.trampoline import Steps
 from arrows.engine.walk import Found, no_item, raised
 from arrows.engine.walk_sequences import SequenceWalk
@@ -63,6 +64,7 @@ class _Walk(SequenceWalk):
 
     def __init__(self, algebra: Algebra, number: int | None, max_nodes: int) -> None:
         super().__init__(algebra, number, max_nodes)
+        self.fields: dict[int, tuple[Any, ...]] = {}  # by identity of a form, what its function reads
         self.at_once |= {
             Apply: self.apply,
             Constant: self.constant,
@@ -114,11 +116,17 @@ class _Walk(SequenceWalk):
         form = typed.form
         assert isinstance(form, Transform)
         try:
-            return form.function(value), where
+            found = form.function(value)
         except Unfit as error:
             self.fail(typed, where, str(error), error)
         except Exception as error:  # noqa: BLE001 (user code: all is reported with its place)
             self.fail(typed, where, raised(error), error)
+        fields = self.fields.get(id(form))
+        if fields is None:
+            fields = self.fields[id(form)] = fields_of(form.function)
+        for key in fields:
+            where = where.down(key)
+        return found, where
 
     def item(self, typed: Typed, value: Any, where: Where) -> Found:
         form = typed.form
@@ -191,8 +199,8 @@ class _Walk(SequenceWalk):
         try:
             number = self.numbers(form)[key]
         except (KeyError, TypeError) as error:
-            known = ", ".join(map(repr, form.keys[:8])) + (", ..." if len(form.keys) > 8 else "")
-            self.fail(typed, where, f"there is no case for the key {describe(key)}; there are {known}", error)
+            known = ", ".join(map(key_text, form.keys[:8])) + (", ..." if len(form.keys) > 8 else "")
+            self.fail(typed, where, f"there is no case for the key {key_text(key)}; there are {known}", error)
         return self.now(cases[number], value, where) or (yield self.later(cases[number], value, where))
 
     def numbers(self, form: Choice[Any, Any]) -> dict[Any, int]:

@@ -8,6 +8,7 @@ the rounding of a float are errors: a NaN that began as None is found a week lat
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from numbers import Real
 from typing import Any
 
@@ -209,6 +210,8 @@ def describe(value: Any) -> str:
     >>> describe(None), describe("film"), describe([1, 2]), describe(np.zeros((2, 3)))
     ('None', "'film'", 'a list of 2', 'an array float64[2, 3]')
     """
+    if isinstance(value, (type, Enum)):
+        return key_text(value)
     if isinstance(value, np.ndarray):
         return f"an array {value.dtype}{list(value.shape)}"
     if isinstance(value, (list, tuple, dict, set, frozenset)):
@@ -218,3 +221,22 @@ def describe(value: Any) -> str:
     if value is None or isinstance(value, (bytes, complex, Real, np.generic)):
         return _short(value)
     return f"a value of type {type(value).__name__}"
+
+
+def key_text(key: Any) -> str:
+    """A key of a choice for an error: what `describe` shrinks to kind and size, classes, enums and short
+    tuples, is told from other keys by its text.
+
+    >>> key_text(int), key_text(("NP", 2)), key_text(tuple(range(100)))
+    ("<class 'int'>", "('NP', 2)", 'a tuple of 100')
+    """
+    if isinstance(key, Enum):
+        return str(key) if key.name is None else f"{type(key).__name__}.{key.name}"
+    if isinstance(key, type):
+        return repr(key)
+    if isinstance(key, tuple) and len(key) <= 4:
+        items = [describe(item) for item in key]  # not deeper: a tuple in it is told by its length
+        text = f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+        if len(text) <= 60:
+            return text
+    return describe(key)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
@@ -35,6 +38,73 @@ def leaf(word: Any = 1, weight: Any = 0.5, kind: Any = "noun") -> dict[str, Any]
 
 def pair(left: Any, right: Any) -> dict[str, Any]:
     return {"left": left, "right": right}
+
+
+class Sort(Enum):
+    NOUN = 1
+    VERB = 2
+
+
+class Count(IntEnum):
+    ONE = 1
+
+
+class Thing:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("key", "cases", "example", "text"),
+    [
+        (type, {int: 1, Thing: 2}, "a", "the key <class 'str'>; there are <class 'int'>, <class '*Thing'>"),
+        (None, {Sort.NOUN: 1}, Sort.VERB, "the key Sort.VERB; there are Sort.NOUN"),
+        (None, {3: 1}, Count.ONE, "the key Count.ONE; there are 3"),
+        (None, {("NP", 2): 1}, ("VP", 1), "the key ('VP', 1); there are ('NP', 2)"),
+        (None, {("NP",): 1}, (Sort.VERB,), "the key (Sort.VERB,); there are ('NP',)"),
+        (None, {1: 1}, tuple(range(100)), "the key a tuple of 100; there are 1"),
+    ],
+)
+def test_a_key_without_a_case_is_named(key: Any, cases: dict[Any, Any], example: Any, text: str) -> None:
+    blocks = {case: ar.Constant(float(number)) for case, number in cases.items()}
+    model = ar.compile(ar.OneOf(key or (lambda x: x), blocks))
+    with pytest.raises(ar.InputError) as caught:
+        model([example])
+    found = str(caught.value).splitlines()[0].replace(f"{Thing.__module__}.", "*")
+    assert found == f"example 0: there is no case for {text}"
+
+
+@dataclass
+class Item:
+    name: str
+    price: Any
+
+
+@dataclass
+class Order:
+    items: list[Item]
+    notes: dict[str, Any]
+
+
+def test_functions_that_read_fields_are_steps_of_the_path() -> None:
+    order, item = ar.Input(Order), ar.Input(Item)
+    prices = ar.Map(item >> item.get(lambda x: x.price) >> ar.Vector(1)) >> ar.Sum()
+    block = order >> ar.AllOf(
+        order.get(lambda o: o.items) >> prices,
+        ar.InputTransform(lambda o: o.notes["weight"]) >> ar.Scalar(),
+        ar.InputTransform(attrgetter("notes")) >> ar.InputTransform(itemgetter("size")) >> ar.Scalar(),
+        ar.InputTransform(lambda o: list(o.notes)) >> ar.GetItem(0) >> ar.InputTransform(len) >> ar.Scalar(),
+    )
+    model = ar.compile(block)
+    good = {"weight": 1, "size": 2}
+    model([Order([Item("a", [1])], good)])
+    for bad, text in [
+        (Order([Item("a", ["1"])], good), "items > [0] > price: expected a number at [0], got '1'"),
+        (Order([], good | {"weight": "1"}), "notes > weight: expected a number, got '1'"),
+        (Order([], good | {"size": None}), "notes > size: expected a number, got None"),
+    ]:
+        with pytest.raises(ar.InputError) as caught:
+            model([bad])
+        assert str(caught.value).splitlines()[0] == f"example 0: {text}"
 
 
 GOOD = [
