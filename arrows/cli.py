@@ -2,14 +2,17 @@
 `arrows bench`.
 
 Exit status: 0 if all went well, 1 if the work failed, 2 if the request or the data it names was wrong; then
-there is one line on standard error that says what.
+there is one line on standard error that says what. If what reads the output has gone (`| head`), the command
+ends quietly, with 141 as other programs do.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from arrows.bench.command import add_options, spawn
 from arrows.commands import check, predict_sentiment, show, train_sentiment, train_tagger
@@ -36,7 +39,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = _parser().parse_args(given)
     program = " ".join(("arrows", options.command, *filter(None, [getattr(options, "model_kind", None)])))
-    return exit_status(program, lambda: int(options.run(options, given)))
+    return exit_status(program, lambda: _while_read(lambda: int(options.run(options, given))))
+
+
+def _while_read(work: Callable[[], int]) -> int:
+    """Runs a command, and ends it quietly once nobody reads what it writes."""
+    try:
+        status = work()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python writes what is left when it ends, and would complain then.
+        with contextlib.suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, sys.stdout.fileno())
+            os.close(nowhere)
+        return 141
+    return status
 
 
 def _parser() -> argparse.ArgumentParser:

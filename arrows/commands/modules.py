@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import dataclasses
 import difflib
@@ -18,7 +19,7 @@ from typing import Any
 
 import arrows as ar
 from arrows.combinators import as_block
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site
 
 PREFIX = "_arrows_reads_"
 HOUSE = str(Path(ar.__file__).parent)
@@ -138,13 +139,15 @@ def _words(error: BaseException) -> str:
 
 
 def blocks_of(module: ModuleType) -> list[Named]:
-    """The blocks among a module's public names, and among the fields of its public dataclasses.
+    """The blocks among a module's public names, and in its public dataclasses, dicts, lists and tuples.
+
+    A compiled model stands for its block.
 
     >>> import types
     >>> module = types.ModuleType("model")
-    >>> module.model, module._part = ar.Scalar(), ar.Scalar()
+    >>> module.model, module._part, module.layers = ar.Scalar(), ar.Scalar(), [ar.FC(3)]
     >>> [named.name for named in blocks_of(module)]
-    ['model']
+    ['model', 'layers.0']
     """
     found: dict[int, Named] = {}
     for name, block in _blocks(vars(module)):
@@ -159,13 +162,37 @@ def _blocks(names: Mapping[str, Any]) -> Iterator[tuple[str, ar.Block[Any, Any]]
     for name, value in list(names.items()):
         if name.startswith("_"):
             continue
-        if isinstance(value, ar.Block):
-            yield name, value
-        elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-            for field in dataclasses.fields(value):
-                inner = getattr(value, field.name, None)
-                if isinstance(inner, ar.Block) and not field.name.startswith("_"):
-                    yield f"{name}.{field.name}", inner
+        found = _block(value)
+        if found is not None:
+            yield name, found
+            continue
+        for word, inner in _inside(value):
+            found = _block(inner)
+            if found is not None:
+                yield f"{name}.{word}", found
+
+
+def _block(value: Any) -> ar.Block[Any, Any] | None:
+    if isinstance(value, ar.Model):
+        return value.typed.form
+    return value if isinstance(value, ar.Block) else None
+
+
+def _inside(value: Any) -> Iterator[tuple[str, Any]]:
+    """What stands directly in a value, by the words that lead there in a name with dots."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = [field.name for field in dataclasses.fields(value)]
+    elif isinstance(value, tuple) and hasattr(value, "_fields"):
+        fields = list(value._fields)
+    elif isinstance(value, dict):
+        yield from ((str(key), inner) for key, inner in value.items())
+        return
+    elif isinstance(value, (list, tuple)):
+        yield from ((str(place), inner) for place, inner in enumerate(value))
+        return
+    else:
+        return
+    yield from ((name, getattr(value, name, None)) for name in fields if not name.startswith("_"))
 
 
 def every_block(module: ModuleType) -> list[ar.Block[Any, Any]]:
@@ -175,7 +202,7 @@ def every_block(module: ModuleType) -> list[ar.Block[Any, Any]]:
 
 
 def attribute(module: ModuleType, name: str, file: Path) -> Any:
-    """What a name of a module stands for, with dots for attributes and items.
+    """What a name of a module stands for, with dots for attributes, items and places in lists.
 
     Raises:
         ArrowValueError: nothing.
@@ -188,8 +215,13 @@ def attribute(module: ModuleType, name: str, file: Path) -> Any:
     done: list[str] = []
     for word in name.split("."):
         try:
-            value = getattr(value, word) if not isinstance(value, Mapping) else value[word]
-        except (AttributeError, KeyError):
+            if isinstance(value, Mapping):
+                value = value[word]
+            elif isinstance(value, (list, tuple)) and word.isdecimal():
+                value = value[int(word)]
+            else:
+                value = getattr(value, word)
+        except (AttributeError, LookupError):
             where = f"{file.name}:{'.'.join(done)}" if done else file.name
             raise ArrowValueError(f"{where} has no name {word}{_others(module, name)}") from None
         done.append(word)
@@ -197,7 +229,7 @@ def attribute(module: ModuleType, name: str, file: Path) -> Any:
 
 
 def block_named(module: ModuleType, name: str, file: Path) -> Named:
-    """The block that a name stands for, with dots for attributes.
+    """The block that a name stands for, with dots as in `attribute`.
 
     Raises:
         ArrowValueError: there is none.
@@ -208,15 +240,47 @@ def block_named(module: ModuleType, name: str, file: Path) -> Named:
     ...
     arrows.typesys.errors.ArrowValueError: model.py has no name tree, and no blocks at all
     """
+    for known in blocks_of(module):  # keys need not be words
+        if name in (known.name, *known.also):
+            return Named(name, known.block)
     value = attribute(module, name, file)
-    if isinstance(value, ar.Block):
-        return Named(name, value)
+    block = _block(value)
+    if block is not None:
+        return Named(name, block)
     if isinstance(value, (Mapping, tuple)) or hasattr(value, "_not_yet_a_block"):
         with contextlib.suppress(ArrowTypeError):  # a dict or a tuple of something else than blocks
-            return Named(name, as_block(value, f"the block {name}"))
+            return Named(name, _placed(as_block(value, f"the block {name}"), name, file))
     what = "a function" if isinstance(value, FunctionType) else f"of the type {type(value).__name__}"
-    hint = "; nothing is called here: give what it returns a name" if callable(value) else ""
+    makes = isinstance(value, (FunctionType, type))
+    hint = "; nothing is called here: give what it returns a name" if makes else ""
     raise ArrowValueError(f"{name} in {file.name} is no block, but {what}{hint}{_others(module, name)}")
+
+
+def _placed(block: ar.Block[Any, Any], name: str, file: Path) -> ar.Block[Any, Any]:
+    """A block that was just made here for a name of the user's, moved to where that name is given."""
+    site = Site(str(file.absolute()), _line(name.partition(".")[0], file))
+    todo = [block]
+    while todo:
+        made = todo.pop()
+        if made.site.file == __file__:
+            vars(made)["site"] = site
+            todo.extend(made.parts)
+    return block
+
+
+def _line(name: str, file: Path) -> int:
+    """The line where a file last gives a name, at its top level; 0 if that is not found."""
+    found = 0
+    for statement in ast.parse(file.read_bytes()).body:
+        names: list[str | None] = []
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            names = [alias.asname or alias.name for alias in statement.names]
+        elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            names = [node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)]
+        if name in names:
+            found = statement.lineno
+    return found
 
 
 def _others(module: ModuleType, name: str) -> str:

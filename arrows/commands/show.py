@@ -52,21 +52,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--input", type=type_option, metavar="TYPE", help="assume the type of the input, such as float32[300]"
     )
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write here instead of standard output")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help=f"write here instead of standard output; without --format, it ends in {', '.join(ENDINGS)}, or "
+        "has no ending: text",
+    )
     parser.add_argument(
         "--schedule",
         metavar="EXAMPLES",
         help="draw the schedule of a batch instead: a list in the file, by name, or a .json or .jsonl file",
     )
     parser.add_argument(
-        "--batch", type=count, default=64, metavar="N", help="how many of the examples (default: 64)"
+        "--batch", type=count, metavar="N", help="with --schedule: how many of the examples (default: 64)"
     )
-    parser.add_argument(
-        "--how",
-        choices=SCHEDULES,
-        default="strata",
-        help="the schedule (default: strata)",
-    )
+    parser.add_argument("--how", choices=SCHEDULES, help="with --schedule: which schedule (default: strata)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -81,7 +82,13 @@ def run(options: argparse.Namespace) -> int:
     ...     _ = path.write_text("import arrows as ar\\nmodel = ar.Vector(3) >> ar.FC(2)\\n")
     ...     run(
     ...         argparse.Namespace(
-    ...             file=f"{path}:model", input=None, output=None, schedule=None, format="mermaid"
+    ...             file=f"{path}:model",
+    ...             input=None,
+    ...             output=None,
+    ...             schedule=None,
+    ...             batch=None,
+    ...             how=None,
+    ...             format="mermaid",
     ...         )
     ...     )
     flowchart TD
@@ -96,14 +103,14 @@ def run(options: argparse.Namespace) -> int:
     """
     if options.output is not None:
         check_place(options.output)
-    format = options.format
-    if format is None:
-        format = ENDINGS.get(options.output.suffix.lower(), "text") if options.output is not None else "text"
+    _check_schedule(options)
+    format = options.format or _format_of(options.output)
     named, module = _named(options.file)
     if options.schedule is not None:
-        model = ar.compile(named.block, schedule=options.how, jit=False)
+        model = ar.compile(named.block, schedule=options.how or "strata", jit=False)
         path = split(options.file)[0]
-        examples = examples_from(options.schedule, module, path)[: options.batch]
+        most = 64 if options.batch is None else options.batch
+        examples = examples_from(options.schedule, module, path)[:most]
         _write(_scheduled(named, timeline(model, examples), format), options.output)
         return 0
     typed: Typed | None = None
@@ -117,6 +124,27 @@ def run(options: argparse.Namespace) -> int:
     if error:
         print(f"arrows show: {named.name} is ill-typed, and drawn without types\n{error}", file=sys.stderr)
     return 1 if error else 0
+
+
+def _check_schedule(options: argparse.Namespace) -> None:
+    """Refuses options that would say nothing."""
+    if options.schedule is not None and options.input is not None:
+        raise ArrowValueError("--input is not about a schedule, whose examples are its input: leave it out")
+    for name in ("batch", "how"):
+        if options.schedule is None and getattr(options, name) is not None:
+            raise ArrowValueError(f"--{name} is about a schedule: say which by --schedule EXAMPLES")
+
+
+def _format_of(output: Path | None) -> str:
+    """The format that the ending of a file says."""
+    if output is None or not output.suffix:
+        return "text"
+    if output.suffix.lower() not in ENDINGS:
+        there = ", ".join(f"{ending} ({format})" for ending, format in ENDINGS.items())
+        raise ArrowValueError(
+            f"--output {output}: no format has the ending {output.suffix}; there are {there}, or say --format"
+        )
+    return ENDINGS[output.suffix.lower()]
 
 
 def _named(text: str) -> tuple[Named, ModuleType]:
