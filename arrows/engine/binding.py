@@ -300,7 +300,7 @@ class Binding:
             rows = operand_rows(program, self.rows, found)
             slab = gradients[found.slab]
             shape = (sum(map(len, rows)) + 1, *slab.shape[1:])
-            array = self.arena.array(("places", number if once else (name, number)), shape, slab.dtype)
+            array = self.arena.array(("places", number if once else (name, number)), shape, str(slab.dtype))
             array[-1] = 0
             self.places.append(array)
             start = 0
@@ -372,7 +372,7 @@ class Binding:
                 if first >= 0:
                     rows += values[first : first + z - a]
                 else:
-                    scratch = self.arena.array("pull", rows.shape, rows.dtype)
+                    scratch = self.arena.array("pull", rows.shape, str(rows.dtype))
                     rows += self.backend.take(values, index[a:z], scratch)
             if more is not None:
                 more.add(self.backend, gradients, values, step)

@@ -90,7 +90,7 @@ class GradientMemory:
         for key, kept in self._kept.items():
             for place in kept.places:
                 if place.operation == operation and place.direct:
-                    targets[place.number] = self._arrays[key][place.piece.slices]
+                    targets[place.number] = self._range(key, place)
         return targets
 
     def add(self, operation: int, values: Sequence[Array]) -> None:
@@ -98,8 +98,12 @@ class GradientMemory:
         for key, kept in self._kept.items():
             for place in kept.places:
                 if place.operation == operation and not place.direct:
-                    target = self._arrays[key][place.piece.slices]
+                    target = self._range(key, place)
                     target += values[place.number]
+
+    def _range(self, key: ParameterKey, place: _Place) -> Array:
+        """The part of a gradient that a piece is: a view, of a scalar too."""
+        return self._arrays[key][(*place.piece.slices, ...)]
 
 
 def _kept(spec: Parameter, found: Sequence[tuple[int, int, Piece]]) -> _Kept:

@@ -134,7 +134,9 @@ def merge(plan: Plan, wirings: Wirings, *, share: bool = True) -> Merged:
         kept = kept[stands[kept] == kept]
     row_of = Rows(plan, wirings, operation)
     layout = extents(plan, site, wirings.counts.values)
-    if plan.schedule == "agenda":
+    if plan.schedule == "none":
+        depth = np.zeros_like(depth)  # rows in the order in which they are computed
+    elif plan.schedule == "agenda":
         depth = _agenda(plan, operation, depth, row_of.node(wirings.sources), layout, kept, stands)
     order, starts, run_pair, run_depth = _sort(plan, site[kept], depth[kept])
     order = kept[order]

@@ -59,6 +59,16 @@ def test_a_trained_constant_is_a_parameter(make: Any) -> None:
     assert model.params["Constant_1/value"].tolist() == [0.5, -1.0] and len(model.params) == 1
 
 
+def test_a_scalar_is_trained_too() -> None:
+    scale = ar.Constant(2.0, trainable=True)
+    scaled = (ar.Scalar() & scale) >> ar.Function(lambda x, s: x * s)
+    agree(scaled, [3, 5])
+    agree((scaled & scale >> ar.Function(lambda s: s * s)) >> ar.Function(add), [3, 5])
+    step = (ar.Identity() & scale) >> ar.Function(lambda pair, s: pair[0] * s + pair[1])
+    agree(ar.Map(scaled) >> ar.Fold(step, scale), [[1, 2], [], [3]])
+    assert float(ar.compile(scaled).value_and_grad([3, 5])[1]["Constant_1/value"]) == 4
+
+
 def test_in_a_recursion_it_is_one_parameter() -> None:
     leaf = ar.Constant([0.5, 2.0, -1.0], trainable=True, name="leaf")
 

@@ -63,7 +63,8 @@ def one_hot(build: Build, depth: int) -> Piece:
 def constant(build: Build, depth: int) -> Piece:
     value = ar.Constant(np.linspace(0, 1, WIDTH, dtype="float32"))
     trained = build.layer("constant", lambda: ar.Constant([0.5, -0.25, 1.0], trainable=True))
-    return Piece(build.one_of(ar.Zeros([WIDTH]), value, trained), anything)
+    number = build.layer("number", lambda: ar.Constant(0.75, trainable=True)) >> ar.Function(parts.spread)
+    return Piece(build.one_of(ar.Zeros([WIDTH]), value, trained, number), anything)
 
 
 @dataclass

@@ -40,6 +40,7 @@ FEATURES: dict[str, Callable[[Any], bool]] = {
     "a pair made by *": lambda b: type(b).__name__ == "Beside",
     "an unpacked wire": lambda b: isinstance(b, ar.combinators.Item) and b.arity is not None,
     "a trained constant": lambda b: isinstance(b, ar.Constant) and b.trainable,
+    "a trained number": lambda b: isinstance(b, ar.Constant) and b.trainable and b.type.shape == (),
     "a reversed network": lambda b: isinstance(b, ar.RNN) and b.reverse,
     "a reversed scan": lambda b: type(b) is ar.Scan and b.reverse,
     "a cell for any number of children": lambda b: isinstance(b, ar.TreeLSTM) and b.children is None,

@@ -1,0 +1,5 @@
+"""The memory of the engine is poison here too."""
+
+from tests.engine.conftest import poisoned
+
+__all__ = ["poisoned"]
