@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from arrows.combinators.block import Block
+from arrows.combinators.wires import Wire
 from arrows.typesys.errors import ArrowTypeError, Site, message
 
 
@@ -72,6 +73,8 @@ def _kind(x: Any) -> str:
 
 
 def _hint(x: Any) -> str:
+    if isinstance(x, Wire):
+        return "make the block first, then call it on the wire, as ar.Map(f)(wire)"
     if isinstance(x, type) and issubclass(x, Block):
         return f"call it: ar.{x.__name__}(...)"
     if callable(x):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar, get_origin, overload
 
 from arrows.combinators.block import Block, set_name
@@ -156,15 +156,24 @@ class Transform(Block[A, B]):
                 message(
                     f"cannot make an InputTransform at {Site.here()}",
                     reason=f"expected a function of a Python object, got {function!r}",
-                    hint=f"{function.label} is a block already: f >> {function.label}"
-                    if isinstance(function, Block)
-                    else "ar.InputTransform(len)",
+                    hint=_function_hint(function),
                 )
             )
         self.function = function
 
     def arguments(self, depth: int = 2) -> str:
         return function_name(self.function)
+
+
+def _function_hint(given: Any) -> str:
+    """What to write where something else than a function was given."""
+    if isinstance(given, Block):
+        return f"{given.label} is a block already: f >> {given.label}"
+    if isinstance(given, Mapping):
+        return (
+            "to look something up: ar.InputTransform(table.get), whose result is None for what is not in it"
+        )
+    return "ar.InputTransform(len)"
 
 
 class InputTransform(Transform[A, B]):

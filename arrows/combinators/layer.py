@@ -65,11 +65,18 @@ class Layer(Apply[A, B]):
         Raises:
             ShapeError: the layer takes no such input.
         """
-        raise NotImplementedError(f"{type(self).__name__} must say its parameters")
+        from arrows.ops import ShapeError
+
+        name = type(self).__name__
+        hint = "one without any: def parameters(self, input): return ()"
+        raise ShapeError(f"{name} does not say its parameters", hint=hint)
 
     def forward(self, parameters: Mapping[str, Any], *args: Any) -> Any:
         """The layer's result, on tensor-likes: `args` is the input, spread as for a `Function`."""
-        raise NotImplementedError(f"{type(self).__name__} must say what it computes")
+        from arrows.ops import ShapeError
+
+        hint = "def forward(self, parameters, x): return ..."
+        raise ShapeError(f"{type(self).__name__} does not say what it computes", hint=hint)
 
     def signature(self) -> tuple[T.Type | None, T.Type | None]:
         """What is known of input and output before inference; None is open."""
@@ -104,7 +111,7 @@ class Layer(Apply[A, B]):
     def _run(self, *args: Any) -> Any:
         from arrows import ops
 
-        specs = self._specs(input_type(args))
+        specs = _checked(self._specs(input_type(args)), type(self).__name__)
         return self.forward({spec.name: ops.parameter(self, spec) for spec in specs}, *args)
 
     def _specs(self, input: T.Type) -> tuple[Parameter, ...]:
@@ -121,6 +128,24 @@ class Layer(Apply[A, B]):
             if not isinstance(input, T.Sequence):
                 raise
             return self.parameters(input.element)
+
+
+def _checked(specs: Any, layer: str) -> tuple[Parameter, ...]:
+    """The parameters that a layer, which may be a user's, said it has."""
+    from arrows import ops
+
+    if isinstance(specs, (tuple, list)) and all(isinstance(spec, ops.Parameter) for spec in specs):
+        return tuple(specs)
+    got = f"a {type(specs).__name__}"
+    if isinstance(specs, (tuple, list)):
+        odd = next(spec for spec in specs if not isinstance(spec, ops.Parameter))
+        got = f"a {type(specs).__name__} with {odd!r}"
+    elif isinstance(specs, ops.Parameter) or specs is None:
+        got = "one alone" if specs is not None else "None"
+    raise ops.ShapeError(
+        f"{layer}.parameters gives a tuple of ar.ops.Parameter, and returned {got}",
+        hint="return (ar.ops.Parameter(name, shape, dtype, initializer),)",
+    )
 
 
 def _word(x: Any) -> str:

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, TypeVarTuple, overload
 
+import numpy as np
+
 from arrows.typesys.errors import ArrowTypeError, Site, message
 
 if TYPE_CHECKING:
@@ -22,6 +24,10 @@ B_co = TypeVar("B_co", covariant=True)
 As = TypeVarTuple("As")
 
 Source = int | tuple["Source", ...]
+
+
+class WireAttributeError(ArrowTypeError, AttributeError):
+    """A wire has no attributes but its own; an `AttributeError` too, for what asks whether there is one."""
 
 
 class Wire(Generic[B_co]):
@@ -40,10 +46,6 @@ class Wire(Generic[B_co]):
     """
 
     __slots__ = ("arity", "key", "parent", "place", "recorder", "site")
-
-    __array_ufunc__ = (
-        None  # arithmetic with a NumPy array on the left comes to us, and is refused with a text
-    )
 
     def __init__(
         self,
@@ -90,7 +92,27 @@ class Wire(Generic[B_co]):
             "choose by value with ar.OneOf(key)",
         )
 
-    def _number(self, *_: object) -> NoReturn:
+    if not TYPE_CHECKING:  # for type checkers a wire has no other attributes
+
+        def __getattr__(self, name: str) -> NoReturn:
+            if name.startswith("_") or name in Wire.__slots__:  # what Python, NumPy and the like ask for
+                raise AttributeError(name)
+            wire = self.describe()
+            hint = f"a field is read by {wire}[{name!r}]"
+            if hasattr(dict, name):
+                hint = f"a field is read by {wire}['name']; for anything else: ar.InputTransform(f)({wire})"
+            elif hasattr(np.ndarray, name):
+                hint += f"; what computes is put into a block: ar.Function(lambda x: x.{name})({wire})"
+            raise WireAttributeError(
+                message(
+                    f"cannot take the attribute {name!r} of a wire at {Site.here()}",
+                    at=self.recorder.inside,
+                    reason=f"a wire holds no object while the {self.recorder.kind} is drawn",
+                    hint=hint,
+                )
+            )
+
+    def _number(self, *_: object, **__: object) -> NoReturn:
         self._refuse(
             "calculate with",
             f"a wire holds no number while the {self.recorder.kind} is drawn",
@@ -99,7 +121,9 @@ class Wire(Generic[B_co]):
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _number
     __truediv__ = __rtruediv__ = __matmul__ = __rmatmul__ = __pow__ = __neg__ = __float__ = __int__ = _number
-    __lt__ = __le__ = __gt__ = __ge__ = _number
+    __lt__ = __le__ = __gt__ = __ge__ = __abs__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = _number
+    # NumPy asks for these (with an array on the left of an operator too), and `arrows.ops` for the last.
+    __array__ = __array_ufunc__ = __array_function__ = _no_tensor = _number
 
     def reads(self, *_: object) -> NoReturn:
         """Wires do not read; blocks do."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from arrows.combinators.wires import Wire
 from arrows.ops import ShapeError
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
 from arrows.typesys.static import Axis
 
 
@@ -24,7 +25,13 @@ def size_of(layer: str, size: Any, what: str = "size") -> int:
     """
     number = size.size if isinstance(size, type) and issubclass(size, Axis) else size
     if isinstance(number, bool) or not isinstance(number, int):
-        raise ArrowTypeError(f"the {what} of {layer} is a whole number or an Axis, got {size!r}")
+        hint = f"make the block first, then call it on the wire, as ar.{layer}(300)(wire)"
+        raise ArrowTypeError(
+            message(
+                f"the {what} of {layer} is a whole number or an Axis, got {size!r}",
+                hint=hint if isinstance(size, Wire) else "",
+            )
+        )
     if number < 1:
         raise ArrowValueError(f"the {what} of {layer} is at least 1, got {number}")
     return number
@@ -54,9 +61,15 @@ def function_of(layer: str, what: str, function: Any) -> Any:
 
     >>> function_of("FC", "activation", None)
     """
-    if function is not None and not callable(function):
-        raise ArrowTypeError(f"the {what} of {layer} is a function such as ar.ops.tanh, got {function!r}")
-    return function
+    if function is None or callable(function):
+        return function
+    example = "arrows.layers.initializers.uniform(0.1)" if what == "initializer" else "ar.ops.tanh"
+    hint = ""
+    if what == "activation" and isinstance(function, int):
+        hint = f"ar.{layer}({function}): the size of the input is found, not given"
+    raise ArrowTypeError(
+        message(f"the {what} of {layer} is a function such as {example}, got {function!r}", hint=hint)
+    )
 
 
 def vector(layer: str, kind: T.Type, what: str = "input") -> T.Tensor:

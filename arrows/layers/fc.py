@@ -11,6 +11,7 @@ from arrows.layers import initializers
 from arrows.layers.arguments import function_of, size_of, vector
 from arrows.ops.context import Initializer, Parameter
 from arrows.typesys import types as T
+from arrows.typesys.errors import ArrowTypeError, message
 from arrows.typesys.static import Axis, Tensor
 
 A = TypeVar("A")
@@ -93,6 +94,9 @@ class FC(Layer[A, B]):
         layer = type(self).__name__
         self.size = size_of(layer, size)
         self.activation = function_of(layer, "activation", activation)
+        if isinstance(bias, int) and bias not in (0, 1):
+            hint = f"ar.{layer}({bias}): the size of the input is found, not given"
+            raise ArrowTypeError(message(f"the bias of {layer} is True or False, got {bias!r}", hint=hint))
         self.bias = bool(bias)
         self.initializer = function_of(layer, "initializer", initializer)
         self.weight_norm = bool(weight_norm)

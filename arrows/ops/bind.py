@@ -75,6 +75,7 @@ def constant(value: Any, beside: TensorLike | None = None) -> NumpyArray:
             raise ShapeError(f"a constant of element type {array.dtype} is no tensor")
         return array
     if not isinstance(value, (bool, int, float)):
+        refuse_wire(value)
         raise ShapeError(
             f"expected a tensor, a number or a NumPy array, got {type(value).__name__}",
             hint="use arrows.ops.stack or numpy.array" if isinstance(value, (list, tuple)) else None,
@@ -95,6 +96,16 @@ def constant(value: Any, beside: TensorLike | None = None) -> NumpyArray:
         return np.asarray(value, dtype)
     except OverflowError:
         raise ShapeError(f"{value!r} is out of range for {dtype}") from None
+
+
+def refuse_wire(value: Any) -> None:
+    """Lets what stands for a value that is not there yet, a wire of an arrow, refuse in its own words.
+
+    >>> refuse_wire(2.0)
+    """
+    refuse = getattr(value, "_no_tensor", None)
+    if refuse is not None:
+        refuse()
 
 
 def _context(primitive: Primitive, operands: tuple[Operand, ...], like: TensorLike | None) -> Context | None:

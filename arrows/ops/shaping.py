@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.ops.bind import bind, is_float
+from arrows.ops.bind import bind, is_float, refuse_wire
 from arrows.ops.errors import ShapeError
 from arrows.ops.kernels import put
 from arrows.ops.primitive import Attributes, Primitive
@@ -157,7 +157,10 @@ def shape_of(x: Operand) -> tuple[int, ...]:
     >>> shape_of(2.0)
     ()
     """
-    return x.shape if isinstance(x, (TensorLike, np.ndarray)) else ()
+    if isinstance(x, (TensorLike, np.ndarray)):
+        return x.shape
+    refuse_wire(x)
+    return ()
 
 
 def _constant(x: Operand, beside: TensorLike) -> Any:

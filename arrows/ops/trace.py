@@ -17,7 +17,7 @@ from arrows.ops.structure import collect, spread
 from arrows.ops.tensorlike import TensorLike
 from arrows.typesys import types as T
 from arrows.typesys.dtypes import dtype_name
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, is_inside
 
 NumpyArray = np.ndarray[Any, Any]
 
@@ -317,7 +317,7 @@ def trace(function: Callable[..., Any], input: T.Type, *, float_type: str | None
         except (ArrowTypeError, ArrowValueError):
             raise
         except Exception as error:
-            raise FunctionError(f"{_name(function)} raised {type(error).__name__}: {error}") from error
+            raise FunctionError(f"{_raiser(function, error)} raised {_words(error)}") from error
     leaves, output = collect(returned, recorder, _name(function))
     for leaf in leaves:
         if leaf.recorder is not recorder:
@@ -325,6 +325,27 @@ def trace(function: Callable[..., Any], input: T.Type, *, float_type: str | None
     found = recorder.finish(tuple([leaf.var for leaf in leaves]), output)
     recorder.forget()
     return found
+
+
+def _words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _raiser(function: Any, error: Exception) -> str:
+    """What raised, in the user's words: a layer's function is a method of the library, and not meant."""
+    owner = getattr(function, "__self__", None)
+    method, site = "", None
+    walk = error.__traceback__
+    while walk is not None:
+        frame, line = walk.tb_frame, walk.tb_lineno
+        if not is_inside(frame.f_code.co_filename):
+            if not method and frame.f_locals.get("self") is owner:
+                method = frame.f_code.co_name
+            site = Site(frame.f_code.co_filename, line)
+        walk = walk.tb_next
+    if owner is None or not method:
+        return _name(function)
+    return f"{type(owner).__name__}.{method} ({site})"
 
 
 def _name(function: Any) -> str:

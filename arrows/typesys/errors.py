@@ -91,6 +91,15 @@ _INSIDE = tuple(
 )
 
 
+def is_inside(file: str) -> bool:
+    """Whether a source file is one of those rooms of the library where no user makes a block.
+
+    >>> is_inside(__file__), is_inside("model.py")
+    (True, False)
+    """
+    return file.startswith(_INSIDE)
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """A place in the user's source, printed `model.py:41`.

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import arrows.combinators
+from arrows import ops
 from arrows.typesys import ArrowTypeError, ArrowValueError, types
 from tests.combinators import kit
 
@@ -24,6 +25,7 @@ CASES = sorted((Path(__file__).parent / "errors").glob("*.txt"))
 class _Names:
     """What `import arrows as ar` gives, as far as these programs need it."""
 
+    ops = ops
     types = types
 
     def __getattr__(self, name: str) -> object:
@@ -53,4 +55,4 @@ def test_error(case: Path) -> None:
 
 
 def test_there_are_enough() -> None:
-    assert len(CASES) >= 30
+    assert len(CASES) >= 60

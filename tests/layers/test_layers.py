@@ -453,6 +453,26 @@ def test_cross_entropy_of_a_wrong_type(kind: T.Type, text: str) -> None:
             ArrowTypeError,
             "the activation of FC is a function such as ar.ops.tanh",
         ),
+        (
+            lambda: make(FC, 3, None, True, "xavier"),
+            ArrowTypeError,
+            r"the initializer of FC is a function such as arrows\.layers\.initializers\.uniform\(0\.1\), got",
+        ),
+        (
+            lambda: make(FC, 300, 5),
+            ArrowTypeError,
+            r"the activation of FC .*, got 5\n  hint  ar\.FC\(5\): the size of the input is found",
+        ),
+        (
+            lambda: make(Linear, 300, 5),
+            ArrowTypeError,
+            r"the bias of Linear is True or False, got 5\n  hint  ar\.Linear\(5\): the size of the input is",
+        ),
+        (
+            lambda: ar.arrow(lambda x: FC(x)),
+            ArrowTypeError,
+            r"(?s)the size of FC is .*wire x.*hint  make the block first.*as ar\.FC\(300\)\(wire\)",
+        ),
         (lambda: Embedding(0, 3), ArrowValueError, "the number of buckets of Embedding is at least 1"),
         (
             lambda: Embedding(1, 3, dtype="int32"),
