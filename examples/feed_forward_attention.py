@@ -51,6 +51,8 @@ with spelled_out.scope():
     spelled_out.output.reads(ar.Sum().reads(c))
 # ------------------------------------------------------------------------------------------ end of the model
 
+network, by_hand = model(attention), model(spelled_out)
+
 
 def addition(generator: random.Random, shortest: int, longest: int) -> dict[str, Any]:
     """A sequence of pairs (number, mark): the answer is the sum of the two numbers that are marked by 1.
@@ -72,7 +74,7 @@ def main(examples: int = 1500, epochs: int = 10) -> tuple[float, float]:
     generator = random.Random(0)
     data = [addition(generator, 20, 60) for _ in range(examples)]
     unseen = [addition(generator, 20, 60) for _ in range(300)]
-    learner = ar.compile(model(attention), loss="loss", seed=0)
+    learner = ar.compile(network, loss="loss", seed=0)
 
     def error() -> float:
         learner(unseen)

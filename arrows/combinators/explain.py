@@ -31,9 +31,13 @@ from arrows.combinators.reasons import (
 )
 from arrows.combinators.recursion import Fix, Reference
 from arrows.combinators.sequences import Fold, Map
+from arrows.combinators.zips import Zip
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, Side, Site, message
-from arrows.typesys.terms import Clash, Constraint, Var, find, ground, notation
+from arrows.typesys.terms import Clash, Constraint, Struct, Var, find, ground, notation
+
+FEW = 4
+"""Of how many items a text says which block fixed each."""
 
 
 def failure(nodes: Sequence[Node], constraint: Constraint, error: Exception) -> ArrowTypeError:
@@ -205,10 +209,26 @@ def _with_input_origin(node: Node, reason: str) -> str:
     v = find(node.input)
     if v.origin is ASSUMED:
         return f"{reason}\nnothing says what flows in here, so it is taken to be a Python object"
-    words = "" if isinstance(v.origin, Node) and isinstance(v.origin.form, Fan) else origin_words(v, node)
+    if isinstance(v.origin, Node) and isinstance(v.origin.form, Fan):
+        return reason + _items_origin(v.origin, v, node)
+    words = origin_words(v, node)
     if words and isinstance(v.head, T.Input) and isinstance(v.origin.form, (Read, Choice)):
         return f"{reason}\nthe input is one since it is read by {words}"
     return f"{reason}\nthe input was fixed by {words}" if words else reason
+
+
+def _items_origin(fan: Node, v: Var, node: Node) -> str:
+    """Which blocks fixed the items of a tuple, for a block whose trouble may be any of them."""
+    if not isinstance(node.form, (Apply, Zip)) or len(fan.parts) > FEW:
+        return ""
+    items = [origin_words(find(part.output), node) for part in fan.parts]
+    if len(items) > 1 and len(set(items)) == 1:
+        return f"\nthe items were fixed by {items[0]}" if items[0] else ""
+    labels = v.head.labels if isinstance(v.head, (T.Tuple, Struct)) else None
+    found = [
+        f"item {k!r} by {words}" for k, words in zip(labels or range(len(items)), items, strict=True) if words
+    ]
+    return "\n" + ", ".join(found).replace(" by ", " was fixed by ", 1) if found else ""
 
 
 def _own(node: Node, clash: Clash) -> ArrowTypeError:

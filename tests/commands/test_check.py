@@ -365,3 +365,8 @@ def test_the_models_of_the_package(capsys):
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith("4 blocks: well-typed\n")
     assert "case True = a chain of 2: Input -> (float32[300], float32[300])" in done.stdout
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)
+def test_the_examples_are_well_typed_as_they_stand(example, capsys):
+    assert cli.main(["check", str(example)]) == 0, capsys.readouterr().out
