@@ -213,7 +213,7 @@ ROWS: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
     ("B100", lambda: ar.compile(ar.GetItem("x")), TYPE, "its result holds a Python object"),
     ("B102", lambda: ar.compile(ENDLESS), TYPE, "its result holds the endless sequence"),
     ("B108", lambda: ar.compile(S())(3), TYPE,
-     "must be examples"),  # type: ignore[arg-type]
+     "a single example makes a batch of one: [example]"),  # type: ignore[arg-type]
     ("B112", lambda: ar.compile(RECURSION, max_nodes=50)([[1]]), INPUT, "raise max_nodes if it is meant"),
     ("B114", lambda: ar.compile(V(3))([[1, 2]]), INPUT, "example 0: expected float32[3], got a list of 2"),
     ("B142", lambda: ar.infer(S() >> ar.FC(3)), TYPE, "the input of FC is a vector, and float32 is none"),
