@@ -169,8 +169,13 @@ class Model:
         """Computes a batch's gradients, lets the optimizer make one step, and returns the loss.
 
         Raises:
-            As `value_and_grad`; the parameters are as they were then.
+            ArrowTypeError: that is no optimizer.
+            And as `value_and_grad`; the parameters are as they were then.
         """
+        if isinstance(optimizer, type) or not hasattr(optimizer, "step"):
+            raise ArrowTypeError(
+                f"train_step: the optimizer must be one such as Adam(0.001), not {optimizer!r}"
+            )
         with self._lock:
             value, grads, _ = self._differentiate(examples, (), ids)
             if self._clock is not None:

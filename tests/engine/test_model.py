@@ -693,6 +693,13 @@ def test_an_interrupt_leaves_the_model_usable(device: str, schedule: str) -> Non
         assert host(model(batch)[1]).tolist() == [6, 4]
 
 
+def test_train_step_takes_an_optimizer() -> None:
+    model = ar.compile(ar.Vector(2) >> ar.FC(1) >> ar.Function(lambda y: y.sum()))
+    for other in ("adam", None, dict):
+        with pytest.raises(ar.ArrowTypeError, match="optimizer must be one such as"):
+            model.train_step([[1.0, 2.0]], other)  # type: ignore[arg-type]
+
+
 def test_train_step() -> None:
     class Steps:
         def step(self, model: Any, grads: Any) -> None:
