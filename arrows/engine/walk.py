@@ -8,6 +8,8 @@ from itertools import count
 from typing import Any, NoReturn
 
 from arrows.combinators.block import Block
+from arrows.combinators.fields import fields_of
+from arrows.combinators.inputs import InputTransform
 from arrows.combinators.items import attributes, has_attributes
 from arrows.combinators.typed import Knot, Typed
 from arrows.engine.algebra import Algebra
@@ -54,6 +56,7 @@ class Walk:
         self.number = number
         self.max_nodes = max_nodes
         self.max_levels = most_levels(max_nodes)
+        self.root: Typed | None = None
         self.nodes = 0
         self.calls = 0
         self.active: list[tuple[Knot, Any, Where]] = []  # the knots that have been entered and not left
@@ -64,6 +67,7 @@ class Walk:
         self.in_steps: dict[type[Block[Any, Any]], Callable[[Typed, Any, Where], Steps]] = {}
 
     def run(self, typed: Typed, example: Any) -> Any:
+        self.root = typed
         found = self.now(typed, example, Where()) or trampoline(self.later(typed, example, Where()))
         return found[0]
 
@@ -138,7 +142,21 @@ class Walk:
         form = typed.form
         simple = not form.parts  # what has parts would print them all
         block = form.label if simple or form.name is not None else form.kind
-        raise InputError(input_message(self.number, str(where), reason, block, form.site)) from cause
+        at = self._occurrence(typed)
+        raise InputError(input_message(self.number, str(where), reason, block, form.site, at)) from cause
+
+    def _occurrence(self, typed: Typed) -> str:
+        """Where in the expression a block stands that the place in the data cannot tell from its likes.
+
+        So it is where a function takes fields out of objects in ways that are not known, and one line of the
+        source makes several blocks.
+        """
+        if self.root is None:
+            return ""
+        found = list(self.root.walk())
+        like = [x for x in found if x.form.site == typed.form.site and x.form.label == typed.form.label]
+        vague = any(isinstance(x.form, InputTransform) and not fields_of(x.form.function) for x in found)
+        return str(typed.path) if vague and len(like) > 1 else ""
 
 
 def _of_base(table: dict[type[Block[Any, Any]], Any], form: type[Block[Any, Any]]) -> Any:

@@ -235,7 +235,7 @@ def message(
 
 
 def input_message(
-    example: int | None, path: str, reason: str, block: str = "", site: Site | None = None
+    example: int | None, path: str, reason: str, block: str = "", site: Site | None = None, at: str = ""
 ) -> str:
     """The text of an input error.
 
@@ -245,6 +245,7 @@ def input_message(
         reason: what is wrong there.
         block: the block that read it.
         site: where that block was made.
+        at: where it stands in the expression; left out if empty.
 
     Example:
         >>> from arrows.typesys.errors import Site
@@ -260,4 +261,4 @@ def input_message(
     text = ": ".join([*start, *([path] if path else []), reason])
     if block:
         text += f"\n  in  {block}" + (f"  {site}" if site is not None else "")
-    return text
+    return text + (f"\n  at  {at}" if at else "")

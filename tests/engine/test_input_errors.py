@@ -107,6 +107,21 @@ def test_functions_that_read_fields_are_steps_of_the_path() -> None:
         assert str(caught.value).splitlines()[0] == f"example 0: {text}"
 
 
+def test_blocks_of_one_line_behind_functions_are_told_apart() -> None:
+    def number(field: str) -> Any:
+        return ar.InputTransform(lambda x: x.notes.get(field)) >> ar.Scalar()
+
+    model = ar.compile(ar.AllOf(number("size"), number("weight")))
+    with pytest.raises(ar.InputError) as caught:
+        model([Order([], {"size": 1})])
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "example 0: expected a number, got None"
+    assert lines[1].startswith("  in  Scalar('float32')  test_input_errors.py:")
+    assert lines[2:] == ["  at  part 2 of 2 > step 2 of 2"]
+    with pytest.raises(ar.InputError, match=r"AttributeError(?s:.*)\n  at  part 1 of 2 > step 1 of 2$"):
+        model([Item("a", 1)])
+
+
 GOOD = [
     pair(leaf(), leaf(2, True, "verb")),
     leaf(np.int64(4), np.float64(2)),
