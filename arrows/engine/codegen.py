@@ -130,7 +130,10 @@ class Part:
         if equation.primitive.segmented:
             call += f", segments=g{_domain(equation)}"
         if equation.primitive.view or result.rows == INVARIANT:
-            self.lines.append(f"{name} = {call})")
+            code = f"{call})"
+            if equation.primitive.name == "index" and result.rows != INVARIANT:
+                code = f"{self.names[equation.operands[0]]}{_subscript(equation)}"
+            self.lines.append(f"{name} = {code}")
             if result in self.destinations:
                 self.lines.append(f"{self.destinations[result]}[...] = {name}")
         else:
@@ -267,6 +270,17 @@ class Part:
         view."""
         readers = [var for var in equation.operands if slot_of.get(self._root.get(var, var)) is slot]
         return bool(readers) and all(var in slot_of and var.type == equation.result.type for var in readers)
+
+
+def _subscript(equation: Equation) -> str:
+    """Of an ``index`` on rows, as it is written: a call less in every step."""
+    key: Any = dict(equation.attributes)["key"]
+    items = [str(item) if isinstance(item, int) else ":".join(map(_bound, item)) for item in key]
+    return f"[{', '.join([':', *items])}]"
+
+
+def _bound(number: int | None) -> str:
+    return "" if number is None else str(number)
 
 
 def _domain(equation: Equation) -> int:

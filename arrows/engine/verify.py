@@ -21,8 +21,8 @@ def verify(plan: Plan, merged: Merged) -> None:
 
     Every row of every slab is written once, by a constant, an input, or one step; no step reads a row that
     has not been written before it, nor an early operand one that has not been written before the first step
-    of its component; every node runs in exactly one step; every port and every result reads
-    rows that exist.
+    of its component, which runs before the others; every node runs in exactly one step; every port and
+    every result reads rows that exist.
 
     Args:
         plan: the model's plan.
@@ -49,7 +49,8 @@ def verify(plan: Plan, merged: Merged) -> None:
             raise ScheduleError(f"{where} runs rows that have run")
         run[o][a:z] = True
         part = int(np.searchsorted(rows.parts, step, side="right")) - 1
-        ahead = int(rows.bounds[rows.parts[part + 1]]) if step == rows.parts[part] else z
+        opening = step == rows.parts[part]
+        ahead = int(rows.bounds[rows.parts[part + 1]]) if opening else z
         for number, (port, found) in enumerate(zip(operation.ports, rows.ports, strict=True)):
             # What is early has to be there for all steps of the component.
             b, y = a, ahead if number in operation.early else z
@@ -61,6 +62,8 @@ def verify(plan: Plan, merged: Merged) -> None:
                 raise ScheduleError(f"{where} reads rows outside of slab {port.slab}")
             if not written[port.slab][wanted].all():
                 raise ScheduleError(f"{where} reads rows of slab {port.slab} that are not there yet")
+        if operation.early and not opening and not run[o][rows.bounds[rows.parts[part]]]:
+            raise ScheduleError(f"{where} runs before the first step of its component")
         _write(plan, merged, written, o, a, z)
         for (parent, domain), element in plan.elements.items():
             if parent == o:

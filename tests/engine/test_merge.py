@@ -211,27 +211,30 @@ def test_what_is_tampered_with_is_refused(schedule: str, change: Change, match: 
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
-@given(data=st.data())
-def test_an_order_is_accepted_only_if_it_gives_the_same_numbers(schedule: str, data: st.DataObject) -> None:
+def test_an_order_is_accepted_only_if_it_gives_the_same_numbers(schedule: str) -> None:
     """Some orders of the steps are fine; those that pass compute what the given order computes."""
     model = ar.compile(tree, schedule=schedule, float_type="float64")
     plan, merged = model.plan, merge(model.plan, model.prepare(EXAMPLES).wirings)
-    i, j = data.draw(st.tuples(*[st.integers(0, len(merged.steps) - 1)] * 2))
-    steps = list(merged.steps)
-    steps[i], steps[j] = steps[j], steps[i]
-    other = replace(merged, steps=steps)
-    try:
-        verify(plan, other)
-    except ScheduleError:
-        return
     executor = model._executor(())
-    results = []
-    for batch in (merged, other):
+
+    def computed(batch: Merged) -> np.ndarray:
         executor.refresh()
         run = executor.bound(batch)
         run.forward()
-        results.append(run.gather(plan.results[0], batch.results[0].values))
-    assert np.array_equal(*results)
+        return run.gather(plan.results[0], batch.results[0].values)
+
+    wanted, refused = computed(merged), 0
+    for i, j in itertools.combinations(range(len(merged.steps)), 2):
+        steps = list(merged.steps)
+        steps[i], steps[j] = steps[j], steps[i]
+        other = replace(merged, steps=steps)
+        try:
+            verify(plan, other)
+        except ScheduleError:
+            refused += 1
+        else:
+            assert np.array_equal(computed(other), wanted)
+    assert refused
 
 
 @pytest.mark.parametrize("reverse", [False, True])
