@@ -535,3 +535,12 @@ def test_initializers(name: str) -> None:
         assert abs(a.std() / wanted - 1) < 0.02
         assert abs(a.mean()) < 0.01 * wanted + 1e-3
     assert made(np.random.default_rng(0), (0, 3), "float32").shape == (0, 3)
+
+
+def test_a_layer_whose_methods_take_the_wrong_arguments_is_named() -> None:
+    class Twice(ar.Layer[Any, Any]):
+        def parameters(self) -> Any:  # type: ignore[override]
+            return ()
+
+    with pytest.raises(ar.ArrowTypeError, match=r"Twice raised TypeError: .*Twice.parameters\(\) takes 1"):
+        ar.compile(ar.Vector(3) >> Twice())
