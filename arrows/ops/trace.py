@@ -344,9 +344,7 @@ def _raiser(function: Any, error: Exception) -> str:
             site = Site(frame.f_code.co_filename, line)
         walk = walk.tb_next
     if owner is not None and not method and is_inside(function.__code__.co_filename):
-        return type(
-            owner
-        ).__name__  # the library called its method wrongly: its signature is not the asked one
+        return type(owner).__name__  # a method of it takes other arguments
     if owner is None or not method:
         return _name(function)
     return f"{type(owner).__name__}.{method} ({site})"

