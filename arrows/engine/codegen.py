@@ -129,6 +129,8 @@ class Part:
         call = f"{self._kernel(equation)}({', '.join(self.names[operand] for operand in equation.operands)}"
         if equation.primitive.segmented:
             call += f", segments=g{_domain(equation)}"
+        if self._turns(equation):
+            call += ", steps=S"
         if equation.primitive.view or result.rows == INVARIANT:
             code = f"{call})"
             if equation.primitive.name == "index" and result.rows != INVARIANT:
@@ -191,9 +193,12 @@ class Part:
         if any(has_rows):
             attributes = equation.primitive.lift(attributes, has_rows, types)
         kernel = equation.primitive.kernel(self.xp, **attributes)
-        if equation.primitive.name == "transpose" and equation.result in self.steady:
+        if self._turns(equation):
             kernel = Transposed(self.xp, kernel)
         return self._add(kernel)
+
+    def _turns(self, equation: Equation) -> bool:
+        return equation.primitive.name == "transpose" and equation.result in self.steady
 
     def _add(self, function: Any) -> str:
         name = f"k{len(self.kernels)}"

@@ -14,10 +14,11 @@ from arrows.engine.backend import Backend
 from arrows.engine.binding import Binding
 from arrows.engine.blame import KERNEL_ERRORS, StepRefused
 from arrows.engine.chance import Chance, chance_keys
+from arrows.engine.extents import lengths_of
 from arrows.engine.flow_back import Flow, flows
 from arrows.engine.gradients import Gradient, GradientMemory, ParameterKey, add_gradients
 from arrows.engine.memory import Arena
-from arrows.engine.merge import Merged, merge
+from arrows.engine.merge import Merged, OperationRows, merge
 from arrows.engine.plan import Plan
 from arrows.engine.profile import Clock
 from arrows.engine.program import Program
@@ -25,6 +26,7 @@ from arrows.engine.program_writer import make_program
 from arrows.engine.upload import Upload
 from arrows.engine.wiring import Wirings
 from arrows.ops.context import Parameter
+from arrows.ops.linear import FEW_TRANSPOSED
 from arrows.ops.rowsparse import RowSparse
 
 Array = Any
@@ -84,7 +86,7 @@ class Run:
             for o, binding in self.bindings.items():
                 running = o, None
                 program = binding.program
-                invariants = executor.invariants(program)
+                invariants = executor.invariants(program, binding.rows)
                 keys = self.keys.get(o)
                 binding.bind(
                     backend,
@@ -263,12 +265,13 @@ class Executor:
         """Forgets what was computed of parameters, which may have changed since: once a call of the model."""
         self._invariants.clear()
 
-    def invariants(self, program: Program) -> tuple[Array, ...]:
-        """What a program computes of constants and parameters alone."""
+    def invariants(self, program: Program, rows: OperationRows) -> tuple[Array, ...]:
+        """What a program computes of constants and parameters alone, for steps of so many rows."""
         o = program.operation.index
         if o not in self._invariants:
             parameters = [self.parameter(owner, spec) for owner, spec, _ in program.trace.parameters]
-            self._invariants[o] = program.compute_invariants(self._program_constants[o], parameters)
+            steps = int((lengths_of(rows.bounds) > FEW_TRANSPOSED).sum())
+            self._invariants[o] = program.compute_invariants(self._program_constants[o], parameters, steps)
         return self._invariants[o]
 
     def no_gradient(self, owner: object, spec: Parameter) -> Gradient:

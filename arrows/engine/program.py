@@ -50,7 +50,8 @@ class Program:
         operation: the operation.
         trace: its specialised trace.
         constants: the constants, as host arrays.
-        compute_invariants: ``(constants, parameters) -> arrays``: all values without rows, once a batch.
+        compute_invariants: ``(constants, parameters, steps) -> arrays``: all values without rows, once a
+            batch, whose steps of more than a few rows are counted.
         early: what is computed for all rows ahead of the steps (`fission`); None if there is nothing.
         early_operands: the operands that it reads, held for all rows.
         forward: the forward step.

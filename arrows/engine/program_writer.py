@@ -229,7 +229,7 @@ class _Writer:
             *lines,
             f"return ({''.join(name + ', ' for name in names)})",
         ]
-        function, _ = _compile("invariants", "C, P", body, kernels)
+        function, _ = _compile("invariants", "C, P, S", body, kernels)
         return order, function
 
     def _named(

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from arrows.ops.batched import matmul_each
 from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
@@ -100,6 +102,8 @@ def _matmul_lift(attributes: Attributes, has_rows: tuple[bool, ...], types: tupl
 
 
 def _matmul_kernel(xp: Any, rows: tuple[bool, bool] = (False, False), ranks: tuple[int, int] = (0, 0)) -> Any:
+    if xp is np and (rows, ranks) == ((True, False), (1, 2)):
+        return _rows_by_matrix
     if rows == (False, False) or (rows, ranks) in _PLAIN:
         return xp.matmul
     return _LIFTED[rows, ranks](xp)
@@ -113,6 +117,24 @@ _PLAIN = {
     ((True, True), (2, 2)),  # [n, m, k] @ [n, k, p]
 }
 """What NumPy's own broadcasting does right and well."""
+
+
+# A product of a few rows with a large matrix: BLAS copies the matrix to lay it out for many rows, which takes
+# longer than to read it once a row; with a transposed one it takes twice as long. Two rows and 600 x 1500
+# numbers: 131 and 279 us, row by row 58 and 49 (two threads). Small products are not laid out anew.
+_FEW, FEW_TRANSPOSED = 4, 8
+_LARGE = 1_000_000  # multiplications
+
+
+def _rows_by_matrix(a: Any, b: Any, out: Any = None) -> Any:
+    """[n, k] @ [k, m], where few rows are multiplied one by one."""
+    n = a.shape[0]
+    if 1 < n <= FEW_TRANSPOSED and n * b.size > _LARGE and (n <= _FEW or not b.flags.c_contiguous):
+        if out is None:
+            return np.matmul(a[:, None, :], b)[:, 0, :]
+        np.matmul(a[:, None, :], b, out=out[:, None, :])
+        return out
+    return np.matmul(a, b, out=out)
 
 
 def _swapped(xp: Any) -> Any:

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine import codegen, derive, merge, program_writer
+from arrows.engine import codegen, derive, merge, program_writer, transposed
 from arrows.engine.composition import Compositions
 from arrows.engine.pieces import Piece
 from arrows.engine.plan import Plan
+from arrows.ops import linear
 from arrows.ops.trace import Equation, Recorder, Trace, Tracer, Var
 from tests.engine.test_batching import SETTINGS, compare
 
@@ -64,7 +65,7 @@ def no_pieces(patch: Patch) -> None:
 
 
 def no_turned_matrices(patch: Patch) -> None:
-    patch.setattr(codegen, "Transposed", lambda xp, kernel: kernel)
+    patch.setattr(codegen, "Transposed", lambda xp, kernel: lambda value, steps: kernel(value))
 
 
 def no_assembling(patch: Patch) -> None:
@@ -93,6 +94,13 @@ OPTIMISATIONS: dict[str, Callable[[Patch], None]] = {
 def test_without_one_optimisation(name: str, monkeypatch: Patch, record_property: Any) -> None:
     OPTIMISATIONS[name](monkeypatch)
     compare(record_property, f"without {name}", (12, 300), SETTINGS)
+
+
+def test_with_what_only_large_matrices_get(monkeypatch: Patch, record_property: Any) -> None:
+    """Products row by row, and matrices turned for a single step."""
+    monkeypatch.setattr(linear, "_LARGE", 0)
+    monkeypatch.setattr(transposed, "_WORTH", 0)
+    compare(record_property, "with products row by row", (12, 300), SETTINGS)
 
 
 def test_without_any(monkeypatch: Patch, record_property: Any) -> None:
