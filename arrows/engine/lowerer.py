@@ -245,13 +245,13 @@ class _Streams:
         nodes = next(offsets)
         start = int(nodes[0])
         # The nodes of the constants come first; the wirings leave them out.
-        all_sites, all_keys = np.array(self.site, np.int32), np.array(self.key, np.int64)
+        all_sites, all_keys = _array(self.site, np.int32), _array(self.key, np.int64)
         site = all_sites[start:]
         depth = (all_keys[start:] - self.owner.bases[site]).astype(np.int32)
         relative = nodes - start
 
         def ids(values: list[int]) -> Column:
-            return Column(np.array(values, np.int32), next(offsets))
+            return Column(_array(values, np.int32), next(offsets))
 
         sources = ids(self.sources)
         counts = ids(self.counts)
@@ -319,6 +319,11 @@ class _Streams:
         self.owner.explain(examples[number], first + number, False)
         reason = f"{error} (it could not be read a second time, to say where it is: an iterator?)"
         raise InputError(input_message(first + number, "", reason)) from error
+
+
+def _array(numbers: list[int], dtype: Any) -> np.ndarray:
+    """An array of integers, in half the time of `np.array`, which looks at each first."""
+    return np.fromiter(numbers, dtype, len(numbers))
 
 
 def _by_example(stream: list[Any], ends: np.ndarray) -> tuple[list[Any], ...]:

@@ -2,13 +2,14 @@
 
 Each node gets a 128-bit structural hash: of its site, of the hashes of its inputs in order, of the bits of
 what was read from the example.  Hashes are made when examples are lowered, level by level with array
-operations, and become numbers by one sort; in a batch, two look-ups find the equal ones.  Sharing changes
+operations, and become numbers by a table; in a batch, two look-ups find the equal ones.  Sharing changes
 no number: a metric or a result that names a dropped node reads the row of the one that stands for it, once
 a visit.
 """
 
 from __future__ import annotations
 
+import itertools
 import threading
 from typing import TYPE_CHECKING
 
@@ -108,18 +109,32 @@ def node_hashes(
 def classify(hashes: np.ndarray, offsets: np.ndarray) -> Column:
     """Numbers the nodes so that those with equal hashes have one number.
 
+    No sort: all nodes write their place into a table, under some bits of their hash, and the last one stays
+    in each entry. Those whose hash is that one's are done; the others, which met another hash there, try
+    again under other bits.
+
     Args:
         hashes: ``[2, nodes]``.
         offsets: where each example's nodes start.
     """
     nodes = hashes.shape[1]
-    order = np.lexsort((hashes[1], hashes[0]))
-    both = hashes[:, order]
-    new = np.ones(nodes, bool)
-    new[1:] = (both[0, 1:] != both[0, :-1]) | (both[1, 1:] != both[1, :-1])
-    numbers = np.empty(nodes, np.int32)
-    numbers[order] = np.cumsum(new) - 1
-    return Column(numbers, offsets)
+    bits = max(2 * nodes - 1, 1).bit_length()
+    shift = np.uint64(64 - bits)
+    table = np.empty(1 << bits, np.int32)
+    stands = np.empty(nodes, np.int32)
+    left = np.arange(nodes, dtype=np.int32)
+    a, b = hashes
+    for attempt in itertools.count():
+        place = (a * np.uint64(2 * attempt + 1) + b * np.uint64(attempt)) >> shift
+        table[place] = left
+        found = table[place]
+        stands[left] = found
+        met = np.flatnonzero((hashes[0, found] != a) | (hashes[1, found] != b))
+        if len(met) == 0:
+            break
+        left, a, b = left[met], a[met], b[met]
+    number = np.cumsum(stands == np.arange(nodes), dtype=np.int32) - 1
+    return Column(number[stands], offsets)
 
 
 def representatives(numbers: np.ndarray) -> np.ndarray:

@@ -124,3 +124,16 @@ def test_an_error_names_an_example() -> None:
         model([1, 1, 2, 1, 2])
     with pytest.raises(ar.InputError, match=r"^example 2: .*index 5 is out of range"):
         model(model.prepare([1, 1, 2, 1, 2]))
+
+
+@given(
+    words=st.lists(
+        st.tuples(*[st.sampled_from([0, 1, 2, 1 << 62, (1 << 64) - 1, 0x9E3779B97F4A7C15])] * 2), max_size=60
+    )
+)
+def test_numbers_are_equal_where_both_words_are(words: list[tuple[int, int]]) -> None:
+    """Hashes that agree in the bits that are looked at first, or in one word of two, are still told apart."""
+    hashes = np.array(words, np.uint64).reshape(-1, 2).T
+    numbers = sharing.classify(hashes, np.array([0, len(words)])).values.tolist()
+    assert len(set(zip(words, numbers, strict=True))) == len(set(words)) == len(set(numbers))
+    assert set(numbers) == set(range(len(set(words))))
