@@ -16,6 +16,7 @@ from arrows.engine.leaves import LeafError, bulk, convert
 from arrows.engine.limits import first_out_of_range, index_ports
 from arrows.engine.plan import Plan
 from arrows.engine.sharing import classify, node_hashes
+from arrows.engine.spread import spread
 from arrows.engine.walk import most_levels, too_many_nodes
 from arrows.engine.wiring import Column, Visits, Wirings
 from arrows.engine.writer import KeyLine
@@ -106,26 +107,27 @@ class Lowerer:
         self._lock = threading.Lock()
         self._streams: _Streams | None = None
 
-    def lower_all(self, examples: Sequence[Any]) -> Wirings:
-        """Lowers ``examples``.
+    def lower_all(self, examples: Sequence[Any], processes: int = 1) -> Wirings:
+        """Lowers ``examples``, in so many processes.
 
         Raises:
             InputError: an example is not what the block expects; it says which, where and why.
         """
         if not self._lock.acquire(blocking=False):
             # A user's function that lowers with the same model while this runs gets streams of its own.
-            return self._chunks(_Streams(self), examples)
+            return self._chunks(_Streams(self), examples, processes)
         try:
             if self._streams is None:
                 self._streams = _Streams(self)
-            return self._chunks(self._streams, examples)
+            return self._chunks(self._streams, examples, processes)
         finally:
             self._lock.release()
 
     @staticmethod
-    def _chunks(streams: _Streams, examples: Sequence[Any]) -> Wirings:
-        starts = range(0, max(len(examples), 1), _CHUNK)
-        parts = [streams.lower(examples[start : start + _CHUNK], start) for start in starts]
+    def _chunks(streams: _Streams, examples: Sequence[Any], processes: int) -> Wirings:
+        parts = spread(
+            lambda chunk: streams.lower(examples[chunk], chunk.start), len(examples), _CHUNK, processes
+        )
         wirings = Wirings.joined([part for part, _ in parts])
         hashes = [words for _, words in parts if words is not None]
         if len(hashes) < len(parts):

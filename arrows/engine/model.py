@@ -209,11 +209,17 @@ class Model:
         show_tapped(outcome.tapped)
         return outcome.value
 
-    def prepare(self, examples: Examples) -> Prepared:
+    def prepare(self, examples: Examples, *, processes: int = 1) -> Prepared:
         """Lowers examples once; ``prepared[indices]`` is a batch of them.
+
+        Args:
+            examples: to lower.
+            processes: how many processes share the work, where the system can fork. What the block's
+                functions change in one of them is lost; their results and the labels have to be pickled.
 
         Raises:
             InputError: an example does not fit.
+            ArrowValueError: ``processes`` is no positive integer.
         """
         if isinstance(examples, Prepared):
             self._check_owner(examples)
@@ -221,7 +227,7 @@ class Model:
         if isinstance(examples, Batch):
             self._check_owner(examples.prepared)
             return Prepared(self.plan, examples.wirings, self.lowerer.fingerprint)
-        wirings = self.lowerer.lower_all(as_examples(examples, "prepare examples"))
+        wirings = self.lowerer.lower_all(as_examples(examples, "prepare examples"), processes)
         return Prepared(self.plan, wirings, self.lowerer.fingerprint)
 
     def __reduce__(self) -> NoReturn:
