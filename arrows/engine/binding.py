@@ -11,7 +11,7 @@ import numpy as np
 from arrows.engine.backend import Backend
 from arrows.engine.codegen import Slot
 from arrows.engine.extents import lengths_of
-from arrows.engine.flow_back import Flow, Sums, operand_rows
+from arrows.engine.flow_back import Flow, Sums
 from arrows.engine.memory import Arena
 from arrows.engine.merge import OperationRows, PortRows, port_rows
 from arrows.engine.program import Function, Program
@@ -297,20 +297,18 @@ class Binding:
         once = len(program.operation.early) == len(program.operation.ports)
         self.places: list[Array] = []
         for number, found in enumerate(program.gradients):
-            rows = operand_rows(program, self.rows, found)
+            counts = [sum(len(self.rows.ports[port].rows) for port in of.ports) for of in found.operands]
             slab = gradients[found.slab]
-            shape = (sum(map(len, rows)) + 1, *slab.shape[1:])
-            array = self.arena.array(("places", number if once else (name, number)), shape, str(slab.dtype))
+            shape = (sum(counts) + 1, *slab.shape[1:])
+            array = self.arena.array(("places", number if once else (name, number)), shape, slab.dtype)
             array[-1] = 0
             self.places.append(array)
             start = 0
-            for operand, some in zip(found.operands, rows, strict=True):
+            for operand, count in zip(found.operands, counts, strict=True):
                 width = len(operand.ports)
-                flat = array[start : start + len(some)]
-                start += len(some)
-                shape = (
-                    (len(some) // width, width * flat.shape[1], *flat.shape[2:]) if width > 1 else flat.shape
-                )
+                flat = array[start : start + count]
+                start += count
+                shape = (count // width, width * flat.shape[1], *flat.shape[2:]) if width > 1 else flat.shape
                 self.saved.append(flat.reshape(shape))
         if program.backward is not None:
             self.backward = self._bound(program.backward, self._scratch("s", program.backward.slots))
@@ -372,7 +370,7 @@ class Binding:
                 if first >= 0:
                     rows += values[first : first + z - a]
                 else:
-                    scratch = self.arena.array("pull", rows.shape, str(rows.dtype))
+                    scratch = self.arena.array("pull", rows.shape, rows.dtype)
                     rows += self.backend.take(values, index[a:z], scratch)
             if more is not None:
                 more.add(self.backend, gradients, values, step)

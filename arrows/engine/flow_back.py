@@ -86,10 +86,9 @@ def flows(plan: Plan, merged: Merged, programs: Mapping[int, Program], upload: U
     for o, program in programs.items():
         rows = merged.operations[o]
         for number, gradients in enumerate(program.gradients):
-            of_operands = operand_rows(program, rows, gradients)
+            of_operands = _operand_rows(program, rows, gradients)
             target = np.concatenate(of_operands)
             part = np.concatenate(_parts(program, rows, gradients))
-            places = np.arange(len(target))
             pushed = target >= len(plan.slabs[gradients.slab].constants)  # nobody reads those of constants
             early = set(program.operation.early)
             if not all(early.issuperset(operand.ports) for operand in gradients.operands):
@@ -100,12 +99,12 @@ def flows(plan: Plan, merged: Merged, programs: Mapping[int, Program], upload: U
                 at = np.flatnonzero(pulled)
                 _pulls(plan, merged, found, (o, number), gradients.slab, target, at, upload)
             at = np.flatnonzero(pushed)
-            push = plan_push(places[at], target[at], part[at], len(rows.components))
+            push = plan_push(at, target[at], part[at], len(rows.components))
             found[o].pushes.append(_sent(push, upload))
     return found
 
 
-def operand_rows(program: Program, rows: OperationRows, gradients: Gradients) -> list[np.ndarray]:
+def _operand_rows(program: Program, rows: OperationRows, gradients: Gradients) -> list[np.ndarray]:
     """For each operand, the rows that it was read from: those of several ports side by side."""
     found = []
     for operand in gradients.operands:

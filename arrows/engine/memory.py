@@ -22,15 +22,15 @@ class Arena:
 
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
-        self._arrays: dict[tuple[Hashable, str], Any] = {}
+        self._arrays: dict[tuple[Hashable, Any], Any] = {}
 
-    def array(self, name: Hashable, shape: tuple[int, ...], dtype: str) -> Any:
+    def array(self, name: Hashable, shape: tuple[int, ...], dtype: Any) -> Any:
         """Returns an array of unspecified content.
 
         Args:
             name: who wants it; element types are kept apart.
             shape: its shape.
-            dtype: its element type.
+            dtype: its element type, a name or a type object; one name, one of the two.
         """
         size = math.prod(shape)
         key = (name, dtype)
@@ -39,7 +39,7 @@ class Arena:
             known = self._arrays[key] = self.backend.empty((int(size * _SPARE) + 1,), dtype)
         return known[:size].reshape(shape)
 
-    def zeros(self, name: Hashable, shape: tuple[int, ...], dtype: str) -> Any:
+    def zeros(self, name: Hashable, shape: tuple[int, ...], dtype: Any) -> Any:
         """Returns an array of zeros; otherwise as `array`."""
         made = self.array(name, shape, dtype)
         made[...] = 0

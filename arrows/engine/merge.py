@@ -145,8 +145,7 @@ def merge(plan: Plan, wirings: Wirings, *, share: bool = True) -> Merged:
     count = np.bincount(operation[kept], minlength=len(plan.operations))
     first = np.cumsum(count) - count  # operations are numbered as they are sorted
     rank = np.empty(len(site), np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    rank[order] -= first[operation[order]].astype(np.int32)
+    rank[order] = np.arange(len(order)) - np.repeat(first, count)
     if stands is not None:
         rank = rank[stands]
 
@@ -155,35 +154,28 @@ def merge(plan: Plan, wirings: Wirings, *, share: bool = True) -> Merged:
     source_rows = row_of(wirings.sources)
 
     operations = []
-    bounds_of = np.searchsorted(run_operation, np.arange(len(plan.operations) + 1))
+    runs_at = np.searchsorted(run_operation, np.arange(len(plan.operations) + 1)).tolist()
+    first_row = table.tolist()
     for operation_plan in plan.operations:
         o = operation_plan.index
         mine = order[first[o] : first[o] + count[o]]
-        runs_of = slice(bounds_of[o], bounds_of[o + 1])
-        if plan.schedule == "none":
-            bounds = np.arange(count[o] + 1)
-            parts, components = np.array([0, count[o]]), np.zeros(1, np.int32)
-        else:
-            bounds = np.append(starts[runs_of], first[o] + count[o]) - first[o]
-            begins = np.append([0], np.flatnonzero(lengths_of(run_pair[runs_of])) + 1)
-            parts = np.append(begins, len(bounds) - 1)
-            components = plan.pair_component[run_pair[runs_of][begins]] if count[o] else np.zeros(1, np.int32)
+        runs_of = slice(runs_at[o], runs_at[o + 1])
+        bounds, parts, components = _steps(plan, o, runs_of, starts, run_pair, int(first[o]), int(count[o]))
         ports, offsets = _ports(operation_plan, mine, layout, source_rows)
-        first_rows = tuple(table[o][: len(operation_plan.outputs)].tolist())
-        longest = int(lengths_of(bounds).max(initial=0))
+        first_rows = tuple(first_row[o][: len(operation_plan.outputs)])
+        longest = len(mine) if len(bounds) == 2 else int(lengths_of(bounds).max(initial=0))
         operations.append(
             OperationRows(len(mine), ports, offsets, first_rows, bounds, parts, components, longest)
         )
 
-    runs = np.array([known.kind == "apply" for known in plan.operations], bool)
     if plan.schedule == "none":
-        at = np.flatnonzero(runs[operation])
+        at = np.flatnonzero(plan.applies[operation])
         steps = list(zip(operation[at].tolist(), rank[at].tolist(), strict=True))
     else:
         when = np.lexsort((run_operation, run_depth, plan.pair_component[run_pair]))
-        when = when[runs[run_operation[when]]]
-        o = run_operation[when]
-        steps = list(zip(o.tolist(), (when - bounds_of[o]).tolist(), strict=True))
+        when = when[plan.applies[run_operation[when]]]
+        operations_run = run_operation[when].tolist()
+        steps = [(o, run - runs_at[o]) for o, run in zip(operations_run, when.tolist(), strict=True)]
     return Merged(
         len(wirings),
         tuple(operations),
@@ -196,6 +188,22 @@ def merge(plan: Plan, wirings: Wirings, *, share: bool = True) -> Merged:
         wirings.labels,
         order,
     )
+
+
+def _steps(
+    plan: Plan, o: int, runs: slice, starts: np.ndarray, run_pair: np.ndarray, first: int, count: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """An operation's ``bounds``, ``parts`` and ``components``, as in `OperationRows`."""
+    if plan.schedule == "none":
+        return np.arange(count + 1), np.array([0, count]), np.zeros(1, np.int32)
+    if count == 0:
+        return np.zeros(1, np.intp), np.zeros(2, np.intp), np.zeros(1, np.int32)
+    pairs = run_pair[runs]
+    if len(pairs) == 1:  # what stands outside of recursion and folds
+        return np.array([0, count]), np.array([0, 1]), plan.pair_component[pairs]
+    bounds = np.append(starts[runs], first + count) - first
+    begins = np.append([0], np.flatnonzero(lengths_of(pairs)) + 1)
+    return bounds, np.append(begins, len(pairs)), plan.pair_component[pairs[begins]]
 
 
 def _largest_first(offsets: np.ndarray) -> np.ndarray:
@@ -305,11 +313,7 @@ class Rows:
     def __init__(self, plan: Plan, wirings: Wirings, operation: np.ndarray) -> None:
         self.shift = plan.shift
         self.constants = len(plan.constants)
-        constant_operation = np.zeros(self.constants, np.int32)
-        for known in plan.operations:
-            if known.kind == "constant":
-                constant_operation[known.stream] = known.index
-        self.operation = np.concatenate([constant_operation, operation.astype(np.int32)])
+        self.operation = np.concatenate([plan.constant_operation, operation.astype(np.int32, copy=False)])
         # From the node numbers of the wiring to those of the batch.
         self.move = (wirings.site.offsets[:-1] + self.constants - wirings.base).astype(np.int32) << self.shift
 
@@ -347,13 +351,16 @@ def _ports(
     operation: Operation, mine: np.ndarray, layout: Extents, source_rows: np.ndarray
 ) -> tuple[tuple[PortRows, ...], dict[int, np.ndarray]]:
     """What each port of an operation's nodes gathers, and where the elements of its sequences start."""
-    ports: list[PortRows] = []
+    if not operation.ports:
+        return (), {}
     first = layout.first_source[mine]
-    rows = [port for port in operation.ports if port.domain is None]
-    for number in range(len(rows)):
-        ports.append(port_rows(source_rows[first + number]))
+    single = len(operation.ports) - sum(operation.widths)
+    rows = source_rows[first + np.arange(single)[:, None]]
+    breaks = np.zeros(rows.shape, np.int32)
+    np.cumsum(rows[:, 1:] != rows[:, :-1] + 1, axis=1, out=breaks[:, 1:])
+    ports = list(map(PortRows, rows, breaks))
     offsets: dict[int, np.ndarray] = {}
-    start = first + len(rows)
+    start = first + single
     for number, domain in enumerate(operation.domains):
         counts = layout.counts[layout.first_count[mine] + number]
         ends = np.zeros(len(mine) + 1, np.intp)

@@ -53,6 +53,8 @@ class Operation:
         them.
         stream: of ``"read"``: the raw stream; of ``"constant"``: the constant's number.
         early: the ports whose rows are all there before the first step of the operation in a component.
+        domains: the sequences among the ports, ascending.
+        widths: for each of `domains`, how many tensors an element of the sequence has.
     """
 
     index: int
@@ -67,16 +69,14 @@ class Operation:
     domain: int = -1
     stream: int = -1
     early: tuple[int, ...] = ()
+    domains: tuple[int, ...] = field(init=False)
+    widths: tuple[int, ...] = field(init=False)
 
-    @property
-    def domains(self) -> tuple[int, ...]:
-        """The sequences among the ports, ascending."""
-        return tuple(sorted({port.domain for port in self.ports if port.domain is not None}))
-
-    @property
-    def widths(self) -> tuple[int, ...]:
-        """For each of `domains`, how many tensors an element of the sequence has."""
-        return tuple(sum(port.domain == domain for port in self.ports) for domain in self.domains)
+    def __post_init__(self) -> None:
+        spans = [port.domain for port in self.ports if port.domain is not None]
+        domains = tuple(sorted(set(spans)))
+        object.__setattr__(self, "domains", domains)
+        object.__setattr__(self, "widths", tuple(map(spans.count, domains)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +105,9 @@ class Plan:
         pair_operation, pair_component: arrays over these pairs.
         elements: by operation and sequence, the operation that stands for the rows it gives for the elements.
         results, metrics: the slabs that the result's leaves and the metric streams are read from.
+        constants: the values of the constants.
+        applies: for each operation, whether it computes.
+        constant_operation: the operation that stands for each constant.
     """
 
     lowered: Lowered
@@ -124,11 +127,18 @@ class Plan:
     metrics: list[int]
     constants: list[np.ndarray]
     elements: dict[tuple[int, int], int] = field(init=False)
+    applies: np.ndarray = field(init=False)
+    constant_operation: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
         self.elements = {
             (one.parent, one.domain): one.index for one in self.operations if one.kind == "element"
         }
+        self.applies = np.array([one.kind == "apply" for one in self.operations], bool)
+        self.constant_operation = np.zeros(len(self.constants), np.int32)
+        for one in self.operations:
+            if one.kind == "constant":
+                self.constant_operation[one.stream] = one.index
 
     def result_places(self, operation: int) -> list[tuple[int, int]]:
         """For each result of an operation, whose output holds it: its own, or that of its elements' nodes."""

@@ -23,22 +23,7 @@ class Column:
 
     def select(self, indices: np.ndarray) -> Column:
         """Returns the values of the examples ``indices``, in that order."""
-        if len(indices) == 0:
-            return Column(self.values[:0], np.zeros(1, np.int64))
-        starts = self.offsets[indices]
-        lengths = self.offsets[indices + 1] - starts
-        offsets = np.zeros(len(indices) + 1, np.int64)
-        np.cumsum(lengths, out=offsets[1:])
-        first = int(starts[0])
-        if bool((self.offsets[indices[:-1] + 1] == starts[1:]).all()):
-            return Column(self.values[first : first + int(offsets[-1])], offsets)
-        if len(indices) < 4096:
-            pieces = [
-                self.values[a:b] for a, b in zip(starts.tolist(), (starts + lengths).tolist(), strict=True)
-            ]
-            return Column(np.concatenate(pieces), offsets)
-        at = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
-        return Column(self.values[at], offsets)
+        return Selection(self.offsets, indices).of(self)
 
     @staticmethod
     def joined(columns: Sequence[Column]) -> Column:
@@ -47,6 +32,50 @@ class Column:
         offsets = np.zeros(len(lengths) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
         return Column(np.concatenate([column.values for column in columns]), offsets)
+
+
+# Of so many examples and more, an index array is faster than to join slices.
+_MANY = 4096
+
+
+class Selection:
+    """Where the values of some examples are, in columns with the same offsets.
+
+    >>> column = Column(np.array([1, 2, 3, 4]), np.array([0, 1, 3, 4]))
+    >>> chosen = Selection(column.offsets, np.array([2, 0])).of(column)
+    >>> chosen.values.tolist(), chosen.offsets.tolist()
+    ([4, 1], [0, 1, 2])
+    """
+
+    def __init__(self, offsets: np.ndarray, indices: np.ndarray) -> None:
+        self.bounds: list[tuple[int, int]] = [(0, 0)]
+        self.places: np.ndarray | None = None
+        if len(indices) == 1:
+            a, b = offsets[indices[0]], offsets[indices[0] + 1]
+            self.offsets, self.bounds = np.array([0, b - a]), [(a, b)]
+            return
+        starts, ends = offsets[indices], offsets[indices + 1]
+        lengths = ends - starts
+        self.offsets = np.zeros(len(indices) + 1, np.int64)
+        np.cumsum(lengths, out=self.offsets[1:])
+        if len(indices) == 0:
+            return
+        if bool((ends[:-1] == starts[1:]).all()):
+            self.bounds = [(int(starts[0]), int(ends[-1]))]
+        elif len(indices) < _MANY:
+            self.bounds = list(zip(starts.tolist(), ends.tolist(), strict=True))
+        else:
+            self.places = np.repeat(starts - self.offsets[:-1], lengths) + np.arange(self.offsets[-1])
+
+    def of(self, column: Column) -> Column:
+        """The values of these examples."""
+        values = column.values
+        if self.places is not None:
+            return Column(values[self.places], self.offsets)
+        if len(self.bounds) == 1:
+            ((a, b),) = self.bounds
+            return Column(values[a:b], self.offsets)
+        return Column(np.concatenate([values[a:b] for a, b in self.bounds]), self.offsets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +117,7 @@ class Wirings:
     Attributes:
         base: [examples], the node number from which each example's value ids count.
         site: the site of each node (int32).
-        depth: the depth key of each node within its component (int32).
+        depth: the depth key of each node within its component (int32), with the offsets of ``site``.
         sources: value ids, node after node: one for each port of one row, then the elements of each sequence.
         counts: the length of each sequence a node takes.
         raw: for each tensor type that is read, its values (``[reads, *shape]``).
@@ -119,21 +148,29 @@ class Wirings:
     def select(self, indices: np.ndarray) -> Wirings:
         """Returns the wirings of the examples ``indices``, in that order."""
 
+        selections: dict[int, Selection] = {}
+
+        def one(column: Column) -> Column:
+            key = id(column.offsets)
+            if key not in selections:
+                selections[key] = Selection(column.offsets, indices)
+            return selections[key].of(column)
+
         def each(columns: tuple[Column, ...]) -> tuple[Column, ...]:
-            return tuple(column.select(indices) for column in columns)
+            return tuple(map(one, columns))
 
         return Wirings(
             self.base[indices],
-            self.site.select(indices),
-            self.depth.select(indices),
-            self.sources.select(indices),
-            self.counts.select(indices),
+            one(self.site),
+            one(self.depth),
+            one(self.sources),
+            one(self.counts),
             each(self.raw),
             each(self.results),
             each(self.levels),
             each(self.metrics),
             tuple(labels and tuple(labels[i] for i in indices.tolist()) for labels in self.labels),
-            self.same and self.same.select(indices),
+            self.same and one(self.same),
             self.visits and self.visits.select(indices),
         )
 
@@ -146,10 +183,11 @@ class Wirings:
         def each(of: Callable[[Wirings], tuple[Column, ...]]) -> tuple[Column, ...]:
             return tuple(Column.joined(columns) for columns in zip(*map(of, parts), strict=True))
 
+        site = Column.joined([part.site for part in parts])
         return Wirings(
             np.concatenate([part.base for part in parts]),
-            Column.joined([part.site for part in parts]),
-            Column.joined([part.depth for part in parts]),
+            site,
+            Column(np.concatenate([part.depth.values for part in parts]), site.offsets),
             Column.joined([part.sources for part in parts]),
             Column.joined([part.counts for part in parts]),
             each(lambda part: part.raw),

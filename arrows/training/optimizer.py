@@ -97,7 +97,7 @@ class Optimizer:
         self.steps = 0
         self.state: dict[str, dict[str, Array]] = {}
         self.counts: dict[str, Any] = {}
-        self._buffers: dict[tuple[str, str], Array] = {}
+        self._buffers: dict[tuple[str, Any], Array] = {}
 
     def __repr__(self) -> str:
         more = f", rates={self.rates.given}" if self.rates.given else ""
@@ -323,7 +323,7 @@ class Optimizer:
 
     def _buffer(self, backend: Backend, role: str, like: Array) -> Array:
         """Memory of `like`'s shape and type that is used again from step to step."""
-        key = role, str(like.dtype)
+        key = role, like.dtype
         flat = self._buffers.get(key)
         if flat is None or flat.shape[0] < like.size or not backend.is_array(flat):
             flat = self._buffers[key] = backend.empty((max(like.size, 1),), like.dtype)
