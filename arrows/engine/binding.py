@@ -154,17 +154,17 @@ class Binding:
         self,
         backend: Backend,
         arena: Arena,
+        room: int,
         invariants: tuple[Array, ...],
         slabs: Sequence[Array],
         outputs: list[Array],
         keys: Array = None,
     ) -> None:
-        """Binds the forward part to arrays, once the index arrays are on the device; ``keys`` are those of
-        chance."""
+        """Binds the forward part to arrays, once the index arrays are on the device; ``room`` is the number
+        of the memory for what is kept, ``keys`` are those of chance."""
         program, operation = self.program, self.program.operation
         self.backend, self.arena, self.slabs = backend, arena, slabs
         self.invariants, self.outputs = invariants, outputs
-        name = operation.index
         kept_ports = {*program.kept_ports, *program.early_operands}
         self.operands: list[Array] = [None] * self.width  # kept for all rows
         self.copies: list[bool] = [False] * self.width
@@ -179,11 +179,11 @@ class Binding:
             else:
                 self.copies[number] = True
                 self.operands[number] = arena.array(
-                    ("operand", name, number), (total, *gather.type.shape), gather.type.dtype
+                    ("operand", room, number), (total, *gather.type.shape), gather.type.dtype
                 )
         self.keys = self.operands[len(operation.ports)] = keys
         self.kept = [
-            arena.array(("kept", name, number), (self._total(var.rows), *var.type.shape), var.type.dtype)
+            arena.array(("kept", room, number), (self._total(var.rows), *var.type.shape), var.type.dtype)
             for number, var in enumerate(program.kept)
         ]
         self.bound_segments: list[list[tuple[int, int, Segments]]] = []

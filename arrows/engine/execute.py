@@ -3,6 +3,7 @@ the end."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -23,6 +24,7 @@ from arrows.engine.plan import Plan
 from arrows.engine.profile import Clock
 from arrows.engine.program import Program
 from arrows.engine.program_writer import make_program
+from arrows.engine.rooms import all_apart, shared_rooms
 from arrows.engine.upload import Upload
 from arrows.engine.wiring import Wirings
 from arrows.ops.context import Parameter
@@ -70,11 +72,8 @@ class Run:
         """
         executor, merged = self.executor, self.merged
         plan, backend, arena = executor.plan, executor.backend, executor.arena
-        for s, (slab, rows) in enumerate(zip(plan.slabs, merged.slab_rows, strict=True)):
-            array = arena.array(("slab", s), (rows, *slab.type.shape), slab.type.dtype)
-            for row, constant in enumerate(slab.constants):
-                array[row] = executor.constant(constant)
-            self.slabs.append(array)
+        for room, slab, rows in zip(executor.rooms.slabs, plan.slabs, merged.slab_rows, strict=True):
+            self.slabs.append(arena.array(("slab", room), (rows, *slab.type.shape), slab.type.dtype))
         for operation in plan.operations:
             if operation.kind == "read":
                 found = merged.operations[operation.index]
@@ -91,16 +90,29 @@ class Run:
                 binding.bind(
                     backend,
                     arena,
+                    executor.rooms.operations[o],
                     invariants,
                     self.slabs,
                     self._outputs(self.slabs, o),
                     None if keys is None else backend.to_device(keys),
                 )
-            for running in merged.steps:
-                o, step = running
-                self.bindings[o].run(step)
+            openings = deque(executor.rooms.openings)
+            for component, first, last in merged.spans:
+                self._write_constants(openings, component)
+                for running in merged.steps[first:last]:
+                    o, step = running
+                    self.bindings[o].run(step)
+            self._write_constants(openings, None)
         except KERNEL_ERRORS as error:
             raise StepRefused(*running) from error
+
+    def _write_constants(self, openings: deque[tuple[int, int]], component: int | None) -> None:
+        """Writes the constants of the slabs that are needed from a component on; None: of all that are
+        left."""
+        while openings and (component is None or openings[0][0] <= component):
+            _, slab = openings.popleft()
+            for row, constant in enumerate(self.executor.plan.slabs[slab].constants):
+                self.slabs[slab][row] = self.executor.constant(constant)
 
     def _rows(self, operation: int, output: int, of: Sequence[Array] | None = None) -> Array:
         """The rows of one output, as a range of its slab."""
@@ -235,6 +247,8 @@ class Executor:
         seeds = {plan.metrics[m] for m in loss} | ({plan.results[0]} if result else set())
         self.moving = _moving_slabs(plan, set(inputs))
         self.receiving = _receiving_slabs(plan, seeds, self.moving) if seeds else set()
+        # Gradients need the values of all slabs; without them, memory that is no longer read is used again.
+        self.rooms = all_apart(plan) if self.receiving else shared_rooms(plan)
         # Inputs whose gradients are wanted are told apart by their place, not by their value.
         self.share = not inputs and not (training and plan.has_chance)
         self._constants: dict[int, Array] = {}

@@ -8,6 +8,7 @@ through a range too where the rows it wants are consecutive, else through an ind
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,8 @@ class Merged:
         examples: how many.
         operations: as `Plan.operations`.
         steps: (operation, number of its step) in the order of execution.
+        spans: (component, number of its first step in ``steps``, of the step after its last) in the order of
+            execution.
         slab_rows: how many rows each slab has.
         raw: for each read type, its values, in the order of their rows.
         results: for each tensor leaf of the result, the slab rows, in the order of the examples.
@@ -100,6 +103,7 @@ class Merged:
     examples: int
     operations: tuple[OperationRows, ...]
     steps: list[tuple[int, int]]
+    spans: list[tuple[int, int, int]]
     slab_rows: tuple[int, ...]
     raw: tuple[np.ndarray, ...]
     results: tuple[Column, ...]
@@ -171,15 +175,20 @@ def merge(plan: Plan, wirings: Wirings, *, share: bool = True) -> Merged:
     if plan.schedule == "none":
         at = np.flatnonzero(plan.applies[operation])
         steps = list(zip(operation[at].tolist(), rank[at].tolist(), strict=True))
+        spans = [(0, 0, len(steps))]
     else:
         when = np.lexsort((run_operation, run_depth, plan.pair_component[run_pair]))
         when = when[plan.applies[run_operation[when]]]
         operations_run = run_operation[when].tolist()
         steps = [(o, run - runs_at[o]) for o, run in zip(operations_run, when.tolist(), strict=True)]
+        component_of = plan.pair_component[run_pair[when]]
+        cuts = [0, *(np.flatnonzero(lengths_of(component_of)) + 1).tolist(), len(steps)]
+        spans = [(int(component_of[a]), a, z) for a, z in pairwise(cuts) if a < z]
     return Merged(
         len(wirings),
         tuple(operations),
         steps,
+        spans,
         slab_rows,
         _raw(plan, wirings, operation, order, first, count),
         tuple(Column(row_of(column), column.offsets) for column in wirings.results),

@@ -39,6 +39,7 @@ def verify(plan: Plan, merged: Merged) -> None:
             count = merged.operations[operation.index].count
             _write(plan, merged, written, operation.index, 0, count)
     run = [np.zeros(rows.count, bool) for rows in merged.operations]
+    component_of = [component for component, first, last in merged.spans for _ in range(first, last)]
     for number, (o, step) in enumerate(merged.steps):
         rows, operation = merged.operations[o], plan.operations[o]
         a, z = int(rows.bounds[step]), int(rows.bounds[step + 1])
@@ -49,6 +50,8 @@ def verify(plan: Plan, merged: Merged) -> None:
             raise ScheduleError(f"{where} runs rows that have run")
         run[o][a:z] = True
         part = int(np.searchsorted(rows.parts, step, side="right")) - 1
+        if component_of[number : number + 1] != [rows.components[part]]:
+            raise ScheduleError(f"{where} runs in another component than its own")
         opening = step == rows.parts[part]
         ahead = int(rows.bounds[rows.parts[part + 1]]) if opening else z
         for number, (port, found) in enumerate(zip(operation.ports, rows.ports, strict=True)):

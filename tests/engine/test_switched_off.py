@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine import codegen, derive, merge, program_writer, transposed
+from arrows.engine import codegen, derive, execute, merge, program_writer, transposed
 from arrows.engine.composition import Compositions
 from arrows.engine.pieces import Piece
 from arrows.engine.plan import Plan
@@ -76,6 +76,10 @@ def no_composition(patch: Patch) -> None:
     patch.setattr(Compositions, "of", lambda self, parts: iter(parts))
 
 
+def no_sharing_of_memory(patch: Patch) -> None:
+    patch.setattr(execute, "shared_rooms", execute.all_apart)
+
+
 OPTIMISATIONS: dict[str, Callable[[Patch], None]] = {
     "fission": no_fission,
     "joints": no_joints,
@@ -87,6 +91,7 @@ OPTIMISATIONS: dict[str, Callable[[Patch], None]] = {
     "turned matrices": no_turned_matrices,
     "assembling of slices": no_assembling,
     "composition": no_composition,
+    "memory used again": no_sharing_of_memory,
 }
 
 
