@@ -126,22 +126,29 @@ class Part:
                 start = stop
             self.names[result] = name
             return
-        call = f"{self._kernel(equation)}({', '.join(self.names[operand] for operand in equation.operands)}"
-        if equation.primitive.segmented:
-            call += f", segments=g{_domain(equation)}"
-        if self._turns(equation):
-            call += ", steps=S"
         if equation.primitive.view or result.rows == INVARIANT:
-            code = f"{call})"
-            if equation.primitive.name == "index" and result.rows != INVARIANT:
-                code = f"{self.names[equation.operands[0]]}{_subscript(equation)}"
-            self.lines.append(f"{name} = {code}")
+            self.lines.append(f"{name} = {self._value(equation)}")
             if result in self.destinations:
                 self.lines.append(f"{self.destinations[result]}[...] = {name}")
         else:
             self.lines.append(f"{name} = {place(result, position)}")
-            self.lines.append(f"{call}, out={name})")
+            self.lines.append(f"{self._call(equation)}, out={name})")
         self.names[result] = name
+
+    def _value(self, equation: Equation) -> str:
+        """Code for a result that gets no array to write to."""
+        if equation.primitive.name == "index" and equation.result.rows != INVARIANT:
+            return f"{self.names[equation.operands[0]]}{_subscript(equation)}"
+        return f"{self._call(equation)})"
+
+    def _call(self, equation: Equation) -> str:
+        """A kernel's call, without its end."""
+        code = f"{self._kernel(equation)}({', '.join(self.names[operand] for operand in equation.operands)}"
+        if equation.primitive.segmented:
+            code += f", segments=g{_domain(equation)}"
+        if self._turns(equation):
+            code += ", steps=S"
+        return code
 
     def _chain(self, chain: Chain, place: Callable[[Var, int], str], position: int) -> None:
         """A fused run of equations: one call, which writes every result that is read elsewhere."""

@@ -280,7 +280,8 @@ class Executor:
         self._invariants.clear()
 
     def invariants(self, program: Program, rows: OperationRows) -> tuple[Array, ...]:
-        """What a program computes of constants and parameters alone, for steps of so many rows."""
+        """What a program computes of constants and parameters alone; the first batch after `refresh` says how
+        many rows its steps have."""
         o = program.operation.index
         if o not in self._invariants:
             parameters = [self.parameter(owner, spec) for owner, spec, _ in program.trace.parameters]

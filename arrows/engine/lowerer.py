@@ -15,7 +15,7 @@ import numpy as np
 from arrows.engine.leaves import LeafError, bulk, convert
 from arrows.engine.limits import first_out_of_range, index_ports
 from arrows.engine.plan import Plan
-from arrows.engine.sharing import classify, node_hashes
+from arrows.engine.sharing import classify, node_hashes, unlike_any
 from arrows.engine.spread import spread
 from arrows.engine.walk import most_levels, too_many_nodes
 from arrows.engine.wiring import Column, Visits, Wirings
@@ -129,9 +129,13 @@ class Lowerer:
             lambda chunk: streams.lower(examples[chunk], chunk.start), len(examples), _CHUNK, processes
         )
         wirings = Wirings.joined([part for part, _ in parts])
-        hashes = [words for _, words in parts if words is not None]
-        if len(hashes) < len(parts):
+        if all(words is None for _, words in parts):
             return wirings
+        hashes, nodes = [], 0
+        for part, words in parts:
+            count = len(part.site.values)
+            hashes.append(words if words is not None else unlike_any(nodes, count))
+            nodes += count
         return replace(wirings, same=classify(np.concatenate(hashes, axis=1), wirings.site.offsets))
 
 

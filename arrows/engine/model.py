@@ -28,6 +28,7 @@ from arrows.engine.plan import make_plan
 from arrows.engine.prepared import Batch, Given, Prepared, as_examples, as_ids
 from arrows.engine.profile import Clock, Profile, profile
 from arrows.engine.results import Ragged
+from arrows.engine.spread import checked_processes
 from arrows.engine.taps import show_tapped
 from arrows.engine.wiring import Wirings
 from arrows.ops.context import Parameter
@@ -214,13 +215,14 @@ class Model:
 
         Args:
             examples: to lower.
-            processes: how many processes share the work, where the system can fork. What the block's
-                functions change in one of them is lost; their results and the labels have to be pickled.
+            processes: how many share the work: on Linux, while no other thread runs. What the block's
+                functions change in a process is lost there; labels and tapped objects come back as copies.
 
         Raises:
             InputError: an example does not fit.
             ArrowValueError: ``processes`` is no positive integer.
         """
+        processes = checked_processes(processes)
         if isinstance(examples, Prepared):
             self._check_owner(examples)
             return examples

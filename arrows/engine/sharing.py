@@ -106,6 +106,11 @@ def node_hashes(
     return hashes
 
 
+def unlike_any(first: int, count: int) -> np.ndarray:
+    """Words for nodes that were not hashed, those from the ``first`` of a set on: equal to no others."""
+    return np.stack([np.arange(first, first + count, dtype=np.uint64), np.full(count, _ODD[0, 0])])
+
+
 def classify(hashes: np.ndarray, offsets: np.ndarray) -> Column:
     """Numbers the nodes so that those with equal hashes have one number.
 

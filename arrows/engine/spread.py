@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import operator
+import os
 import signal
+import sys
+import threading
 import warnings
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from arrows.typesys.errors import ArrowValueError
@@ -15,17 +18,35 @@ from arrows.typesys.errors import ArrowValueError
 Done = TypeVar("Done")
 
 # Another process is not worth its start and its answers for fewer.
-_FEWEST = 128
+_FEWEST = 256
 
 _worker: dict[str, Callable[[slice], Any]] = {}  # the task of a worker, which need not be pickled
 
 
-def spread(task: Callable[[slice], Done], count: int, most: int, processes: int) -> list[Done]:
-    """Does a task for all of `count` things, chunk by chunk, in forked processes if the system can fork.
+def checked_processes(processes: Any) -> int:
+    """A number of processes.
 
-    What goes wrong in another process (an example that does not fit, a result that cannot be pickled, a
-    process that was killed) is done again in this one, so that it fails as it does without processes, or
-    does not.
+    Raises:
+        ArrowValueError: it is no positive integer.
+
+    >>> checked_processes(2)
+    2
+    """
+    try:
+        number = 0 if isinstance(processes, bool) else operator.index(processes)
+    except TypeError:
+        number = 0
+    if number < 1:
+        raise ArrowValueError(f"processes must be a positive integer, not {processes!r}")
+    return number
+
+
+def spread(task: Callable[[slice], Done], count: int, most: int, processes: int) -> list[Done]:
+    """Does a task for all of `count` things, chunk by chunk, in forked processes if that is safe.
+
+    It is on Linux, while no other thread runs that could hold a lock which a process would wait for. What
+    goes wrong in a process (an example that does not fit, a result that cannot be pickled, a process that was
+    killed) is done again in this one, so that it fails as it does without processes, or does not.
 
     Args:
         task: does a chunk. Its result has to be pickled, the task itself need not be.
@@ -33,35 +54,62 @@ def spread(task: Callable[[slice], Done], count: int, most: int, processes: int)
         most: the most of a chunk.
         processes: how many to use.
 
-    Raises:
-        ArrowValueError: `processes` is no positive integer.
-
     >>> spread(lambda chunk: chunk.stop - chunk.start, 1000, 400, processes=1)
-    [400, 400, 200]
+    [333, 333, 334]
     """
-    if isinstance(processes, bool) or not isinstance(processes, int) or processes < 1:
-        raise ArrowValueError(f"processes must be a positive integer, not {processes!r}")
     size = most
     if processes > 1:  # several chunks each, for examples differ in size
-        size = min(max(count // (4 * processes), _FEWEST), most)
-    chunks = [slice(start, min(start + size, count)) for start in range(0, max(count, 1), size)]
+        size = min(max(-(-count // (4 * processes)), _FEWEST), most)
+    number = max(-(-count // size), 1)
+    chunks = [slice(a, z) for a, z in pairwise(count * n // number for n in range(number + 1))]
     done: list[Done] = []
-    if processes > 1 and len(chunks) > 1 and "fork" in multiprocessing.get_all_start_methods():
-        with warnings.catch_warnings(), suppress(Exception):
-            # The threads that Python warns of are those of BLAS, which a worker does not use.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            pool = ProcessPoolExecutor(processes, multiprocessing.get_context("fork"), _take, (task,))
-            try:
-                done.extend(pool.map(_do, chunks))
-            finally:
-                pool.shutdown(cancel_futures=True)
+    if processes > 1 and number > 1 and sys.platform == "linux" and not _others_run():
+        with suppress(Exception):
+            _collect(task, chunks, min(processes, number), done)
     done.extend(map(task, chunks[len(done) :]))
     return done
 
 
+def _others_run() -> bool:
+    """Whether there are other threads than progress bars have."""
+    mine = threading.current_thread()
+    return any(t is not mine and not type(t).__module__.startswith("tqdm") for t in threading.enumerate())
+
+
+def _collect(task: Callable[[slice], Done], chunks: list[slice], processes: int, done: list[Done]) -> None:
+    """Fills `done`, in order, as far as all goes well."""
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
+    before = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(processes, multiprocessing.get_context("fork"), _take, (task,))
+    try:
+        with warnings.catch_warnings():
+            # Python warns of forking beside threads: those that there are, are BLAS's, which minds forks.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            results = pool.map(_do, chunks)
+        done.extend(results)
+    except BaseException:
+        for process in set(multiprocessing.active_children()) - before:
+            process.terminate()  # an interrupt does not wait for chunks that were begun
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
 def _take(task: Callable[[slice], Any]) -> None:
     _worker["task"] = task
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that waits for the results is interrupted
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends without a word; who waits for the results speaks
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    import multiprocessing
+
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _do(chunk: slice) -> Any:

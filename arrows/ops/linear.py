@@ -121,19 +121,24 @@ _PLAIN = {
 
 # A product of a few rows with a large matrix: BLAS copies the matrix to lay it out for many rows, which takes
 # longer than to read it once a row; with a transposed one it takes twice as long. Two rows and 600 x 1500
-# numbers: 131 and 279 us, row by row 58 and 49 (two threads). Small products are not laid out anew.
-_FEW, FEW_TRANSPOSED = 4, 8
+# numbers of 4 bytes: 150 and 360 us, row by row 80 and 70 (two threads). Numbers of 8 bytes gain with half as
+# many rows. Small products are not laid out anew, and what fits in no cache is better read once.
+FEW_TRANSPOSED = 8
+_ROW_BYTES, _ROW_BYTES_TRANSPOSED = 4 * 4, FEW_TRANSPOSED * 4  # the numbers of one column of the rows
 _LARGE = 1_000_000  # multiplications
+_CACHED = 12 << 20  # bytes of the matrix
 
 
 def _rows_by_matrix(a: Any, b: Any, out: Any = None) -> Any:
     """[n, k] @ [k, m], where few rows are multiplied one by one."""
     n = a.shape[0]
-    if 1 < n <= FEW_TRANSPOSED and n * b.size > _LARGE and (n <= _FEW or not b.flags.c_contiguous):
-        if out is None:
-            return np.matmul(a[:, None, :], b)[:, 0, :]
-        np.matmul(a[:, None, :], b, out=out[:, None, :])
-        return out
+    if 1 < n <= FEW_TRANSPOSED and n * b.size > _LARGE and b.nbytes <= _CACHED:
+        most = _ROW_BYTES if b.flags.c_contiguous else _ROW_BYTES_TRANSPOSED
+        if n * b.itemsize <= most:
+            if out is None:
+                return np.matmul(a[:, None, :], b)[:, 0, :]
+            np.matmul(a[:, None, :], b, out=out[:, None, :])
+            return out
     return np.matmul(a, b, out=out)
 
 

@@ -343,7 +343,8 @@ def _raiser(function: Any, error: Exception) -> str:
                 method = frame.f_code.co_name
             site = Site(frame.f_code.co_filename, line)
         walk = walk.tb_next
-    if owner is not None and not method and is_inside(function.__code__.co_filename):
+    code = getattr(function, "__code__", None)  # builtins and what functools wraps have none
+    if owner is not None and not method and code is not None and is_inside(code.co_filename):
         return type(owner).__name__  # a method of it takes other arguments
     if owner is None or not method:
         return _name(function)

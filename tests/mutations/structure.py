@@ -147,7 +147,7 @@ def zipped_with_a_tensor(build: Build) -> Pair:
     return (s & s) >> ar.ZipWith(ADD) >> ar.Sum(), lambda: (s & f) >> ar.ZipWith(ADD) >> ar.Sum()
 
 
-@mutation("sequence", "Zip takes a tuple of sequences", r"Zip", r"Sequence\(float32\[3\]\)")
+@mutation("sequence", "Zip takes a tuple of sequences", r"Zip", r"Sequence\((float32\[3\]|\?)\)")
 def zipped_alone(build: Build) -> Pair:
     s = sequence(build)
     last = ar.Map(FIRST) >> ar.Sum()
@@ -167,7 +167,9 @@ def is_a_mixed_tuple(build: Build) -> Pair:
     return (f & g) >> over >> ar.Sum(), lambda: (f & g >> LONGER) >> over >> ar.Function(ops.segment_sum)
 
 
-@mutation("sequence", "an endless sequence has no last element", r"Broadcast|endless|no end", r"float32\[3\]")
+@mutation(
+    "sequence", "an endless sequence has no last element", r"Broadcast|endless|no end", r"float32\[3\]|\(\?\)"
+)
 def never_ends(build: Build) -> Pair:
     f = reader(build)
     over = build.one_of(

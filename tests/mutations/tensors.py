@@ -177,7 +177,10 @@ def of_a_function(build: Build) -> Pair:
 
 
 @mutation(
-    "arity", "a cell takes the pair of an element and a state", r"LSTMCell", r"pair|\(h, c\)|state|vector"
+    "arity",
+    "a cell takes the pair of an element and a state",
+    r"LSTMCell",
+    r"pair|\(h, c\)|state|vector|the tuple has 2 items",
 )
 def of_a_cell(build: Build) -> Pair:
     f, cell = reader(build), lstm(build)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 import pickle
 from dataclasses import dataclass
@@ -205,6 +206,17 @@ def test_user_errors_are_chained() -> None:
 
 
 KEPT: list[Any] = []
+
+
+@functools.lru_cache
+def kept(x: Any, y: Any) -> Any:
+    return x
+
+
+@pytest.mark.parametrize("function", [operator.add, [].insert, divmod, isinstance, kept])
+def test_functions_without_python_code_are_named_too(function: Any) -> None:
+    with pytest.raises(ops.FunctionError, match=rf"^{function.__name__} raised TypeError"):
+        trace(function, V3)
 
 
 def _leak(x: Any) -> Any:

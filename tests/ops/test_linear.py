@@ -1,0 +1,68 @@
+"""Products of few rows with a large matrix are made row by row: the same numbers, whatever the arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arrows.ops import linear
+from arrows.ops.linear import _rows_by_matrix
+
+RNG = np.random.default_rng(0)
+LAYOUTS = {
+    "as it is": lambda a: a,
+    "transposed": lambda a: np.ascontiguousarray(a.T).T,
+    "every other column": lambda a: np.repeat(a, 2, axis=-1)[..., ::2],
+    "backwards": lambda a: np.ascontiguousarray(a[::-1])[::-1],
+}
+
+
+@pytest.mark.parametrize("large", [0, 1_000_000])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_they_are_those_of_one_product(layout: str, dtype: str, large: int, monkeypatch: Any) -> None:
+    monkeypatch.setattr(linear, "_LARGE", large)
+    lay = LAYOUTS[layout]
+    for rows in (0, 1, 2, 3, 4, 5, 8, 9):
+        for k, m in ((5, 7), (0, 3), (3, 0), (1, 1)):
+            a, b = ((RNG.normal(size=shape) * 9).astype(dtype) for shape in ((rows, k), (k, m)))
+            wanted = a @ b
+            wide = np.zeros((rows, 2 * m + 1), dtype)
+            for out in (None, np.full((rows, m), 3, dtype), wide[:, 1 : m + 1], wide[:, 1::2]):
+                found = _rows_by_matrix(lay(a), lay(b), out=out)
+                assert out is None or found is out
+                assert found.dtype == wanted.dtype
+                np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+            assert not wide[:, 0].any()
+
+
+@pytest.mark.parametrize(
+    ("rows", "shape", "dtype", "turned", "one_by_one"),
+    [
+        (1, (600, 1500), "float32", False, False),
+        (2, (600, 1500), "float32", False, True),
+        (4, (600, 1500), "float32", False, True),
+        (5, (600, 1500), "float32", False, False),
+        (8, (600, 1500), "float32", True, True),
+        (9, (600, 1500), "float32", True, False),
+        (3, (600, 1500), "float64", False, False),
+        (4, (600, 1500), "float64", True, True),
+        (4, (300, 300), "float32", False, False),
+        (2, (300, 30000), "float32", False, False),
+    ],
+)
+def test_row_by_row_where_that_was_measured_to_be_faster(
+    rows: int, shape: tuple[int, int], dtype: str, turned: bool, one_by_one: bool, monkeypatch: Any
+) -> None:
+    b = np.zeros(shape[::-1], dtype).T if turned else np.zeros(shape, dtype)
+    seen = []
+
+    def matmul(a: Any, b: Any, out: Any = None) -> Any:
+        seen.append(a.ndim)
+        return out
+
+    monkeypatch.setattr(linear.np, "matmul", matmul)
+    _rows_by_matrix(np.zeros((rows, shape[0]), dtype), b, out=np.zeros((rows, shape[1]), dtype))
+    assert seen == [3 if one_by_one else 2]
