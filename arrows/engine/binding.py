@@ -116,9 +116,7 @@ class Binding:
             of = program.trace.inputs[port.leaf].type
             self.gathers[number] = _Gather(of, port.slab, found, bounds)
         for number, joint in enumerate(program.joints, len(operation.ports) + 1):
-            columns = [rows.ports[port].rows for port in joint.ports]
-            found = port_rows(np.stack(columns, axis=1).reshape(-1))
-            width = len(columns)
+            found, width = port_rows(rows.side_by_side(joint.ports)), len(joint.ports)
             bounds = rows.bounds[rows.parts] if number in ahead else rows.bounds
             self.gathers[number] = _Gather(joint.result.type, joint.slab, found, bounds, width)
         self.width = len(operation.ports) + 1 + len(program.joints)

@@ -50,6 +50,28 @@ def extents(plan: Plan, site: np.ndarray, counts: np.ndarray) -> Extents:
     return Extents(np.cumsum(length) - length, length, counts, first_count)
 
 
+def starts_of_runs(values: np.ndarray) -> np.ndarray:
+    """Where runs of equal values start.
+
+    >>> starts_of_runs(np.array([4, 4, 7, 4])).tolist(), starts_of_runs(np.array([])).tolist()
+    ([0, 2, 3], [])
+    """
+    if len(values) == 0:
+        return np.zeros(0, np.int64)
+    return np.concatenate(([0], np.flatnonzero(values[1:] != values[:-1]) + 1))
+
+
+def breaks_of(rows: np.ndarray) -> np.ndarray:
+    """Counts the places up to each where the last axis does not go on by one: without any, it is a range.
+
+    >>> breaks_of(np.array([3, 4, 7, 8])).tolist()
+    [0, 0, 1, 1]
+    """
+    breaks = np.zeros(rows.shape, np.int32)
+    np.cumsum(rows[..., 1:] != rows[..., :-1] + 1, axis=-1, out=breaks[..., 1:])
+    return breaks
+
+
 def lengths_of(offsets: np.ndarray) -> np.ndarray:
     """From where pieces start (and the last ends) to their lengths: `np.diff`, four times as fast on a few
     numbers.

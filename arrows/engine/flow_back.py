@@ -86,8 +86,7 @@ def flows(plan: Plan, merged: Merged, programs: Mapping[int, Program], upload: U
     for o, program in programs.items():
         rows = merged.operations[o]
         for number, gradients in enumerate(program.gradients):
-            of_operands = _operand_rows(program, rows, gradients)
-            target = np.concatenate(of_operands)
+            target = np.concatenate([rows.side_by_side(operand.ports) for operand in gradients.operands])
             part = np.concatenate(_parts(program, rows, gradients))
             pushed = target >= len(plan.slabs[gradients.slab].constants)  # nobody reads those of constants
             early = set(program.operation.early)
@@ -101,15 +100,6 @@ def flows(plan: Plan, merged: Merged, programs: Mapping[int, Program], upload: U
             at = np.flatnonzero(pushed)
             push = plan_push(at, target[at], part[at], len(rows.components))
             found[o].pushes.append(_sent(push, upload))
-    return found
-
-
-def _operand_rows(program: Program, rows: OperationRows, gradients: Gradients) -> list[np.ndarray]:
-    """For each operand, the rows that it was read from: those of several ports side by side."""
-    found = []
-    for operand in gradients.operands:
-        columns = [rows.ports[port].rows for port in operand.ports]
-        found.append(columns[0] if len(columns) == 1 else np.stack(columns, axis=1).reshape(-1))
     return found
 
 

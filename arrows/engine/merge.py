@@ -7,6 +7,7 @@ through a range too where the rows it wants are consecutive, else through an ind
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.agenda import agenda
-from arrows.engine.extents import Extents, extents, lengths_of
+from arrows.engine.extents import Extents, breaks_of, extents, lengths_of, starts_of_runs
 from arrows.engine.plan import Operation, Plan
 from arrows.engine.sharing import representatives
 from arrows.engine.wiring import Column, Wirings
@@ -35,15 +36,13 @@ class PortRows:
     def views(self, bounds: np.ndarray) -> list[int]:
         """For each step, the first row if its rows are a range, else -1; a step without rows reads none."""
         starts, last = bounds[:-1], bounds[1:] - 1
-        empty = None
         if len(self.rows) == 0:
             return [0] * len(starts)
-        if (last < starts).any():
-            empty = last < starts
+        empty = last < starts
+        if empty.any():
             starts, last = np.where(empty, 0, starts), np.where(empty, 0, last)
         found = np.where(self.breaks[last] == self.breaks[starts], self.rows[starts], -1)
-        if empty is not None:
-            found[empty] = 0
+        found[empty] = 0
         first: list[int] = found.tolist()
         return first
 
@@ -79,6 +78,11 @@ class OperationRows:
     parts: np.ndarray
     components: np.ndarray
     longest: int
+
+    def side_by_side(self, ports: Sequence[int]) -> np.ndarray:
+        """The rows that several ports gather, those of each node next to one another."""
+        columns = [self.ports[port].rows for port in ports]
+        return columns[0] if len(columns) == 1 else np.stack(columns, axis=1).reshape(-1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +186,8 @@ def merge(plan: Plan, wirings: Wirings, *, share: bool = True) -> Merged:
         operations_run = run_operation[when].tolist()
         steps = [(o, run - runs_at[o]) for o, run in zip(operations_run, when.tolist(), strict=True)]
         component_of = plan.pair_component[run_pair[when]]
-        cuts = [0, *(np.flatnonzero(lengths_of(component_of)) + 1).tolist(), len(steps)]
-        spans = [(int(component_of[a]), a, z) for a, z in pairwise(cuts) if a < z]
+        cuts = [*starts_of_runs(component_of).tolist(), len(steps)]
+        spans = [(int(component_of[a]), a, z) for a, z in pairwise(cuts)]
     return Merged(
         len(wirings),
         tuple(operations),
@@ -211,7 +215,7 @@ def _steps(
     if len(pairs) == 1:  # what stands outside of recursion and folds
         return np.array([0, count]), np.array([0, 1]), plan.pair_component[pairs]
     bounds = np.append(starts[runs], first + count) - first
-    begins = np.append([0], np.flatnonzero(lengths_of(pairs)) + 1)
+    begins = starts_of_runs(pairs)
     return bounds, np.append(begins, len(pairs)), plan.pair_component[pairs[begins]]
 
 
@@ -262,10 +266,7 @@ def _sort(
     key = pair.astype(kind) * kind(span) + depth.astype(kind)
     order = np.argsort(key, kind="stable")
     key = key[order]
-    if len(key) == 0:
-        starts = np.zeros(0, np.int64)
-    else:
-        starts = np.concatenate(([0], np.flatnonzero(key[1:] != key[:-1]) + 1))
+    starts = starts_of_runs(key)
     run_pair, run_depth = np.divmod(key[starts].astype(np.int64), span)
     return order, starts, run_pair, run_depth
 
@@ -365,9 +366,7 @@ def _ports(
     first = layout.first_source[mine]
     single = len(operation.ports) - sum(operation.widths)
     rows = source_rows[first + np.arange(single)[:, None]]
-    breaks = np.zeros(rows.shape, np.int32)
-    np.cumsum(rows[:, 1:] != rows[:, :-1] + 1, axis=1, out=breaks[:, 1:])
-    ports = list(map(PortRows, rows, breaks))
+    ports = list(map(PortRows, rows, breaks_of(rows)))
     offsets: dict[int, np.ndarray] = {}
     start = first + single
     for number, domain in enumerate(operation.domains):
@@ -385,7 +384,4 @@ def _ports(
 
 def port_rows(rows: np.ndarray) -> PortRows:
     """The rows, with their breaks counted."""
-    breaks = np.zeros(len(rows), np.int32)
-    if len(rows):
-        np.cumsum(rows[1:] != rows[:-1] + 1, out=breaks[1:])
-    return PortRows(rows, breaks)
+    return PortRows(rows, breaks_of(rows))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from arrows.engine.extents import extents
+from arrows.engine.extents import extents, starts_of_runs
 from arrows.engine.scramble import scramble
 from arrows.engine.wiring import Column
 
@@ -55,10 +55,8 @@ def node_hashes(
     nodes = len(site)
     order = np.argsort(key, kind="stable")
     ordered = key[order]
-    starts = (
-        np.concatenate(([0], np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)) if nodes else np.zeros(1, int)
-    )
-    if nodes < _FEWEST_A_LEVEL * len(starts):
+    starts = starts_of_runs(ordered)
+    if nodes < _FEWEST_A_LEVEL * max(len(starts), 1):
         return None
     hashes = _mixed(_ODD * (site.astype(np.uint64) + np.uint64(1)))
     _add_read(plan, site, raw, hashes)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arrows.engine.extents import lengths_of
+from arrows.engine.extents import breaks_of, lengths_of, starts_of_runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +80,7 @@ def plan_push(order: np.ndarray, rows: np.ndarray, piece: np.ndarray, pieces: in
     if np.any(key[1:] < key[:-1]):
         by_key = np.argsort(key, kind="stable")
         order, key = order[by_key], key[by_key]
-    first = np.empty(len(key), bool)
-    first[0] = True
-    np.not_equal(key[1:], key[:-1], out=first[1:])
-    at = np.flatnonzero(first)
+    at = starts_of_runs(key)
     longest = int(lengths_of(np.append(at, len(key))).max()) if len(at) < len(key) else 1
     if pieces == 1:
         return Push(order, key[at], at, [0, len(at)], [0, len(key)], longest)
@@ -115,8 +112,7 @@ def plan_pull(
     some = count[1:] > count[:-1]
     begin = np.minimum(count[:-1], len(at) - 1)
     first, last = at[begin], at[np.maximum(count[1:] - 1, 0)]
-    breaks = np.zeros(len(inverse), np.int32)
-    np.cumsum(inverse[1:] != inverse[:-1] + 1, out=breaks[1:])
+    breaks = breaks_of(inverse)
     # Without a break, nothing in between is missing: places go on by one, and zeros have the same place.
     view = np.where(breaks[first] == breaks[last], inverse[first], -1)
     spans = list(

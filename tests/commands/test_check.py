@@ -12,6 +12,7 @@ import pytest
 from arrows import cli
 from arrows.commands.check import type_option
 from arrows.typesys import types as T
+from tests.commands.kit import outcome
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = """
@@ -51,9 +52,7 @@ def write(folder: Path, text: str, name: str = "model.py") -> str:
 
 
 def check(capsys, *arguments: str) -> tuple[int, str, str]:
-    status = cli.main(["check", *arguments])
-    out, err = capsys.readouterr()
-    return status, out, err
+    return outcome(capsys, "check", *arguments)
 
 
 def document(capsys, *arguments: str) -> tuple[int, dict]:

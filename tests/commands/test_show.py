@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 import pytest
 
 from arrows import cli
+from tests.commands.kit import outcome
 from tests.drawing.geometry import parse_svg
 
 MODEL = """
@@ -21,17 +22,8 @@ open_one = ar.FC(2, name="<b>open</b>")
 """
 
 
-@pytest.fixture
-def path(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    (tmp_path / "model.py").write_text(MODEL, encoding="utf-8")
-    return str(tmp_path / "model.py")
-
-
 def show(capsys, *arguments: str) -> tuple[int, str, str]:
-    status = cli.main(["show", *arguments])
-    out, err = capsys.readouterr()
-    return status, out, err
+    return outcome(capsys, "show", *arguments)
 
 
 def test_text_is_the_default(path, capsys):

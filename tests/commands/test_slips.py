@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from arrows import cli
+from tests.commands.kit import outcome
 
 MODEL = """
 import arrows as ar
@@ -46,24 +46,11 @@ thing = Thing()
 """
 
 
-@pytest.fixture
-def path(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    (tmp_path / "model.py").write_text(MODEL, encoding="utf-8")
-    return str(tmp_path / "model.py")
-
-
-def arrows(capsys, *arguments: str) -> tuple[int, str, str]:
-    status = cli.main(list(arguments))
-    out, err = capsys.readouterr()
-    return status, out, err
-
-
 @pytest.mark.parametrize(("name", "line"), [("both", 7), ("pair", 8), ("both.more", 7)])
 def test_a_dict_or_tuple_of_blocks_stands_in_the_users_file(path, capsys, name, line):
-    status, out, _ = arrows(capsys, "check", f"{path}:{name}")
+    status, out, _ = outcome(capsys, "check", f"{path}:{name}")
     assert status == 0 and out.startswith(f"{name}  model.py:{line}\n")
-    status, out, _ = arrows(capsys, "check", f"{path}:{name}", "--json")
+    status, out, _ = outcome(capsys, "check", f"{path}:{name}", "--json")
     assert "modules.py" not in out
     (block,) = json.loads(out)["blocks"]
     assert (block["file"], block["line"]) == (path, line)
@@ -75,22 +62,22 @@ def test_what_is_wrong_with_a_dict_of_blocks_is_told_there(tmp_path, capsys, mon
     text = "import arrows as ar\nfrom imported_by_user import both\n"
     text += "bad = {'a': {'b': ar.Vector(2) >> ar.Vector(3)}}\n"
     (tmp_path / "user.py").write_text(text, encoding="utf-8")
-    status, out, _ = arrows(capsys, "check", f"{tmp_path / 'user.py'}:bad")
+    status, out, _ = outcome(capsys, "check", f"{tmp_path / 'user.py'}:bad")
     assert status == 1 and "bad  user.py:3  ill-typed" in out and "modules.py" not in out
-    assert arrows(capsys, "check", f"{tmp_path / 'user.py'}:both")[1].startswith("both  user.py:2\n")
+    assert outcome(capsys, "check", f"{tmp_path / 'user.py'}:both")[1].startswith("both  user.py:2\n")
     del sys.modules["imported_by_user"]
 
 
 def test_a_compiled_model_stands_for_its_block(path, capsys):
-    status, out, _ = arrows(capsys, "check", f"{path}:model")
+    status, out, _ = outcome(capsys, "check", f"{path}:model")
     assert status == 0 and "Vector(3) >> FC(2): Input -> float32[2]" in out
     assert out.startswith("model  model.py:9\n")
-    status, out, _ = arrows(capsys, "show", f"{path}:model", "--format", "mermaid")
+    status, out, _ = outcome(capsys, "show", f"{path}:model", "--format", "mermaid")
     assert status == 0 and out.startswith("flowchart TD")
 
 
 def test_blocks_in_dicts_lists_and_tuples_are_checked_by_names_that_can_be_asked_for(path, capsys):
-    status, out, _ = arrows(capsys, "check", path, "--json")
+    status, out, _ = outcome(capsys, "check", path, "--json")
     found = {block["name"]: block["also"] for block in json.loads(out)["blocks"]}
     assert status == 0
     assert found == {
@@ -104,7 +91,7 @@ def test_blocks_in_dicts_lists_and_tuples_are_checked_by_names_that_can_be_asked
         "odd.8": [],
     }
     for name in [*found, *found["word"]]:
-        status, out, _ = arrows(capsys, "check", f"{path}:{name}", "--json")
+        status, out, _ = outcome(capsys, "check", f"{path}:{name}", "--json")
         assert status == 0 and json.loads(out)["blocks"][0]["name"] == name
 
 
@@ -112,7 +99,7 @@ def test_a_mistake_in_a_list_is_found(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
     text = "import arrows as ar\nblocks = {'good': ar.Scalar(), 'bad': ar.Vector(2) >> ar.Vector(3)}\n"
     (tmp_path / "user.py").write_text(text, encoding="utf-8")
-    status, out, _ = arrows(capsys, "check", str(tmp_path / "user.py"))
+    status, out, _ = outcome(capsys, "check", str(tmp_path / "user.py"))
     assert status == 1 and out.endswith("2 blocks: 1 well-typed, 1 ill-typed: blocks.bad\n")
 
 
@@ -132,25 +119,25 @@ def test_a_mistake_in_a_list_is_found(tmp_path, capsys, monkeypatch):
     ],
 )
 def test_names_that_stand_for_no_block(path, capsys, name, words):
-    status, out, err = arrows(capsys, "check", f"{path}:{name}")
+    status, out, err = outcome(capsys, "check", f"{path}:{name}")
     assert (status, out) == (2, "") and words in err and err.count("\n") == 1
 
 
 @pytest.mark.parametrize("name", ["q.png", "x.xyz", "q.PDF"])
 def test_endings_that_say_no_format_are_refused(path, capsys, tmp_path, name):
-    status, out, err = arrows(capsys, "show", f"{path}:word", "--output", str(tmp_path / name))
+    status, out, err = outcome(capsys, "show", f"{path}:word", "--output", str(tmp_path / name))
     assert (status, out) == (2, "")
     assert f"--output {tmp_path / name}: no format has the ending {name[1:]}; there are .txt (text), " in err
     assert not (tmp_path / name).exists()
     chosen = ("--output", str(tmp_path / name), "--format", "svg")
-    assert arrows(capsys, "show", f"{path}:word", *chosen)[0] == 0
+    assert outcome(capsys, "show", f"{path}:word", *chosen)[0] == 0
 
 
 @pytest.mark.parametrize(
     "options", [("--how", "depth"), ("--batch", "3"), ("--batch", "64", "--how", "strata")]
 )
 def test_options_of_a_schedule_need_one(path, capsys, options):
-    status, out, err = arrows(capsys, "show", f"{path}:word", *options)
+    status, out, err = outcome(capsys, "show", f"{path}:word", *options)
     assert (status, out) == (
         2,
         "",
@@ -159,7 +146,7 @@ def test_options_of_a_schedule_need_one(path, capsys, options):
 
 def test_a_schedule_takes_no_type_of_the_input(path, capsys):
     options = ("--schedule", "layers", "--input", "float32[3]")
-    status, out, err = arrows(capsys, "show", f"{path}:word", *options)
+    status, out, err = outcome(capsys, "show", f"{path}:word", *options)
     assert (status, out) == (2, "") and "--input is not about a schedule" in err
 
 
