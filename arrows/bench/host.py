@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from arrows.engine import merge as merging
-from arrows.engine.extents import extents
+from arrows.engine.node_table import node_table
 
 
 def merge(model: Any, prepared: Any, indices: np.ndarray[Any, Any]) -> Any:
@@ -26,7 +26,7 @@ def merge(model: Any, prepared: Any, indices: np.ndarray[Any, Any]) -> Any:
     >>> merge(model, model.prepare([1.0, 2.0, 3.0]), np.array([0, 2])).examples
     2
     """
-    return merging.merge(model.plan, prepared[indices].wirings)
+    return merging.merge(model.plan, prepared[indices].chosen)
 
 
 def steps(model: Any, prepared: Any, indices: np.ndarray[Any, Any]) -> int:
@@ -56,14 +56,15 @@ def longest_chains(model: Any, prepared: Any, indices: np.ndarray[Any, Any]) -> 
     >>> longest_chains(model, model.prepare([[1.0, 2.0, 3.0], [4.0]]), np.arange(2))
     (3, 4)
     """
-    plan, wirings = model.plan, prepared[indices].wirings
+    plan, wirings = model.plan, prepared.wirings.select(indices)
     site, depth = wirings.site.values, wirings.depth.values
     operation = plan.site_operation[site]
     kinds = np.array([known.kind for known in plan.operations])[operation]
     # The rows of a sequence come when their operation runs.
     owner = np.maximum.accumulate(np.where(kinds == "element", 0, np.arange(len(site))))
-    target = np.repeat(np.arange(len(site)), extents(plan, site, wirings.counts.values).length)
-    source = merging.Rows(plan, wirings, operation).node(wirings.sources)
+    table = node_table(plan, wirings, share=False)
+    target = np.repeat(np.arange(len(site)), table.length)
+    source = (table.sources >> plan.shift) - len(plan.constants)
     target, source = target[source >= 0], owner[source[source >= 0]]
     runs = kinds == "apply"
     chain = np.zeros((len(plan.operations), len(site)), np.int32)

@@ -15,7 +15,6 @@ import numpy as np
 from arrows.engine.composition import Composed
 from arrows.engine.merge import Merged
 from arrows.engine.plan import Plan
-from arrows.engine.wiring import Wirings
 from arrows.ops import IndexOutOfRange
 from arrows.typesys.errors import ArrowValueError, InputError, input_message
 
@@ -37,7 +36,6 @@ class StepRefused(Exception):
 
 def blame(
     plan: Plan,
-    wirings: Wirings,
     merged: Merged,
     refused: StepRefused,
     numbers: np.ndarray,
@@ -49,16 +47,15 @@ def blame(
 
     Args:
         plan: the model's plan.
-        wirings: what ran.
         merged: its schedule.
         refused: what went wrong.
-        numbers: what the examples of ``wirings`` are called in messages.
+        numbers: what the examples are called in messages.
         examples: the examples themselves; None if only their wirings are there.
         explain: as `Lowerer.explain`.
         alone: runs one of the examples by itself.
     """
     cause = refused.__cause__
-    suspects = _suspects(wirings, merged, refused)
+    suspects = _suspects(merged, refused)
     guilty = suspects[0] if len(suspects) == 1 else None
     for suspect in suspects:
         if guilty is None:
@@ -79,15 +76,14 @@ def blame(
     raise InputError(input_message(number, "", str(cause), label, form.site)) from cause
 
 
-def _suspects(wirings: Wirings, merged: Merged, refused: StepRefused) -> list[int]:
+def _suspects(merged: Merged, refused: StepRefused) -> list[int]:
     """The examples whose rows were in the step; the one example if the row is known."""
     found = merged.operations[refused.operation]
-    nodes = merged.nodes(refused.operation)
+    examples, _ = merged.nodes(refused.operation)
     if refused.step is not None:
         a, z = found.bounds[refused.step], found.bounds[refused.step + 1]
         row = getattr(refused.__cause__, "row", None)
         if row is not None and not found.offsets:
             a, z = a + row, a + row + 1
-        nodes = nodes[a:z]
-    places = np.searchsorted(wirings.site.offsets, nodes, side="right") - 1
-    return sorted(set(places.tolist()))
+        examples = examples[a:z]
+    return sorted(set(examples.tolist()))

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from arrows.engine.chosen import Chosen
 from arrows.engine.merge import Merged
-from arrows.engine.plan import Plan
 from arrows.engine.scramble import GOLDEN, scramble
-from arrows.engine.wiring import Wirings
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,23 +34,22 @@ class Chance:
         return Chance(self.seed, self.step, self.ids[first : first + count])
 
 
-def chance_keys(plan: Plan, wirings: Wirings, merged: Merged, operation: int, chance: Chance) -> np.ndarray:
+def chance_keys(chosen: Chosen, merged: Merged, operation: int, chance: Chance) -> np.ndarray:
     """The keys of an operation's nodes, in the order of its rows (uint64).
 
     Args:
-        plan: the model's plan.
-        wirings: the batch.
+        chosen: the batch.
         merged: its schedule.
         operation: the operation's number.
         chance: see there.
     """
-    nodes = merged.nodes(operation)
-    example = np.searchsorted(wirings.site.offsets, nodes, side="right") - 1
-    number = nodes - wirings.site.offsets[example]
+    example, number = merged.nodes(operation)
+    sites = chosen.wirings.site
+    site = sites.values[sites.offsets[chosen.indices[example]] + number]
     start = np.array([chance.seed % 2**64, chance.step % 2**64], np.uint64)
-    keys = _mixed(np.full(len(nodes), _mixed(start[:1])[0]) ^ start[1])
+    keys = _mixed(np.full(len(number), _mixed(start[:1])[0]) ^ start[1])
     keys = _mixed(keys ^ chance.ids.astype(np.uint64)[example])
-    keys = _mixed(keys ^ wirings.site.values[nodes].astype(np.uint64))
+    keys = _mixed(keys ^ site.astype(np.uint64))
     return _mixed(keys ^ number.astype(np.uint64))
 
 

@@ -15,6 +15,7 @@ from arrows.engine.backend import Backend
 from arrows.engine.binding import Binding
 from arrows.engine.blame import KERNEL_ERRORS, StepRefused
 from arrows.engine.chance import Chance, chance_keys
+from arrows.engine.chosen import Chosen
 from arrows.engine.extents import lengths_of
 from arrows.engine.flow_back import Flow, flows
 from arrows.engine.gradients import Gradient, GradientMemory, ParameterKey, add_gradients
@@ -26,7 +27,6 @@ from arrows.engine.program import Program
 from arrows.engine.program_writer import make_program
 from arrows.engine.rooms import all_apart, shared_rooms
 from arrows.engine.upload import Upload
-from arrows.engine.wiring import Wirings
 from arrows.ops.context import Parameter
 from arrows.ops.linear import FEW_TRANSPOSED
 from arrows.ops.rowsparse import RowSparse
@@ -170,21 +170,23 @@ class Run:
     def loss(self, seeds: Seeds) -> Array:
         """The weighted sum that the gradients are taken of, a scalar of the device."""
         plan, merged = self.executor.plan, self.merged
-        parts = [(plan.metrics[m], merged.metrics[m].values, weight) for m, weight in seeds.metrics.items()]
+        parts = [
+            (plan.metrics[m], merged.outputs.metrics[m].values, weight) for m, weight in seeds.metrics.items()
+        ]
         if seeds.result is not None:
-            parts.append((plan.results[0], merged.results[0].values, seeds.result))
+            parts.append((plan.results[0], merged.outputs.results[0].values, seeds.result))
         return sum(self.gather(slab, rows).sum() * weight for slab, rows, weight in parts)
 
-    def input_gradients(self, wirings: Wirings, sites: Sequence[int]) -> tuple[Array, np.ndarray]:
+    def input_gradients(self, chosen: Chosen, sites: Sequence[int]) -> tuple[Array, np.ndarray]:
         """The gradients of what some read sites read, in the order of the visits, and where each example
         starts."""
         plan, backend = self.executor.plan, self.executor.backend
         operation = plan.operations[plan.site_operation[sites[0]]]
-        of_node = wirings.site.values
-        wanted = np.isin(of_node, sites)
-        rank = np.zeros(len(of_node), np.intp)
-        nodes = self.merged.nodes(operation.index)
-        rank[nodes] = np.arange(len(nodes))
+        site = chosen.wirings.site.select(chosen.indices)
+        wanted = np.isin(site.values, sites)
+        rank = np.zeros(len(wanted), np.intp)
+        example, number = self.merged.nodes(operation.index)
+        rank[site.offsets[example] + number] = np.arange(len(number))
         rows = rank[wanted]
         before = np.concatenate(([0], np.cumsum(wanted)))
         gradients = self.gradients[operation.slabs[0]]
@@ -194,14 +196,16 @@ class Run:
         else:
             index = backend.to_device((rows + found.first_rows[0]).astype(backend.index_dtype))
             values = backend.take(gradients, index)
-        return values, before[wirings.site.offsets]
+        return values, before[site.offsets]
 
     def _seed(self, seeds: Seeds) -> None:
         plan, merged, backend = self.executor.plan, self.merged, self.executor.backend
         weights: dict[int, np.ndarray] = {}
-        placed = [(plan.metrics[m], merged.metrics[m].values, weight) for m, weight in seeds.metrics.items()]
+        placed = [
+            (plan.metrics[m], merged.outputs.metrics[m].values, weight) for m, weight in seeds.metrics.items()
+        ]
         if seeds.result is not None:
-            placed.append((plan.results[0], merged.results[0].values, seeds.result))
+            placed.append((plan.results[0], merged.outputs.results[0].values, seeds.result))
         for slab, rows, weight in placed:
             # A value may count more than once: under two names, or returned by two branches.
             counted = np.bincount(rows, minlength=merged.slab_rows[slab]) * weight
@@ -302,18 +306,18 @@ class Executor:
                     return RowSparse(empty, xp.zeros((0, *spec.shape[1:]), spec.dtype), spec.shape)
         return self.backend.zeros(spec.shape, spec.dtype)
 
-    def run(self, wirings: Wirings, chance: Chance) -> Run:
+    def run(self, chosen: Chosen, chance: Chance) -> Run:
         """Merges a batch and prepares it; computes nothing yet.
 
         Args:
-            wirings: the batch.
+            chosen: the batch.
             chance: what dropout depends on, if it acts.
         """
         if self.clock is not None:
             self.clock.tick("prepare")
-        merged = merge(self.plan, wirings, share=self.share)
+        merged = merge(self.plan, chosen, share=self.share)
         keys = {
-            o: chance_keys(self.plan, wirings, merged, o, chance)
+            o: chance_keys(chosen, merged, o, chance)
             for o, program in self.programs.items()
             if program.trace.chance is not None
         }

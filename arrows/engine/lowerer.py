@@ -18,7 +18,7 @@ from arrows.engine.plan import Plan
 from arrows.engine.sharing import classify, node_hashes, unlike_any
 from arrows.engine.spread import spread
 from arrows.engine.walk import most_levels, too_many_nodes
-from arrows.engine.wiring import Column, Visits, Wirings
+from arrows.engine.wiring import Column, Outputs, Visits, Wirings
 from arrows.engine.writer import KeyLine
 from arrows.typesys.errors import InputError, input_message
 
@@ -289,11 +289,13 @@ class _Streams:
             sources,
             counts,
             tuple(raw),
-            results,
-            levels,
-            metrics,
-            tuple(labels),
-            visits=Visits(visits, objects) if lowered.taps.streams else None,
+            Outputs(
+                results,
+                levels,
+                metrics,
+                tuple(labels),
+                Visits(visits, objects) if lowered.taps.streams else None,
+            ),
         ), None if hashes is None else hashes[:, start:]
 
     def _check_indices(

@@ -1,4 +1,4 @@
-"""Merges the wirings of a batch into a schedule by array operations: a stable sort, no loop over nodes.
+"""Merges the examples of a batch into a schedule by array operations: a stable sort, no loop over nodes.
 
 Rows of a slab are ordered by operation, then step, whatever the order of execution, so that a step writes one
 contiguous range of its operation's rows and an operation's rows are one range.  A step reads each port
@@ -7,18 +7,19 @@ through a range too where the rows it wants are consecutive, else through an ind
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from arrows.engine.agenda import agenda
-from arrows.engine.extents import Extents, breaks_of, extents, lengths_of, starts_of_runs
+from arrows.engine.chosen import Chosen
+from arrows.engine.extents import breaks_of, lengths_of, starts_of_runs
+from arrows.engine.node_table import NodeTable, ordered_keys
 from arrows.engine.plan import Operation, Plan
-from arrows.engine.sharing import representatives
-from arrows.engine.wiring import Column, Wirings
+from arrows.engine.wiring import Column, Outputs, Wirings
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,21 @@ class OperationRows:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the nodes of a batch come from.
+
+    Attributes:
+        examples: the numbers of the examples, in the order in which their nodes were taken.
+        offsets: where the nodes of each start, in this order.
+        places: for each node that runs, by operation, then row, its place among all nodes, in this order.
+    """
+
+    examples: np.ndarray
+    offsets: np.ndarray
+    places: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
 class Merged:
     """A batch, ready to be executed.
 
@@ -97,11 +113,8 @@ class Merged:
             execution.
         slab_rows: how many rows each slab has.
         raw: for each read type, its values, in the order of their rows.
-        results: for each tensor leaf of the result, the slab rows, in the order of the examples.
-        levels: for each nesting level of the result, the lengths, and where each example starts.
-        metrics: for each metric stream, the slab rows and where each example starts.
-        labels: for each metric stream, its labels by example, or None.
-        order: the nodes of the batch by operation, then row; those that others stand for are not among them.
+        outputs: what comes out of the examples, in their order; of results and metrics, rows of slabs.
+        origin: where the nodes come from.
     """
 
     examples: int
@@ -110,274 +123,187 @@ class Merged:
     spans: list[tuple[int, int, int]]
     slab_rows: tuple[int, ...]
     raw: tuple[np.ndarray, ...]
-    results: tuple[Column, ...]
-    levels: tuple[Column, ...]
-    metrics: tuple[Column, ...]
-    labels: tuple[tuple[list[Any], ...] | None, ...]
-    order: np.ndarray
+    outputs: Outputs
+    origin: Origin
 
-    def nodes(self, operation: int) -> np.ndarray:
-        """The nodes of an operation, in the order of its rows."""
+    def nodes(self, operation: int) -> tuple[np.ndarray, np.ndarray]:
+        """The nodes of an operation, in the order of its rows: the number of the example, and of the node in
+        it.  Of nodes that one stands for, it is the one."""
         first = sum(rows.count for rows in self.operations[:operation])
-        return self.order[first : first + self.operations[operation].count]
+        at = self.origin.places[first : first + self.operations[operation].count]
+        of = np.searchsorted(self.origin.offsets, at, side="right") - 1
+        return self.origin.examples[of], at - self.origin.offsets[of]
 
 
-def merge(plan: Plan, wirings: Wirings, *, share: bool = True) -> Merged:
+def merge(plan: Plan, chosen: Chosen, *, share: bool = True) -> Merged:
     """Merges the wirings of a batch.
 
     Args:
         plan: the model's plan.
-        wirings: one wiring an example.
+        chosen: the examples.
         share: let one node stand for all that compute the same, where the wirings know it.
 
     Returns:
         The schedule: steps in order, and for each operation the rows that its ports gather.
     """
-    site, depth = wirings.site.values, wirings.depth.values
-    operation = plan.site_operation[site]
-    stands: np.ndarray | None = None
-    kept = np.arange(len(site)) if plan.schedule == "none" else _largest_first(wirings.site.offsets)
-    if share and wirings.same is not None:
-        stands = representatives(wirings.same.values)
-        kept = kept[stands[kept] == kept]
-    row_of = Rows(plan, wirings, operation)
-    layout = extents(plan, site, wirings.counts.values)
-    if plan.schedule == "none":
-        depth = np.zeros_like(depth)  # rows in the order in which they are computed
-    elif plan.schedule == "agenda":
-        depth = _agenda(plan, operation, depth, row_of.node(wirings.sources), layout, kept, stands)
-    order, starts, run_pair, run_depth = _sort(plan, site[kept], depth[kept])
-    order = kept[order]
+    share = share and plan.shares and chosen.wirings.same is not None
+    if not share:
+        chosen = chosen.apart()
+    table = chosen.table(plan, share)
+    origin, numbers = _gathered(plan, chosen, table)
+    if plan.schedule == "agenda":
+        key, key_pair, key_depth = _agenda(plan, table, numbers)
+    else:
+        key, key_pair, key_depth = table.key[numbers], table.key_pair, table.key_depth
+    order = np.argsort(key, kind="stable")
+    numbers, key = numbers[order], key[order]
+    starts = starts_of_runs(key)
+    run_pair, run_depth = key_pair[key[starts]], key_depth[key[starts]]
     run_operation = plan.pair_operation[run_pair]
+    # Operations are numbered as they are sorted.
+    runs_at = np.searchsorted(run_operation, np.arange(len(plan.operations) + 1))
+    ends = np.append(starts, len(numbers))[runs_at]
+    first, count = ends[:-1], lengths_of(ends)
 
-    count = np.bincount(operation[kept], minlength=len(plan.operations))
-    first = np.cumsum(count) - count  # operations are numbered as they are sorted
-    rank = np.empty(len(site), np.int32)
-    rank[order] = np.arange(len(order)) - np.repeat(first, count)
-    if stands is not None:
-        rank = rank[stands]
-
-    table, slab_rows = _row_table(plan, count)
-    row_of.place(rank, table)
-    source_rows = row_of(wirings.sources)
-
+    begins, slab_rows = _row_table(plan, count.tolist())
+    row_of = _rows(plan, table, numbers, begins - first[:, None], count)
+    sources_at = table.first[numbers]
     operations = []
-    runs_at = np.searchsorted(run_operation, np.arange(len(plan.operations) + 1)).tolist()
-    first_row = table.tolist()
-    for operation_plan in plan.operations:
-        o = operation_plan.index
-        mine = order[first[o] : first[o] + count[o]]
-        runs_of = slice(runs_at[o], runs_at[o + 1])
-        bounds, parts, components = _steps(plan, o, runs_of, starts, run_pair, int(first[o]), int(count[o]))
-        ports, offsets = _ports(operation_plan, mine, layout, source_rows)
-        first_rows = tuple(first_row[o][: len(operation_plan.outputs)])
-        longest = len(mine) if len(bounds) == 2 else int(lengths_of(bounds).max(initial=0))
+    bounds_at, runs, first_row = ends.tolist(), runs_at.tolist(), begins.tolist()
+    for operation, (a, z), (b, y) in zip(plan.operations, pairwise(bounds_at), pairwise(runs), strict=True):
+        bounds, parts, components = _steps(plan, starts[b:y] - a, run_pair[b:y], z - a)
+        ports, offsets = _ports(operation, table, numbers[a:z], sources_at[a:z], row_of)
+        first_rows = tuple(first_row[operation.index][: len(operation.outputs)])
+        longest = z - a if len(bounds) == 2 else int(lengths_of(bounds).max(initial=0))
         operations.append(
-            OperationRows(len(mine), ports, offsets, first_rows, bounds, parts, components, longest)
+            OperationRows(z - a, ports, offsets, first_rows, bounds, parts, components, longest)
         )
 
     if plan.schedule == "none":
-        at = np.flatnonzero(plan.applies[operation])
-        steps = list(zip(operation[at].tolist(), rank[at].tolist(), strict=True))
-        spans = [(0, 0, len(steps))]
+        steps, spans = _one_by_one(plan, order, np.repeat(np.arange(len(count)), count), first)
     else:
-        when = np.lexsort((run_operation, run_depth, plan.pair_component[run_pair]))
-        when = when[plan.applies[run_operation[when]]]
-        operations_run = run_operation[when].tolist()
-        steps = [(o, run - runs_at[o]) for o, run in zip(operations_run, when.tolist(), strict=True)]
-        component_of = plan.pair_component[run_pair[when]]
-        cuts = [*starts_of_runs(component_of).tolist(), len(steps)]
-        spans = [(int(component_of[a]), a, z) for a, z in pairwise(cuts)]
+        steps, spans = _in_order(plan, run_operation, run_pair, run_depth, runs)
+    outputs = table.outputs.select(chosen.indices)
     return Merged(
-        len(wirings),
+        len(chosen),
         tuple(operations),
         steps,
         spans,
         slab_rows,
-        _raw(plan, wirings, operation, order, first, count),
-        tuple(Column(row_of(column), column.offsets) for column in wirings.results),
-        wirings.levels,
-        tuple(Column(row_of(column), column.offsets) for column in wirings.metrics),
-        wirings.labels,
-        order,
+        _raw(plan, chosen.wirings, sources_at, bounds_at),
+        replace(
+            outputs,
+            results=tuple(Column(row_of[ids.values].astype(np.intp), ids.offsets) for ids in outputs.results),
+            metrics=tuple(Column(row_of[ids.values].astype(np.intp), ids.offsets) for ids in outputs.metrics),
+        ),
+        replace(origin, places=origin.places[order]),
     )
 
 
-def _steps(
-    plan: Plan, o: int, runs: slice, starts: np.ndarray, run_pair: np.ndarray, first: int, count: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """An operation's ``bounds``, ``parts`` and ``components``, as in `OperationRows`."""
+def _gathered(plan: Plan, chosen: Chosen, table: NodeTable) -> tuple[Origin, np.ndarray]:
+    """The nodes of a batch, example by example, and their numbers: of nodes with the same number, the
+    first."""
     if plan.schedule == "none":
-        return np.arange(count + 1), np.array([0, count]), np.zeros(1, np.int32)
-    if count == 0:
-        return np.zeros(1, np.intp), np.zeros(2, np.intp), np.zeros(1, np.int32)
-    pairs = run_pair[runs]
-    if len(pairs) == 1:  # what stands outside of recursion and folds
-        return np.array([0, count]), np.array([0, 1]), plan.pair_component[pairs]
-    bounds = np.append(starts[runs], first + count) - first
-    begins = starts_of_runs(pairs)
-    return bounds, np.append(begins, len(pairs)), plan.pair_component[pairs[begins]]
+        examples = np.arange(len(chosen))
+    else:
+        examples = _largest_first(table.numbers.offsets, chosen.indices)
+    column = table.numbers.select(chosen.indices[examples])
+    numbers = column.values
+    places = np.arange(len(numbers))
+    if table.repeats:
+        # No sort: of the places written under one number, the last one stays, which is the first node.
+        first = _scratch("first", table.count)
+        first[numbers[::-1]] = places[::-1]
+        places = np.flatnonzero(first[numbers] == places)
+        numbers = numbers[places]
+    return Origin(examples, column.offsets, places), numbers
 
 
-def _largest_first(offsets: np.ndarray) -> np.ndarray:
-    """The nodes of a batch, those of the largest examples first.
+def _largest_first(offsets: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """The examples of a batch, the largest first.
 
     Rows of one step are in this order. So where sequences end at different steps, those that go on are the
     first rows of each, and what they read is a range: a view instead of a gather.
     """
-    lengths = lengths_of(offsets)
-    examples = np.argsort(-lengths, kind="stable")
-    lengths = lengths[examples]
-    ends = np.cumsum(lengths)
-    nodes: np.ndarray = np.repeat(offsets[examples] - (ends - lengths), lengths)
-    nodes += np.arange(len(nodes))
-    return nodes
+    order: np.ndarray = np.argsort(offsets[indices] - offsets[indices + 1], kind="stable")
+    return order
 
 
-def _raw(
-    plan: Plan,
-    wirings: Wirings,
-    operation: np.ndarray,
-    order: np.ndarray,
-    first: np.ndarray,
-    count: np.ndarray,
-) -> tuple[np.ndarray, ...]:
-    """The values that were read, in the order of their rows."""
-    values = [column.values for column in wirings.raw]
-    for known in plan.operations:
-        if known.kind == "read":
-            o = known.index
-            nodes = order[first[o] : first[o] + count[o]]
-            number = np.cumsum(operation == o) - 1
-            values[known.stream] = values[known.stream][number[nodes]]
-    return tuple(values)
-
-
-def _sort(
-    plan: Plan, site: np.ndarray, depth: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Sorts the nodes by operation, component and depth, stably: (order, first of each run, its pair, its
-    depth)."""
-    span = int(depth.max(initial=0)) + 1
-    pair = plan.site_pair[site]
-    largest = len(plan.pair_operation) * span
-    # 16 bits: NumPy's stable sort is a radix sort.
-    kind = np.int16 if largest < 2**15 else np.int32 if largest < 2**31 else np.int64
-    key = pair.astype(kind) * kind(span) + depth.astype(kind)
-    order = np.argsort(key, kind="stable")
-    key = key[order]
-    starts = starts_of_runs(key)
-    run_pair, run_depth = np.divmod(key[starts].astype(np.int64), span)
-    return order, starts, run_pair, run_depth
-
-
-def _row_table(plan: Plan, count: np.ndarray) -> tuple[np.ndarray, tuple[int, ...]]:
-    """The first row of each output (``[operations, 1 << shift]``) and the number of rows of each slab."""
-    table = np.zeros((len(plan.operations), 1 << plan.shift), np.int32)
-    sizes = []
-    for slab in plan.slabs:
-        row = len(slab.constants)
-        for o, k in slab.outputs:
-            table[o, k] = row
-            row += int(count[o])
-        sizes.append(row)
-    for operation in plan.operations:
-        if operation.kind == "constant":
-            table[operation.index, 0] = plan.slabs[operation.slabs[0]].constants.index(operation.stream)
-    return table, tuple(sizes)
-
-
-def _agenda(
-    plan: Plan,
-    operation: np.ndarray,
-    depth: np.ndarray,
-    from_node: np.ndarray,
-    layout: Extents,
-    kept: np.ndarray,
-    stands: np.ndarray | None,
+def _rows(
+    plan: Plan, table: NodeTable, numbers: np.ndarray, begins: np.ndarray, count: np.ndarray
 ) -> np.ndarray:
-    """The step of each node; rows of an operation's sequence have the step of their operation's node."""
-    nodes = len(operation)
-    kinds = np.array([known.kind for known in plan.operations])[operation]
-    owner = np.maximum.accumulate(np.where(kinds == "element", 0, np.arange(nodes)))
-    if stands is not None:
-        owner = owner[stands]
-    runs = kinds == "apply"
-    there = np.zeros(nodes, bool)
-    there[kept] = True
-    runs &= there
-    number = np.cumsum(runs) - 1
-    target = np.repeat(np.arange(nodes), layout.length)
-    source = owner[np.maximum(from_node, 0)]
-    edges = (from_node >= 0) & runs[source] & runs[target]
-    times = np.zeros(nodes, np.int64)
-    times[runs] = agenda(
-        operation[runs], depth[runs], number[source[edges]], number[target[edges]], len(plan.operations)
-    )
-    return times[owner]
+    """The row of each value of the batch, by its id; what stands under other ids is left over.
+
+    Args:
+        plan: the model's plan.
+        table: of the nodes.
+        numbers: those of the batch, by operation, in the order of its rows.
+        begins: for each operation and output, the first row less the operation's first place in ``numbers``.
+        count: how many nodes each operation has.
+    """
+    constants, shift = len(plan.constants), plan.shift
+    rows = _scratch("rows", (constants + table.count) << shift)
+    rows[: constants << shift : 1 << shift] = plan.constant_rows
+    places = np.arange(len(numbers), dtype=np.int32)
+    ids = (numbers + constants) << shift
+    for output in range(plan.widest):
+        rows[ids + output] = places + np.repeat(begins[:, output], count)
+    return rows
 
 
-class Rows:
-    """Turns value ids into rows of slabs."""
+_kept = threading.local()
 
-    def __init__(self, plan: Plan, wirings: Wirings, operation: np.ndarray) -> None:
-        self.shift = plan.shift
-        self.constants = len(plan.constants)
-        self.operation = np.concatenate([plan.constant_operation, operation.astype(np.int32, copy=False)])
-        # From the node numbers of the wiring to those of the batch.
-        self.move = (wirings.site.offsets[:-1] + self.constants - wirings.base).astype(np.int32) << self.shift
 
-    def place(self, rank: np.ndarray, table: np.ndarray) -> None:
-        """Takes in where the nodes' rows are: their rank among those of their operation, and where it
-        begins."""
-        self.rank = np.concatenate([np.zeros(self.constants, np.int32), rank])
-        self.table = table.ravel()
+def _scratch(name: str, size: int) -> np.ndarray:
+    """An array that is kept from batch to batch (a thread has its own): what it holds is left over."""
+    known: np.ndarray | None = getattr(_kept, name, None)
+    if known is None or len(known) < size:
+        known = np.empty(size, np.int32)
+        setattr(_kept, name, known)
+    return known
 
-    def _moved(self, ids: Column) -> np.ndarray:
-        values = ids.values
-        moved: np.ndarray = values + np.repeat(self.move, lengths_of(ids.offsets))
-        if self.constants:
-            moved = np.where(values < (self.constants << self.shift), values, moved)
-        return moved
 
-    def node(self, ids: Column) -> np.ndarray:
-        """The nodes of the batch whose values these are; constants are negative."""
-        node: np.ndarray = (self._moved(ids) >> self.shift) - self.constants
-        return node
+def _steps(
+    plan: Plan, starts: np.ndarray, pairs: np.ndarray, count: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """An operation's ``bounds``, ``parts`` and ``components``, as in `OperationRows`.
 
-    def __call__(self, ids: Column) -> np.ndarray:
-        moved = self._moved(ids)
-        if self.shift == 0:
-            rows = self.table[self.operation[moved]] + self.rank[moved]
-        else:
-            node = moved >> self.shift
-            output = moved & ((1 << self.shift) - 1)
-            rows = self.table[(self.operation[node] << self.shift) + output] + self.rank[node]
-        result: np.ndarray = rows.astype(np.intp)
-        return result
+    Args:
+        plan: the model's plan.
+        starts: where the runs of its nodes with one key start.
+        pairs: for each run, its (operation, component).
+        count: how many nodes it has.
+    """
+    if plan.schedule == "none":
+        return np.arange(count + 1), np.array([0, count]), np.zeros(1, np.int32)
+    if count == 0:
+        return np.zeros(1, np.intp), np.zeros(2, np.intp), np.zeros(1, np.int32)
+    if len(pairs) == 1:  # what stands outside of recursion and folds
+        return np.array([0, count]), np.array([0, 1]), plan.pair_component[pairs]
+    begins = starts_of_runs(pairs)
+    return np.append(starts, count), np.append(begins, len(pairs)), plan.pair_component[pairs[begins]]
 
 
 def _ports(
-    operation: Operation, mine: np.ndarray, layout: Extents, source_rows: np.ndarray
+    operation: Operation, table: NodeTable, numbers: np.ndarray, first: np.ndarray, row_of: np.ndarray
 ) -> tuple[tuple[PortRows, ...], dict[int, np.ndarray]]:
     """What each port of an operation's nodes gathers, and where the elements of its sequences start."""
     if not operation.ports:
         return (), {}
-    first = layout.first_source[mine]
     single = len(operation.ports) - sum(operation.widths)
-    rows = source_rows[first + np.arange(single)[:, None]]
+    rows = row_of[table.sources[first + np.arange(single)[:, None]]].astype(np.intp)
     ports = list(map(PortRows, rows, breaks_of(rows)))
     offsets: dict[int, np.ndarray] = {}
     start = first + single
     for number, domain in enumerate(operation.domains):
-        counts = layout.counts[layout.first_count[mine] + number]
-        ends = np.zeros(len(mine) + 1, np.intp)
+        counts = table.counts[table.first_count[numbers] + number]
+        ends = np.zeros(len(numbers) + 1, np.intp)
         np.cumsum(counts, out=ends[1:])
         offsets[domain] = ends
         for port in operation.ports:
             if port.domain == domain:
                 at = np.repeat(start - ends[:-1], counts) + np.arange(ends[-1])
-                ports.append(port_rows(source_rows[at]))
+                ports.append(port_rows(row_of[table.sources[at]].astype(np.intp)))
                 start = start + counts
     return tuple(ports), offsets
 
@@ -385,3 +311,90 @@ def _ports(
 def port_rows(rows: np.ndarray) -> PortRows:
     """The rows, with their breaks counted."""
     return PortRows(rows, breaks_of(rows))
+
+
+def _raw(plan: Plan, wirings: Wirings, places: np.ndarray, bounds: Sequence[int]) -> tuple[np.ndarray, ...]:
+    """The values that were read, in the order of their rows; ``places``: where they are in the set."""
+    values = [column.values[:0] for column in wirings.raw]
+    for operation in plan.operations:
+        if operation.kind == "read":
+            a, z = bounds[operation.index : operation.index + 2]
+            values[operation.stream] = wirings.raw[operation.stream].values[places[a:z]]
+    return tuple(values)
+
+
+def _row_table(plan: Plan, count: Sequence[int]) -> tuple[np.ndarray, tuple[int, ...]]:
+    """The first row of each output (``[operations, outputs]``) and the number of rows of each slab."""
+    table = np.zeros((len(plan.operations), plan.widest), np.int32)
+    sizes = []
+    for slab in plan.slabs:
+        row = len(slab.constants)
+        for o, k in slab.outputs:
+            table[o, k] = row
+            row += count[o]
+        sizes.append(row)
+    return table, tuple(sizes)
+
+
+def _in_order(
+    plan: Plan,
+    run_operation: np.ndarray,
+    run_pair: np.ndarray,
+    run_depth: np.ndarray,
+    first_run: Sequence[int],
+) -> tuple[list[tuple[int, int]], list[tuple[int, int, int]]]:
+    """``steps`` and ``spans``, as in `Merged`: by component, depth and operation."""
+    component = plan.pair_component[run_pair]
+    when = np.lexsort((run_operation, run_depth, component))
+    when = when[plan.applies[run_operation[when]]]
+    operations = run_operation[when].tolist()
+    steps = [(o, run - first_run[o]) for o, run in zip(operations, when.tolist(), strict=True)]
+    component = component[when]
+    cuts = [*starts_of_runs(component).tolist(), len(steps)]
+    return steps, [(int(component[a]), a, z) for a, z in pairwise(cuts)]
+
+
+def _one_by_one(
+    plan: Plan, order: np.ndarray, operation: np.ndarray, first: np.ndarray
+) -> tuple[list[tuple[int, int]], list[tuple[int, int, int]]]:
+    """``steps`` and ``spans`` of one node a step, in the order of the nodes.
+
+    Args:
+        plan: the model's plan.
+        order: the nodes by operation.
+        operation: the operation of each in this order.
+        first: where those of each operation start in it.
+    """
+    place = np.empty(len(order), np.intp)
+    place[order] = np.arange(len(order))
+    place = place[plan.applies[operation[place]]]
+    of = operation[place]
+    steps = list(zip(of.tolist(), (place - first[of]).tolist(), strict=True))
+    return steps, [(0, 0, len(steps))]
+
+
+def _agenda(plan: Plan, table: NodeTable, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Keys by the step of each node; rows of an operation's sequence have the step of their operation's
+    node."""
+    nodes = len(numbers)
+    key = table.key[numbers]
+    pair, depth = table.key_pair[key], table.key_depth[key]
+    operation = plan.pair_operation[pair]
+    kinds = np.array([known.kind for known in plan.operations])[operation]
+    owner = np.maximum.accumulate(np.where(kinds == "element", 0, np.arange(nodes)))
+    runs = kinds == "apply"
+    length = table.length[numbers]
+    begins = table.first[numbers] - (np.cumsum(length) - length)
+    ids = table.sources[np.repeat(begins, length) + np.arange(length.sum())]
+    node = (ids >> plan.shift) - len(plan.constants)
+    target = np.repeat(np.arange(nodes), length)[node >= 0]
+    place = _scratch("first", table.count)
+    place[numbers] = np.arange(nodes)
+    source = owner[place[node[node >= 0]]]
+    edges = runs[source] & runs[target]
+    number = np.cumsum(runs) - 1
+    times = np.zeros(nodes, np.int64)
+    times[runs] = agenda(
+        operation[runs], depth[runs], number[source[edges]], number[target[edges]], len(plan.operations)
+    )
+    return ordered_keys(plan, pair, times[owner])

@@ -17,6 +17,7 @@ from arrows.engine.backend import Backend, host
 from arrows.engine.blame import StepRefused, blame
 from arrows.engine.chance import Chance
 from arrows.engine.check import check_example
+from arrows.engine.chosen import Chosen
 from arrows.engine.execute import Executor, Run, Seeds
 from arrows.engine.gradients import add_gradients, own
 from arrows.engine.losses import as_weights, check_output
@@ -30,7 +31,7 @@ from arrows.engine.profile import Clock, Profile, profile
 from arrows.engine.results import Ragged
 from arrows.engine.spread import checked_processes
 from arrows.engine.taps import show_tapped
-from arrows.engine.wiring import Wirings
+from arrows.engine.wiring import Outputs
 from arrows.ops.context import Parameter
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
@@ -129,10 +130,11 @@ class Model:
             given = self._given(examples, "run a model", ids)
             executor = self._executor((), training=training)
             parts = [self._collect(run) for run, _ in self._runs(executor, given)]
-            result = self._result(given.wirings, parts)
-            self._take_metrics(parts, given.wirings)
+            outputs = _outputs(given.chosen, parts)
+            result = self._result(outputs, parts)
+            self._take_metrics(parts, outputs)
             self.step += training
-            self.plan.lowered.taps.show(self.taps, given.wirings)
+            self.plan.lowered.taps.show(self.taps, outputs)
             return result
 
     def value_and_grad(
@@ -228,7 +230,8 @@ class Model:
             return examples
         if isinstance(examples, Batch):
             self._check_owner(examples.prepared)
-            return Prepared(self.plan, examples.wirings, self.lowerer.fingerprint)
+            wirings = examples.prepared.wirings.select(examples.indices)
+            return Prepared(self.plan, wirings, self.lowerer.fingerprint)
         wirings = self.lowerer.lower_all(as_examples(examples, "prepare examples"), processes)
         return Prepared(self.plan, wirings, self.lowerer.fingerprint)
 
@@ -252,18 +255,18 @@ class Model:
         objects = None
         if isinstance(examples, Batch):
             self._check_owner(examples.prepared)
-            wirings, places = examples.wirings, examples.indices
+            chosen, places = examples.chosen, examples.indices
         else:
             objects = as_examples(examples, what)
-            wirings = self.lowerer.lower_all(objects)
-            places = np.arange(len(objects))
-        return Given(wirings, objects, places, places if ids is None else as_ids(ids, len(wirings)))
+            chosen = Chosen.all(self.lowerer.lower_all(objects))
+            places = chosen.indices
+        return Given(chosen, objects, places, places if ids is None else as_ids(ids, len(chosen)))
 
     def _check_owner(self, prepared: Prepared) -> None:
         if not prepared.fits(self.plan, self.lowerer.fingerprint):
             raise ArrowValueError("these examples were prepared by another model; prepare them with this one")
 
-    def _runs(self, executor: Executor, given: Given) -> Iterator[tuple[Run, Wirings]]:
+    def _runs(self, executor: Executor, given: Given) -> Iterator[tuple[Run, Chosen]]:
         """Runs a batch, or, without batching, each example: each run before the next takes its memory."""
         executor.refresh()
         chance = Chance(self.seed, self.step, given.ids)
@@ -276,9 +279,7 @@ class Model:
                 here = slice(first, first + len(part))
                 objects = None if given.objects is None else given.objects[here]
                 alone = partial(_run_alone, executor, part, keys)
-                blame(
-                    self.plan, part, run.merged, refused, given.numbers[here], objects, self._explain, alone
-                )
+                blame(self.plan, run.merged, refused, given.numbers[here], objects, self._explain, alone)
             yield run, part
 
     def _executor(
@@ -335,8 +336,7 @@ class Model:
             raise ArrowTypeError(self._weights.missing)
         executor = self._executor(inputs, training=True, gradients=True)
         batch_given = self._given(examples, "differentiate", ids)
-        wirings = batch_given.wirings
-        batch = len(wirings)
+        batch = len(batch_given.chosen)
         seeds = Seeds(
             {m: weight / max(batch, 1) for m, weight in self._weights.metrics.items()},
             None if self._weights.result is None else self._weights.result / max(batch, 1),
@@ -355,9 +355,10 @@ class Model:
                 else:
                     found[key] = own(gradient) if self.schedule == "none" else gradient
             given.append({name: run.input_gradients(part, self._read_sites(name)) for name in inputs})
-        self._take_metrics(parts, wirings)
+        outputs = _outputs(batch_given.chosen, parts)
+        self._take_metrics(parts, outputs)
         self.step += 1
-        self.plan.lowered.taps.show(self.taps, wirings)
+        self.plan.lowered.taps.show(self.taps, outputs)
         grads = {
             name: found[key] if key in found else executor.no_gradient(*self.params.owner(name))
             for name, key in self.params.keys_by_name().items()
@@ -374,11 +375,12 @@ class Model:
     def _collect(self, run: Run) -> tuple[list[Array], list[Array], Run]:
         """Copies of the result's leaves and of the metrics: the slabs are the next batch's."""
         merged, plan = run.merged, self.plan
+        found = merged.outputs
         leaves = [
-            run.gather(slab, column.values) for slab, column in zip(plan.results, merged.results, strict=True)
+            run.gather(slab, column.values) for slab, column in zip(plan.results, found.results, strict=True)
         ]
         metrics = [
-            run.gather(slab, column.values) for slab, column in zip(plan.metrics, merged.metrics, strict=True)
+            run.gather(slab, column.values) for slab, column in zip(plan.metrics, found.metrics, strict=True)
         ]
         return leaves, metrics, run
 
@@ -389,9 +391,9 @@ class Model:
             return columns[0][number]
         return self.backend.xp.concatenate([one[number] for one in columns])
 
-    def _result(self, wirings: Wirings, parts: list[tuple[list[Array], list[Array], Run]]) -> Any:
+    def _result(self, outputs: Outputs, parts: list[tuple[list[Array], list[Array], Run]]) -> Any:
         arrays = self._leaves(parts, self.plan.lowered.result.leaves)
-        return self.plan.lowered.result.collected(arrays, [column.values for column in wirings.levels])
+        return self.plan.lowered.result.collected(arrays, [column.values for column in outputs.levels])
 
     def _leaves(
         self, parts: list[tuple[list[Array], list[Array], Run]], count: int | None = None
@@ -402,22 +404,22 @@ class Model:
         return [self._concatenated(leaves, n, of) for n, of in enumerate(types)]
 
     def _take_metrics(
-        self, parts: list[tuple[list[Array], list[Array], Run]], wirings: Wirings | None = None
+        self, parts: list[tuple[list[Array], list[Array], Run]], outputs: Outputs | None = None
     ) -> None:
         streams = self.plan.metric_streams
         values = [part[1] for part in parts]
         metrics: dict[str, Ragged] = {}
         labels: dict[str, list[list[Any]]] = {}
         for number, stream in enumerate(streams):
-            offsets = wirings.metrics[number].offsets if wirings is not None else np.zeros(1, np.int64)
+            offsets = outputs.metrics[number].offsets if outputs is not None else np.zeros(1, np.int64)
             metrics[stream.name] = Ragged(
                 self._concatenated(values, number, stream.type), offsets - offsets[0]
             )
             if stream.labelled:
-                found = wirings.labels[number] if wirings is not None else ()
+                found = outputs.labels[number] if outputs is not None else ()
                 labels[stream.name] = list(found or ())
         taps = self.plan.lowered.taps
-        tapped = taps.collected(self._leaves(parts), wirings) if taps.streams else {}
+        tapped = taps.collected(self._leaves(parts), outputs) if taps.streams else {}
         self.metrics, self.labels, self.taps = metrics, labels, tapped
 
     def _joined(self, pieces: list[tuple[Array, np.ndarray]], site: int) -> Ragged:
@@ -444,6 +446,13 @@ class Model:
             check_example(self.typed, example, number, self.max_nodes)
 
 
-def _run_alone(executor: Executor, wirings: Wirings, chance: Chance, place: int) -> None:
+def _outputs(chosen: Chosen, parts: Sequence[tuple[list[Array], list[Array], Run]]) -> Outputs:
+    """What comes out of a batch that ran in so many parts."""
+    if len(parts) == 1:
+        return parts[0][2].merged.outputs
+    return chosen.wirings.outputs.select(chosen.indices)
+
+
+def _run_alone(executor: Executor, chosen: Chosen, chance: Chance, place: int) -> None:
     """Runs one example of a batch by itself."""
-    executor.run(wirings.select(np.array([place])), chance.part(place, 1)).forward()
+    executor.run(chosen.part(place, 1), chance.part(place, 1)).forward()

@@ -107,7 +107,8 @@ class Plan:
         results, metrics: the slabs that the result's leaves and the metric streams are read from.
         constants: the values of the constants.
         applies: for each operation, whether it computes.
-        constant_operation: the operation that stands for each constant.
+        constant_rows: the row of each constant in its slab.
+        widest: the most outputs of an operation.
     """
 
     lowered: Lowered
@@ -128,17 +129,19 @@ class Plan:
     constants: list[np.ndarray]
     elements: dict[tuple[int, int], int] = field(init=False)
     applies: np.ndarray = field(init=False)
-    constant_operation: np.ndarray = field(init=False)
+    constant_rows: np.ndarray = field(init=False)
+    widest: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.elements = {
             (one.parent, one.domain): one.index for one in self.operations if one.kind == "element"
         }
         self.applies = np.array([one.kind == "apply" for one in self.operations], bool)
-        self.constant_operation = np.zeros(len(self.constants), np.int32)
+        self.widest = max((len(one.outputs) for one in self.operations), default=1)
+        self.constant_rows = np.zeros(len(self.constants), np.int32)
         for one in self.operations:
             if one.kind == "constant":
-                self.constant_operation[one.stream] = one.index
+                self.constant_rows[one.stream] = self.slabs[one.slabs[0]].constants.index(one.stream)
 
     def result_places(self, operation: int) -> list[tuple[int, int]]:
         """For each result of an operation, whose output holds it: its own, or that of its elements' nodes."""

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from arrows.engine.chosen import Chosen
+from arrows.engine.node_table import NodeTable
 from arrows.engine.wiring import Wirings
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
 
@@ -28,9 +30,9 @@ class Batch:
         return len(self.indices)
 
     @property
-    def wirings(self) -> Wirings:
-        """The wirings of the batch's examples."""
-        return self.prepared.wirings.select(self.indices)
+    def chosen(self) -> Chosen:
+        """The batch's examples among the wirings of the set."""
+        return Chosen(self.prepared.wirings, self.indices, self.prepared.tables)
 
 
 class Prepared:
@@ -53,6 +55,7 @@ class Prepared:
         self.owner = owner
         self.wirings = wirings
         self.fingerprint = fingerprint
+        self.tables: dict[bool, NodeTable] = {}
 
     def fits(self, owner: object, fingerprint: str) -> bool:
         """Whether a model's plan made this set; one that was pickled must look like what the plan would
@@ -102,24 +105,24 @@ class Given:
     """A batch as a model takes it.
 
     Attributes:
-        wirings: the examples, lowered.
+        chosen: the examples, lowered.
         objects: the examples themselves; None if they are not at hand.
         numbers: what each example is called in messages: its place in the prepared set, else in the batch.
         ids: what tells each example apart for dropout: the same, if the caller does not say.
     """
 
-    wirings: Wirings
+    chosen: Chosen
     objects: Sequence[Any] | None
     numbers: np.ndarray
     ids: np.ndarray
 
-    def parts(self, one_by_one: bool) -> Iterator[tuple[int, Wirings]]:
+    def parts(self, one_by_one: bool) -> Iterator[tuple[int, Chosen]]:
         """What runs at once, and the number of its first example: the batch, or each example."""
         if not one_by_one:
-            yield 0, self.wirings
+            yield 0, self.chosen
             return
-        for number in range(len(self.wirings)):
-            yield number, self.wirings.select(np.array([number]))
+        for number in range(len(self.chosen)):
+            yield number, self.chosen.part(number, 1)
 
 
 def as_ids(ids: Any, count: int) -> np.ndarray:

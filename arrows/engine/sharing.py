@@ -10,7 +10,6 @@ a visit.
 from __future__ import annotations
 
 import itertools
-import threading
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -138,31 +137,6 @@ def classify(hashes: np.ndarray, offsets: np.ndarray) -> Column:
         left, a, b = left[met], a[met], b[met]
     number = np.cumsum(stands == np.arange(nodes), dtype=np.int32) - 1
     return Column(number[stands], offsets)
-
-
-def representatives(numbers: np.ndarray) -> np.ndarray:
-    """For each node of a batch, the first node that has its number.
-
-    Args:
-        numbers: as `classify` gives them, of the nodes of a batch.
-    """
-    # No sort a batch: of the places written under one number, the last one stays, which is the first node.
-    places = _places(int(numbers.max(initial=-1)) + 1)
-    places[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)
-    found: np.ndarray = places[numbers]
-    return found
-
-
-_kept = threading.local()
-
-
-def _places(size: int) -> np.ndarray:
-    """A place for each number, kept from batch to batch (a thread has its own): what it holds is left
-    over."""
-    known: np.ndarray | None = getattr(_kept, "places", None)
-    if known is None or len(known) < size:
-        known = _kept.places = np.empty(size, np.intp)
-    return known
 
 
 def _mixed(words: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.results import Ragged, assemble, collate, element, to_numpy
-from arrows.engine.wiring import Visits, Wirings
+from arrows.engine.wiring import Outputs, Visits
 from arrows.typesys import types as T
 
 Array = Any
@@ -96,17 +96,17 @@ class Taps:
     streams: tuple[TapStream, ...]
     sites: tuple[tuple[int, Show | None], ...]
 
-    def collected(self, arrays: Sequence[Array], wirings: Wirings | None) -> dict[str, Any]:
+    def collected(self, arrays: Sequence[Array], outputs: Outputs | None) -> dict[str, Any]:
         """For each name what was tapped, by example, then visit.
 
         Args:
             arrays: one array for each leaf stream of the model.
-            wirings: the batch; None if there has not been any.
+            outputs: what comes out of the batch; None if there has not been any.
         """
         found: dict[str, Any] = {}
         if not self.streams:
             return found
-        visits = wirings.visits if wirings is not None else None
+        visits = outputs.visits if outputs is not None else None
         if visits is None:
             visits = Visits.none(len(self.streams))
         of_visit = np.array([stream for stream, _ in self.sites], np.int64)[visits.sites.values]
@@ -119,16 +119,16 @@ class Taps:
             offsets = counted[visits.sites.offsets - visits.sites.offsets[0]]
             outlet = stream.outlet
             lengths = (
-                [column.values for column in wirings.levels]
-                if wirings is not None
+                [column.values for column in outputs.levels]
+                if outputs is not None
                 else [nothing] * (outlet.level + outlet.levels)
             )
             found[stream.name] = Ragged(outlet.collected(arrays, lengths), offsets)
         return found
 
-    def show(self, collected: dict[str, Any], wirings: Wirings) -> None:
+    def show(self, collected: dict[str, Any], outputs: Outputs) -> None:
         """Shows the values of those taps that show them, in the order of the examples and of the visits."""
-        if wirings.visits is None or not any(show for _, show in self.sites):
+        if outputs.visits is None or not any(show for _, show in self.sites):
             return
         shown = {stream for stream, show in self.sites if show is not None}
         values: dict[int, Iterator[Any]] = {
@@ -136,7 +136,7 @@ class Taps:
             for number, stream in enumerate(self.streams)
             if number in shown
         }
-        for site in wirings.visits.sites.values.tolist():
+        for site in outputs.visits.sites.values.tolist():
             stream, show = self.sites[site]
             if stream in values:
                 value = next(values[stream])

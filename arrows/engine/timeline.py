@@ -51,12 +51,11 @@ def timeline(model: Model, examples: Any) -> Timeline:
         >>> timeline(model, [[1, 2, 3], [4], [5, 6]]).steps
         ((0, 3), (0, 2), (0, 1))
     """
-    wirings = model.prepare(examples)[:].wirings
-    merged = merge(model.plan, wirings)
+    merged = merge(model.plan, model.prepare(examples)[:].chosen)
     places: dict[int, int] = {}
     steps = []
     for o, step in merged.steps:
         bounds = merged.operations[o].bounds
         steps.append((places.setdefault(o, len(places)), int(bounds[step + 1] - bounds[step])))
     names = tuple(model.plan.operations[o].name for o in places)
-    return Timeline(model.schedule, len(wirings), names, tuple(steps))
+    return Timeline(model.schedule, merged.examples, names, tuple(steps))

@@ -79,8 +79,8 @@ def verify(plan: Plan, merged: Merged) -> None:
         if not done.all():
             raise ScheduleError(f"{int((~done).sum())} rows of slab {slab} are never written")
     outputs = [
-        *zip(plan.results, merged.results, strict=True),
-        *zip(plan.metrics, merged.metrics, strict=True),
+        *zip(plan.results, merged.outputs.results, strict=True),
+        *zip(plan.metrics, merged.outputs.metrics, strict=True),
     ]
     for slab, column in outputs:
         if len(column.values) and not 0 <= column.values.min() <= column.values.max() < len(written[slab]):

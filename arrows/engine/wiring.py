@@ -1,8 +1,8 @@
 """Wirings: what lowering makes of examples, as flat integer arrays, one column a stream.
 
 A *node* is one visit of a site; its value ids are ``node << shift`` and the next ones.  Nodes of constants
-come first and are shared by all examples.  A `Wirings` holds many examples column by column, so that a batch
-is a selection of slices, and nothing in it is a Python object a node: it can be kept, pickled and sent.
+come first and are shared by all examples.  A `Wirings` holds many examples column by column, and nothing in
+it is a Python object a node: it can be kept, pickled and sent.
 """
 
 from __future__ import annotations
@@ -111,6 +111,59 @@ class Visits:
 
 
 @dataclass(frozen=True, slots=True)
+class Outputs:
+    """What comes out of some examples.
+
+    Attributes:
+        results: for each tensor leaf of the result, value ids (rows of slabs, once they are known).
+        levels: for each nesting level of the result, lengths.
+        metrics: for each metric stream, as in `results`.
+        labels: for each metric stream, the labels by example (None where it has none).
+        visits: the visits of taps; None if there are no taps.
+    """
+
+    results: tuple[Column, ...]
+    levels: tuple[Column, ...]
+    metrics: tuple[Column, ...]
+    labels: tuple[tuple[list[Any], ...] | None, ...]
+    visits: Visits | None = None
+
+    def select(self, indices: np.ndarray) -> Outputs:
+        """Returns what comes out of the examples ``indices``, in that order."""
+
+        def each(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+            return tuple(column.select(indices) for column in columns)
+
+        return Outputs(
+            each(self.results),
+            each(self.levels),
+            each(self.metrics),
+            tuple(labels and tuple(labels[i] for i in indices.tolist()) for labels in self.labels),
+            self.visits and self.visits.select(indices),
+        )
+
+    @staticmethod
+    def joined(parts: Sequence[Outputs]) -> Outputs:
+        """Returns what comes out of the examples of all ``parts``, one after another."""
+
+        def each(of: Callable[[Outputs], tuple[Column, ...]]) -> tuple[Column, ...]:
+            return tuple(Column.joined(columns) for columns in zip(*map(of, parts), strict=True))
+
+        return Outputs(
+            each(lambda part: part.results),
+            each(lambda part: part.levels),
+            each(lambda part: part.metrics),
+            tuple(
+                None
+                if some[0] is None
+                else tuple(one for labels in some if labels is not None for one in labels)
+                for some in zip(*(part.labels for part in parts), strict=True)
+            ),
+            Visits.joined(visits) if (visits := [p.visits for p in parts if p.visits]) else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Wirings:
     """The wirings of several examples.
 
@@ -121,12 +174,8 @@ class Wirings:
         sources: value ids, node after node: one for each port of one row, then the elements of each sequence.
         counts: the length of each sequence a node takes.
         raw: for each tensor type that is read, its values (``[reads, *shape]``).
-        results: for each tensor leaf of the result, value ids.
-        levels: for each nesting level of the result, lengths.
-        metrics: for each metric stream, value ids.
-        labels: for each metric stream, the labels by example (None where it has none).
+        outputs: what comes out.
         same: a number for each node, equal for nodes that compute the same; None where that is not known.
-        visits: the visits of taps; None if there are no taps.
     """
 
     base: np.ndarray
@@ -135,43 +184,24 @@ class Wirings:
     sources: Column
     counts: Column
     raw: tuple[Column, ...]
-    results: tuple[Column, ...]
-    levels: tuple[Column, ...]
-    metrics: tuple[Column, ...]
-    labels: tuple[tuple[list[Any], ...] | None, ...]
+    outputs: Outputs
     same: Column | None = None
-    visits: Visits | None = None
 
     def __len__(self) -> int:
         return len(self.base)
 
     def select(self, indices: np.ndarray) -> Wirings:
         """Returns the wirings of the examples ``indices``, in that order."""
-
-        selections: dict[int, Selection] = {}
-
-        def one(column: Column) -> Column:
-            key = id(column.offsets)
-            if key not in selections:
-                selections[key] = Selection(column.offsets, indices)
-            return selections[key].of(column)
-
-        def each(columns: tuple[Column, ...]) -> tuple[Column, ...]:
-            return tuple(map(one, columns))
-
+        nodes = Selection(self.site.offsets, indices)
         return Wirings(
             self.base[indices],
-            one(self.site),
-            one(self.depth),
-            one(self.sources),
-            one(self.counts),
-            each(self.raw),
-            each(self.results),
-            each(self.levels),
-            each(self.metrics),
-            tuple(labels and tuple(labels[i] for i in indices.tolist()) for labels in self.labels),
-            self.same and one(self.same),
-            self.visits and self.visits.select(indices),
+            nodes.of(self.site),
+            nodes.of(self.depth),
+            self.sources.select(indices),
+            self.counts.select(indices),
+            tuple(column.select(indices) for column in self.raw),
+            self.outputs.select(indices),
+            self.same and nodes.of(self.same),
         )
 
     @staticmethod
@@ -179,10 +209,6 @@ class Wirings:
         """Returns the wirings of all ``parts``, one after another."""
         if len(parts) == 1:
             return parts[0]
-
-        def each(of: Callable[[Wirings], tuple[Column, ...]]) -> tuple[Column, ...]:
-            return tuple(Column.joined(columns) for columns in zip(*map(of, parts), strict=True))
-
         site = Column.joined([part.site for part in parts])
         return Wirings(
             np.concatenate([part.base for part in parts]),
@@ -190,15 +216,6 @@ class Wirings:
             Column(np.concatenate([part.depth.values for part in parts]), site.offsets),
             Column.joined([part.sources for part in parts]),
             Column.joined([part.counts for part in parts]),
-            each(lambda part: part.raw),
-            each(lambda part: part.results),
-            each(lambda part: part.levels),
-            each(lambda part: part.metrics),
-            tuple(
-                None
-                if some[0] is None
-                else tuple(one for labels in some if labels is not None for one in labels)
-                for some in zip(*(part.labels for part in parts), strict=True)
-            ),
-            visits=Visits.joined(visits) if (visits := [p.visits for p in parts if p.visits]) else None,
+            tuple(map(Column.joined, zip(*(part.raw for part in parts), strict=True))),
+            Outputs.joined([part.outputs for part in parts]),
         )

@@ -52,7 +52,7 @@ EXAMPLES = [
 
 def merged_batch(schedule: str, block: Any = tree, examples: Any = EXAMPLES) -> tuple[Plan, Merged]:
     model = ar.compile(block, schedule=schedule)
-    return model.plan, merge(model.plan, model.prepare(examples).wirings)
+    return model.plan, merge(model.plan, model.prepare(examples)[:].chosen)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
@@ -70,7 +70,7 @@ def test_every_batch_of_random_blocks_passes(case: Case, schedule: str, data: st
     order = (
         data.draw(st.lists(st.sampled_from(range(len(case.examples))), max_size=8)) if case.examples else []
     )
-    verify(model.plan, merge(model.plan, prepared[order].wirings))
+    verify(model.plan, merge(model.plan, prepared[order].chosen))
 
 
 def test_depth_takes_a_step_for_each_operation_and_depth() -> None:
@@ -152,20 +152,20 @@ def bounds_doubled(plan: Plan, merged: Merged) -> Merged:
 
 def result_is(number: Callable[[int], int]) -> Change:
     def change(plan: Plan, merged: Merged) -> Merged:
-        (column,) = merged.results
+        (column,) = merged.outputs.results
         values = column.values.copy()
         values[-1] = number(merged.slab_rows[plan.results[0]])
-        return replace(merged, results=(Column(values, column.offsets),))
+        return replace(merged, outputs=replace(merged.outputs, results=(Column(values, column.offsets),)))
 
     return change
 
 
 def metric_is(number: Callable[[int], int]) -> Change:
     def change(plan: Plan, merged: Merged) -> Merged:
-        (column,) = merged.metrics
+        (column,) = merged.outputs.metrics
         values = column.values.copy()
         values[0] = number(merged.slab_rows[plan.metrics[0]])
-        return replace(merged, metrics=(Column(values, column.offsets),))
+        return replace(merged, outputs=replace(merged.outputs, metrics=(Column(values, column.offsets),)))
 
     return change
 
@@ -214,14 +214,14 @@ def test_what_is_tampered_with_is_refused(schedule: str, change: Change, match: 
 def test_an_order_is_accepted_only_if_it_gives_the_same_numbers(schedule: str) -> None:
     """Some orders of the steps are fine; those that pass compute what the given order computes."""
     model = ar.compile(tree, schedule=schedule, float_type="float64")
-    plan, merged = model.plan, merge(model.plan, model.prepare(EXAMPLES).wirings)
+    plan, merged = model.plan, merge(model.plan, model.prepare(EXAMPLES)[:].chosen)
     executor = model._executor(())
 
     def computed(batch: Merged) -> np.ndarray:
         executor.refresh()
         run = executor.bound(batch)
         run.forward()
-        return run.gather(plan.results[0], batch.results[0].values)
+        return run.gather(plan.results[0], batch.outputs.results[0].values)
 
     wanted, refused = computed(merged), 0
     for i, j in itertools.combinations(range(len(merged.steps)), 2):
@@ -246,7 +246,7 @@ def test_sequences_of_uneven_length_read_ranges(reverse):
     generator = np.random.default_rng(0)
     examples = [generator.normal(size=(n, 2)).tolist() for n in (3, 7, 1, 5, 7, 2)]
     model = ar.compile(words)
-    merged = merge(model.plan, model.prepare(examples)[:].wirings)
+    merged = merge(model.plan, model.prepare(examples)[:].chosen)
     verify(model.plan, merged)
     (index,) = [o.index for o in plan.operations if o.name == "LSTMCell"]
     steps = merged.operations[index].bounds

@@ -132,7 +132,7 @@ def test_steps_follow_the_deepest_path_and_not_the_number_of_nodes() -> None:
     model = ar.compile(scalar(statement))
 
     def steps(examples: list[Any]) -> int:
-        return len(merge(model.plan, model.prepare(examples).wirings).steps)
+        return len(merge(model.plan, model.prepare(examples)[:].chosen).steps)
 
     assert steps(PROGRAMS * 5) == steps(PROGRAMS)
 

@@ -26,7 +26,7 @@ def _always() -> Any:
 
 
 def nodes(model: ar.Model, examples: list[Any]) -> int:
-    merged = merge(model.plan, model.prepare(examples).wirings)
+    merged = merge(model.plan, model.prepare(examples)[:].chosen)
     return sum(rows.count for rows in merged.operations)
 
 

@@ -161,7 +161,7 @@ def test_equal_nodes_are_found_in_chunks_of_any_size(count: int) -> None:
     nodes = []
     for processes in (1, 2):
         prepared = model.prepare([[[1, 2], [3, 4]] * 9] * count, processes=processes)
-        merged = merge(model.plan, prepared[:].wirings)
+        merged = merge(model.plan, prepared[:].chosen)
         nodes.append([rows.count for rows in merged.operations])
     assert nodes[0] == nodes[1]
     assert max(nodes[0]) < 9
