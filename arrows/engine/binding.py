@@ -13,7 +13,7 @@ from arrows.engine.codegen import Slot
 from arrows.engine.extents import lengths_of
 from arrows.engine.flow_back import Flow, Sums
 from arrows.engine.memory import Arena
-from arrows.engine.merge import OperationRows, PortRows, port_rows
+from arrows.engine.merge import OperationRows, PortRows
 from arrows.engine.program import Function, Program
 from arrows.engine.upload import Upload
 from arrows.ops.segments import Segments
@@ -116,7 +116,7 @@ class Binding:
             of = program.trace.inputs[port.leaf].type
             self.gathers[number] = _Gather(of, port.slab, found, bounds)
         for number, joint in enumerate(program.joints, len(operation.ports) + 1):
-            found, width = port_rows(rows.side_by_side(joint.ports)), len(joint.ports)
+            found, width = PortRows(rows.side_by_side(joint.ports)), len(joint.ports)
             bounds = rows.bounds[rows.parts] if number in ahead else rows.bounds
             self.gathers[number] = _Gather(joint.result.type, joint.slab, found, bounds, width)
         self.width = len(operation.ports) + 1 + len(program.joints)

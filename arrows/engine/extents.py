@@ -61,15 +61,27 @@ def starts_of_runs(values: np.ndarray) -> np.ndarray:
     return np.concatenate(([0], np.flatnonzero(values[1:] != values[:-1]) + 1))
 
 
-def breaks_of(rows: np.ndarray) -> np.ndarray:
-    """Counts the places up to each where the last axis does not go on by one: without any, it is a range.
+def ranges_of(rows: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
+    """For each piece of an array, its first number if it goes on by one to the end of the piece, else -1; 0
+    for an empty piece.
 
-    >>> breaks_of(np.array([3, 4, 7, 8])).tolist()
-    [0, 0, 1, 1]
+    >>> ranges_of(np.array([3, 4, 7, 8, 8]), np.array([0, 2, 2, 4]), np.array([2, 2, 4, 5])).tolist()
+    [3, 0, 7, 8]
+    >>> ranges_of(np.array([3, 5, 5]), np.array([0]), np.array([3])).tolist()
+    [-1]
     """
-    breaks = np.zeros(rows.shape, np.int32)
-    np.cumsum(rows[..., 1:] != rows[..., :-1] + 1, axis=-1, out=breaks[..., 1:])
-    return breaks
+    if len(rows) == 0:
+        return np.zeros(len(starts), np.intp)
+    steps = stops - starts - 1
+    first = rows[np.minimum(starts, len(rows) - 1)]
+    found = np.where(rows[stops - 1] - first == steps, first, -1)
+    # Few pieces that are no range end where one would. Where there are candidates, all numbers are looked at.
+    if np.any((found >= 0) & (steps > 1)):
+        breaks = np.zeros(len(rows), np.int32)
+        np.cumsum(rows[1:] != rows[:-1] + 1, out=breaks[1:])
+        found[breaks[stops - 1] != breaks[np.minimum(starts, len(rows) - 1)]] = -1
+    found[steps < 0] = 0
+    return found
 
 
 def lengths_of(offsets: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ import numpy as np
 
 from arrows.engine.agenda import agenda
 from arrows.engine.chosen import Chosen
-from arrows.engine.extents import breaks_of, lengths_of, starts_of_runs
+from arrows.engine.extents import lengths_of, ranges_of, starts_of_runs
 from arrows.engine.node_table import NodeTable, ordered_keys
 from arrows.engine.plan import Operation, Plan
 from arrows.engine.wiring import Column, Outputs, Wirings
@@ -28,31 +28,27 @@ class PortRows:
 
     Attributes:
         rows: rows of the port's slab, in the order of the operation's rows (of the sequence's elements).
-        breaks: ``breaks[i]`` counts the places up to ``i`` where ``rows`` does not go on by one.
     """
 
     rows: np.ndarray
-    breaks: np.ndarray
 
     def views(self, bounds: np.ndarray) -> list[int]:
         """For each step, the first row if its rows are a range, else -1; a step without rows reads none."""
-        starts, last = bounds[:-1], bounds[1:] - 1
-        if len(self.rows) == 0:
-            return [0] * len(starts)
-        empty = last < starts
-        if empty.any():
-            starts, last = np.where(empty, 0, starts), np.where(empty, 0, last)
-        found = np.where(self.breaks[last] == self.breaks[starts], self.rows[starts], -1)
-        found[empty] = 0
-        first: list[int] = found.tolist()
+        if len(bounds) == 2:
+            return [self.whole]
+        first: list[int] = ranges_of(self.rows, bounds[:-1], bounds[1:]).tolist()
         return first
 
     @property
     def whole(self) -> int:
         """The first row if all rows are one range, else -1."""
-        if len(self.rows) == 0:
+        rows, count = self.rows, len(self.rows)
+        if count == 0:
             return 0
-        return int(self.rows[0]) if self.breaks[-1] == 0 else -1
+        first = int(rows[0])
+        if int(rows[-1]) - first != count - 1 or (count > 2 and (rows[1:] != rows[:-1] + 1).any()):
+            return -1
+        return first
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,10 +242,16 @@ def _rows(
     rows[: constants << shift : 1 << shift] = plan.constant_rows
     places = np.arange(len(numbers), dtype=np.int32)
     ids = (numbers + constants) << shift
-    for output in range(plan.widest):
-        rows[ids + output] = places + np.repeat(begins[:, output], count)
+    rows[ids] = places + np.repeat(begins[:, 0], count)
+    for output in range(1, plan.widest):
+        ends = np.cumsum(count)
+        for o in plan.with_output(output):
+            mine = slice(ends[o] - count[o], ends[o])
+            rows[ids[mine] + output] = places[mine] + begins[o, output]
     return rows
 
+
+_ONE_STEP = np.array([0, 1])
 
 _kept = threading.local()
 
@@ -279,7 +281,7 @@ def _steps(
     if count == 0:
         return np.zeros(1, np.intp), np.zeros(2, np.intp), np.zeros(1, np.int32)
     if len(pairs) == 1:  # what stands outside of recursion and folds
-        return np.array([0, count]), np.array([0, 1]), plan.pair_component[pairs]
+        return np.array([0, count]), _ONE_STEP, plan.pair_component[pairs]
     begins = starts_of_runs(pairs)
     return np.append(starts, count), np.append(begins, len(pairs)), plan.pair_component[pairs[begins]]
 
@@ -291,8 +293,8 @@ def _ports(
     if not operation.ports:
         return (), {}
     single = len(operation.ports) - sum(operation.widths)
-    rows = row_of[table.sources[first + np.arange(single)[:, None]]].astype(np.intp)
-    ports = list(map(PortRows, rows, breaks_of(rows)))
+    rows = row_of.take(table.sources.take(first + np.arange(single)[:, None])).astype(np.intp)
+    ports = list(map(PortRows, rows))
     offsets: dict[int, np.ndarray] = {}
     start = first + single
     for number, domain in enumerate(operation.domains):
@@ -303,14 +305,9 @@ def _ports(
         for port in operation.ports:
             if port.domain == domain:
                 at = np.repeat(start - ends[:-1], counts) + np.arange(ends[-1])
-                ports.append(port_rows(row_of[table.sources[at]].astype(np.intp)))
+                ports.append(PortRows(row_of[table.sources[at]].astype(np.intp)))
                 start = start + counts
     return tuple(ports), offsets
-
-
-def port_rows(rows: np.ndarray) -> PortRows:
-    """The rows, with their breaks counted."""
-    return PortRows(rows, breaks_of(rows))
 
 
 def _raw(plan: Plan, wirings: Wirings, places: np.ndarray, bounds: Sequence[int]) -> tuple[np.ndarray, ...]:

@@ -87,6 +87,12 @@ def node_table(plan: Plan, wirings: Wirings, share: bool) -> NodeTable:
         )
     key, key_pair, key_depth = ordered_keys(plan, plan.site_pair[site], depth)
     renumbered = _renumbering(plan, wirings, number_of)
+    shared: dict[bytes, np.ndarray] = {}  # columns with equal offsets are selected at once
+
+    def coming_out(ids: Column) -> Column:
+        ids = renumbered(ids)
+        return Column(ids.values, shared.setdefault(ids.offsets.tobytes(), ids.offsets))
+
     return NodeTable(
         numbers,
         number_of is not None,
@@ -101,8 +107,8 @@ def node_table(plan: Plan, wirings: Wirings, share: bool) -> NodeTable:
         first_count.astype(np.int32),
         replace(
             wirings.outputs,
-            results=tuple(map(renumbered, wirings.outputs.results)),
-            metrics=tuple(map(renumbered, wirings.outputs.metrics)),
+            results=tuple(map(coming_out, wirings.outputs.results)),
+            metrics=tuple(map(coming_out, wirings.outputs.metrics)),
         ),
     )
 

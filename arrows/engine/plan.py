@@ -155,6 +155,10 @@ class Plan:
             seen[owner] = seen.get(owner, 0) + 1
         return places
 
+    def with_output(self, output: int) -> list[int]:
+        """The operations that have an output of that number."""
+        return [one.index for one in self.operations if len(one.outputs) > output]
+
     @property
     def has_chance(self) -> bool:
         """Whether there is dropout anywhere."""

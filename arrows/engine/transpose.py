@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arrows.engine.extents import breaks_of, lengths_of, starts_of_runs
+from arrows.engine.extents import lengths_of, ranges_of, starts_of_runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,19 +110,11 @@ def plan_pull(
         return None
     count = np.searchsorted(at, bounds)
     some = count[1:] > count[:-1]
-    begin = np.minimum(count[:-1], len(at) - 1)
-    first, last = at[begin], at[np.maximum(count[1:] - 1, 0)]
-    breaks = breaks_of(inverse)
-    # Without a break, nothing in between is missing: places go on by one, and zeros have the same place.
-    view = np.where(breaks[first] == breaks[last], inverse[first], -1)
-    spans = list(
-        zip(
-            np.where(some, first, 0).tolist(),
-            np.where(some, last + 1, 0).tolist(),
-            view.tolist(),
-            strict=True,
-        )
-    )
+    first = np.where(some, at[np.minimum(count[:-1], len(at) - 1)], 0)
+    stop = np.where(some, at[np.maximum(count[1:] - 1, 0)] + 1, 0)
+    # In a range nothing is missing: places go on by one, and zeros have the same place.
+    view = ranges_of(inverse, first, stop)
+    spans = list(zip(first.tolist(), stop.tolist(), view.tolist(), strict=True))
     more = None
     if again is not None:
         places, rows = again

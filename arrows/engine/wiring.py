@@ -34,8 +34,8 @@ class Column:
         return Column(np.concatenate([column.values for column in columns]), offsets)
 
 
-# Of so many examples and more, an index array is faster than to join slices.
-_MANY = 4096
+# Of so many examples and more, or of so few values an example, an index array is faster than to join slices.
+_MANY, _FEW = 4096, 8
 
 
 class Selection:
@@ -62,7 +62,7 @@ class Selection:
             return
         if bool((ends[:-1] == starts[1:]).all()):
             self.bounds = [(int(starts[0]), int(ends[-1]))]
-        elif len(indices) < _MANY:
+        elif len(indices) < _MANY and self.offsets[-1] > _FEW * len(indices):
             self.bounds = list(zip(starts.tolist(), ends.tolist(), strict=True))
         else:
             self.places = np.repeat(starts - self.offsets[:-1], lengths) + np.arange(self.offsets[-1])
@@ -131,8 +131,13 @@ class Outputs:
     def select(self, indices: np.ndarray) -> Outputs:
         """Returns what comes out of the examples ``indices``, in that order."""
 
+        selections: dict[int, Selection] = {}
+
         def each(columns: tuple[Column, ...]) -> tuple[Column, ...]:
-            return tuple(column.select(indices) for column in columns)
+            for column in columns:
+                if id(column.offsets) not in selections:
+                    selections[id(column.offsets)] = Selection(column.offsets, indices)
+            return tuple(selections[id(column.offsets)].of(column) for column in columns)
 
         return Outputs(
             each(self.results),

@@ -116,7 +116,7 @@ def port_rows(value: Callable[[np.ndarray, int], np.ndarray], port: int) -> Chan
         o = operation(plan, merged)
         ports = list(merged.operations[o].ports)
         size = merged.slab_rows[plan.operations[o].ports[port].slab]
-        ports[port] = PortRows(value(ports[port].rows.copy(), size), ports[port].breaks)
+        ports[port] = PortRows(value(ports[port].rows.copy(), size))
         return changed(merged, o, ports=tuple(ports))
 
     return change
