@@ -25,7 +25,7 @@ class LSTMCell(Layer[A, B]):
     Hochreiter, Schmidhuber, "Long Short-Term Memory", 1997, with the forget gates of Gers, Schmidhuber,
     Cummins, 2000::
 
-        i, o, u, f = split(concat(x, h) @ weight + bias)       one product for all gates, in this order
+        u, i, o, f = split(concat(x, h) @ weight + bias)       one product for all gates, in this order
         c' = sigmoid(i) * tanh(u) + sigmoid(f) * c
         h' = sigmoid(o) * tanh(c')
 
@@ -128,6 +128,6 @@ class LSTMCell(Layer[A, B]):
         x, (h, c) = args
         n = self.size
         gates = ops.concat([x, h]) @ parameters["weight"] + parameters["bias"]
-        io, u, f = ops.sigmoid(gates[: 2 * n]), ops.tanh(gates[2 * n : 3 * n]), ops.sigmoid(gates[3 * n :])
-        c = io[:n] * dropped(u, self.dropout) + f * c
-        return io[n:] * ops.tanh(c), c
+        u, opened = ops.tanh(gates[:n]), ops.sigmoid(gates[n:])
+        c = opened[:n] * dropped(u, self.dropout) + opened[2 * n :] * c
+        return opened[n : 2 * n] * ops.tanh(c), c

@@ -23,14 +23,14 @@ class TreeLSTM(Layer[Any, Any]):
     Networks", ACL 2015.  With `children=N`, section 3.2, (9) to (14), the input is (x, (state, ..., state))
     with N states, and each child has its own matrix::
 
-        i, o, u, f1 .. fN = split(concat(x, h1 .. hN) @ weight + bias)  # one product, gates in this order
+        u, i, o, f1 .. fN = split(concat(x, h1 .. hN) @ weight + bias)  # one product, gates in this order
         c = sigmoid(i) * tanh(u) + sum over k of sigmoid(fk) * ck
         h = sigmoid(o) * tanh(c)
 
     With `children=None`, section 3.1, (2) to (8), the *child-sum* cell, the input is (x, Sequence(state)):
     any number of children, also none, whose order does not count::
 
-        i, o, u = split(concat(x, sum over k of hk) @ weight + bias)
+        u, i, o = split(concat(x, sum over k of hk) @ weight + bias)
         fk = x @ forget_input + hk @ forget_state + forget_bias
         c = sigmoid(i) * tanh(u) + sum over k of sigmoid(fk) * ck
         h = sigmoid(o) * tanh(c)
@@ -145,10 +145,10 @@ class TreeLSTM(Layer[Any, Any]):
             kept = ops.segment_sum(ops.sigmoid(hs @ parameters["forget_state"] + shared) * cs)
         else:
             gates = ops.concat([x, *(h for h, _ in states)]) @ parameters["weight"] + parameters["bias"]
-            f = ops.sigmoid(gates[3 * n :])
-            kept = f[:n] * states[0][1]
-            for k in range(1, self.children):
-                kept = kept + f[k * n : (k + 1) * n] * states[k][1]
-        io, u = ops.sigmoid(gates[: 2 * n]), ops.tanh(gates[2 * n : 3 * n])
-        c = io[:n] * dropped(u, self.dropout) + kept
-        return io[n:] * ops.tanh(c), c
+            kept = None
+        u, opened = ops.tanh(gates[:n]), ops.sigmoid(gates[n:])
+        for k in range(self.children or 0):
+            of_child = opened[(2 + k) * n : (3 + k) * n] * states[k][1]
+            kept = of_child if kept is None else kept + of_child
+        c = opened[:n] * dropped(u, self.dropout) + kept
+        return opened[n : 2 * n] * ops.tanh(c), c

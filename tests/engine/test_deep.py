@@ -169,7 +169,7 @@ def test_a_child_sum_node_with_100000_children(device: str) -> None:
 
     def closed(p: dict[str, Any]) -> float:
         h, c = states[:, :size], states[:, size:]
-        i, o, u = np.split(np.concatenate([x, h.sum(axis=0)]) @ p["weight"] + p["bias"], 3)
+        u, i, o = np.split(np.concatenate([x, h.sum(axis=0)]) @ p["weight"] + p["bias"], 3)
         forget = sigmoid(x @ p["forget_input"] + h @ p["forget_state"] + p["forget_bias"])
         new = sigmoid(i) * np.tanh(u) + (forget * c).sum(axis=0)
         return float((sigmoid(o) * np.tanh(new) + new).sum())

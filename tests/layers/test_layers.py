@@ -176,7 +176,7 @@ def test_tree_lstm_is_that_of_the_paper() -> None:
         total = x @ w[:4] + children[0][0] @ w[4 : 4 + size] + children[1][0] @ w[4 + size :]
         return total + values["bias"][columns]
 
-    i, o, u, f1, f2 = (gate(k) for k in range(5))
+    u, i, o, f1, f2 = (gate(k) for k in range(5))
     wanted = sigmoid(i) * np.tanh(u) + sigmoid(f1) * children[0][1] + sigmoid(f2) * children[1][1]
     np.testing.assert_allclose(c, wanted, atol=1e-12)
     np.testing.assert_allclose(h, sigmoid(o) * np.tanh(wanted), atol=1e-12)
@@ -194,7 +194,7 @@ def test_child_sum_is_that_of_the_paper() -> None:
     }
     h, c = run(TreeLSTM(size, None), values, x, Elements(hs, cs))
     gates = np.concatenate([x, hs.sum(axis=0)]) @ values["weight"] + values["bias"]
-    i, o, u = np.split(gates, 3)
+    u, i, o = np.split(gates, 3)
     f = [sigmoid(x @ values["forget_input"] + a @ values["forget_state"] + values["forget_bias"]) for a in hs]
     wanted = sigmoid(i) * np.tanh(u) + sum(a * b for a, b in zip(f, cs, strict=True))
     np.testing.assert_allclose(c, wanted, atol=1e-12)
@@ -325,7 +325,7 @@ def test_gates_take_one_product() -> None:
     cell: Any = TreeLSTM(3, 2)
     t = trace(cell.function, T.Tuple((T.Tensor((4,)), T.Tuple((cell.state, cell.state)))))
     names = [equation.primitive.name for equation in t.equations]
-    assert (names.count("matmul"), names.count("concat"), names.count("sigmoid")) == (1, 1, 2)
+    assert (names.count("matmul"), names.count("concat"), names.count("sigmoid")) == (1, 1, 1)
     assert str(t.output) == "(float32[3], float32[3])"
 
 

@@ -143,16 +143,15 @@ class BiLSTM:
             g = gates[:, s]
             if s:
                 np.add(g, np.matmul(h[:, s], weights[f"state {k}"], out=product), out=g)
-            for sigmoid in (g[..., : 2 * n], g[..., 3 * n :]):
-                np.multiply(sigmoid, 0.5, out=sigmoid)
+            opened = g[..., n:]
+            np.multiply(opened, 0.5, out=opened)
             np.tanh(g, out=g)
-            for sigmoid in (g[..., : 2 * n], g[..., 3 * n :]):
-                np.multiply(sigmoid, 0.5, out=sigmoid)
-                np.add(sigmoid, 0.5, out=sigmoid)
-            memory = np.multiply(g[..., :n], g[..., 2 * n : 3 * n], out=c[:, s + 1])
+            np.multiply(opened, 0.5, out=opened)
+            np.add(opened, 0.5, out=opened)
+            memory = np.multiply(g[..., :n], g[..., n : 2 * n], out=c[:, s + 1])
             np.add(memory, np.multiply(g[..., 3 * n :], c[:, s], out=kept), out=memory)
             np.tanh(memory, out=t[:, s + 1])
-            np.multiply(g[..., n : 2 * n], t[:, s + 1], out=h[:, s + 1])
+            np.multiply(g[..., 2 * n : 3 * n], t[:, s + 1], out=h[:, s + 1])
         out[..., :n] = h[0, 1:]
         out[..., n:] = h[1, :0:-1]
 
@@ -175,19 +174,17 @@ class BiLSTM:
                 np.add(dh[1], up[length - 1 - s, :, n:], out=dh[1])
             else:
                 dh[0], dh[1] = up[s, :, :n], up[0, :, n:]
-            i, o, u, f = (g[..., j * n : (j + 1) * n] for j in range(4))
+            u, i, o, f = (g[..., j * n : (j + 1) * n] for j in range(4))
+            du, di, do, df = (d[..., j * n : (j + 1) * n] for j in range(4))
             np.multiply(g, g, out=d)
-            np.subtract(g[..., : 2 * n], d[..., : 2 * n], out=d[..., : 2 * n])
-            np.subtract(f, d[..., 3 * n :], out=d[..., 3 * n :])
-            du = np.subtract(1, d[..., 2 * n : 3 * n], out=d[..., 2 * n : 3 * n])
+            np.subtract(g[..., n:], d[..., n:], out=d[..., n:])
+            np.subtract(1, du, out=du)
             # The slope of h = o * tanh(c) by c is o - h * tanh(c).
             np.subtract(o, np.multiply(h[:, s + 1], tanh, out=spare), out=spare)
             np.add(dc, np.multiply(spare, dh, out=spare), out=dc)
-            for part, by in ((d[..., n : 2 * n], np.multiply(dh, tanh, out=dh)), (du, i)):
+            for part, by in ((do, np.multiply(dh, tanh, out=dh)), (du, i), (di, u), (df, c[:, s])):
                 np.multiply(part, by, out=part)
-            for part, by in ((d[..., :n], u), (d[..., 3 * n :], c[:, s])):
-                np.multiply(part, by, out=part)
-            for part in (d[..., :n], du, d[..., 3 * n :]):
+            for part in (du, di, df):
                 np.multiply(part, dc, out=part)
             np.multiply(dc, f, out=dc)
         flat = d_gates.reshape(2, rows, 4 * n)

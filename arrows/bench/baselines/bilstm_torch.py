@@ -172,9 +172,9 @@ def _weight(value: Array) -> Any:
 
 
 def _gates(columns: Array, *, back: bool = False) -> Array:
-    """Columns i, o, u, f in PyTorch's order i, f, u, o; or back."""
-    i, second, u, last = np.split(columns, 4, axis=-1)
-    return np.concatenate([i, last, u, second], axis=-1)
+    """Columns u, i, o, f in PyTorch's order i, f, u, o; or back."""
+    parts = np.split(columns, 4, axis=-1)
+    return np.concatenate([parts[k] for k in ((2, 0, 3, 1) if back else (1, 3, 0, 2))], axis=-1)
 
 
 def _lstm(parameters: Mapping[str, Array], cells: Sequence[tuple[str, str]]) -> Any:

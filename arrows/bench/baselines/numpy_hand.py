@@ -107,11 +107,11 @@ class NumpyHand:
         np.take(self.embed, batch.words, axis=0, out=x, mode="clip")
         gates = np.matmul(x, self.leaf, out=self._rows("leaf gates", leaves, 3 * n))
         np.add(gates, self.bias[: 3 * n], out=gates)
-        _sigmoid(gates[:, : 2 * n])
-        u = np.tanh(gates[:, 2 * n :], out=gates[:, 2 * n :])
-        np.multiply(gates[:, :n], u, out=c[:leaves])
+        _sigmoid(gates[:, n:])
+        u = np.tanh(gates[:, :n], out=gates[:, :n])
+        np.multiply(gates[:, n : 2 * n], u, out=c[:leaves])
         np.tanh(c[:leaves], out=t[:leaves])
-        np.multiply(gates[:, n : 2 * n], t[:leaves], out=h[:leaves])
+        np.multiply(gates[:, 2 * n :], t[:leaves], out=h[:leaves])
 
         all_gates = self._rows("gates", rows - leaves, 5 * n)
         both_h = self._rows("children h", 2 * (rows - leaves), n)
@@ -125,15 +125,14 @@ class NumpyHand:
             np.take(c, index, axis=0, out=memory, mode="clip")
             np.matmul(operand.reshape(b - a, 2 * n), self.pair, out=gates)
             np.add(gates, self.bias, out=gates)
-            _sigmoid(gates[:, : 2 * n])
-            u = np.tanh(gates[:, 2 * n : 3 * n], out=gates[:, 2 * n : 3 * n])
-            f = _sigmoid(gates[:, 3 * n :])
+            _sigmoid(gates[:, n:])
+            u, f = np.tanh(gates[:, :n], out=gates[:, :n]), gates[:, 3 * n :]
             kept = np.multiply(f, memory.reshape(b - a, 2 * n), out=all_kept[a:b])
-            here = np.multiply(gates[:, :n], u, out=c[first:last])
+            here = np.multiply(gates[:, n : 2 * n], u, out=c[first:last])
             np.add(here, kept[:, :n], out=here)
             np.add(here, kept[:, n:], out=here)
             np.tanh(here, out=t[first:last])
-            np.multiply(gates[:, n : 2 * n], t[first:last], out=h[first:last])
+            np.multiply(gates[:, 2 * n : 3 * n], t[first:last], out=h[first:last])
 
     def value(self, batch: Batch, factor: float = 1.0) -> float:
         """The loss; leaves its gradient by the scores, times a factor, for `backward`."""
@@ -249,19 +248,19 @@ def _sigmoid(x: Array) -> Array:
 
 
 def _cell_gradient(g: Array, d: Array, h: Array, t: Array, above: Array, dc: Array, spare: Array) -> None:
-    """From the gradient `above` of h, and `dc` of c, those of the gates i, o, u; `dc` becomes the whole one.
+    """From the gradient `above` of h, and `dc` of c, those of the gates u, i, o; `dc` becomes the whole one.
 
     With h = o * t and t = tanh(c), the slope of h by c is o * (1 - t * t) = o - h * t.
     """
     n = h.shape[1]
-    i, o, u = g[:, :n], g[:, n : 2 * n], g[:, 2 * n :]
-    di, do, du = d[:, :n], d[:, n : 2 * n], d[:, 2 * n :]
+    u, i, o = g[:, :n], g[:, n : 2 * n], g[:, 2 * n :]
+    du, di, do = d[:, :n], d[:, n : 2 * n], d[:, 2 * n :]
     np.multiply(h, t, out=spare)
     np.subtract(o, spare, out=spare)
     np.multiply(spare, above, out=spare)
     np.add(dc, spare, out=dc)
     np.multiply(g, g, out=d)
-    np.subtract(g[:, : 2 * n], d[:, : 2 * n], out=d[:, : 2 * n])
+    np.subtract(g[:, n:], d[:, n:], out=d[:, n:])
     np.subtract(1, du, out=du)
     np.multiply(above, t, out=above)
     np.multiply(do, above, out=do)

@@ -59,16 +59,15 @@ class TorchNodewise(TorchHand):
         if "word" in tree:
             number = torch.tensor([self.vocabulary.get(tree["word"], 0)])
             x = functional.embedding(number, self.embed, sparse=True)
-            io, u = torch.addmm(self.bias[: 3 * n], x, self.leaf).split([2 * n, n], 1)
+            u, io = torch.addmm(self.bias[: 3 * n], x, self.leaf).split([n, 2 * n], 1)
             i, o = io.sigmoid().chunk(2, 1)
             c = i * u.tanh()
         else:
             left_h, left_c = self._state(tree["left"], nodes)
             right_h, right_c = self._state(tree["right"], nodes)
             gates = torch.addmm(self.bias, torch.cat([left_h, right_h], 1), self.pair)
-            io, u, f = gates.split([2 * n, n, 2 * n], 1)
-            i, o = io.sigmoid().chunk(2, 1)
-            left, right = f.sigmoid().chunk(2, 1)
+            u, opened = gates.split([n, 4 * n], 1)
+            i, o, left, right = opened.sigmoid().chunk(4, 1)
             c = i * u.tanh() + left * left_c + right * right_c
         h = o * c.tanh()
         nodes.append((torch.addmm(self.classify_bias, h, self.classify), tree.get("label", 0)))
