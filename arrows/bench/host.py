@@ -63,9 +63,9 @@ def longest_chains(model: Any, prepared: Any, indices: np.ndarray[Any, Any]) -> 
     # The rows of a sequence come when their operation runs.
     owner = np.maximum.accumulate(np.where(kinds == "element", 0, np.arange(len(site))))
     table = node_table(plan, wirings, share=False)
-    target = np.repeat(np.arange(len(site)), table.length)
+    target = np.repeat(np.arange(len(site)), table.length[table.numbers.values])
     source = (table.sources >> plan.shift) - len(plan.constants)
-    target, source = target[source >= 0], owner[source[source >= 0]]
+    target, source = target[source >= 0], owner[table.place[source[source >= 0]]]
     runs = kinds == "apply"
     chain = np.zeros((len(plan.operations), len(site)), np.int32)
     for level in range(int(depth.max(initial=0)) + 1):

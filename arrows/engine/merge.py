@@ -83,21 +83,6 @@ class OperationRows:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """Where the nodes of a batch come from.
-
-    Attributes:
-        examples: the numbers of the examples, in the order in which their nodes were taken.
-        offsets: where the nodes of each start, in this order.
-        places: for each node that runs, by operation, then row, its place among all nodes, in this order.
-    """
-
-    examples: np.ndarray
-    offsets: np.ndarray
-    places: np.ndarray
-
-
-@dataclass(frozen=True, slots=True)
 class Merged:
     """A batch, ready to be executed.
 
@@ -110,7 +95,8 @@ class Merged:
         slab_rows: how many rows each slab has.
         raw: for each read type, its values, in the order of their rows.
         outputs: what comes out of the examples, in their order; of results and metrics, rows of slabs.
-        origin: where the nodes come from.
+        numbers: those of the nodes that run, by operation, then row.
+        of: the column that they were taken from.
     """
 
     examples: int
@@ -120,15 +106,20 @@ class Merged:
     slab_rows: tuple[int, ...]
     raw: tuple[np.ndarray, ...]
     outputs: Outputs
-    origin: Origin
+    numbers: np.ndarray
+    of: Column
 
     def nodes(self, operation: int) -> tuple[np.ndarray, np.ndarray]:
         """The nodes of an operation, in the order of its rows: the number of the example, and of the node in
-        it.  Of nodes that one stands for, it is the one."""
-        first = sum(rows.count for rows in self.operations[:operation])
-        at = self.origin.places[first : first + self.operations[operation].count]
-        of = np.searchsorted(self.origin.offsets, at, side="right") - 1
-        return self.origin.examples[of], at - self.origin.offsets[of]
+        it.  Of nodes that one stands for, it is the first."""
+        begin = sum(rows.count for rows in self.operations[:operation])
+        numbers = self.numbers[begin : begin + self.operations[operation].count]
+        all_numbers = self.of.values
+        first = _scratch("first", int(all_numbers.max(initial=-1)) + 1)
+        first[all_numbers[::-1]] = np.arange(len(all_numbers))[::-1]
+        at = first[numbers]
+        example = np.searchsorted(self.of.offsets, at, side="right") - 1
+        return example, at - self.of.offsets[example]
 
 
 def merge(plan: Plan, chosen: Chosen, *, share: bool = True) -> Merged:
@@ -146,13 +137,16 @@ def merge(plan: Plan, chosen: Chosen, *, share: bool = True) -> Merged:
     if not share:
         chosen = chosen.apart()
     table = chosen.table(plan, share)
-    origin, numbers = _gathered(plan, chosen, table)
+    of = table.numbers.select(chosen.indices)
+    numbers = np.sort(of.values)
+    if table.repeats:
+        numbers = numbers[starts_of_runs(numbers)]
+    numbers = numbers.astype(np.intp)  # NumPy takes and puts twice as fast by these
+    key, key_pair, key_depth = table.key.take(numbers), table.key_pair, table.key_depth
     if plan.schedule == "agenda":
         key, key_pair, key_depth = _agenda(plan, table, numbers)
-    else:
-        key, key_pair, key_depth = table.key[numbers], table.key_pair, table.key_depth
-    order = np.argsort(key, kind="stable")
-    numbers, key = numbers[order], key[order]
+        order = np.argsort(key, kind="stable")
+        numbers, key = numbers[order], key[order]
     starts = starts_of_runs(key)
     run_pair, run_depth = key_pair[key[starts]], key_depth[key[starts]]
     run_operation = plan.pair_operation[run_pair]
@@ -163,7 +157,7 @@ def merge(plan: Plan, chosen: Chosen, *, share: bool = True) -> Merged:
 
     begins, slab_rows = _row_table(plan, count.tolist())
     row_of = _rows(plan, table, numbers, begins - first[:, None], count)
-    sources_at = table.first[numbers]
+    sources_at = table.first.take(numbers)
     operations = []
     bounds_at, runs, first_row = ends.tolist(), runs_at.tolist(), begins.tolist()
     for operation, (a, z), (b, y) in zip(plan.operations, pairwise(bounds_at), pairwise(runs), strict=True):
@@ -176,7 +170,7 @@ def merge(plan: Plan, chosen: Chosen, *, share: bool = True) -> Merged:
         )
 
     if plan.schedule == "none":
-        steps, spans = _one_by_one(plan, order, np.repeat(np.arange(len(count)), count), first)
+        steps, spans = _one_by_one(plan, table.place[numbers], np.repeat(np.arange(len(count)), count), first)
     else:
         steps, spans = _in_order(plan, run_operation, run_pair, run_depth, runs)
     outputs = table.outputs.select(chosen.indices)
@@ -192,37 +186,9 @@ def merge(plan: Plan, chosen: Chosen, *, share: bool = True) -> Merged:
             results=tuple(Column(row_of[ids.values].astype(np.intp), ids.offsets) for ids in outputs.results),
             metrics=tuple(Column(row_of[ids.values].astype(np.intp), ids.offsets) for ids in outputs.metrics),
         ),
-        replace(origin, places=origin.places[order]),
+        numbers,
+        of,
     )
-
-
-def _gathered(plan: Plan, chosen: Chosen, table: NodeTable) -> tuple[Origin, np.ndarray]:
-    """The nodes of a batch, example by example, and their numbers: of nodes with the same number, the
-    first."""
-    if plan.schedule == "none":
-        examples = np.arange(len(chosen))
-    else:
-        examples = _largest_first(table.numbers.offsets, chosen.indices)
-    column = table.numbers.select(chosen.indices[examples])
-    numbers = column.values
-    places = np.arange(len(numbers))
-    if table.repeats:
-        # No sort: of the places written under one number, the last one stays, which is the first node.
-        first = _scratch("first", table.count)
-        first[numbers[::-1]] = places[::-1]
-        places = np.flatnonzero(first[numbers] == places)
-        numbers = numbers[places]
-    return Origin(examples, column.offsets, places), numbers
-
-
-def _largest_first(offsets: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """The examples of a batch, the largest first.
-
-    Rows of one step are in this order. So where sequences end at different steps, those that go on are the
-    first rows of each, and what they read is a range: a view instead of a gather.
-    """
-    order: np.ndarray = np.argsort(offsets[indices] - offsets[indices + 1], kind="stable")
-    return order
 
 
 def _rows(
@@ -238,7 +204,7 @@ def _rows(
         count: how many nodes each operation has.
     """
     constants, shift = len(plan.constants), plan.shift
-    rows = _scratch("rows", (constants + table.count) << shift)
+    rows = _scratch("rows", (constants + len(table.place)) << shift)
     rows[: constants << shift : 1 << shift] = plan.constant_rows
     places = np.arange(len(numbers), dtype=np.int32)
     ids = (numbers + constants) << shift
@@ -352,21 +318,20 @@ def _in_order(
 
 
 def _one_by_one(
-    plan: Plan, order: np.ndarray, operation: np.ndarray, first: np.ndarray
+    plan: Plan, place: np.ndarray, operation: np.ndarray, first: np.ndarray
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int, int]]]:
-    """``steps`` and ``spans`` of one node a step, in the order of the nodes.
+    """``steps`` and ``spans`` of one node a step.
 
     Args:
         plan: the model's plan.
-        order: the nodes by operation.
-        operation: the operation of each in this order.
-        first: where those of each operation start in it.
+        place: what puts the nodes in order.
+        operation: the operation of each.
+        first: where the nodes of each operation start.
     """
-    place = np.empty(len(order), np.intp)
-    place[order] = np.arange(len(order))
-    place = place[plan.applies[operation[place]]]
-    of = operation[place]
-    steps = list(zip(of.tolist(), (place - first[of]).tolist(), strict=True))
+    order = np.argsort(place, kind="stable")
+    order = order[plan.applies[operation[order]]]
+    of = operation[order]
+    steps = list(zip(of.tolist(), (order - first[of]).tolist(), strict=True))
     return steps, [(0, 0, len(steps))]
 
 
@@ -374,8 +339,9 @@ def _agenda(plan: Plan, table: NodeTable, numbers: np.ndarray) -> tuple[np.ndarr
     """Keys by the step of each node; rows of an operation's sequence have the step of their operation's
     node."""
     nodes = len(numbers)
-    key = table.key[numbers]
-    pair, depth = table.key_pair[key], table.key_depth[key]
+    at = np.argsort(table.place[numbers])  # nodes before the rows of their sequences
+    numbers = numbers[at]
+    pair, depth = table.key_pair[table.key[numbers]], table.key_depth[table.key[numbers]]
     operation = plan.pair_operation[pair]
     kinds = np.array([known.kind for known in plan.operations])[operation]
     owner = np.maximum.accumulate(np.where(kinds == "element", 0, np.arange(nodes)))
@@ -385,7 +351,7 @@ def _agenda(plan: Plan, table: NodeTable, numbers: np.ndarray) -> tuple[np.ndarr
     ids = table.sources[np.repeat(begins, length) + np.arange(length.sum())]
     node = (ids >> plan.shift) - len(plan.constants)
     target = np.repeat(np.arange(nodes), length)[node >= 0]
-    place = _scratch("first", table.count)
+    place = _scratch("first", len(table.place))
     place[numbers] = np.arange(nodes)
     source = owner[place[node[node >= 0]]]
     edges = runs[source] & runs[target]
@@ -394,4 +360,6 @@ def _agenda(plan: Plan, table: NodeTable, numbers: np.ndarray) -> tuple[np.ndarr
     times[runs] = agenda(
         operation[runs], depth[runs], number[source[edges]], number[target[edges]], len(plan.operations)
     )
-    return ordered_keys(plan, pair, times[owner])
+    back = np.empty(nodes, np.intp)
+    back[at] = np.arange(nodes)
+    return ordered_keys(plan, pair[back], times[owner[back]])

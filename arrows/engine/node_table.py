@@ -2,7 +2,8 @@
 
 Nodes that compute the same have one number. What is known of a node beside its example (its operation and
 depth, what it reads) is kept by number, with ids that count numbers too, so nothing has to be moved when
-examples are chosen for a batch.
+examples are chosen for a batch. Numbers ascend in the order in which a batch's rows stand, so a batch is
+ordered by sorting its numbers.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ class NodeTable:
     Attributes:
         numbers: for each example, the numbers of its nodes, in the order of the nodes.
         repeats: whether a number can stand there more than once.
-        count: how many numbers there are.
+        place: by number, the first node of the set with it.
         key: by number, where it stands in the order of (operation, component, depth): the smallest integers
-            with that order.
+            with that order. They ascend.
         key_pair, key_depth: by key, the number of (operation, component) and the depth.
         first: by number, where its sources start; of a node that reads an input, the place of its value.
         sources: ids; for each node those of one row, then the elements of each sequence.
@@ -41,7 +42,7 @@ class NodeTable:
 
     numbers: Column
     repeats: bool
-    count: int
+    place: np.ndarray
     key: np.ndarray
     key_pair: np.ndarray
     key_depth: np.ndarray
@@ -61,7 +62,7 @@ def node_table(plan: Plan, wirings: Wirings, share: bool) -> NodeTable:
         wirings: the set.
         share: whether nodes that compute the same get one number, where the wirings know it.
     """
-    site, offsets = wirings.site.values, wirings.site.offsets
+    site, depth = wirings.site.values, wirings.depth.values
     nodes = len(site)
     layout = extents(plan, site, wirings.counts.values)
     first = layout.first_source
@@ -69,23 +70,21 @@ def node_table(plan: Plan, wirings: Wirings, share: bool) -> NodeTable:
         if operation.kind == "read":
             at = np.flatnonzero(plan.site_operation[site] == operation.index)
             first[at] = np.arange(len(at))
-    depth = wirings.depth.values
+    same = wirings.same if share else None
+    alike: np.ndarray = np.arange(nodes) if same is None else same.values
+    count = int(alike.max(initial=-1)) + 1
+    taken = _in_turn(plan, wirings.site.offsets)
+    turn = np.empty(count, np.int64)
+    turn[alike[taken[::-1]]] = np.arange(nodes)[::-1]  # the last that is written stays: the first turn
+    place = taken[turn]
     if plan.schedule == "none":
         depth = np.zeros_like(depth)  # rows in the order in which they are computed
-    length, first_count = layout.length, layout.first_count
-    same = wirings.same if share else None
-    if same is None:
-        numbers, count = Column(np.arange(nodes, dtype=_index(nodes)), offsets), nodes
-        number_of = None
-    else:
-        numbers, count = same, int(same.values.max(initial=-1)) + 1
-        number_of = same.values
-        place = np.empty(count, np.intp)
-        place[number_of] = np.arange(nodes)  # any of those with a number
-        site, depth, first, length, first_count = (
-            values[place] for values in (site, depth, first, length, first_count)
-        )
-    key, key_pair, key_depth = ordered_keys(plan, plan.site_pair[site], depth)
+    key, key_pair, key_depth = ordered_keys(plan, plan.site_pair[site[place]], depth[place])
+    order = np.argsort((key.astype(np.int64) << 32) + turn)
+    number = np.empty(count, _index(count))
+    number[order] = np.arange(count)
+    place = place[order]
+    number_of = number[alike]
     renumbered = _renumbering(plan, wirings, number_of)
     shared: dict[bytes, np.ndarray] = {}  # columns with equal offsets are selected at once
 
@@ -94,23 +93,43 @@ def node_table(plan: Plan, wirings: Wirings, share: bool) -> NodeTable:
         return Column(ids.values, shared.setdefault(ids.offsets.tobytes(), ids.offsets))
 
     return NodeTable(
-        numbers,
-        number_of is not None,
-        count,
-        key,
+        Column(number_of, wirings.site.offsets),
+        same is not None,
+        place,
+        key[order],
         key_pair,
         key_depth,
-        first.astype(_index(len(wirings.sources.values))),
+        first[place].astype(_index(len(wirings.sources.values))),
         renumbered(wirings.sources).values,
-        length.astype(np.int32),
+        layout.length[place].astype(np.int32),
         wirings.counts.values,
-        first_count.astype(np.int32),
+        layout.first_count[place].astype(_index(len(wirings.counts.values))),
         replace(
             wirings.outputs,
             results=tuple(map(coming_out, wirings.outputs.results)),
             metrics=tuple(map(coming_out, wirings.outputs.metrics)),
         ),
     )
+
+
+def _in_turn(plan: Plan, offsets: np.ndarray) -> np.ndarray:
+    """The nodes of a set, those of the largest examples first.
+
+    Rows of one step are in this order. So where sequences end at different steps, those that go on are the
+    first rows of each, and what they read is a range: a view instead of a gather.
+    """
+    lengths = lengths_of(offsets)
+    examples = np.arange(len(lengths)) if plan.schedule == "none" else _largest_first(lengths)
+    lengths = lengths[examples]
+    ends = np.cumsum(lengths)
+    nodes: np.ndarray = np.repeat(offsets[examples] - (ends - lengths), lengths)
+    nodes += np.arange(len(nodes))
+    return nodes
+
+
+def _largest_first(lengths: np.ndarray) -> np.ndarray:
+    order: np.ndarray = np.argsort(-lengths, kind="stable")
+    return order
 
 
 def ordered_keys(
@@ -131,23 +150,20 @@ def ordered_keys(
     return key.astype(np.int16 if len(known) < 2**15 else np.int32), key_pair, key_depth
 
 
-def _renumbering(plan: Plan, wirings: Wirings, number_of: np.ndarray | None) -> Callable[[Column], Column]:
+def _renumbering(plan: Plan, wirings: Wirings, number_of: np.ndarray) -> Callable[[Column], Column]:
     """From the value ids of wirings, which count from their example's base, to those of the table."""
     constants, shift = len(plan.constants), plan.shift
     kind = _index((len(wirings.site.values) + constants) << shift)
     move = (wirings.site.offsets[:-1] + constants - wirings.base).astype(kind) << shift
-    known = None
-    if number_of is not None:
-        known = np.concatenate([np.arange(constants, dtype=kind), number_of.astype(kind) + kind(constants)])
+    known = np.concatenate([np.arange(constants, dtype=kind), number_of.astype(kind) + kind(constants)])
 
     def renumbered(ids: Column) -> Column:
         values = ids.values
         moved = values + np.repeat(move, lengths_of(ids.offsets))
         if constants:
             moved = np.where(values < (constants << shift), values, moved)
-        if known is not None:
-            moved = (known[moved >> shift] << shift) + (moved & ((1 << shift) - 1))
-        return Column(moved, ids.offsets)
+        numbered = (known[moved >> shift] << shift) + (moved & ((1 << shift) - 1))
+        return Column(numbered, ids.offsets)
 
     return renumbered
 

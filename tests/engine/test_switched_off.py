@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine import codegen, derive, execute, merge, program_writer, transposed
+from arrows.engine import codegen, derive, execute, node_table, program_writer, transposed
 from arrows.engine.composition import Compositions
 from arrows.engine.pieces import Piece
 from arrows.engine.plan import Plan
@@ -54,7 +54,7 @@ def no_narrowing(patch: Patch) -> None:
 
 
 def no_order(patch: Patch) -> None:
-    patch.setattr(merge, "_largest_first", lambda offsets, indices: np.arange(len(indices)))
+    patch.setattr(node_table, "_largest_first", lambda lengths: np.arange(len(lengths)))
 
 
 def no_pieces(patch: Patch) -> None:
