@@ -87,7 +87,7 @@ def flows(plan: Plan, merged: Merged, programs: Mapping[int, Program], upload: U
         rows = merged.operations[o]
         for number, gradients in enumerate(program.gradients):
             target = np.concatenate([rows.side_by_side(operand.ports) for operand in gradients.operands])
-            part = np.concatenate(_parts(program, rows, gradients))
+            part = _parts(program, rows, gradients)
             pushed = target >= len(plan.slabs[gradients.slab].constants)  # nobody reads those of constants
             early = set(program.operation.early)
             if not all(early.issuperset(operand.ports) for operand in gradients.operands):
@@ -103,8 +103,11 @@ def flows(plan: Plan, merged: Merged, programs: Mapping[int, Program], upload: U
     return found
 
 
-def _parts(program: Program, rows: OperationRows, gradients: Gradients) -> list[np.ndarray]:
+def _parts(program: Program, rows: OperationRows, gradients: Gradients) -> np.ndarray:
     """The same for the part, the position in `OperationRows.components`, that each was read in."""
+    if len(rows.components) == 1:
+        count = sum(len(rows.ports[port].rows) for operand in gradients.operands for port in operand.ports)
+        return np.zeros(count, np.intp)
     found = []
     for operand in gradients.operands:
         bounds = rows.bounds[rows.parts]
@@ -112,7 +115,7 @@ def _parts(program: Program, rows: OperationRows, gradients: Gradients) -> list[
         if domain is not None:
             bounds = rows.offsets[domain][bounds]
         found.append(np.repeat(np.arange(len(bounds) - 1), lengths_of(bounds) * len(operand.ports)))
-    return found
+    return np.concatenate(found)
 
 
 def _components(plan: Plan, merged: Merged, slab: int) -> np.ndarray:

@@ -34,8 +34,6 @@ class PortRows:
 
     def views(self, bounds: np.ndarray) -> list[int]:
         """For each step, the first row if its rows are a range, else -1; a step without rows reads none."""
-        if len(bounds) == 2:
-            return [self.whole]
         first: list[int] = ranges_of(self.rows, bounds[:-1], bounds[1:]).tolist()
         return first
 

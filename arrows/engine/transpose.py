@@ -77,10 +77,12 @@ def plan_push(order: np.ndarray, rows: np.ndarray, piece: np.ndarray, pieces: in
         return None
     span = int(rows.max()) + 1
     key = rows if pieces == 1 else piece * np.int64(span) + rows
-    if np.any(key[1:] < key[:-1]):
-        by_key = np.argsort(key, kind="stable")
+    least = int((key[1:] - key[:-1]).min(initial=1))
+    if least < 0:
+        # 16 bits: NumPy's stable sort is a radix sort.
+        by_key = np.argsort(key.astype(np.int16) if pieces * span < 2**15 else key, kind="stable")
         order, key = order[by_key], key[by_key]
-    at = starts_of_runs(key)
+    at = np.arange(len(key)) if least > 0 else starts_of_runs(key)
     longest = int(lengths_of(np.append(at, len(key))).max()) if len(at) < len(key) else 1
     if pieces == 1:
         return Push(order, key[at], at, [0, len(at)], [0, len(key)], longest)
