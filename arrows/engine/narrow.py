@@ -43,6 +43,9 @@ def narrow(trace: Trace) -> Trace:
 
     for equation in trace.equations:
         result = equation.result
+        if _slices(equation) and (result in ranges or equation.operands[0] in ranges):
+            known[result] = part(equation.operands[0], _read(equation, ranges.get(result)))
+            continue
         if result in ranges:
             operands = [
                 part(var, ranges[result]) if _wide(var, result) else known[var] for var in equation.operands
@@ -50,9 +53,6 @@ def narrow(trace: Trace) -> Trace:
             if equation.primitive.name == "matmul":
                 left, right = equation.operands
                 operands = [known[left], part(right, ranges[result])]
-        elif equation.primitive.name == "index" and equation.operands[0] in ranges:
-            known[result] = part(equation.operands[0], _slice(equation))
-            continue
         else:
             operands = [known[var] for var in equation.operands]
         attributes: dict[str, Any] = dict(equation.attributes)
@@ -79,12 +79,13 @@ def _ranges(trace: Trace) -> dict[Var, Range]:
         passes = _passes(equation) and found != whole
         if passes:
             narrowed[result] = found
+        if _slices(equation):
+            want(equation.operands[0], _read(equation, found if passes else None))
+            continue
         for place, var in enumerate(equation.operands):
             if not var.type.shape:
                 continue
-            if equation.primitive.name == "index" and _slice_of_last(equation):
-                want(var, _slice(equation))
-            elif passes and (place == 1 if equation.primitive.name == "matmul" else _wide(var, result)):
+            if passes and (place == 1 if equation.primitive.name == "matmul" else _wide(var, result)):
                 want(var, found)
             else:
                 want(var, (0, var.type.shape[-1]))
@@ -100,19 +101,24 @@ def _passes(equation: Equation) -> bool:
     if equation.primitive.name == "matmul":
         left, right = equation.operands
         return right.rows == INVARIANT and len(left.type.shape) == 1 and len(right.type.shape) == 2
-    return equation.primitive.elementwise
+    return equation.primitive.elementwise or _slices(equation)
 
 
 def _wide(var: Var, result: Var) -> bool:
     return bool(var.type.shape) and var.type.shape[-1] == result.type.shape[-1] and result.type.shape[-1] != 1
 
 
-def _slice_of_last(equation: Equation) -> bool:
+def _slices(equation: Equation) -> bool:
+    """Whether the result is some columns of a vector, all of a range."""
+    if equation.primitive.name != "index":
+        return False
     key: Any = dict(equation.attributes)["key"]
     shape = equation.operands[0].type.shape
     return len(shape) == 1 and len(key) == 1 and isinstance(key[0], tuple) and key[0][2] == 1
 
 
-def _slice(equation: Equation) -> Range:
+def _read(equation: Equation, wanted: Range | None) -> Range:
+    """The columns that a slice reads, if only some of its own are wanted."""
     key: Any = dict(equation.attributes)["key"]
-    return int(key[0][0]), int(key[0][1])
+    start, stop = int(key[0][0]), int(key[0][1])
+    return (start, stop) if wanted is None else (start + wanted[0], start + wanted[1])
