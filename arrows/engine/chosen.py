@@ -39,7 +39,7 @@ class Chosen:
 
     def apart(self) -> Chosen:
         """These examples, each as often as it is chosen: a set of their own if one is chosen twice."""
-        if len(self.indices) < 2 or np.bincount(self.indices).max() == 1:
+        if len(np.unique(self.indices)) == len(self.indices):
             return self
         return Chosen.all(self.wirings.select(self.indices))
 

@@ -72,11 +72,12 @@ def node_table(plan: Plan, wirings: Wirings, share: bool) -> NodeTable:
             first[at] = np.arange(len(at))
     same = wirings.same if share else None
     alike: np.ndarray = np.arange(nodes) if same is None else same.values
-    count = int(alike.max(initial=-1)) + 1
     taken = _in_turn(plan, wirings.site.offsets)
-    turn = np.empty(count, np.int64)
+    turn = np.full(int(alike.max(initial=-1)) + 1, -1)
     turn[alike[taken[::-1]]] = np.arange(nodes)[::-1]  # the last that is written stays: the first turn
-    place = taken[turn]
+    there = turn >= 0  # of a larger set, only some may be left
+    turn = turn[there]
+    count, place = len(turn), taken[turn]
     if plan.schedule == "none":
         depth = np.zeros_like(depth)  # rows in the order in which they are computed
     key, key_pair, key_depth = ordered_keys(plan, plan.site_pair[site[place]], depth[place])
@@ -84,7 +85,7 @@ def node_table(plan: Plan, wirings: Wirings, share: bool) -> NodeTable:
     number = np.empty(count, _index(count))
     number[order] = np.arange(count)
     place = place[order]
-    number_of = number[alike]
+    number_of = number[(np.cumsum(there) - 1)[alike]]
     renumbered = _renumbering(plan, wirings, number_of)
     shared: dict[bytes, np.ndarray] = {}  # columns with equal offsets are selected at once
 
@@ -95,7 +96,7 @@ def node_table(plan: Plan, wirings: Wirings, share: bool) -> NodeTable:
     return NodeTable(
         Column(number_of, wirings.site.offsets),
         same is not None,
-        place,
+        place.astype(_index(nodes)),
         key[order],
         key_pair,
         key_depth,

@@ -55,7 +55,7 @@ class Prepared:
         self.owner = owner
         self.wirings = wirings
         self.fingerprint = fingerprint
-        self.tables: dict[bool, NodeTable] = {}
+        self.tables: dict[bool, NodeTable] = {}  # made by the first batch, and not pickled
 
     def fits(self, owner: object, fingerprint: str) -> bool:
         """Whether a model's plan made this set; one that was pickled must look like what the plan would
