@@ -98,3 +98,34 @@ def test_the_table_is_made_once_and_not_pickled() -> None:
     assert list(prepared.tables.values()) == [table]
     loaded = pickle.loads(pickle.dumps(prepared))
     assert loaded.tables == {} and model(loaded).tolist() == [1.0, 5.0]
+
+
+def test_what_reads_every_node_once_reads_a_range() -> None:
+    """The output layer of a tree, and the loss after it, whatever batch is chosen."""
+
+    @ar.fix
+    def tree(me: Any) -> Any:
+        pair = (ar.GetItem(0) >> me & ar.GetItem(1) >> me) >> ar.Concat() >> ar.FC(3, ops.tanh)
+        leaf = ar.Scalar("int32") >> ar.Embedding(40, 3)
+        state = ar.OneOf(lambda t: isinstance(t, tuple), {True: pair, False: leaf})
+        return (
+            state >> (ar.Identity() & ar.FC(2) >> ar.Function(ops.sum) >> ar.Metric("loss")) >> ar.GetItem(0)
+        )
+
+    generator = np.random.default_rng(0)
+
+    def example(words: int) -> Any:
+        if words == 1:
+            return int(generator.integers(0, 40))
+        left = int(generator.integers(1, words))
+        return example(left), example(words - left)
+
+    model = ar.compile(tree, loss="loss", float_type="float64")
+    prepared = model.prepare([example(n) for n in (9, 2, 14, 1, 6, 11)])
+    for indices in ([0, 1, 2, 3, 4, 5], [4, 2], [5], [3, 0, 3, 1]):
+        merged = merge(model.plan, prepared[indices].chosen)
+        verify(model.plan, merged)
+        outer = [o for o in model.plan.operations if o.kind == "apply" and len(o.early) == len(o.ports)]
+        (layer,) = [o for o in outer if o.outputs[0].shape == ()]
+        (port,) = merged.operations[layer.index].ports
+        assert port.whole >= 0, indices
