@@ -92,7 +92,7 @@ def node_table(plan: Plan, wirings: Wirings, share: bool) -> NodeTable:
         for a, z in _single_steps(plan, key[order], key_pair):
             mine = order[a:z]
             source = sources[first[place[mine]]]
-            by = np.where(source < 0, source, number[alike[source]])
+            by = np.where(source < 0, source, number[alike[np.maximum(source, 0)]])
             order[a:z] = mine[np.argsort(by, kind="stable")]
             number[order[a:z]] = np.arange(a, z)
     place = place[order]

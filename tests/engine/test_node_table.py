@@ -129,3 +129,12 @@ def test_what_reads_every_node_once_reads_a_range() -> None:
         (layer,) = [o for o in outer if o.outputs[0].shape == ()]
         (port,) = merged.operations[layer.index].ports
         assert port.whole >= 0, indices
+
+
+@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
+def test_a_node_that_reads_one_of_many_constants(schedule: str) -> None:
+    ones, twos = ar.Constant(np.ones(2, "float32")), ar.Constant(np.full(2, 2, "float32"))
+    which = ar.OneOf(lambda x: x, {0: ar.Zeros([2]), 1: ones, 2: twos})
+    model = ar.compile(which >> ar.Function(lambda x: x.sum()), schedule=schedule)
+    assert [float(model([x])[0]) for x in (0, 1, 2)] == [0, 2, 4]
+    assert model([2, 0, 1, 2]).tolist() == [4, 0, 2, 4]
