@@ -130,7 +130,7 @@ class Model:
             given = self._given(examples, "run a model", ids)
             executor = self._executor((), training=training)
             parts = [self._collect(run) for run, _ in self._runs(executor, given)]
-            outputs = _outputs(given.chosen, parts)
+            outputs = given.outputs([run.merged for _, _, run in parts])
             result = self._result(outputs, parts)
             self._take_metrics(parts, outputs)
             self.step += training
@@ -336,10 +336,10 @@ class Model:
             raise ArrowTypeError(self._weights.missing)
         executor = self._executor(inputs, training=True, gradients=True)
         batch_given = self._given(examples, "differentiate", ids)
-        batch = len(batch_given.chosen)
+        batch = max(len(batch_given.chosen), 1)
         seeds = Seeds(
-            {m: weight / max(batch, 1) for m, weight in self._weights.metrics.items()},
-            None if self._weights.result is None else self._weights.result / max(batch, 1),
+            {m: weight / batch for m, weight in self._weights.metrics.items()},
+            None if self._weights.result is None else self._weights.result / batch,
         )
         total: Array = None
         found: dict[Any, Any] = {}
@@ -355,7 +355,7 @@ class Model:
                 else:
                     found[key] = own(gradient) if self.schedule == "none" else gradient
             given.append({name: run.input_gradients(part, self._read_sites(name)) for name in inputs})
-        outputs = _outputs(batch_given.chosen, parts)
+        outputs = batch_given.outputs([run.merged for _, _, run in parts])
         self._take_metrics(parts, outputs)
         self.step += 1
         self.plan.lowered.taps.show(self.taps, outputs)
@@ -374,8 +374,7 @@ class Model:
 
     def _collect(self, run: Run) -> tuple[list[Array], list[Array], Run]:
         """Copies of the result's leaves and of the metrics: the slabs are the next batch's."""
-        merged, plan = run.merged, self.plan
-        found = merged.outputs
+        found, plan = run.merged.outputs, self.plan
         leaves = [
             run.gather(slab, column.values) for slab, column in zip(plan.results, found.results, strict=True)
         ]
@@ -444,13 +443,6 @@ class Model:
             )
         else:
             check_example(self.typed, example, number, self.max_nodes)
-
-
-def _outputs(chosen: Chosen, parts: Sequence[tuple[list[Array], list[Array], Run]]) -> Outputs:
-    """What comes out of a batch that ran in so many parts."""
-    if len(parts) == 1:
-        return parts[0][2].merged.outputs
-    return chosen.wirings.outputs.select(chosen.indices)
 
 
 def _run_alone(executor: Executor, chosen: Chosen, chance: Chance, place: int) -> None:

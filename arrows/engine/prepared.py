@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.chosen import Chosen
+from arrows.engine.merge import Merged
 from arrows.engine.node_table import NodeTable
-from arrows.engine.wiring import Wirings
+from arrows.engine.wiring import Outputs, Wirings
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
 
 
@@ -123,6 +124,12 @@ class Given:
             return
         for number in range(len(self.chosen)):
             yield number, self.chosen.part(number, 1)
+
+    def outputs(self, merged: Sequence[Merged]) -> Outputs:
+        """What comes out of the batch, which ran in so many parts."""
+        if len(merged) == 1:
+            return merged[0].outputs
+        return self.chosen.wirings.outputs.select(self.chosen.indices)
 
 
 def as_ids(ids: Any, count: int) -> np.ndarray:
