@@ -37,12 +37,9 @@ class _Gather:
         self.type, self.slab, self.found, self.width = of, slab, found, width
         self.bounds: list[int] = bounds.tolist()
         # For each step, the first row of a range, or -1; and that of the rows of all steps.
-        if len(self.bounds) == 2:
-            self.whole, self.longest = found.whole, self.bounds[1]
-            self.views = [self.whole]
-        else:
-            self.whole, self.longest = found.whole, int(lengths_of(bounds).max(initial=0))
-            self.views = found.views(bounds * width)
+        self.whole = found.whole
+        self.views = [self.whole] if len(self.bounds) == 2 else found.views(bounds * width)
+        self.longest = int(lengths_of(bounds).max(initial=0))
         self.rows: Array = None
 
     def view(self, slab: Array, first: int, count: int) -> Array:

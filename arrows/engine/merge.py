@@ -1,4 +1,4 @@
-"""Merges the examples of a batch into a schedule by array operations: a stable sort, no loop over nodes.
+"""Merges the examples of a batch into a schedule by array operations: a sort of numbers, no loop over nodes.
 
 Rows of a slab are ordered by operation, then step, whatever the order of execution, so that a step writes one
 contiguous range of its operation's rows and an operation's rows are one range.  A step reads each port
@@ -39,7 +39,7 @@ class PortRows:
 
     @property
     def whole(self) -> int:
-        """The first row if all rows are one range, else -1."""
+        """The first row if all rows are one range, else -1: `views` of one step, without its arrays."""
         rows, count = self.rows, len(self.rows)
         if count == 0:
             return 0
@@ -137,11 +137,12 @@ def merge(plan: Plan, chosen: Chosen, *, share: bool = True) -> Merged:
     table = chosen.table(plan, share)
     of = table.numbers.select(chosen.indices)
     numbers = np.sort(of.values)
-    if table.repeats:
+    if share:
         numbers = numbers[starts_of_runs(numbers)]
     numbers = numbers.astype(np.intp)  # NumPy takes and puts twice as fast by these
-    key, key_pair, key_depth = table.key.take(numbers), table.key_pair, table.key_depth
-    if plan.schedule == "agenda":
+    if plan.schedule != "agenda":
+        key, key_pair, key_depth = table.key.take(numbers), table.key_pair, table.key_depth
+    else:
         key, key_pair, key_depth = _agenda(plan, table, numbers)
         order = np.argsort(key, kind="stable")
         numbers, key = numbers[order], key[order]

@@ -28,7 +28,6 @@ class NodeTable:
 
     Attributes:
         numbers: for each example, the numbers of its nodes, in the order of the nodes.
-        repeats: whether a number can stand there more than once.
         place: by number, the first node of the set with it.
         key: by number, where it stands in the order of (operation, component, depth): the smallest integers
             with that order. They ascend.
@@ -42,7 +41,6 @@ class NodeTable:
     """
 
     numbers: Column
-    repeats: bool
     place: np.ndarray
     key: np.ndarray
     key_pair: np.ndarray
@@ -87,32 +85,32 @@ def node_table(plan: Plan, wirings: Wirings, share: bool) -> NodeTable:
     number[order] = np.arange(count)
     alike = (np.cumsum(there) - 1)[alike]
     moved = _moving(plan, wirings)
+    sources = moved(wirings.sources)
     if plan.schedule != "none":
-        sources = (moved(wirings.sources).values >> plan.shift) - len(plan.constants)
+        made_by = (sources.values >> plan.shift) - len(plan.constants)
         for a, z in _single_steps(plan, key[order], key_pair):
             mine = order[a:z]
-            source = sources[first[place[mine]]]
+            source = made_by[first[place[mine]]]
             by = np.where(source < 0, source, number[alike[np.maximum(source, 0)]])
             order[a:z] = mine[np.argsort(by, kind="stable")]
             number[order[a:z]] = np.arange(a, z)
     place = place[order]
     number_of = number[alike]
-    renumbered = _renumbering(plan, moved, number_of)
+    renumbered = _renumbering(plan, number_of)
     shared: dict[bytes, np.ndarray] = {}  # columns with equal offsets are selected at once
 
     def coming_out(ids: Column) -> Column:
-        ids = renumbered(ids)
+        ids = renumbered(moved(ids))
         return Column(ids.values, shared.setdefault(ids.offsets.tobytes(), ids.offsets))
 
     return NodeTable(
         Column(number_of, wirings.site.offsets),
-        same is not None,
         place.astype(_index(nodes)),
         key[order],
         key_pair,
         key_depth,
         first[place].astype(_index(len(wirings.sources.values))),
-        renumbered(wirings.sources).values,
+        renumbered(sources).values,
         layout.length[place].astype(np.int32),
         wirings.counts.values,
         layout.first_count[place].astype(_index(len(wirings.counts.values))),
@@ -158,7 +156,7 @@ def ordered_keys(
     else:
         known, key = np.unique(wide, return_inverse=True)
     key_pair, key_depth = np.divmod(known, span)
-    # 16 bits: NumPy's stable sort is a radix sort.
+    # 16 bits: every batch looks keys up, and NumPy's stable sort of them (the agenda's) is a radix sort.
     return key.astype(np.int16 if len(known) < 2**15 else np.int32), key_pair, key_depth
 
 
@@ -199,17 +197,15 @@ def _moving(plan: Plan, wirings: Wirings) -> Callable[[Column], Column]:
     return moved
 
 
-def _renumbering(
-    plan: Plan, moved: Callable[[Column], Column], number_of: np.ndarray
-) -> Callable[[Column], Column]:
-    """From the value ids of wirings to those of the table; ``number_of``: of each node."""
+def _renumbering(plan: Plan, number_of: np.ndarray) -> Callable[[Column], Column]:
+    """From ids that count all nodes to those of the table; ``number_of``: of each node."""
     constants, shift = len(plan.constants), plan.shift
     known = np.concatenate([np.arange(constants), number_of + constants]).astype(
         _index((len(number_of) + constants) << shift)
     )
 
     def renumbered(ids: Column) -> Column:
-        values = moved(ids).values
+        values = ids.values
         return Column((known[values >> shift] << shift) + (values & ((1 << shift) - 1)), ids.offsets)
 
     return renumbered
