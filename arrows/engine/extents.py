@@ -37,9 +37,8 @@ def extents(plan: Plan, site: np.ndarray, counts: np.ndarray) -> Extents:
         site: the site of each node.
         counts: as in `Wirings`.
     """
-    length = plan.site_arity[site].astype(np.int64)
-    domains = plan.site_domains[site]
-    first_count = np.cumsum(domains) - domains
+    length = plan.site_arity[site].astype(np.int32)
+    first_count = _starts(plan.site_domains[site])
     if len(counts):
         operations = plan.site_operation[site]
         for operation in plan.operations:
@@ -47,7 +46,18 @@ def extents(plan: Plan, site: np.ndarray, counts: np.ndarray) -> Extents:
                 mine = np.flatnonzero(operations == operation.index)
                 for number, width in enumerate(operation.widths):
                     length[mine] += counts[first_count[mine] + number] * width
-    return Extents(np.cumsum(length) - length, length, counts, first_count)
+    return Extents(_starts(length), length, counts, first_count)
+
+
+def index_type(most: int) -> type[np.signedinteger]:
+    """The smaller element type that numbers up to ``most`` fit in."""
+    return np.int32 if most < 2**31 else np.int64
+
+
+def _starts(lengths: np.ndarray) -> np.ndarray:
+    starts: np.ndarray = np.cumsum(lengths, dtype=index_type(int(lengths.sum())))
+    starts -= lengths
+    return starts
 
 
 def starts_of_runs(values: np.ndarray) -> np.ndarray:

@@ -131,7 +131,7 @@ def merge(plan: Plan, chosen: Chosen, *, share: bool = True) -> Merged:
     Returns:
         The schedule: steps in order, and for each operation the rows that its ports gather.
     """
-    share = share and plan.shares and chosen.wirings.same is not None
+    share = share and plan.shares
     if not share:
         chosen = chosen.apart()
     table = chosen.table(plan, share)

@@ -213,7 +213,7 @@ class Model:
         return outcome.value
 
     def prepare(self, examples: Examples, *, processes: int = 1) -> Prepared:
-        """Lowers examples once; ``prepared[indices]`` is a batch of them.
+        """Lowers and numbers examples once; ``prepared[indices]`` is a batch of them.
 
         Args:
             examples: to lower.
@@ -231,9 +231,9 @@ class Model:
         if isinstance(examples, Batch):
             self._check_owner(examples.prepared)
             wirings = examples.prepared.wirings.select(examples.indices)
-            return Prepared(self.plan, wirings, self.lowerer.fingerprint)
+            return Prepared.numbered(self.plan, wirings, self.lowerer.fingerprint)
         wirings = self.lowerer.lower_all(as_examples(examples, "prepare examples"), processes)
-        return Prepared(self.plan, wirings, self.lowerer.fingerprint)
+        return Prepared.numbered(self.plan, wirings, self.lowerer.fingerprint)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

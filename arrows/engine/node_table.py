@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from arrows.engine.extents import extents, lengths_of
+from arrows.engine.extents import extents, index_type, lengths_of
 from arrows.engine.plan import Plan
+from arrows.engine.sorting import stable_order
 from arrows.engine.wiring import Column, Outputs, Wirings
 
 
@@ -61,40 +62,34 @@ def node_table(plan: Plan, wirings: Wirings, share: bool) -> NodeTable:
         wirings: the set.
         share: whether nodes that compute the same get one number, where the wirings know it.
     """
-    site, depth = wirings.site.values, wirings.depth.values
-    nodes = len(site)
+    site = wirings.site.values
+    nodes, constants = len(site), len(plan.constants)
+    same = wirings.same if share else None
+    alike = np.arange(nodes, dtype=index_type(nodes)) if same is None else same.values
+    place = _first_alike(alike, _in_turn(plan, wirings.site.offsets))
+    # Without batching, rows stand in the order in which they are computed.
+    depth = np.zeros(len(place), np.int32) if plan.schedule == "none" else wirings.depth.values[place]
+    key, key_pair, key_depth = ordered_keys(plan, plan.site_pair[site[place]], depth)
+    order = stable_order(key, len(key_pair))
+    key, place = key[order], place[order]
+    number = np.empty(int(alike.max(initial=-1)) + 1, alike.dtype)
+    number[alike[place]] = np.arange(len(place))
+    moved = _moving(plan, wirings)
+    sources = moved(wirings.sources)
     layout = extents(plan, site, wirings.counts.values)
     first = layout.first_source
+    if plan.schedule != "none":
+        for a, z in _single_steps(plan, key, key_pair):
+            mine = place[a:z]
+            made_by = (sources.values[first[mine]] >> plan.shift) - constants
+            read = np.where(made_by < 0, made_by, number[alike[np.maximum(made_by, 0)]]) + constants
+            mine = mine[stable_order(read, len(place) + constants)]
+            place[a:z] = mine
+            number[alike[mine]] = np.arange(a, z)
     for operation in plan.operations:
         if operation.kind == "read":
             at = np.flatnonzero(plan.site_operation[site] == operation.index)
             first[at] = np.arange(len(at))
-    same = wirings.same if share else None
-    alike: np.ndarray = np.arange(nodes) if same is None else same.values
-    taken = _in_turn(plan, wirings.site.offsets)
-    turn = np.full(int(alike.max(initial=-1)) + 1, -1)
-    turn[alike[taken[::-1]]] = np.arange(nodes)[::-1]  # the last that is written stays: the first turn
-    there = turn >= 0  # of a larger set, only some may be left
-    turn = turn[there]
-    count, place = len(turn), taken[turn]
-    if plan.schedule == "none":
-        depth = np.zeros_like(depth)  # rows in the order in which they are computed
-    key, key_pair, key_depth = ordered_keys(plan, plan.site_pair[site[place]], depth[place])
-    order = np.argsort((key.astype(np.int64) << 32) + turn)
-    number = np.empty(count, _index(count))
-    number[order] = np.arange(count)
-    alike = (np.cumsum(there) - 1)[alike]
-    moved = _moving(plan, wirings)
-    sources = moved(wirings.sources)
-    if plan.schedule != "none":
-        made_by = (sources.values >> plan.shift) - len(plan.constants)
-        for a, z in _single_steps(plan, key[order], key_pair):
-            mine = order[a:z]
-            source = made_by[first[place[mine]]]
-            by = np.where(source < 0, source, number[alike[np.maximum(source, 0)]])
-            order[a:z] = mine[np.argsort(by, kind="stable")]
-            number[order[a:z]] = np.arange(a, z)
-    place = place[order]
     number_of = number[alike]
     renumbered = _renumbering(plan, number_of)
     shared: dict[bytes, np.ndarray] = {}  # columns with equal offsets are selected at once
@@ -105,15 +100,15 @@ def node_table(plan: Plan, wirings: Wirings, share: bool) -> NodeTable:
 
     return NodeTable(
         Column(number_of, wirings.site.offsets),
-        place.astype(_index(nodes)),
-        key[order],
+        place,
+        key,
         key_pair,
         key_depth,
-        first[place].astype(_index(len(wirings.sources.values))),
+        first[place].astype(index_type(len(wirings.sources.values))),
         renumbered(sources).values,
         layout.length[place].astype(np.int32),
         wirings.counts.values,
-        layout.first_count[place].astype(_index(len(wirings.counts.values))),
+        layout.first_count[place].astype(index_type(len(wirings.counts.values))),
         replace(
             wirings.outputs,
             results=tuple(map(coming_out, wirings.outputs.results)),
@@ -132,9 +127,20 @@ def _in_turn(plan: Plan, offsets: np.ndarray) -> np.ndarray:
     examples = np.arange(len(lengths)) if plan.schedule == "none" else _largest_first(lengths)
     lengths = lengths[examples]
     ends = np.cumsum(lengths)
-    nodes: np.ndarray = np.repeat(offsets[examples] - (ends - lengths), lengths)
-    nodes += np.arange(len(nodes))
+    kind = index_type(int(offsets[-1]))
+    nodes: np.ndarray = np.repeat((offsets[examples] - (ends - lengths)).astype(kind), lengths)
+    nodes += np.arange(len(nodes), dtype=kind)
     return nodes
+
+
+def _first_alike(alike: np.ndarray, nodes: np.ndarray) -> np.ndarray:
+    """Of the nodes in an order, the first of those that are alike, in that order."""
+    turn = np.full(int(alike.max(initial=-1)) + 1, -1, nodes.dtype)
+    # Of what is written to one place, the last stays: the first turn.
+    turn[alike[nodes[::-1]]] = np.arange(len(nodes), dtype=nodes.dtype)[::-1]
+    is_first = np.zeros(len(nodes), bool)
+    is_first[turn[turn >= 0]] = True  # of a larger set, only some may be left
+    return nodes[is_first]
 
 
 def _largest_first(lengths: np.ndarray) -> np.ndarray:
@@ -156,7 +162,7 @@ def ordered_keys(
     else:
         known, key = np.unique(wide, return_inverse=True)
     key_pair, key_depth = np.divmod(known, span)
-    # 16 bits: every batch looks keys up, and NumPy's stable sort of them (the agenda's) is a radix sort.
+    # 16 bits: every batch looks keys up.
     return key.astype(np.int16 if len(known) < 2**15 else np.int32), key_pair, key_depth
 
 
@@ -184,7 +190,7 @@ def _single_steps(plan: Plan, key: np.ndarray, key_pair: np.ndarray) -> list[tup
 def _moving(plan: Plan, wirings: Wirings) -> Callable[[Column], Column]:
     """From the value ids of wirings, which count from their example's base, to ids that count all nodes."""
     constants, shift = len(plan.constants), plan.shift
-    kind = _index((len(wirings.site.values) + constants) << shift)
+    kind = index_type((len(wirings.site.values) + constants) << shift)
     move = (wirings.site.offsets[:-1] + constants - wirings.base).astype(kind) << shift
 
     def moved(ids: Column) -> Column:
@@ -201,7 +207,7 @@ def _renumbering(plan: Plan, number_of: np.ndarray) -> Callable[[Column], Column
     """From ids that count all nodes to those of the table; ``number_of``: of each node."""
     constants, shift = len(plan.constants), plan.shift
     known = np.concatenate([np.arange(constants), number_of + constants]).astype(
-        _index((len(number_of) + constants) << shift)
+        index_type((len(number_of) + constants) << shift)
     )
 
     def renumbered(ids: Column) -> Column:
@@ -209,8 +215,3 @@ def _renumbering(plan: Plan, number_of: np.ndarray) -> Callable[[Column], Column
         return Column((known[values >> shift] << shift) + (values & ((1 << shift) - 1)), ids.offsets)
 
     return renumbered
-
-
-def _index(most: int) -> type[np.signedinteger]:
-    """The smaller element type that numbers up to ``most`` fit in."""
-    return np.int32 if most < 2**31 else np.int64

@@ -11,6 +11,7 @@ import numpy as np
 from arrows.engine.chosen import Chosen
 from arrows.engine.merge import Merged
 from arrows.engine.node_table import NodeTable
+from arrows.engine.plan import Plan
 from arrows.engine.wiring import Outputs, Wirings
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
 
@@ -56,7 +57,15 @@ class Prepared:
         self.owner = owner
         self.wirings = wirings
         self.fingerprint = fingerprint
-        self.tables: dict[bool, NodeTable] = {}  # made by the first batch, and not pickled
+        self.tables: dict[bool, NodeTable] = {}  # not pickled: the first batch makes what is missing
+
+    @staticmethod
+    def numbered(plan: Plan, wirings: Wirings, fingerprint: str) -> Prepared:
+        """A set whose nodes are numbered; not with dropout, where numbers depend on what a batch is for."""
+        prepared = Prepared(plan, wirings, fingerprint)
+        if not plan.has_chance:
+            prepared[:].chosen.table(plan, plan.shares)
+        return prepared
 
     def fits(self, owner: object, fingerprint: str) -> bool:
         """Whether a model's plan made this set; one that was pickled must look like what the plan would

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from arrows.engine.extents import lengths_of, ranges_of, starts_of_runs
+from arrows.engine.sorting import stable_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +80,7 @@ def plan_push(order: np.ndarray, rows: np.ndarray, piece: np.ndarray, pieces: in
     key = rows if pieces == 1 else piece * np.int64(span) + rows
     least = int((key[1:] - key[:-1]).min(initial=1))
     if least < 0:
-        # 16 bits: NumPy's stable sort is a radix sort.
-        by_key = np.argsort(key.astype(np.int16) if pieces * span < 2**15 else key, kind="stable")
+        by_key = stable_order(key, pieces * span)
         order, key = order[by_key], key[by_key]
     at = np.arange(len(key)) if least > 0 else starts_of_runs(key)
     longest = int(lengths_of(np.append(at, len(key))).max()) if len(at) < len(key) else 1

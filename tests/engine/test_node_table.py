@@ -138,3 +138,25 @@ def test_a_node_that_reads_one_of_many_constants(schedule: str) -> None:
     model = ar.compile(which >> ar.Function(lambda x: x.sum()), schedule=schedule)
     assert [float(model([x])[0]) for x in (0, 1, 2)] == [0, 2, 4]
     assert model([2, 0, 1, 2]).tolist() == [4, 0, 2, 4]
+
+
+@pytest.mark.parametrize("schedule", ["strata", "none"])
+def test_a_prepared_set_is_numbered_at_once(schedule: str) -> None:
+    model = ar.compile(ar.Map(ar.Scalar()) >> ar.Sum(), schedule=schedule)
+    prepared = model.prepare([[1.0, 2.0], [2.0]])
+    tables = dict(prepared.tables)
+    assert list(tables) == [schedule != "none"]
+    assert model(prepared[[1, 0]]).tolist() == [2.0, 3.0]
+    assert prepared.tables == tables  # and a batch makes no other
+    part = model.prepare(prepared[[1]])
+    assert len(part.tables) == 1 and model(part).tolist() == [2.0]
+
+
+def test_with_dropout_the_first_batch_of_each_use_numbers_the_set() -> None:
+    model = ar.compile(ar.Vector(2) >> ar.FC(2) >> ar.Dropout(0.5) >> ar.Function(lambda x: x.sum()))
+    prepared = model.prepare([[1.0, 2.0], [1.0, 2.0]])
+    assert not prepared.tables
+    model(prepared[:])
+    assert list(prepared.tables) == [True]
+    model.value_and_grad(prepared[:])
+    assert list(prepared.tables) == [True, False]
