@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine import codegen, derive, execute, node_table, program_writer, transposed
+from arrows.engine import codegen, derive, execute, node_table, program_writer, row_blocks, transposed
 from arrows.engine.composition import Compositions
 from arrows.engine.pieces import Piece
 from arrows.engine.plan import Plan
@@ -106,6 +106,15 @@ def test_with_what_only_large_matrices_get(monkeypatch: Patch, record_property: 
     monkeypatch.setattr(linear, "_LARGE", 0)
     monkeypatch.setattr(transposed, "_WORTH", 0)
     compare(record_property, "with products row by row", (12, 300), SETTINGS)
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_with_what_only_many_rows_get(rows: int, monkeypatch: Patch, record_property: Any) -> None:
+    """Element-wise equations in blocks of rows, however few there are."""
+    monkeypatch.setattr(row_blocks, "_FEWEST_EQUATIONS", 1)
+    monkeypatch.setattr(row_blocks, "_FEWEST_BLOCKS", 1)
+    monkeypatch.setattr(row_blocks, "_rows", lambda width: rows)
+    compare(record_property, f"in blocks of {rows}", (12, 300), SETTINGS)
 
 
 def test_without_any(monkeypatch: Patch, record_property: Any) -> None:

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from arrows.bench.baselines.buffer import short_buffer
+
 Array = npt.NDArray[Any]
 WAYS = ("forward", "backward")
 
@@ -77,6 +79,7 @@ class BiLSTM:
         self.update(1.0)
         return loss
 
+    @short_buffer()
     def value(self, words: Array, labels: Array, factor: float = 1.0) -> float:
         """The loss; leaves its gradient by the scores, times a factor, for `backward`."""
         batch, length = words.shape
@@ -103,6 +106,7 @@ class BiLSTM:
         scores[every, right] -= factor / batch
         return loss
 
+    @short_buffer()
     def backward(self, words: Array) -> None:
         """The gradients of the loss whose `value` was just computed."""
         batch, length = words.shape

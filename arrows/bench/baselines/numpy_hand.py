@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from arrows.bench.baselines.buffer import short_buffer
 from arrows.bench.baselines.forest import Batch, Ints
 
 Array = npt.NDArray[Any]
@@ -99,6 +100,7 @@ class NumpyHand:
         np.matmul(h, self.classify, out=scores)
         return np.add(scores, self.classify_bias, out=scores)
 
+    @short_buffer()
     def states(self, batch: Batch) -> None:
         """Computes the states of all nodes, and keeps what `backward` reads."""
         n, leaves, rows = self.size, batch.leaves, batch.rows
@@ -148,6 +150,7 @@ class NumpyHand:
         np.multiply(scores, factor / batch.trees, out=scores)
         return float(loss) / batch.trees
 
+    @short_buffer()
     def backward(self, batch: Batch) -> None:
         """The gradients of the loss whose `value` was just computed."""
         n, leaves, rows = self.size, batch.leaves, batch.rows
