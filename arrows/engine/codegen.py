@@ -142,8 +142,9 @@ class Part:
             return
         if equation.primitive.view or result.rows == INVARIANT:
             self.lines.append(f"{name} = {self._value(equation)}")
-            for operand in equation.operands[:1]:
-                self._arrays[result] = self._arrays.get(operand, self.names[operand])
+            if equation.primitive.view:
+                shown = equation.operands[0]
+                self._arrays[result] = self._arrays.get(shown, self.names[shown])
             if result in self.destinations:
                 self.lines.append(f"{self.destinations[result]}[...] = {name}")
         else:

@@ -17,7 +17,7 @@ from arrows.engine.fuse import Chain
 from arrows.ops.primitive import INVARIANT, ROW
 from arrows.ops.trace import Equation, Var
 
-# Steps of 8 MB and more gain by it, ones that are smaller do not (measured: docs/results.md).
+# Steps whose widest array has 8 MB or more gain by it, smaller ones do not (measured: docs/results.md).
 _BLOCK_BYTES = 2**20
 _FEWEST_BLOCKS = 8
 _FEWEST_EQUATIONS = 3
