@@ -19,6 +19,7 @@ from arrows.engine.chosen import Chosen
 from arrows.engine.extents import lengths_of, ranges_of, starts_of_runs
 from arrows.engine.node_table import NodeTable, ordered_keys
 from arrows.engine.plan import Operation, Plan
+from arrows.engine.sorting import stable_order
 from arrows.engine.wiring import Column, Outputs, Wirings
 
 
@@ -144,7 +145,7 @@ def merge(plan: Plan, chosen: Chosen, *, share: bool = True) -> Merged:
         key, key_pair, key_depth = table.key.take(numbers), table.key_pair, table.key_depth
     else:
         key, key_pair, key_depth = _agenda(plan, table, numbers)
-        order = np.argsort(key, kind="stable")
+        order = stable_order(key, len(key_pair))
         numbers, key = numbers[order], key[order]
     starts = starts_of_runs(key)
     run_pair, run_depth = key_pair[key[starts]], key_depth[key[starts]]

@@ -129,12 +129,8 @@ def numbers(seed: int, *shape: int) -> Any:
     return np.random.default_rng(seed).normal(size=shape)
 
 
-@devices
-@fewer
-@given(drawn=functions(), late=functions(), parameters=st.booleans())
-def test_random_programs_of_rows(device: str, drawn: Any, late: Any, parameters: bool) -> None:
-    """Two operations, the second of which reads what the first gives, in several steps."""
-    (first, count), (second, _) = drawn, late
+def two_operations(first: Any, count: int, second: Any, parameters: bool = False) -> ar.Block[Any, Any]:
+    """The second reads what the first gives, ``count`` values; with parameters, so do both."""
     scale = Scale()
 
     @ar.arrow
@@ -149,6 +145,16 @@ def test_random_programs_of_rows(device: str, drawn: Any, late: Any, parameters:
         ar.Metric("loss")(ar.Function(lambda *parts: sum(total(part) for part in parts))(again, found, b))
         return found
 
+    return block
+
+
+@devices
+@fewer
+@given(drawn=functions(), late=functions(), parameters=st.booleans())
+def test_random_programs_of_rows(device: str, drawn: Any, late: Any, parameters: bool) -> None:
+    """Two operations, the second of which reads what the first gives, in several steps."""
+    (first, count), (second, _) = drawn, late
+    block = two_operations(first, count, second, parameters)
     examples = [{"a": numbers(n, WIDTH), "b": numbers(n + 9, WIDTH)} for n in range(3)]
     agrees(block, examples, device)
 
@@ -159,25 +165,27 @@ def total(part: Any) -> Any:
     return sum((one * np.linspace(1, 2 + n, WIDTH)).sum() for n, one in enumerate(parts))
 
 
+def in_a_fold(function: Any, count: int) -> tuple[ar.Block[Any, Any], list[Any]]:
+    """A model that folds a program which gives ``count`` values over a sequence, and examples for it."""
+    pick = ar.Identity() if count == 1 else ar.GetItem(count - 1)
+    step = (ar.GetItem(0) & ar.GetItem(1) >> ar.Vector(WIDTH, name="a")) >> ar.Function(function) >> pick
+    state = ar.GetItem("xs") >> ar.Fold(step, ar.Zeros([WIDTH])) & ar.GetItem("b") >> ar.Vector(
+        WIDTH, name="b"
+    )
+    loss = ar.Function(lambda h, b: (h * b).sum()) >> ar.Metric("loss")
+    examples = [
+        {"xs": list(numbers(n, length, WIDTH)), "b": numbers(n + 9, WIDTH)}
+        for n, length in enumerate((3, 0, 2, 5, 5))
+    ]
+    return state >> (loss & ar.GetItem(0)) >> ar.GetItem(1), examples
+
+
 @devices
 @fewer
 @given(drawn=functions())
 def test_random_programs_in_a_fold(device: str, drawn: Any) -> None:
     """The same operation at many depths: a step writes beside what other steps have written."""
-    function, count = drawn
-    pick = ar.Identity() if count == 1 else ar.GetItem(count - 1)
-    step = (ar.GetItem(0) & ar.GetItem(1) >> ar.Vector(WIDTH, name="a")) >> ar.Function(function) >> pick
-    state = ar.Fold(step, ar.Zeros([WIDTH]))
-    block = ar.GetItem("xs") >> state & ar.GetItem("b") >> ar.Vector(WIDTH, name="b")
-    block = (
-        block
-        >> (ar.Function(lambda h, b: (h * b).sum()) >> ar.Metric("loss") & ar.GetItem(0))
-        >> ar.GetItem(1)
-    )
-    examples = [
-        {"xs": list(numbers(n, length, WIDTH)), "b": numbers(n + 9, WIDTH)}
-        for n, length in enumerate((3, 0, 2, 5))
-    ]
+    block, examples = in_a_fold(*drawn)
     agrees(block, examples, device)
 
 

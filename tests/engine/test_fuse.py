@@ -12,14 +12,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-import arrows as ar
 from arrows import ops
 from arrows.engine import codegen, compiling, program_writer
 from arrows.engine.fuse import Chain, fuse
 from arrows.ops.trace import Trace, trace
 from arrows.typesys import types as T
 from tests.compare import close
-from tests.engine.test_codegen import BINARY, UNARY, WIDTH, agrees, functions, numbers, total
+from tests.engine.test_codegen import (
+    BINARY,
+    UNARY,
+    WIDTH,
+    agrees,
+    functions,
+    in_a_fold,
+    numbers,
+    two_operations,
+)
 
 fewer = settings(max_examples=max(settings.default.max_examples // 2, 1))
 
@@ -53,28 +61,13 @@ def fused() -> Iterator[list[str]]:
         yield sources
 
 
-def block_of(first: Any, count: int, second: Any) -> ar.Block[Any, Any]:
-    """Two operations, the second of which reads what the first gives."""
-
-    @ar.arrow
-    def block(x: Any) -> Any:
-        a, b = ar.Vector(WIDTH, name="a")(x["a"]), ar.Vector(WIDTH, name="b")(x["b"])
-        found = ar.Function(first)(a, b)
-        one = found[0] if count > 1 else found
-        again = ar.Function(second)(one, found[count - 1] if count > 1 else found)
-        ar.Metric("loss")(ar.Function(lambda *parts: sum(total(part) for part in parts))(again, found, b))
-        return found
-
-    return block
-
-
 @fewer
 @given(drawn=functions(), late=functions())
 def test_random_programs(drawn: Any, late: Any) -> None:
     (first, count), (second, _) = drawn, late
     examples = [{"a": numbers(n, WIDTH), "b": numbers(n + 9, WIDTH)} for n in range(3)]
     with fused():
-        agrees(block_of(first, count, second), examples, "cpu")
+        agrees(two_operations(first, count, second), examples, "cpu")
 
 
 SMOOTH = [*UNARY[:5], UNARY[9], UNARY[10], UNARY[11], UNARY[14], UNARY[15]]
@@ -83,18 +76,7 @@ SMOOTH = [*UNARY[:5], UNARY[9], UNARY[10], UNARY[11], UNARY[14], UNARY[15]]
 @fewer
 @given(drawn=functions(SMOOTH, BINARY[:6]))
 def test_random_programs_that_fuse_well(drawn: Any) -> None:
-    function, count = drawn
-    pick = ar.Identity() if count == 1 else ar.GetItem(count - 1)
-    step = (ar.GetItem(0) & ar.GetItem(1) >> ar.Vector(WIDTH, name="a")) >> ar.Function(function) >> pick
-    state = ar.GetItem("xs") >> ar.Fold(step, ar.Zeros([WIDTH])) & ar.GetItem("b") >> ar.Vector(
-        WIDTH, name="b"
-    )
-    loss = ar.Function(lambda h, b: (h * b).sum()) >> ar.Metric("loss")
-    block = state >> (loss & ar.GetItem(0)) >> ar.GetItem(1)
-    examples = [
-        {"xs": list(numbers(n, length, WIDTH)), "b": numbers(n + 9, WIDTH)}
-        for n, length in enumerate((3, 0, 2, 5))
-    ]
+    block, examples = in_a_fold(*drawn)
     with fused():
         agrees(block, examples, "cpu")
 

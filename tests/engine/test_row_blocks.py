@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import arrows as ar
 from arrows import ops
 from arrows.engine import row_blocks
-from tests.engine.test_codegen import WIDTH, Scale, agrees, fewer, functions, numbers, total
+from tests.engine.test_codegen import WIDTH, agrees, fewer, functions, in_a_fold, numbers, two_operations
 
 
 @pytest.fixture(autouse=True)
@@ -25,20 +25,8 @@ def _always(monkeypatch: pytest.MonkeyPatch) -> None:
 @fewer
 @given(drawn=functions(), late=functions(), parameters=st.booleans(), rows=st.integers(1, 3))
 def test_random_programs_of_rows(drawn: Any, late: Any, parameters: bool, rows: int) -> None:
-    (first, count), (second, _), scale = drawn, late, Scale()
-
-    @ar.arrow
-    def block(x: Any) -> Any:
-        a, b = ar.Vector(WIDTH, name="a")(x["a"]), ar.Vector(WIDTH, name="b")(x["b"])
-        if parameters:
-            b = scale(b)
-        found = ar.Function(first)(a, b)
-        one = found[0] if count > 1 else found
-        other = found[count - 1] if count > 1 else found
-        again = ar.Function(second)(one, other)
-        ar.Metric("loss")(ar.Function(lambda *parts: sum(total(part) for part in parts))(again, found, b))
-        return found
-
+    (first, count), (second, _) = drawn, late
+    block = two_operations(first, count, second, parameters)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(row_blocks, "_rows", lambda width: rows)
         agrees(block, [{"a": numbers(n, WIDTH), "b": numbers(n + 9, WIDTH)} for n in range(5)], "cpu")
@@ -47,18 +35,7 @@ def test_random_programs_of_rows(drawn: Any, late: Any, parameters: bool, rows: 
 @fewer
 @given(drawn=functions(), rows=st.integers(1, 3))
 def test_random_programs_in_a_fold(drawn: Any, rows: int) -> None:
-    function, count = drawn
-    pick = ar.Identity() if count == 1 else ar.GetItem(count - 1)
-    step = (ar.GetItem(0) & ar.GetItem(1) >> ar.Vector(WIDTH, name="a")) >> ar.Function(function) >> pick
-    block = ar.GetItem("xs") >> ar.Fold(step, ar.Zeros([WIDTH])) & ar.GetItem("b") >> ar.Vector(
-        WIDTH, name="b"
-    )
-    loss = ar.Function(lambda h, b: (h * b).sum()) >> ar.Metric("loss")
-    block = block >> (loss & ar.GetItem(0)) >> ar.GetItem(1)
-    examples = [
-        {"xs": list(numbers(n, length, WIDTH)), "b": numbers(n + 9, WIDTH)}
-        for n, length in enumerate((3, 0, 2, 5, 5))
-    ]
+    block, examples = in_a_fold(*drawn)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(row_blocks, "_rows", lambda width: rows)
         agrees(block, examples, "cpu")
