@@ -75,12 +75,14 @@ class _Sums:
         if plan.longest > 1:
             order, starts = self.order[c:x], self.starts[b:y]
             backend.add_reduced(target, self.rows[b:y], values, order, starts, plan.longest)
-        elif plan.ranges[piece] >= 0:
-            first = plan.ranges[piece]
+            return
+        first, place = plan.ranges[piece]
+        given = values[place : place + x - c] if place >= 0 else backend.take(values, self.order[c:x])
+        if first >= 0:
             rows = target[first : first + y - b]
-            rows += backend.take(values, self.order[c:x])
+            rows += given
         else:
-            backend.add_at_unique(target, self.rows[b:y], backend.take(values, self.order[c:x]))
+            backend.add_at_unique(target, self.rows[b:y], given)
 
 
 class Binding:

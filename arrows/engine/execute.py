@@ -126,7 +126,7 @@ class Run:
         plan = self.executor.plan
         return [
             None if of[plan.operations[owner].slabs[output]] is None else self._rows(owner, output, of)
-            for owner, output in plan.result_places(operation)
+            for owner, output in plan.result_places[operation]
         ]
 
     def gather(self, slab: int, rows: np.ndarray) -> Array:
@@ -262,7 +262,7 @@ class Executor:
             if operation.kind != "apply":
                 continue
             wanted = [port.slab in self.moving and port.slab in self.receiving for port in operation.ports]
-            places = plan.result_places(operation.index)
+            places = plan.result_places[operation.index]
             seeded = [plan.operations[owner].slabs[output] in self.receiving for owner, output in places]
             self.programs[operation.index] = make_program(
                 operation, backend.xp, wanted, seeded, training=training, jit=jit, clock=clock

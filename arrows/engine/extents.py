@@ -43,7 +43,7 @@ def extents(plan: Plan, site: np.ndarray, counts: np.ndarray) -> Extents:
         operations = plan.site_operation[site]
         for operation in plan.operations:
             if operation.domains:
-                mine = np.flatnonzero(operations == operation.index)
+                (mine,) = (operations == operation.index).nonzero()
                 for number, width in enumerate(operation.widths):
                     length[mine] += counts[first_count[mine] + number] * width
     return Extents(_starts(length), length, counts, first_count)
@@ -68,7 +68,36 @@ def starts_of_runs(values: np.ndarray) -> np.ndarray:
     """
     if len(values) == 0:
         return np.zeros(0, np.int64)
-    return np.concatenate(([0], np.flatnonzero(values[1:] != values[:-1]) + 1))
+    (changes,) = (values[1:] != values[:-1]).nonzero()
+    starts = np.zeros(len(changes) + 1, np.int64)
+    np.add(changes, 1, out=starts[1:])
+    return starts
+
+
+def range_of(rows: np.ndarray) -> int:
+    """The first of some numbers if they go on by one, else -1; 0 if there are none: `ranges_of`, one piece.
+
+    >>> range_of(np.array([3, 4, 5])), range_of(np.array([3, 5, 5])), range_of(np.array([], int))
+    (3, -1, 0)
+    """
+    count = len(rows)
+    if count == 0:
+        return 0
+    first = int(rows[0])
+    if int(rows[-1]) - first != count - 1 or (count > 2 and (rows[1:] != rows[:-1] + 1).any()):
+        return -1
+    return first
+
+
+def ended(starts: np.ndarray, stop: int) -> np.ndarray:
+    """Where pieces start, and the last one stops: `np.append`, three times as fast on a few numbers.
+
+    >>> ended(np.array([0, 2]), 5).tolist()
+    [0, 2, 5]
+    """
+    ends = np.empty(len(starts) + 1, starts.dtype)
+    ends[:-1], ends[-1] = starts, stop
+    return ends
 
 
 def ranges_of(rows: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
@@ -83,10 +112,10 @@ def ranges_of(rows: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> np.nda
     if len(rows) == 0:
         return np.zeros(len(starts), np.intp)
     steps = stops - starts - 1
-    first = rows[np.minimum(starts, len(rows) - 1)]
-    found = np.where(rows[stops - 1] - first == steps, first, -1)
+    found: np.ndarray = rows[np.minimum(starts, len(rows) - 1)]
+    found[rows[stops - 1] - found != steps] = -1
     # Few pieces that are no range end where one would. Where there are candidates, all numbers are looked at.
-    if np.any((found >= 0) & (steps > 1)):
+    if ((found >= 0) & (steps > 1)).any():
         breaks = np.zeros(len(rows), np.int32)
         np.cumsum(rows[1:] != rows[:-1] + 1, out=breaks[1:])
         found[breaks[stops - 1] != breaks[np.minimum(starts, len(rows) - 1)]] = -1

@@ -26,8 +26,7 @@ class Sums:
 
     Attributes:
         order, rows, starts: handles of the arrays.
-        bounds, places, longest: as there.
-        ranges: as `Push.ranges` gives.
+        bounds, places, longest, ranges: as there.
     """
 
     order: int
@@ -36,7 +35,7 @@ class Sums:
     bounds: list[int]
     places: list[int]
     longest: int
-    ranges: list[int]
+    ranges: list[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +85,18 @@ def flows(plan: Plan, merged: Merged, programs: Mapping[int, Program], upload: U
     for o, program in programs.items():
         rows = merged.operations[o]
         for number, gradients in enumerate(program.gradients):
-            target = np.concatenate([rows.side_by_side(operand.ports) for operand in gradients.operands])
+            columns = [rows.side_by_side(operand.ports) for operand in gradients.operands]
+            target = columns[0] if len(columns) == 1 else np.concatenate(columns)
             part = _parts(program, rows, gradients)
             pushed = target >= len(plan.slabs[gradients.slab].constants)  # nobody reads those of constants
-            early = set(program.operation.early)
-            if not all(early.issuperset(operand.ports) for operand in gradients.operands):
+            if not gradients.early:
                 if gradients.slab not in components:
                     components[gradients.slab] = _components(plan, merged, gradients.slab)
                 pulled = components[gradients.slab][target] == rows.components[part]
                 pushed &= ~pulled
-                at = np.flatnonzero(pulled)
+                (at,) = pulled.nonzero()
                 _pulls(plan, merged, found, (o, number), gradients.slab, target, at, upload)
-            at = np.flatnonzero(pushed)
+            (at,) = pushed.nonzero()
             push = plan_push(at, target[at], part[at], len(rows.components))
             found[o].pushes.append(_sent(push, upload))
     return found
@@ -164,7 +163,7 @@ def _pulls(
             more = mine, target[mine] - first
         pull = plan_pull(inverse[first : first + rows.count], zero, bounds, more)
         if pull is not None:
-            result = plan.result_places(owner).index((o, output))
+            result = plan.result_places[owner].index((o, output))
             sums = _sent(pull.more, upload)
             index = upload.add(pull.index)
             found[owner].pulls.append(Pulled(result, *array, index, pull.spans, sums))
@@ -174,4 +173,4 @@ def _sent(push: Push | None, upload: Upload) -> Sums | None:
     if push is None:
         return None
     order, rows, starts = (upload.add(part) for part in (push.order, push.rows, push.starts))
-    return Sums(order, rows, starts, push.bounds, push.places, push.longest, push.ranges())
+    return Sums(order, rows, starts, push.bounds, push.places, push.longest, push.ranges)

@@ -16,7 +16,7 @@ import numpy as np
 
 from arrows.engine.agenda import agenda
 from arrows.engine.chosen import Chosen
-from arrows.engine.extents import lengths_of, ranges_of, starts_of_runs
+from arrows.engine.extents import ended, lengths_of, range_of, ranges_of, starts_of_runs
 from arrows.engine.node_table import NodeTable, ordered_keys
 from arrows.engine.plan import Operation, Plan
 from arrows.engine.sorting import stable_order
@@ -35,19 +35,17 @@ class PortRows:
 
     def views(self, bounds: np.ndarray) -> list[int]:
         """For each step, the first row if its rows are a range, else -1; a step without rows reads none."""
-        first: list[int] = ranges_of(self.rows, bounds[:-1], bounds[1:]).tolist()
+        whole = self.whole
+        if whole >= 0:
+            first: list[int] = (bounds[:-1] + whole).tolist()
+        else:
+            first = ranges_of(self.rows, bounds[:-1], bounds[1:]).tolist()
         return first
 
     @property
     def whole(self) -> int:
         """The first row if all rows are one range, else -1: `views` of one step, without its arrays."""
-        rows, count = self.rows, len(self.rows)
-        if count == 0:
-            return 0
-        first = int(rows[0])
-        if int(rows[-1]) - first != count - 1 or (count > 2 and (rows[1:] != rows[:-1] + 1).any()):
-            return -1
-        return first
+        return range_of(self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +75,12 @@ class OperationRows:
 
     def side_by_side(self, ports: Sequence[int]) -> np.ndarray:
         """The rows that several ports gather, those of each node next to one another."""
-        columns = [self.ports[port].rows for port in ports]
-        return columns[0] if len(columns) == 1 else np.stack(columns, axis=1).reshape(-1)
+        if len(ports) == 1:
+            return self.ports[ports[0]].rows
+        rows = np.empty((len(self.ports[ports[0]].rows), len(ports)), np.intp)
+        for column, port in enumerate(ports):
+            rows[:, column] = self.ports[port].rows
+        return rows.reshape(-1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ def merge(plan: Plan, chosen: Chosen, *, share: bool = True) -> Merged:
     run_operation = plan.pair_operation[run_pair]
     # Operations are numbered as they are sorted.
     runs_at = np.searchsorted(run_operation, np.arange(len(plan.operations) + 1))
-    ends = np.append(starts, len(numbers))[runs_at]
+    ends = ended(starts, len(numbers))[runs_at]
     first, count = ends[:-1], lengths_of(ends)
 
     begins, slab_rows = _row_table(plan, count.tolist())
@@ -209,10 +211,10 @@ def _rows(
     places = np.arange(len(numbers), dtype=np.int32)
     ids = (numbers + constants) << shift
     rows[ids] = places + np.repeat(begins[:, 0], count)
-    for output in range(1, plan.widest):
-        ends = np.cumsum(count)
-        for o in plan.with_output(output):
-            mine = slice(ends[o] - count[o], ends[o])
+    if plan.further:
+        ends = np.cumsum(count).tolist()
+        for o, output in plan.further:
+            mine = slice(ends[o] - int(count[o]), ends[o])
             rows[ids[mine] + output] = places[mine] + begins[o, output]
     return rows
 
@@ -249,7 +251,7 @@ def _steps(
     if len(pairs) == 1:  # what stands outside of recursion and folds
         return np.array([0, count]), _ONE_STEP, plan.pair_component[pairs]
     begins = starts_of_runs(pairs)
-    return np.append(starts, count), np.append(begins, len(pairs)), plan.pair_component[pairs[begins]]
+    return ended(starts, count), ended(begins, len(pairs)), plan.pair_component[pairs[begins]]
 
 
 def _ports(

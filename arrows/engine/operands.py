@@ -33,10 +33,12 @@ class Gradients:
     Attributes:
         slab: its number.
         operands: these.
+        early: all their rows are there before the operation's first step in a component.
     """
 
     slab: int
     operands: tuple[Operand, ...]
+    early: bool
 
 
 def read_whole(
@@ -102,4 +104,7 @@ def by_slab(
     for ports, var in found:
         slab = operation.ports[ports[0]].slab
         slabs.setdefault(slab, []).append(Operand(ports, var, all(port in late for port in ports)))
-    return tuple(Gradients(slab, tuple(operands)) for slab, operands in slabs.items())
+    return tuple(
+        Gradients(slab, tuple(operands), all(set(operation.early).issuperset(one.ports) for one in operands))
+        for slab, operands in slabs.items()
+    )

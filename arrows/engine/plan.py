@@ -109,6 +109,9 @@ class Plan:
         applies: for each operation, whether it computes.
         constant_rows: the row of each constant in its slab.
         widest: the most outputs of an operation.
+        further: (operation, output) for each output but the first of an operation.
+        result_places: for each operation that computes, and each of its results, whose output holds it: its
+        own, or that of its elements' nodes.
     """
 
     lowered: Lowered
@@ -131,6 +134,8 @@ class Plan:
     applies: np.ndarray = field(init=False)
     constant_rows: np.ndarray = field(init=False)
     widest: int = field(init=False)
+    further: list[tuple[int, int]] = field(init=False)
+    result_places: dict[int, list[tuple[int, int]]] = field(init=False)
 
     def __post_init__(self) -> None:
         self.elements = {
@@ -138,15 +143,18 @@ class Plan:
         }
         self.applies = np.array([one.kind == "apply" for one in self.operations], bool)
         self.widest = max((len(one.outputs) for one in self.operations), default=1)
+        self.further = [(one.index, k) for one in self.operations for k in range(1, len(one.outputs))]
         self.constant_rows = np.zeros(len(self.constants), np.int32)
         for one in self.operations:
             if one.kind == "constant":
                 self.constant_rows[one.stream] = self.slabs[one.slabs[0]].constants.index(one.stream)
+        self.result_places = {
+            one.index: self._result_places(one.index, one.trace)
+            for one in self.operations
+            if one.trace is not None
+        }
 
-    def result_places(self, operation: int) -> list[tuple[int, int]]:
-        """For each result of an operation, whose output holds it: its own, or that of its elements' nodes."""
-        trace = self.operations[operation].trace
-        assert trace is not None
+    def _result_places(self, operation: int, trace: Trace) -> list[tuple[int, int]]:
         places = []
         seen: dict[int, int] = {}
         for var in trace.results:
@@ -154,10 +162,6 @@ class Plan:
             places.append((owner, seen.get(owner, 0)))
             seen[owner] = seen.get(owner, 0) + 1
         return places
-
-    def with_output(self, output: int) -> list[int]:
-        """The operations that have an output of that number."""
-        return [one.index for one in self.operations if len(one.outputs) > output]
 
     @property
     def has_chance(self) -> bool:

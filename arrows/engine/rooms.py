@@ -50,7 +50,7 @@ def shared_rooms(plan: Plan) -> Rooms:
         if operation.kind == "read":
             slabs[operation.slabs[0]].append(-1)
         if operation.kind == "apply":
-            for owner, output in plan.result_places(o):
+            for owner, output in plan.result_places[o]:
                 slabs[plan.operations[owner].slabs[output]].append(component)
         for port in operation.ports:
             slabs[port.slab].append(component)

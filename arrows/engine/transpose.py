@@ -11,10 +11,11 @@ is done, in one sum over all its steps.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from arrows.engine.extents import lengths_of, ranges_of, starts_of_runs
+from arrows.engine.extents import ended, lengths_of, range_of, ranges_of, starts_of_runs
 from arrows.engine.sorting import stable_order
 
 
@@ -29,6 +30,8 @@ class Push:
         bounds: where each piece's rows start in ``rows``.
         places: where each piece's places start in ``order``.
         longest: the most places of a row.
+        ranges: if no row has more than one, for each piece its first row and its first place, each where
+            they are a range in this order, else -1.
     """
 
     order: np.ndarray
@@ -37,13 +40,7 @@ class Push:
     bounds: list[int]
     places: list[int]
     longest: int
-
-    def ranges(self) -> list[int]:
-        """For each piece, its first row where its rows are a range, else -1."""
-        found = []
-        for b, y in zip(self.bounds[:-1], self.bounds[1:], strict=True):
-            found.append(int(self.rows[b]) if y > b and self.rows[y - 1] - self.rows[b] == y - b - 1 else -1)
-        return found
+    ranges: list[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +75,24 @@ def plan_push(order: np.ndarray, rows: np.ndarray, piece: np.ndarray, pieces: in
         return None
     span = int(rows.max()) + 1
     key = rows if pieces == 1 else piece * np.int64(span) + rows
-    least = int((key[1:] - key[:-1]).min(initial=1))
+    least = int(lengths_of(key).min(initial=1))
     if least < 0:
         by_key = stable_order(key, pieces * span)
         order, key = order[by_key], key[by_key]
     at = np.arange(len(key)) if least > 0 else starts_of_runs(key)
-    longest = int(lengths_of(np.append(at, len(key))).max()) if len(at) < len(key) else 1
+    longest = int(lengths_of(ended(at, len(key))).max()) if len(at) < len(key) else 1
+    key = key[at]
     if pieces == 1:
-        return Push(order, key[at], at, [0, len(at)], [0, len(key)], longest)
-    found_piece, found_rows = np.divmod(key[at], span)
-    places = np.searchsorted(key, np.arange(pieces + 1) * np.int64(span))
-    bounds = np.searchsorted(found_piece, np.arange(pieces + 1))
-    return Push(order, found_rows, at - places[found_piece], bounds.tolist(), places.tolist(), longest)
+        bounds, places = [0, len(at)], [0, len(order)]
+    else:
+        found, key = np.divmod(key, span)
+        cuts = np.searchsorted(found, np.arange(pieces + 1))
+        ends = ended(at, len(order))[cuts]
+        at, bounds, places = at - ends[found], cuts.tolist(), ends.tolist()
+    ranges = []
+    if longest == 1:
+        ranges = [(range_of(key[b:y]), range_of(order[b:y])) for b, y in pairwise(bounds)]
+    return Push(order, key, at, bounds, places, longest, ranges)
 
 
 def plan_pull(
@@ -107,7 +110,7 @@ def plan_pull(
         None where no row has any.
     """
     there = inverse != zero
-    at = np.flatnonzero(there)
+    (at,) = there.nonzero()
     if len(at) == 0:
         return None
     count = np.searchsorted(at, bounds)

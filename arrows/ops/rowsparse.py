@@ -52,6 +52,8 @@ class RowSparse:
             return self
         order = xp.argsort(self.rows)
         rows = self.rows[order]
+        if xp is np and bool((rows[1:] > rows[:-1]).all()):
+            return RowSparse(rows, self.values[order], self.shape)
         starts = xp.flatnonzero(xp.concatenate([xp.ones(1, bool), rows[1:] != rows[:-1]]))
         offsets = xp.concatenate([starts, xp.full(1, total, starts.dtype)])
         segments = Segments.of(xp, offsets, total)

@@ -30,7 +30,7 @@ def uses(plan: Plan, merged: Merged) -> tuple[Times, Times]:
             slabs[operation.slabs[0]].append(-1)
     for at, (o, _) in enumerate(merged.steps):
         operations[o].append(at)
-        for owner, output in plan.result_places(o):
+        for owner, output in plan.result_places[o]:
             slabs[plan.operations[owner].slabs[output]].append(at)
         for port in plan.operations[o].ports:
             slabs[port.slab].append(at)

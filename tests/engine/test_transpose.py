@@ -38,8 +38,10 @@ def test_a_push_adds_each_gradient_once(data: st.DataObject) -> None:
         if len(some):
             found[some] = np.add.reduceat(values[order], push.starts[b:y])
         assert (found == wanted).all()
-        first = push.ranges()[p]
-        assert first < 0 or some.tolist() == list(range(first, first + len(some)))
+        if push.longest == 1:
+            first, place = push.ranges[p]
+            assert (first >= 0) == (some.tolist() == list(range(first, first + len(some))))
+            assert (place >= 0) == (order.tolist() == list(range(place, place + len(order))))
 
 
 @given(data=st.data())
