@@ -104,20 +104,19 @@ def _step(step: Block[Any, Any], depth: int) -> str:
 
 def chain(left: Any, right: Any) -> Block[Any, Any]:
     """`left >> right`, flat; an unnamed identity leaves no step."""
-    left = as_block(left, "the left side of >>")
-    right = as_block(right, "the right side of >>")
-    if _neutral(left):
-        return right  # type: ignore[no-any-return]
-    if _neutral(right):
-        return left  # type: ignore[no-any-return]
+    first, second = as_block(left, "the left side of >>"), as_block(right, "the right side of >>")
+    if _neutral(first):
+        return second
+    if _neutral(second):
+        return first
     pipe: Pipe[Any, Any] = Pipe()
     state = pipe.__dict__
     state["kind"] = "Pipe"
-    after = right.parts if _flat(right) else (right,)
-    if _flat(left):
-        state["_before"], state["_after"] = left, after
+    after = second.parts if _flat(second) else (second,)
+    if _flat(first):
+        state["_before"], state["_after"] = first, after
     else:
-        state["_parts"] = (left, *after)
+        state["_parts"] = (first, *after)
     return pipe
 
 

@@ -7,7 +7,7 @@ from arrows.combinators.elements import Unroll
 from arrows.combinators.nodes import Joined, Node
 from arrows.combinators.rules import Misfit, Rule, sequence_of, sequential, spread_elements
 from arrows.typesys import types as T
-from arrows.typesys.terms import Struct, Var, compound, find
+from arrows.typesys.terms import Kind, Struct, Var, compound, find
 from arrows.typesys.unify import Solver
 
 
@@ -111,8 +111,8 @@ class ZipRule(Rule):
             elements.append(Var())
             endless = spread_elements(solver, self.node, item, elements[-1], "zipped") and endless
         pair = solver.make("tuple", elements)
-        kind = "broadcast" if endless else "sequence"
-        solver.bind(self.node.output, kind, [pair], None, self.node, None)  # type: ignore[arg-type]
+        kind: Kind = "broadcast" if endless else "sequence"
+        solver.bind(self.node.output, kind, [pair], None, self.node, None)
 
     def default(self, solver: Solver) -> bool:
         v, out = find(self.node.input), find(self.node.output)

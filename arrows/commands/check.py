@@ -180,10 +180,11 @@ def _many(count: int, word: str) -> str:
 def _memory(count: int) -> str:
     if count < 1000:
         return _many(count, "byte")
-    for unit in ("kB", "MB", "GB"):
-        if (count := count / 1000) < 1000 or unit == "GB":  # type: ignore[assignment]
-            return f"{count:,.1f} {unit}"
-    raise AssertionError
+    if count < 1000**2:
+        return f"{count / 1000:,.1f} kB"
+    if count < 1000**3:
+        return f"{count / 1000**2:,.1f} MB"
+    return f"{count / 1000**3:,.1f} GB"
 
 
 # The document

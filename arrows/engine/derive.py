@@ -227,7 +227,9 @@ class _Derivation(Recorder):
     def add(self, gradient: dict[Var, Tracer], var: Var, g: Tracer) -> None:
         """Adds ``g`` to the gradient of ``var``."""
         known = gradient.get(var)
-        gradient[var] = g if known is None else ops.add(known, g)  # type: ignore[assignment]
+        total = g if known is None else ops.add(known, g)
+        assert isinstance(total, Tracer)
+        gradient[var] = total
 
     def walk(self, equations: Sequence[Equation], moving: set[Var], gradient: dict[Var, Tracer]) -> None:
         """Pulls the gradients back through ``equations``."""

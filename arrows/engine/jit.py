@@ -100,13 +100,15 @@ def compiled(source: str, dtype: str) -> Compiled:
     except OSError:  # no place to keep it: it is compiled anew in each process
         names: dict[str, Any] = {}
         exec(compile(head + "\n" + _DECORATOR.format(cache=False) + source, "<arrows chain>", "exec"), names)
-        return names["chain"]  # type: ignore[no-any-return]
+        anew: Compiled = names["chain"]
+        return anew
     spec = importlib.util.spec_from_file_location(f"arrows_chain_{path.stem}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # what numba keeps on disk refers to the module by its name
     spec.loader.exec_module(module)
-    return module.chain  # type: ignore[no-any-return]
+    kept: Compiled = module.chain
+    return kept
 
 
 def _kept(text: str) -> Path:

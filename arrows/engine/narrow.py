@@ -36,7 +36,11 @@ def narrow(trace: Trace) -> Trace:
         first = ranges[var][0] if var in ranges else 0
         start, stop = wanted[0] - first, wanted[1] - first
         tracer = known[var]
-        return tracer if (start, stop) == (0, tracer.shape[-1]) else tracer[..., start:stop]  # type: ignore[return-value]
+        if (start, stop) == (0, tracer.shape[-1]):
+            return tracer
+        columns = tracer[..., start:stop]
+        assert isinstance(columns, Tracer)
+        return columns
 
     if trace.chance is not None:
         known[trace.chance] = recorder.chance_key()

@@ -8,6 +8,7 @@ tensor operand of it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -81,9 +82,9 @@ class Sites:
     _constant_numbers: dict[tuple[str, tuple[int, ...], bytes], int] = field(default_factory=dict)
     _constant_places: list[int] = field(default_factory=list)
 
-    def add(self, kind: str, outputs: tuple[T.Tensor, ...], **more: object) -> Site:
+    def add(self, kind: str, outputs: tuple[T.Tensor, ...], **more: Any) -> Site:
         """Adds a site and its producers."""
-        site = Site(len(self.sites), kind, outputs, first_producer=len(self.producers), **more)  # type: ignore[arg-type]
+        site = Site(len(self.sites), kind, outputs, first_producer=len(self.producers), **more)
         self.sites.append(site)
         self.producers.extend((site.index, k) for k in range(len(outputs)))
         return site

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from arrows.typesys import types as T
 
@@ -39,10 +39,10 @@ class Struct:
 
     def ground(self) -> T.Type:
         """The type, once all parts are ground."""
-        parts = tuple(find(a).head for a in self.args)
+        parts = cast("tuple[T.Type, ...]", tuple(find(a).head for a in self.args))
         if self.kind == "tuple":
-            return T.Tuple(parts, self.labels)  # type: ignore[arg-type]
-        return (T.Sequence if self.kind == "sequence" else T.Broadcast)(parts[0])  # type: ignore[arg-type]
+            return T.Tuple(parts, self.labels)
+        return (T.Sequence if self.kind == "sequence" else T.Broadcast)(parts[0])
 
 
 class Var:

@@ -64,6 +64,10 @@ class Type:
         """The types directly inside this one."""
         return ()
 
+    def _head(self) -> Hashable:
+        """What tells it from others of its class with the same children."""
+        raise NotImplementedError
+
     def _seal(
         self,
         key: Hashable,

@@ -264,8 +264,9 @@ class Solver:
             if v.struct is not None:
                 v.struct.labels = labels_of(t)
                 for arg, child in zip(v.struct.args, t.children, strict=True):
-                    common = T.common_labels(find(arg).head, child)  # type: ignore[arg-type]
-                    todo.append((arg, common))
+                    known = find(arg).head
+                    assert isinstance(known, T.Type)
+                    todo.append((arg, T.common_labels(known, child)))
             for struct in v.parents:
                 owner = find(struct.owner)
                 if isinstance(owner.head, T.Type):
@@ -306,7 +307,8 @@ class Solver:
                 self._fire(v)
             if not v.parents:
                 continue
-            impure = not v.head.pure_input  # type: ignore[union-attr]
+            assert isinstance(v.head, T.Type)
+            impure = not v.head.pure_input
             for struct in v.parents:
                 struct.pending -= 1
                 owner = find(struct.owner)
@@ -348,7 +350,8 @@ class Solver:
         gone.watch, gone.parents = [], ()
         impure = isinstance(kept.head, Struct) and kept.head.impure
         if waiting:
-            lone = Var(kept.head)  # type: ignore[arg-type]
+            assert isinstance(kept.head, T.Type)
+            lone = Var(kept.head)
             lone.parents = waiting
             self._became_ground(lone)
         elif impure:

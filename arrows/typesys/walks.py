@@ -116,7 +116,7 @@ def equal(a: Type, b: Type) -> bool:
         if pair in met:
             continue
         met.add(pair)
-        if a._head() != b._head():  # type: ignore[attr-defined]
+        if a._head() != b._head():
             return False
         todo.extend(zip(a.children, b.children, strict=True))
     return True
@@ -168,8 +168,9 @@ def label(key: Hashable) -> str:
         >>> label("left"), label(3), label("two words")
         ('left', '3', "'two words'")
     """
-    bare = isinstance(key, str) and key.isidentifier() and key not in ("None", "True", "False")
-    return key if bare else repr(key)  # type: ignore[return-value]
+    if isinstance(key, str) and key.isidentifier() and key not in ("None", "True", "False"):
+        return key
+    return repr(key)
 
 
 def flatten(t: Type) -> list[tuple[Any, ...]]:
