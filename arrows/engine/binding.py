@@ -15,6 +15,7 @@ from arrows.engine.flow_back import Flow, Sums
 from arrows.engine.memory import Arena
 from arrows.engine.merge import OperationRows, PortRows
 from arrows.engine.program import Function, Program
+from arrows.engine.unlike import Alike, Unlike
 from arrows.engine.upload import Upload
 from arrows.ops.segments import Segments
 from arrows.typesys import types as T
@@ -92,11 +93,18 @@ class Binding:
         program: what to run.
         rows: the operation's part of the merged batch.
         upload: where index arrays are sent to the device.
+        unlike: the rows that are computed ahead, if not all are.
     """
 
-    def __init__(self, program: Program, rows: OperationRows, upload: Upload) -> None:
+    def __init__(
+        self, program: Program, rows: OperationRows, upload: Upload, unlike: Unlike | None = None
+    ) -> None:
         self.program = program
-        self.rows = rows
+        self.rows = rows if unlike is None else unlike.rows
+        rows = self.rows
+        self.alike = None
+        if program.ahead is not None and unlike is not None:
+            self.alike = Alike(program.ahead, unlike, upload)
         self.bounds = rows.bounds.tolist()
         self.upload = upload
         operation = program.operation
@@ -104,7 +112,8 @@ class Binding:
         wanted = {*program.gathered, *program.early_operands}
         # What is early is gathered for all rows of a component at once.
         ahead = set(program.early_operands)
-        self.parts: list[int] = rows.bounds[rows.parts].tolist()
+        parts = rows.bounds[rows.parts] if self.alike is None else np.array([0, self.alike.count])
+        self.parts: list[int] = parts.tolist()
         self.part_at = {step: part for part, step in enumerate(rows.parts[:-1].tolist())}
         self.gathers: dict[int, _Gather] = {}
         domain_bounds = {d: rows.offsets[d][rows.bounds] for d in operation.domains}
@@ -113,12 +122,12 @@ class Binding:
                 continue
             bounds = rows.bounds if port.domain is None else domain_bounds[port.domain]
             if number in ahead:
-                bounds = rows.bounds[rows.parts]
+                bounds = parts
             of = program.trace.inputs[port.leaf].type
             self.gathers[number] = _Gather(of, port.slab, found, bounds)
         for number, joint in enumerate(program.joints, len(operation.ports) + 1):
             found, width = PortRows(rows.side_by_side(joint.ports)), len(joint.ports)
-            bounds = rows.bounds[rows.parts] if number in ahead else rows.bounds
+            bounds = parts if number in ahead else rows.bounds
             self.gathers[number] = _Gather(joint.result.type, joint.slab, found, bounds, width)
         self.width = len(operation.ports) + 1 + len(program.joints)
         for number in (*program.gathered, *program.early_operands):
@@ -208,7 +217,8 @@ class Binding:
         )
         if program.early is not None:
             scratch = self._scratch("early", program.early.slots, whole=True)
-            self.early = program.early.make(invariants, None, outputs, self.kept, None, None, scratch)
+            made = self.kept if self.alike is None else self.alike.bind(backend, arena, self.kept)
+            self.early = program.early.make(invariants, None, outputs, made, None, None, scratch)
 
     def _total(self, level: int) -> int:
         if level < 0:
@@ -281,6 +291,8 @@ class Binding:
         if self.program.clock is not None:
             self.program.clock.tick("gather", self.program.operation.index)
         self.early(start, stop, ports, [])
+        if self.alike is not None:
+            self.alike.spread(self.kept)
 
     def bind_backward(self, gradients: Sequence[Array], seeds: list[Array]) -> None:
         """Binds the backward parts to arrays: slabs of gradients, and the rows of the results' gradients."""
@@ -310,10 +322,20 @@ class Binding:
                 shape = (count // width, width * flat.shape[1], *flat.shape[2:]) if width > 1 else flat.shape
                 self.saved.append(flat.reshape(shape))
         if program.backward is not None:
-            self.backward = self._bound(program.backward, self._scratch("s", program.backward.slots))
+            self.backward = self._bound(
+                program.backward, self._scratch("s", program.backward.slots), self.saved
+            )
+        late = list(self.saved)
+        if program.ahead is not None:
+            self.sums = [self.saved[number] for number in program.ahead.sums]
+            if self.alike is not None:
+                self.sums = self.alike.sums(name, self.saved)
+            for number, total in zip(program.ahead.sums, self.sums, strict=True):
+                late[number] = total
+            self.saved += self.sums
         if program.late is not None:
             scratch = self._scratch("early", program.late.slots, whole=True)
-            self.late = self._bound(program.late, scratch)
+            self.late = self._bound(program.late, scratch, late)
 
     def bind_flow(self, flow: Flow, bindings: Mapping[int, Binding]) -> None:
         """Binds what the gradients of rows come from, once all operations have their arrays."""
@@ -329,10 +351,10 @@ class Binding:
         ]
         self.pushes = [None if push is None else _Sums(self.upload, push) for push in flow.pushes]
 
-    def _bound(self, function: Function, scratch: list[Array]) -> Callable[..., Any]:
+    def _bound(self, function: Function, scratch: list[Array], saved: Sequence[Array]) -> Callable[..., Any]:
         """A backward part, bound to the arrays of the batch."""
         return function.make(
-            self.invariants, self.operands, self.outputs, self.kept, self.seeds, self.saved, scratch
+            self.invariants, self.operands, self.outputs, self.kept, self.seeds, saved, scratch
         )
 
     def run_backward(self, step: int) -> None:
@@ -352,6 +374,8 @@ class Binding:
         if self.pushes and step in self.part_at:
             # The first step of a component is the last to run backwards.
             part = self.part_at[step]
+            if self.alike is not None:
+                self.alike.sum(self.saved, self.sums)
             if program.late is not None:
                 self.late(self.parts[part], self.parts[part + 1], None, [])
             for found, values, push in zip(program.gradients, self.places, self.pushes, strict=True):
@@ -383,7 +407,8 @@ class Binding:
         program = self.program
         assert program.deferred is not None
         kind = ("deferred", program.operation.index)
-        step = self._bound(program.deferred, self._scratch(kind, program.deferred.slots, whole=True))
+        scratch = self._scratch(kind, program.deferred.slots, whole=True)
+        step = self._bound(program.deferred, scratch, self.saved)
         if program.clock is not None:
             program.clock.tick("host")
         result: tuple[Array, ...] = step(0, self.rows.count, targets, self.whole_segments)

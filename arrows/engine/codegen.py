@@ -44,6 +44,7 @@ class Part:
         destinations: for variables that must be written to a given array, that array's name.
         kept: variables that are read after the part has run.
         steady: variables without rows that are read in every step.
+        summed: for a sum over rows and an operand of it, another name of that operand.
         kernels: the kernels that the body calls, by name.
         slots: the scratch arrays that the body uses.
         tick: the code that notes the time an equation took; None: nobody asks.
@@ -58,6 +59,7 @@ class Part:
     destinations: dict[Var, str] = field(default_factory=dict)
     kept: set[Var] = field(default_factory=set)
     steady: set[Var] = field(default_factory=set)
+    summed: dict[tuple[Var, Var], str] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     kernels: dict[str, Any] = field(default_factory=dict)
     slots: list[Slot] = field(default_factory=list)
@@ -200,7 +202,8 @@ class Part:
             attributes = equation.primitive.lift(dict(equation.attributes), has_rows, types)
             assert equation.primitive.sum_rows is not None
             run = equation.primitive.sum_rows(self.xp, has_rows, types, **attributes)
-            arguments = ", ".join(self.names[v] for v in equation.operands)
+            names = [self.summed.get((reduction.var, v), self.names[v]) for v in equation.operands]
+            arguments = ", ".join(names)
             out = "" if target is None else f", out={target}"
             return self._assign(f"{self._add(run)}({arguments}{out})")
         return self._assign(f"{self.names[reduction.var]}.sum(axis=0)")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -26,6 +26,7 @@ from arrows.engine.profile import Clock
 from arrows.engine.program import Program
 from arrows.engine.program_writer import make_program
 from arrows.engine.rooms import all_apart, shared_rooms
+from arrows.engine.unlike import unlike
 from arrows.engine.upload import Upload
 from arrows.ops.context import Parameter
 from arrows.ops.linear import FEW_TRANSPOSED
@@ -330,15 +331,17 @@ class Executor:
     def bound(self, merged: Merged, keys: Mapping[int, np.ndarray] = MappingProxyType({})) -> Run:
         """Binds the operations of a merged batch and sends its index arrays; ``keys`` are those of chance."""
         upload = Upload(self.backend)
-        bindings = {
-            o: Binding(program, merged.operations[o], upload)
-            for o, program in self.programs.items()
-            if merged.operations[o].count
-        }
+        bindings = {}
+        operations = list(merged.operations)
+        for o, program in self.programs.items():
+            if operations[o].count:
+                some = None if program.ahead is None else unlike(program.ahead, operations[o])
+                bindings[o] = Binding(program, operations[o], upload, some)
+                operations[o] = bindings[o].rows
         found = {}
         if self.receiving:
             present = {o: binding.program for o, binding in bindings.items()}
-            found = flows(self.plan, merged, present, upload)
+            found = flows(self.plan, replace(merged, operations=tuple(operations)), present, upload)
         upload.send()
         return Run(self, merged, bindings, upload, keys, found)
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from arrows.engine.ahead import Ahead
 from arrows.engine.codegen import Slot
 from arrows.engine.joints import Joint
 from arrows.engine.operands import Gradients
@@ -70,6 +71,8 @@ class Program:
             for all rows, whose numbers in ``D`` go on after those of ``saved``.
         pieces: what the gradients of parameters are put together from: the parameter's number, and the piece;
             None: all of the gradient, which is row-sparse.
+        ahead: by whose rows what runs ahead and what waits is told apart; None: it runs for all rows. The
+            sums by row that the deferred part reads come last in ``D``.
         clock: notes what each step takes; None: nobody asks.
     """
 
@@ -91,4 +94,5 @@ class Program:
     saved: tuple[Var, ...]
     gradients: tuple[Gradients, ...]
     pieces: tuple[tuple[int, Piece | None], ...]
+    ahead: Ahead | None
     clock: Clock | None

@@ -8,17 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from arrows.engine.ahead import told_apart
 from arrows.engine.codegen import Part
 from arrows.engine.derive import differentiate, prologue, specialise
 from arrows.engine.fission import divide, fission
 from arrows.engine.fuse import Chain
+from arrows.engine.invariants import write_invariants
 from arrows.engine.jit import compiled
 from arrows.engine.joints import joints
 from arrows.engine.operands import by_slab, read_whole
 from arrows.engine.pieces import Piece
 from arrows.engine.plan import Operation
 from arrows.engine.profile import Clock, part_of
-from arrows.engine.program import Array, Function, Program
+from arrows.engine.program import Function, Program
 from arrows.ops.primitive import INVARIANT
 from arrows.ops.trace import Equation, Trace, Var
 
@@ -112,6 +114,16 @@ class _Writer:
         self.held = tuple(sorted(used & early_operands))
         kept = dict.fromkeys((*read, *self.division.held))
         self.kept = tuple(var for var in kept if var not in self.port_of and var not in self.result_of)
+        self.ahead = told_apart(
+            trace.inputs,
+            self.early_operands,
+            self.held,
+            self.division,
+            self.port_of,
+            self.kept,
+            backward,
+            self.gradients,
+        )
 
     def _operands(self, variables: Sequence[Var]) -> set[int]:
         """The operands among the variables, without the key of chance."""
@@ -119,7 +131,17 @@ class _Writer:
 
     def program(self) -> Program:
         backward = self.backward
-        invariants, compute = self._invariants()
+        # What is laid out anew for many steps; where there is one, a product reads each matrix once.
+        many = len(self.operation.early) < len(self.operation.ports)
+        found = write_invariants(
+            self.xp,
+            self.trace,
+            self.before,
+            backward,
+            _variables(self.division.step, ()) if many else (),
+            _variables(backward.step, ()) if many and backward is not None else (),
+        )
+        invariants = found.numbers
         early = self._early(invariants) if self.division.early else None
         forward = self._forward(invariants)
         step = late = deferred = None
@@ -141,8 +163,8 @@ class _Writer:
         return Program(
             self.operation,
             self.trace,
-            tuple(self.constants),
-            compute,
+            found.constants,
+            found.compute,
             early,
             self.early_operands,
             forward,
@@ -157,6 +179,7 @@ class _Writer:
             saved,
             self.gradients,
             pieces,
+            self.ahead,
             self.clock,
         )
 
@@ -178,59 +201,6 @@ class _Writer:
         }
         whole = {some[0].var for _, some in backward.pullback.parameters if len(some) == 1}
         return whole & {seed for seed, var in backward.pullback.seeds if var in rows}
-
-    # ---------------------------------------------------------------------------------------- without rows
-
-    def _invariants(self) -> tuple[dict[Var | tuple[str, Var], int], Callable[..., tuple[Array, ...]]]:
-        """All values without rows, of the forward program and (keyed ``("b", var)``) of the backward
-        program."""
-        # In an operation of many steps; where there is one, a product reads each matrix once.
-        many = len(self.operation.early) < len(self.operation.ports)
-        part = Part(self.xp, steady=set(_variables(self.division.step, ())) if many else set())
-        order: dict[Var | tuple[str, Var], int] = {}
-        names: list[str] = []
-        self.constants: list[np.ndarray] = []
-
-        def known(key: Var | tuple[str, Var], name: str) -> None:
-            order[key] = len(names)
-            names.append(name)
-
-        for array, var in self.trace.constants:
-            part.names[var] = f"c{len(self.constants)}"
-            self.constants.append(array)
-            known(var, part.names[var])
-        for number, (_, _, var) in enumerate(self.trace.parameters):
-            part.names[var] = f"p{number}"
-            known(var, part.names[var])
-        part.write(self.before)
-        for equation in self.before:
-            known(equation.result, part.names[equation.result])
-        kernels, lines = dict(part.kernels), list(part.lines)
-        if self.backward is not None:
-            steady = set(_variables(self.backward.step, ())) if many else set()
-            late = Part(self.xp, "w", kernels=kernels, lines=lines, steady=steady)
-            for mine, var in self.backward.forward:
-                if var.rows == INVARIANT:
-                    late.names[mine] = names[order[var]]
-                    known(("b", mine), late.names[mine])
-            for array, mine in self.backward.constants:
-                late.names[mine] = f"c{len(self.constants)}"
-                self.constants.append(array)
-                known(("b", mine), late.names[mine])
-            late.write(self.backward.hoisted)
-            for equation in self.backward.hoisted:
-                known(("b", equation.result), late.names[equation.result])
-            for array, mine in self.backward.pullback.constants if self.backward.pullback else ():
-                known(("p", mine), f"c{len(self.constants)}")
-                self.constants.append(array)
-        body = [
-            *(f"c{n} = C[{n}]" for n in range(len(self.constants))),
-            *(f"p{n} = P[{n}]" for n in range(len(self.trace.parameters))),
-            *lines,
-            f"return ({''.join(name + ', ' for name in names)})",
-        ]
-        function, _ = _compile("invariants", "C, P, S", body, kernels)
-        return order, function
 
     def _named(
         self, part: Part, invariants: dict[Any, int], key: Callable[[Var], Any], variables: Sequence[Var]
@@ -365,6 +335,13 @@ class _Writer:
             part.names[var] = f"D{number}"
             head.append(f"D{number} = D[{number}]")
         part.kept = {var for _, reduction in backward.boundary for var in reduction.rows()}
+        if self.ahead is not None:
+            # Products with what was computed ahead are of sums by row, which follow all else in `D`.
+            first = len(backward.saved) + sum(len(some.operands) for some in self.gradients)
+            for place, number in enumerate(self.ahead.sums, first):
+                head.append(f"D{place} = D[{place}]")
+                for var in self.ahead.products:
+                    part.summed[var, backward.saved[number]] = f"D{place}"
         part.write(backward.deferred)
         pieces, sparse = self._pieces(), self._sparse()
         seed_of = {var: seed for seed, var in backward.pullback.seeds}
@@ -422,13 +399,6 @@ class _Writer:
             names["tick"] = self.clock.tick
         exec(compile(source, f"<arrows {name} of {self.operation.name}>", "exec"), names)
         return Function(names["make"], tuple(part.slots), source)
-
-
-def _compile(name: str, parameters: str, body: list[str], names: dict[str, Any]) -> tuple[Any, str]:
-    source = "\n".join([f"def {name}({parameters}):", *("    " + line for line in body)])
-    namespace = dict(names)
-    exec(compile(source, f"<arrows {name}>", "exec"), namespace)
-    return namespace[name], source
 
 
 def _variables(equations: Sequence[Equation], more: Sequence[Var]) -> list[Var]:

@@ -41,13 +41,13 @@ def programs(model: ar.Model) -> dict[str, list[Program]]:
     return found
 
 
-def agrees(model: ar.Model, examples: list[Any]) -> None:
-    """Value and gradients are those of the reference."""
+def agrees(model: ar.Model, examples: list[Any], prepared: Any = None) -> None:
+    """Value and gradients are those of the reference; of the prepared examples, if these are given."""
 
     def lookup(owner: Any, spec: Any) -> Any:
         return ar.to_numpy(model.params.of(owner, spec))
 
-    value, grads = model.value_and_grad(examples)
+    value, grads = model.value_and_grad(examples if prepared is None else prepared)
     wanted = reference.value_and_grad(model.typed, examples, lookup, float_type="float64")
     assert close(float(ar.to_numpy(value)), wanted.value, 1e-9)
     for name in model.params:

@@ -64,8 +64,8 @@ def test_gradients_of_early_operands_wait(device: str, monkeypatch: pytest.Monke
     late: list[tuple[int, int]] = []
     plain = binding.Binding._bound
 
-    def counted(self: Any, function: Any, scratch: Any) -> Any:
-        run = plain(self, function, scratch)
+    def counted(self: Any, function: Any, *arrays: Any) -> Any:
+        run = plain(self, function, *arrays)
         if function is not self.program.late:
             return run
         return lambda a, z, ports, ragged: (late.append((a, z)), run(a, z, ports, ragged))[1]

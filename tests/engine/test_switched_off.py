@@ -9,7 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine import codegen, derive, execute, node_table, program_writer, row_blocks, transposed
+from arrows.engine import (
+    codegen,
+    derive,
+    execute,
+    node_table,
+    program_writer,
+    row_blocks,
+    sharing,
+    transposed,
+    unlike,
+)
 from arrows.engine.composition import Compositions
 from arrows.engine.pieces import Piece
 from arrows.engine.plan import Plan
@@ -80,6 +90,10 @@ def no_sharing_of_memory(patch: Patch) -> None:
     patch.setattr(execute, "shared_rooms", execute.all_apart)
 
 
+def no_unlike_rows(patch: Patch) -> None:
+    patch.setattr(program_writer, "told_apart", lambda *arguments: None)
+
+
 OPTIMISATIONS: dict[str, Callable[[Patch], None]] = {
     "fission": no_fission,
     "joints": no_joints,
@@ -92,6 +106,7 @@ OPTIMISATIONS: dict[str, Callable[[Patch], None]] = {
     "assembling of slices": no_assembling,
     "composition": no_composition,
     "memory used again": no_sharing_of_memory,
+    "unlike rows": no_unlike_rows,
 }
 
 
@@ -115,6 +130,15 @@ def test_with_what_only_many_rows_get(rows: int, monkeypatch: Patch, record_prop
     monkeypatch.setattr(row_blocks, "_FEWEST_BLOCKS", 1)
     monkeypatch.setattr(row_blocks, "_rows", lambda width: rows)
     compare(record_property, f"in blocks of {rows}", (12, 300), SETTINGS)
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_with_what_only_wide_rows_get(rounds: int, monkeypatch: Patch, record_property: Any) -> None:
+    """What runs ahead is computed for unlike rows, in small sets too, and whether or not there are fewer."""
+    monkeypatch.setattr(sharing, "_FEWEST_A_LEVEL", 0)
+    monkeypatch.setattr(unlike, "_WORTH", 0)
+    monkeypatch.setattr(unlike, "_ROUNDS", rounds)
+    compare(record_property, "ahead for unlike rows", (12, 300), SETTINGS)
 
 
 def test_without_any(monkeypatch: Patch, record_property: Any) -> None:
