@@ -168,6 +168,7 @@ class Concat(Apply[Any, Any]):
         if not isinstance(input, T.Tuple):
             hints = {
                 T.Input: "read its fields first: ar.Record({...}) >> ar.Concat()",
+                T.Tensor: "`>>` binds closer than `&`: (f & g) >> ar.Concat()",
                 T.Sequence: "a sequence of known length is joined by ar.Stack(length), of any by ar.Sum()",
             }
             return f"Concat joins the tensors of a tuple, and {input} is none", hints.get(type(input), "")

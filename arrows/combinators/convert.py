@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,8 @@ def _hint(x: Any) -> str:
     if isinstance(x, Wire):
         return "make the block first, then call it on the wire, as ar.Map(f)(wire)"
     if isinstance(x, type) and issubclass(x, Block):
+        return f"call it: ar.{x.__name__}(...)"
+    if isinstance(x, FunctionType) and (x.__module__ or "").startswith("arrows.combinators."):
         return f"call it: ar.{x.__name__}(...)"
     if callable(x):
         return (

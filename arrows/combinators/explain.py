@@ -27,6 +27,7 @@ from arrows.combinators.reasons import (
     path,
     repair,
     side_of,
+    step_of,
     type_of,
 )
 from arrows.combinators.recursion import Fix, Reference
@@ -65,7 +66,7 @@ def _joined(joined: Joined, clash: Clash) -> ArrowTypeError:
         return _infinite(node)
     if kind == "step":
         a, b = last_of(node.parts[i - 1]), first_of(node.parts[i])
-        attempt = f"cannot compose {name_of(a)} >> {name_of(b)}"
+        attempt = f"cannot compose {step_of(a)} >> {step_of(b)}"
         return meet(attempt, a, b, left, right, node.parts[i])
     if kind == "call":
         assert isinstance(form, Graph)

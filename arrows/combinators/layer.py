@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
+import numpy as np
+
 from arrows.combinators.apply import Apply
 from arrows.combinators.block import A1, A2, A3, set_name
 from arrows.combinators.wires import Wire, recorder_of
@@ -150,6 +152,8 @@ def _checked(specs: Any, layer: str) -> tuple[Parameter, ...]:
 
 def _word(x: Any) -> str:
     """An argument in a word; empty for what would take more."""
+    if isinstance(x, np.generic):
+        x = x.item()
     if isinstance(x, (bool, int, float, str, T.Type, type(None))):
         return repr(x)
     if isinstance(x, (list, tuple)) and len(x) <= 4 and all(isinstance(i, (int, str)) for i in x):

@@ -251,6 +251,12 @@ def name_of(node: Node) -> str:
     return f"a fan of {len(form.parts)}" if isinstance(form, Run) else f"{form.kind}(...)"
 
 
+def step_of(node: Node) -> str:
+    """A block as it stands beside `>>`, which binds closer than `&`."""
+    form, words = node.form, name_of(node)
+    return f"({words})" if isinstance(form, Run) and form.name is None and words == form.label else words
+
+
 def type_of(node: Node) -> str:
     return f"{notation(node.input)} -> {notation(node.output)}"
 

@@ -92,6 +92,29 @@ class Wire(Generic[B_co]):
             "choose by value with ar.OneOf(key)",
         )
 
+    # Compared as objects, wires would all differ, and a test of one would always take the same branch.
+    def __eq__(self, other: object) -> NoReturn:
+        self._refuse_comparison()
+
+    def __ne__(self, other: object) -> NoReturn:
+        self._refuse_comparison()
+
+    __hash__ = object.__hash__
+
+    def __contains__(self, item: object) -> NoReturn:
+        self._refuse(
+            "look into",
+            f"a wire holds no value while the {self.recorder.kind} is drawn",
+            f"choose by what is there with ar.OneOf(lambda x: {item!r} in x, ...) or ar.Optional",
+        )
+
+    def _refuse_comparison(self) -> NoReturn:
+        self._refuse(
+            "compare",
+            f"a wire holds no value while the {self.recorder.kind} is drawn",
+            "choose by value with ar.OneOf(key); tensors are compared in ar.Function(lambda x, y: x == y)",
+        )
+
     if not TYPE_CHECKING:  # for type checkers a wire has no other attributes
 
         def __getattr__(self, name: str) -> NoReturn:

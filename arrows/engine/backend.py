@@ -273,12 +273,12 @@ def backend(device: str | Backend) -> Backend:
     >>> backend("tpu")
     Traceback (most recent call last):
     ...
-    arrows.typesys.errors.ArrowValueError: device is 'tpu'; it must be 'cpu', 'cuda' or 'fake'
+    arrows.typesys.errors.ArrowValueError: device is 'tpu'; it must be 'cpu' or 'cuda'
     """
     if isinstance(device, Backend):
         return device
     if not isinstance(device, str) or device not in _KINDS:
-        raise ArrowValueError(f"device is {device!r}; it must be 'cpu', 'cuda' or 'fake'")
+        raise ArrowValueError(f"device is {device!r}; it must be 'cpu' or 'cuda'")
     return _made(device)
 
 

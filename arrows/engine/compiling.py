@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from numbers import Integral
 from typing import Any
 
 from arrows.combinators.infer import infer
@@ -76,7 +77,8 @@ def compile(
         )
     if isinstance(max_nodes, bool) or not isinstance(max_nodes, int) or max_nodes < 1:
         raise ArrowValueError(f"max_nodes must be a positive integer, not {max_nodes!r}")
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+    first: Any = seed
+    if isinstance(first, bool) or not isinstance(first, Integral) or int(first) < 0:
         raise ArrowValueError(f"the seed must be an integer from 0 on, not {seed!r}")
     if params is not None and not isinstance(params, Mapping):
         raise ArrowTypeError(f"params must be another model's params, or arrays by name, not {params!r}")
@@ -85,7 +87,7 @@ def compile(
     found = backend(device)
     compiled = use_jit(jit, found.name)
     typed = infer(block, float_type=float_type)
-    return Model(typed, loss, seed, schedule, found, float_type, params, max_nodes, compiled)
+    return Model(typed, loss, int(seed), schedule, found, float_type, params, max_nodes, compiled)
 
 
 def use_jit(jit: bool | None, device: str) -> bool:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
 
+from arrows.engine.fingerprint import fingerprint
 from arrows.engine.leaves import LeafError, bulk, convert
 from arrows.engine.limits import first_out_of_range, index_ports
 from arrows.engine.plan import Plan
@@ -101,11 +102,17 @@ class Lowerer:
         self.bases = np.asarray(plan.bases, np.int64)
         self.ports = index_ports(plan)
         self.source = _source(plan)
-        shape = (plan.schedule, plan.lowered.reads, plan.site_operation.tolist(), self.source)
-        self.fingerprint = hashlib.sha256(repr(shape).encode()).hexdigest()
         self.code = compile(self.source, "<arrows lowering>", "exec")
         self._lock = threading.Lock()
         self._streams: _Streams | None = None
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of all that wirings depend on and that can be told."""
+        plan, names = self.plan, self.lowered.names
+        said = {name: value for name, value in names.items() if not name.startswith("MEMO")}
+        reads = [str(read) for read in self.lowered.reads]
+        return fingerprint(plan.schedule, reads, plan.site_operation.tolist(), self.source, said)
 
     def lower_all(self, examples: Sequence[Any], processes: int = 1) -> Wirings:
         """Lowers ``examples``, in so many processes.

@@ -28,7 +28,7 @@ from arrows.engine.params import make_params
 from arrows.engine.plan import make_plan
 from arrows.engine.prepared import Batch, Given, Prepared, as_examples, as_ids
 from arrows.engine.profile import Clock, Profile, profile
-from arrows.engine.results import Ragged
+from arrows.engine.results import Named, Ragged
 from arrows.engine.spread import checked_processes
 from arrows.engine.taps import show_tapped
 from arrows.engine.wiring import Outputs
@@ -101,9 +101,9 @@ class Model:
         self._arena = Arena(device)
         self._lock = threading.RLock()  # calls share the arena: threads take turns
         self._executors: dict[tuple[Any, ...], Executor] = {}
-        self.metrics: dict[str, Ragged] = {}
+        self.metrics: dict[str, Ragged] = Named("metric")
         self.labels: dict[str, list[list[Any]]] = {}
-        self.taps: dict[str, Any] = {}
+        self.taps: dict[str, Any] = Named("tap")
         self._take_metrics([])
 
     # ---------------------------------------------------------------------------------------------- calls
@@ -419,7 +419,7 @@ class Model:
                 labels[stream.name] = list(found or ())
         taps = self.plan.lowered.taps
         tapped = taps.collected(self._leaves(parts), outputs) if taps.streams else {}
-        self.metrics, self.labels, self.taps = metrics, labels, tapped
+        self.metrics, self.labels, self.taps = Named("metric", metrics), labels, Named("tap", tapped)
 
     def _joined(self, pieces: list[tuple[Array, np.ndarray]], site: int) -> Ragged:
         lengths = np.concatenate([np.zeros(0, np.int64), *(np.diff(offsets) for _, offsets in pieces)])

@@ -6,9 +6,10 @@ A result has the structure of the block's output type with a batch in front: a `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from itertools import chain, pairwise
-from typing import Any, Self, SupportsIndex
+from types import MappingProxyType
+from typing import Any, NoReturn, Self, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -284,3 +285,20 @@ def _collate(output: T.Type, values: list[Any]) -> Steps:
 def _nothing(output: T.Type) -> None:
     if not isinstance(output, T.Void):
         raise TypeError(f"a model cannot hand out {output}")
+
+
+class Named(dict[str, Any]):
+    """What a model gave by name; of an unknown name it is said which there are.
+
+    >>> Named("metric", {"loss": 1.0})["los"]
+    Traceback (most recent call last):
+    ...
+    KeyError: "no metric 'los'; there are loss"
+    """
+
+    def __init__(self, what: str, given: Mapping[str, Any] = MappingProxyType({})) -> None:
+        super().__init__(given)
+        self.what = what
+
+    def __missing__(self, name: str) -> NoReturn:
+        raise KeyError(f"no {self.what} {name!r}; there are {', '.join(self) or 'none'}")

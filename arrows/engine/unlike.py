@@ -22,7 +22,7 @@ Array = Any
 
 # What products save grows with the width of the rows and with the share of them that need not be computed;
 # what copying and summing cost does not. Measured: docs/results.md.
-_WORTH = 64
+_WORTH = 32
 
 
 # Places of a row that are added one at a time, to all rows that have so many; the others are summed first.

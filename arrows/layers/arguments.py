@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 from arrows.combinators.wires import Wire
@@ -23,8 +24,8 @@ def size_of(layer: str, size: Any, what: str = "size") -> int:
     >>> size_of("FC", Hidden), size_of("FC", 5)
     (300, 5)
     """
-    number = size.size if isinstance(size, type) and issubclass(size, Axis) else size
-    if isinstance(number, bool) or not isinstance(number, int):
+    number: Any = size.size if isinstance(size, type) and issubclass(size, Axis) else size
+    if isinstance(number, bool) or not isinstance(number, Integral):
         hint = f"make the block first, then call it on the wire, as ar.{layer}(300)(wire)"
         raise ArrowTypeError(
             message(
@@ -34,7 +35,7 @@ def size_of(layer: str, size: Any, what: str = "size") -> int:
         )
     if number < 1:
         raise ArrowValueError(f"the {what} of {layer} is at least 1, got {number}")
-    return number
+    return int(number)
 
 
 def float_type(layer: str, dtype: Any) -> str:

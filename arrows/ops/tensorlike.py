@@ -247,10 +247,16 @@ class TensorLike:
         return self.type.shape[0]
 
     def __float__(self) -> NoReturn:
-        raise ShapeError(f"the value of a tensor ({self.type}) is not known while the function is built")
+        raise ShapeError(
+            f"the value of a tensor ({self.type}) is not known while the function is built",
+            hint="a function of tensors is made of arrows.ops: ops.exp(x), not math.exp(x)",
+        )
 
     def __int__(self) -> NoReturn:
-        raise ShapeError(f"the value of a tensor ({self.type}) is not known while the function is built")
+        raise ShapeError(
+            f"the value of a tensor ({self.type}) is not known while the function is built",
+            hint='to round is x.cast("int32")',
+        )
 
     def __index__(self) -> NoReturn:
         raise ShapeError(

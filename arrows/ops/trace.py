@@ -116,8 +116,16 @@ class Trace:
         constants = tuple(
             (number(var), array.shape, array.dtype.str, array.tobytes()) for array, var in self.constants
         )
+        # As they are written too: 0.0 and -0.0 are equal, and do not do the same.
         equations = tuple(
-            (e.primitive.name, tuple(map(number, e.operands)), e.attributes, number(e.result), e.result.rows)
+            (
+                e.primitive.name,
+                tuple(map(number, e.operands)),
+                e.attributes,
+                repr(e.attributes),
+                number(e.result),
+                e.result.rows,
+            )
             for e in self.equations
         )
         return inputs, chance, parameters, constants, equations, tuple(map(number, self.results))

@@ -264,7 +264,8 @@ def _finished(run: Progress, figures: Mapping[str, float], best_by: str | None, 
             raise ArrowValueError(
                 f"train: best_by is {best_by!r}, and evaluate gives {', '.join(figures) or 'nothing'}"
             )
-        best = all(figures[best_by] > epoch.figures[best_by] for epoch in run.history)
+        figure = figures[best_by]  # NaN is never the best, and better than NaN is any other
+        best = figure == figure and not any(figure <= epoch.figures[best_by] for epoch in run.history)
     rate = run.examples / run.seconds if run.seconds else 0.0
     loss = run.total / max(run.position, 1)
     return Epoch(run.epoch, loss, run.seconds, rate, dict(figures), unit, best)

@@ -106,3 +106,26 @@ def test_the_loop_takes_arrays_iterators_and_batches() -> None:
         assert len(train(ar.compile(block), examples, SGD(0.01), epochs=1, progress=False)) == 1
     model = ar.compile(block)
     assert len(train(model, model.prepare(rows)[:3], SGD(0.01), epochs=1, progress=False)) == 1
+
+
+def test_zero_and_minus_zero_are_two_attributes() -> None:
+    """They are equal, so operations that differ by them alone became one."""
+
+    def inverse(least: float) -> Any:
+        return ar.Function(lambda x: 1.0 / ar.ops.clip(x, least, 1.0))
+
+    block = ar.Scalar("float64") >> (inverse(0.0) & inverse(-0.0))
+    with np.errstate(divide="ignore"):
+        found = ar.compile(block, float_type="float64")([-5.0])
+    assert [one.tolist() for one in found] == [[np.inf], [-np.inf]]
+    empty = ar.Map(ar.Scalar()) >> ar.Max(default=0.0) & ar.Map(ar.Scalar()) >> ar.Max(default=-0.0)
+    for found in (ar.compile(empty)([[]]), empty.eval([])):
+        assert [bool(np.signbit(np.asarray(one)).any()) for one in found] == [False, True]
+
+
+def test_an_unknown_metric_is_told_with_those_there_are() -> None:
+    model = ar.compile(ar.Scalar() >> ar.Metric("loss"))
+    with pytest.raises(KeyError, match="no metric 'los'; there are loss"):
+        model.metrics["los"]
+    with pytest.raises(KeyError, match="no tap 'state'; there are none"):
+        model.taps["state"]

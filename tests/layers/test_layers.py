@@ -544,3 +544,12 @@ def test_a_layer_whose_methods_take_the_wrong_arguments_is_named() -> None:
 
     with pytest.raises(ar.ArrowTypeError, match=r"Twice raised TypeError:\s"):
         ar.compile(ar.Vector(3) >> Twice())
+
+
+def test_sizes_of_numpy_are_numbers() -> None:
+    layer = ar.FC(np.int64(3), name="fc")
+    assert (type(layer.size), repr(layer)) == (int, repr(ar.FC(3, name="fc")))
+    model = ar.compile(
+        ar.Scalar("int32") >> ar.Embedding(np.int16(5), np.uint8(2)) >> layer, seed=np.int64(1)
+    )
+    assert model([1, 4]).shape == (2, 3)

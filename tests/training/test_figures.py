@@ -35,6 +35,17 @@ def test_a_number_on_the_models_device_is_brought_down():
     assert epoch.figures == {"accuracy": 0.5} and type(epoch.figures["accuracy"]) is float
 
 
+def test_nan_is_never_the_best_and_anything_is_better():
+    nan = float("nan")
+    for given, best in (
+        ([0.5, nan, 0.6, 0.4], [True, False, True, False]),
+        ([nan, nan, 0.5, 0.6, nan], [False, False, True, True, False]),
+    ):
+        figures = iter(given)
+        history = run(lambda: {"accuracy": next(figures)}, epochs=len(given), best_by="accuracy")  # noqa: B023
+        assert [epoch.best for epoch in history] == best
+
+
 @pytest.mark.parametrize("count", [3, np.int64(3), np.uint8(3), np.array(3)])
 def test_counts_are_floats_too(count, tmp_path):
     history = run(lambda: {"count": count}, tmp_path / "run", epochs=2)
