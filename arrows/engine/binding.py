@@ -66,7 +66,7 @@ class _Sums:
         )
         self.plan = push
 
-    def add(self, backend: Backend, target: Array, values: Array, piece: int) -> None:
+    def add(self, backend: Backend, arena: Arena, target: Array, values: Array, piece: int) -> None:
         """Adds the sums of one piece to the rows of ``target``."""
         plan = self.plan
         b, y = plan.bounds[piece : piece + 2]
@@ -78,7 +78,11 @@ class _Sums:
             backend.add_reduced(target, self.rows[b:y], values, order, starts, plan.longest)
             return
         first, place = plan.ranges[piece]
-        given = values[place : place + x - c] if place >= 0 else backend.take(values, self.order[c:x])
+        if place >= 0:
+            given = values[place : place + x - c]
+        else:
+            scratch = arena.array("pull", (x - c, *values.shape[1:]), values.dtype)
+            given = backend.take(values, self.order[c:x], scratch)
         if first >= 0:
             rows = target[first : first + y - b]
             rows += given
@@ -380,7 +384,7 @@ class Binding:
                 self.late(self.parts[part], self.parts[part + 1], None, [])
             for found, values, push in zip(program.gradients, self.places, self.pushes, strict=True):
                 if push is not None:
-                    push.add(self.backend, self.gradients[found.slab], values, part)
+                    push.add(self.backend, self.arena, self.gradients[found.slab], values, part)
             if clock is not None:
                 clock.tick("scatter", index)
 
@@ -396,7 +400,7 @@ class Binding:
                     scratch = self.arena.array("pull", rows.shape, rows.dtype)
                     rows += self.backend.take(values, index[a:z], scratch)
             if more is not None:
-                more.add(self.backend, gradients, values, step)
+                more.add(self.backend, self.arena, gradients, values, step)
 
     def run_deferred(self, targets: Sequence[Array]) -> tuple[Array, ...]:
         """Runs the deferred part over all rows; returns the values of `Program.pieces`.
