@@ -12,49 +12,15 @@ from arrows.engine.backend import Backend
 from arrows.engine.codegen import Slot
 from arrows.engine.extents import lengths_of
 from arrows.engine.flow_back import Flow, Sums
+from arrows.engine.gather import Gather
 from arrows.engine.memory import Arena
 from arrows.engine.merge import OperationRows, PortRows
 from arrows.engine.program import Function, Program
 from arrows.engine.unlike import Alike, Unlike
 from arrows.engine.upload import Upload
 from arrows.ops.segments import Segments
-from arrows.typesys import types as T
 
 Array = Any
-
-
-class _Gather:
-    """One operand: where its rows are and how each step gets at them.
-
-    Args:
-        of: the operand's type; of a joint, that of all its ports together.
-        slab: where its rows lie.
-        found: the rows; of a joint, those of its ports in turn.
-        bounds: where each step's operands start.
-        width: how many rows make one operand.
-    """
-
-    def __init__(self, of: T.Tensor, slab: int, found: PortRows, bounds: np.ndarray, width: int = 1) -> None:
-        self.type, self.slab, self.found, self.width = of, slab, found, width
-        self.bounds: list[int] = bounds.tolist()
-        # For each step, the first row of a range, or -1; and that of the rows of all steps.
-        self.whole = found.whole
-        self.views = [self.whole] if len(self.bounds) == 2 else found.views(bounds * width)
-        self.longest = int(lengths_of(bounds).max(initial=0))
-        self.rows: Array = None
-
-    def view(self, slab: Array, first: int, count: int) -> Array:
-        """`count` operands that are a range of the slab's rows."""
-        rows = slab[first : first + count * self.width]
-        return rows if self.width == 1 else rows.reshape(count, *self.type.shape)
-
-    def take(self, backend: Backend, slab: Array, a: int, z: int, out: Array) -> Array:
-        """The operands `a` to `z`, copied to `out`."""
-        if self.width == 1:
-            return backend.take(slab, self.rows[a:z], out)
-        flat = out.reshape((z - a) * self.width, *slab.shape[1:])
-        backend.take(slab, self.rows[a * self.width : z * self.width], flat)
-        return out
 
 
 class _Sums:
@@ -119,7 +85,7 @@ class Binding:
         parts = rows.bounds[rows.parts] if self.alike is None else np.array([0, self.alike.count])
         self.parts: list[int] = parts.tolist()
         self.part_at = {step: part for part, step in enumerate(rows.parts[:-1].tolist())}
-        self.gathers: dict[int, _Gather] = {}
+        self.gathers: dict[int, Gather] = {}
         domain_bounds = {d: rows.offsets[d][rows.bounds] for d in operation.domains}
         for number, (port, found) in enumerate(zip(operation.ports, rows.ports, strict=True)):
             if number not in wanted:
@@ -128,11 +94,11 @@ class Binding:
             if number in ahead:
                 bounds = parts
             of = program.trace.inputs[port.leaf].type
-            self.gathers[number] = _Gather(of, port.slab, found, bounds)
+            self.gathers[number] = Gather(of, port.slab, found, bounds)
         for number, joint in enumerate(program.joints, len(operation.ports) + 1):
             found, width = PortRows(rows.side_by_side(joint.ports)), len(joint.ports)
             bounds = parts if number in ahead else rows.bounds
-            self.gathers[number] = _Gather(joint.result.type, joint.slab, found, bounds, width)
+            self.gathers[number] = Gather(joint.result.type, joint.slab, found, bounds, width)
         self.width = len(operation.ports) + 1 + len(program.joints)
         for number in (*program.gathered, *program.early_operands):
             gather = self.gathers[number]

@@ -24,7 +24,6 @@ Array = Any
 # what copying and summing cost does not. Measured: docs/results.md.
 _WORTH = 32
 
-
 # Places of a row that are added one at a time, to all rows that have so many; the others are summed first.
 _ROUNDS = 16
 
