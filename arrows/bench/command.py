@@ -98,8 +98,11 @@ def measure(options: argparse.Namespace) -> int:
     print("\n".join(config.lines(machine)), flush=True)
     for warning in config.warnings(machine):
         print(f"warning: {warning}", file=sys.stderr)
+    module = benchmark(options.name)
+    if not getattr(module, "installed", True):
+        print("PyTorch is not there to measure against: pip install 'arrows[bench]'", file=sys.stderr)
     results: list[Result] = []
-    for result in benchmark(options.name).run(quick=options.quick, data=options.data):
+    for result in module.run(quick=options.quick, data=options.data):
         results.append(result)
         print(f"  measured {result.system} {result.config.get('mode', '')}", file=sys.stderr, flush=True)
     print(table(results))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from arrows.combinators.block import Block
+from arrows.combinators.choice import Choice
 from arrows.combinators.compose import Pipe
 from arrows.combinators.fanout import Fan, Run
 from arrows.combinators.inputs import Read
@@ -193,6 +194,11 @@ def repair(left: Var, right: Var, b: Node | None, a: Node | None = None) -> str:
             return f"Void carries nothing; give {name} its input another way"
         if a is not None and isinstance(a.form, Read) and isinstance(x, T.Tensor):
             return f"{name} takes the Python object itself: leave {name_of(a)} out"
+        if _holds_object(x):
+            hint = f"{name} takes one Python object: take it out of the tuple first, as ar.GetItem(0) >> f"
+            if b is not None and isinstance(b.form, Choice):
+                hint += "; the key may be such a block: ar.OneOf(ar.GetItem(0) >> ar.InputTransform(f), ...)"
+            return hint
         return (
             f"{name} takes a Python object, and there is no way back from a tensor to one; "
             "what works on tensors is ar.Function(f)"
@@ -214,6 +220,13 @@ def repair(left: Var, right: Var, b: Node | None, a: Node | None = None) -> str:
     if isinstance(x, T.Tensor) and _word(y) == "a sequence":
         return f"{name} goes over a sequence; a single value is a sequence of one nowhere by itself"
     return ""
+
+
+def _holds_object(x: T.Type | Struct | None) -> bool:
+    """Whether it is a tuple with an item that is a Python object, or may be one."""
+    if isinstance(x, Struct):
+        return x.kind == "tuple" and any(find(arg).head in (None, T.Input()) for arg in x.args)
+    return isinstance(x, T.Tuple) and T.Input() in x.items
 
 
 # Words

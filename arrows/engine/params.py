@@ -103,7 +103,12 @@ def make_params(typed: Typed, backend: Backend, seed: int, given: Mapping[str, A
         else:
             found = backend.to_device(_first_values(spec, seed, name))
         if found is None:
-            problems.append(f"{name!r}: missing")
+            other = isinstance(given, Params) and name in given
+            problems.append(
+                f"{name!r}: of another layer object; dict(params) copies by name"
+                if other
+                else f"{name!r}: missing"
+            )
         elif getattr(found, "shape", None) != spec.shape or np.dtype(found.dtype) != np.dtype(spec.dtype):
             problems.append(
                 f"{name!r}: {_described(found)} given, {spec.dtype}{list(spec.shape)} in the model"

@@ -95,6 +95,8 @@ def load(model: Trainable, path: str | Path) -> dict[str, str]:
     path = require_path("load(model, path): path", path)
     found, texts = read_file(path)
     problems = differences(found, model.params)
+    if problems and any(name.startswith("parameter:") for name in found):
+        raise ArrowValueError(f"{path} is the state of a run: load_state(path, model, optimizer) reads it")
     if problems:
         raise ArrowValueError("\n  ".join([f"{path} does not fit the model:", *problems]))
     swapped = changed_order(path, json.loads(texts.pop(_KEY, "{}")), model)

@@ -226,3 +226,16 @@ def test_what_an_initializer_keeps_is_not_shared() -> None:
 def test_a_float_type_is_that_of_the_parameters_too() -> None:
     model = ar.compile(tree, float_type="float64")
     assert {array.dtype.name for array in model.params.values()} == {"float64"}
+
+
+def test_parameters_of_another_layer_object_are_not_called_missing() -> None:
+    def block() -> Any:
+        return ar.Vector(2) >> ar.FC(1, name="fc")
+
+    model = ar.compile(block())
+    with pytest.raises(
+        ar.ArrowValueError, match=r"'fc/weight': of another layer object; dict\(params\) copies"
+    ):
+        ar.compile(block(), params=model.params)
+    copied = ar.compile(block(), params=dict(model.params))
+    assert copied([[1.0, 2.0]]).tolist() == model([[1.0, 2.0]]).tolist()

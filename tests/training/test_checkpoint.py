@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import arrows as ar
 from arrows.engine.backend import backend
+from arrows.training import SGD, load, save, train
 from arrows.training import files as module
-from arrows.training import load, save
 from arrows.typesys.errors import ArrowValueError
 
 
@@ -108,3 +109,11 @@ def test_metadata_must_be_text(tmp_path):
     with pytest.raises(ArrowValueError, match="'epoch': 3 is not"):
         save(model_of(), tmp_path / "m", {"epoch": 3})  # type: ignore[dict-item]
     assert os.listdir(tmp_path) == []
+
+
+def test_the_state_of_a_run_is_told_from_weights(tmp_path):
+    block = ar.Vector(2) >> ar.FC(1, name="fc") >> ar.Function(lambda y: y[0] ** 2)
+    model, path = ar.compile(block), tmp_path / "run.state"
+    train(model, [[1.0, 2.0]], SGD(0.1), checkpoint_path=path, progress=False)
+    with pytest.raises(ArrowValueError, match=r"run\.state is the state of a run: load_state\("):
+        load(model, path)
