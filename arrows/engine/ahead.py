@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from arrows.engine.derive import Backward, Reduction
 from arrows.engine.fission import Division
+from arrows.engine.joints import Joint
 from arrows.engine.operands import Gradients
 from arrows.ops.primitive import INVARIANT
 from arrows.ops.trace import Equation, Var
@@ -41,6 +42,7 @@ class Ahead:
 
 def told_apart(
     inputs: Sequence[Var],
+    joints: Sequence[Joint],
     operands: Sequence[int],
     held: Sequence[int],
     division: Division,
@@ -54,6 +56,7 @@ def told_apart(
 
     Args:
         inputs: the operation's.
+        joints: the operands that are gathered as one.
         operands: the numbers of the operands that are read ahead.
         held: those of them that the steps read too.
         division: what runs ahead, and what in the steps.
@@ -66,12 +69,12 @@ def told_apart(
     read = {var for equation in division.early for var in equation.operands if var.rows != INVARIANT} - made
     if len(operands) != 1 or held or {ports.get(var) for var in read} != set(operands):
         return None
-    if not read <= set(inputs):
-        return None  # several operands that are gathered as one
     (port,) = operands
+    if any(port in joint.ports for joint in joints) or not read <= set(inputs):
+        return None  # it is gathered together with others
     width = next(iter(read)).type.size
     here = tuple(number for number, var in enumerate(kept) if var in made)
-    if not made.isdisjoint(division.held) and len(here) != len(set(division.held)):
+    if not set(division.held) <= set(kept):
         return None  # a result of the operation is made ahead
     if backward is None:
         return Ahead(port, width, here, (), frozenset())
@@ -93,7 +96,7 @@ def told_apart(
             if mine.isdisjoint(read):
                 continue
             # A sum of outer products: those with one row of the operand are that of the sum.
-            if reduction.equation is None or reduction.equation.primitive.name != "outer":
+            if reduction.equation is None or reduction.equation.primitive.name != "outer" or read <= mine:
                 return None
             sums |= read - mine
             products.add(reduction.var)

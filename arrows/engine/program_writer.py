@@ -116,6 +116,7 @@ class _Writer:
         self.kept = tuple(var for var in kept if var not in self.port_of and var not in self.result_of)
         self.ahead = told_apart(
             trace.inputs,
+            self.joints,
             self.early_operands,
             self.held,
             self.division,

@@ -112,6 +112,19 @@ def test_words_that_the_steps_read_too_are_not_told_apart(sizes: list[tuple[int,
     assert not sizes
 
 
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda h, x: ops.tanh(h + x @ np.ones((2, 3))) + ops.concat([x, x])[1:],
+        lambda h, x: ops.tanh(h + x @ np.ones((2, 3))) * ops.tanh(ops.concat([h, x]))[2:],
+    ],
+)
+def test_words_that_the_steps_join_are_not_told_apart(step: Any, sizes: list[tuple[int, int]]) -> None:
+    """What is joined is gathered as one operand, and none of its parts is held by itself."""
+    agrees(ar.compile(sentences(ar.Function(step)), float_type="float64"), SENTENCES)
+    assert not sizes
+
+
 def test_two_operands_are_not_told_apart(sizes: list[tuple[int, int]]) -> None:
     words = ar.Scalar("int32") >> ar.Embedding(WORDS, WIDTH, name="words")
     pairs = ar.Map(words & words >> ar.FC(2, name="other"))
