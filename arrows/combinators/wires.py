@@ -94,11 +94,13 @@ class Wire(Generic[B_co]):
 
     # Compared as objects, wires would all differ, and a test of one would always take the same branch.
     def __eq__(self, other: object) -> NoReturn:
-        self._refuse_comparison()
+        self._refuse(
+            "compare",
+            f"a wire holds no value while the {self.recorder.kind} is drawn",
+            "choose by value with ar.OneOf(key); tensors are compared in ar.Function(lambda x, y: x == y)",
+        )
 
-    def __ne__(self, other: object) -> NoReturn:
-        self._refuse_comparison()
-
+    __ne__ = __eq__
     __hash__ = object.__hash__
 
     def __contains__(self, item: object) -> NoReturn:
@@ -106,13 +108,6 @@ class Wire(Generic[B_co]):
             "look into",
             f"a wire holds no value while the {self.recorder.kind} is drawn",
             f"choose by what is there with ar.OneOf(lambda x: {item!r} in x, ...) or ar.Optional",
-        )
-
-    def _refuse_comparison(self) -> NoReturn:
-        self._refuse(
-            "compare",
-            f"a wire holds no value while the {self.recorder.kind} is drawn",
-            "choose by value with ar.OneOf(key); tensors are compared in ar.Function(lambda x, y: x == y)",
         )
 
     if not TYPE_CHECKING:  # for type checkers a wire has no other attributes

@@ -72,9 +72,7 @@ class Binding:
         self.program = program
         self.rows = rows if unlike is None else unlike.rows
         rows = self.rows
-        self.alike = None
-        if program.ahead is not None and unlike is not None:
-            self.alike = Alike(program.ahead, unlike, upload)
+        self.alike = None if unlike is None else Alike(unlike, upload)
         self.bounds = rows.bounds.tolist()
         self.upload = upload
         operation = program.operation

@@ -30,7 +30,10 @@ class Gather:
         self.bounds: list[int] = bounds.tolist()
         # For each step, the first row of a range, or -1; and that of the rows of all steps.
         self.whole = found.whole
-        self.views = [self.whole] if len(self.bounds) == 2 else found.views(bounds * width)
+        if self.whole >= 0:
+            self.views: list[int] = (bounds[:-1] * width + self.whole).tolist()
+        else:
+            self.views = [-1] if len(self.bounds) == 2 else found.views(bounds * width)
         self.longest = int(lengths_of(bounds).max(initial=0))
         self.rows: Array = None
 

@@ -35,11 +35,7 @@ class PortRows:
 
     def views(self, bounds: np.ndarray) -> list[int]:
         """For each step, the first row if its rows are a range, else -1; a step without rows reads none."""
-        whole = self.whole
-        if whole >= 0:
-            first: list[int] = (bounds[:-1] + whole).tolist()
-        else:
-            first = ranges_of(self.rows, bounds[:-1], bounds[1:]).tolist()
+        first: list[int] = ranges_of(self.rows, bounds[:-1], bounds[1:]).tolist()
         return first
 
     @property

@@ -16,7 +16,7 @@ import numpy as np
 
 from arrows.engine.extents import extents, index_type, lengths_of
 from arrows.engine.plan import Plan
-from arrows.engine.sorting import stable_order
+from arrows.engine.sorting import largest_first, stable_order
 from arrows.engine.wiring import Column, Outputs, Wirings
 
 
@@ -124,7 +124,7 @@ def _in_turn(plan: Plan, offsets: np.ndarray) -> np.ndarray:
     first rows of each, and what they read is a range: a view instead of a gather.
     """
     lengths = lengths_of(offsets)
-    examples = np.arange(len(lengths)) if plan.schedule == "none" else _largest_first(lengths)
+    examples = np.arange(len(lengths)) if plan.schedule == "none" else largest_first(lengths)
     lengths = lengths[examples]
     ends = np.cumsum(lengths)
     kind = index_type(int(offsets[-1]))
@@ -141,11 +141,6 @@ def _first_alike(alike: np.ndarray, nodes: np.ndarray) -> np.ndarray:
     is_first = np.zeros(len(nodes), bool)
     is_first[turn[turn >= 0]] = True  # of a larger set, only some may be left
     return nodes[is_first]
-
-
-def _largest_first(lengths: np.ndarray) -> np.ndarray:
-    order: np.ndarray = np.argsort(-lengths, kind="stable")
-    return order
 
 
 def ordered_keys(

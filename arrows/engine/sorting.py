@@ -1,4 +1,4 @@
-"""The stable order of small integers, 16 bits at a time: NumPy's stable sort of these is a radix sort."""
+"""Stable orders: of small integers 16 bits at a time, which NumPy sorts by radix; and by falling length."""
 
 from __future__ import annotations
 
@@ -23,4 +23,14 @@ def stable_order(values: np.ndarray, stop: int) -> np.ndarray:
         return np.argsort(values, kind="stable")
     low = np.argsort(values.astype(np.uint16), kind="stable")
     order: np.ndarray = low[np.argsort((values >> 16).astype(np.uint16)[low], kind="stable")]
+    return order
+
+
+def largest_first(lengths: np.ndarray) -> np.ndarray:
+    """The order by falling length; of equal ones, as they come.
+
+    >>> largest_first(np.array([1, 3, 2, 3])).tolist()
+    [1, 3, 2, 0]
+    """
+    order: np.ndarray = np.argsort(-lengths, kind="stable")
     return order

@@ -14,7 +14,7 @@ from arrows.engine.backend import Backend
 from arrows.engine.extents import ended, lengths_of
 from arrows.engine.memory import Arena
 from arrows.engine.merge import OperationRows, PortRows
-from arrows.engine.sorting import stable_order
+from arrows.engine.sorting import largest_first, stable_order
 from arrows.engine.transpose import Push, plan_push
 from arrows.engine.upload import Upload
 
@@ -33,6 +33,7 @@ class Unlike:
     """The unlike rows of one batch, those that most places read first.
 
     Attributes:
+        ahead: of the operation.
         rows: the operation's rows, of whose operand only the unlike ones are left.
         place: for each place, which of them it reads.
         rounds: the places, the first of each row, then the second of each that has one, and so on.
@@ -40,6 +41,7 @@ class Unlike:
         rest: the places of rows that have more, if any.
     """
 
+    ahead: Ahead
     rows: OperationRows
     place: np.ndarray
     rounds: np.ndarray
@@ -63,7 +65,7 @@ def unlike(ahead: Ahead, rows: OperationRows) -> Unlike | None:
     if ahead.width * (len(read) - count) < _WORTH * len(read):
         return None
     lengths = lengths_of(ended(push.starts, len(read)))
-    falling = np.argsort(-lengths, kind="stable")
+    falling = largest_first(lengths)
     mine = np.empty(count, np.intp)
     mine[falling] = np.arange(count)
     row = np.repeat(mine, lengths)  # of each place in the order of the push
@@ -76,7 +78,7 @@ def unlike(ahead: Ahead, rows: OperationRows) -> Unlike | None:
     rest = plan_push(push.order[~soon], row[~soon], np.zeros(0, np.intp), 1)
     ports = list(rows.ports)
     ports[ahead.port] = PortRows(push.rows[falling])
-    return Unlike(replace(rows, ports=tuple(ports)), place, rounds, ends, rest)
+    return Unlike(ahead, replace(rows, ports=tuple(ports)), place, rounds, ends, rest)
 
 
 class Alike:
@@ -84,13 +86,12 @@ class Alike:
     all places is summed to them.
 
     Args:
-        ahead: of the operation.
-        found: its unlike rows.
+        found: the unlike rows.
         upload: where index arrays are sent to the device.
     """
 
-    def __init__(self, ahead: Ahead, found: Unlike, upload: Upload) -> None:
-        self.ahead, self.found, self.upload = ahead, found, upload
+    def __init__(self, found: Unlike, upload: Upload) -> None:
+        self.ahead, self.found, self.upload = found.ahead, found, upload
         self.count = found.ends[0]
         parts = [found.place, found.rounds]
         if found.rest is not None:

@@ -4,6 +4,7 @@ a file from which a run that was cut off goes on."""
 from __future__ import annotations
 
 import errno
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
@@ -265,7 +266,7 @@ def _finished(run: Progress, figures: Mapping[str, float], best_by: str | None, 
                 f"train: best_by is {best_by!r}, and evaluate gives {', '.join(figures) or 'nothing'}"
             )
         figure = figures[best_by]  # NaN is never the best, and better than NaN is any other
-        best = figure == figure and not any(figure <= epoch.figures[best_by] for epoch in run.history)
+        best = not math.isnan(figure) and not any(figure <= epoch.figures[best_by] for epoch in run.history)
     rate = run.examples / run.seconds if run.seconds else 0.0
     loss = run.total / max(run.position, 1)
     return Epoch(run.epoch, loss, run.seconds, rate, dict(figures), unit, best)

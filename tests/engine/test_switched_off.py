@@ -64,7 +64,7 @@ def no_narrowing(patch: Patch) -> None:
 
 
 def no_order(patch: Patch) -> None:
-    patch.setattr(node_table, "_largest_first", lambda lengths: np.arange(len(lengths)))
+    patch.setattr(node_table, "largest_first", lambda lengths: np.arange(len(lengths)))
 
 
 def no_pieces(patch: Patch) -> None:
