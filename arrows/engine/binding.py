@@ -272,14 +272,16 @@ class Binding:
             )
             for number, var in enumerate(program.saved)
         ]
-        # What is pushed as soon as it is there needs an array for so long only.
-        once = len(program.operation.early) == len(program.operation.ports)
+        # What is pushed right after the step that makes it needs its array no longer, so operations share
+        # these. A component may have several steps, though (under `depth`, say), and pushes after the last.
+        at_once = len(self.part_at) == len(self.bounds) - 1
         self.places: list[Array] = []
         for number, found in enumerate(program.gradients):
             counts = [sum(len(self.rows.ports[port].rows) for port in of.ports) for of in found.operands]
             slab = gradients[found.slab]
             shape = (sum(counts) + 1, *slab.shape[1:])
-            array = self.arena.array(("places", number if once else (name, number)), shape, slab.dtype)
+            shared = at_once and found.early
+            array = self.arena.array(("places", number if shared else (name, number)), shape, slab.dtype)
             array[-1] = 0
             self.places.append(array)
             start = 0
