@@ -18,7 +18,8 @@ from arrows.engine.derive import Reduction
 from arrows.engine.fuse import Chain, fuse
 from arrows.engine.row_blocks import Memory, Unit, in_blocks
 from arrows.engine.transposed import Transposed
-from arrows.ops.primitive import INVARIANT, ROW
+from arrows.ops.primitive import INVARIANT, ROW, Run
+from arrows.ops.rowsparse import RowSparse
 from arrows.ops.trace import Equation, Var
 
 
@@ -183,12 +184,13 @@ class Part:
         names = ", ".join(self.names[var] for var in (*chain.inputs, *chain.outputs))
         self.lines.append(f"{self._add(self.fused(chain))}({names})")
 
-    def reduction(self, reduction: Reduction, target: str | None = None) -> str:
+    def reduction(self, reduction: Reduction, target: str | None = None, *, sparse: bool = False) -> str:
         """Writes a sum over rows; returns the name of its value.
 
         Args:
             reduction: what is summed.
             target: code for the array to write it to; where that is None when it runs, a new one is made.
+            sparse: the value may be row-sparse.
         """
         if reduction.parts:
             assert reduction.equation is not None
@@ -202,6 +204,9 @@ class Part:
             attributes = equation.primitive.lift(dict(equation.attributes), has_rows, types)
             assert equation.primitive.sum_rows is not None
             run = equation.primitive.sum_rows(self.xp, has_rows, types, **attributes)
+            assert run is not None
+            if not sparse and equation.primitive.name == "scatter_row":
+                run = _to_dense(self.xp, run)
             names = [self.summed.get((reduction.var, v), self.names[v]) for v in equation.operands]
             arguments = ", ".join(names)
             out = "" if target is None else f", out={target}"
@@ -306,6 +311,16 @@ class Part:
         view."""
         readers = [var for var in equation.operands if slot_of.get(self._root.get(var, var)) is slot]
         return bool(readers) and all(var in slot_of and var.type == equation.result.type for var in readers)
+
+
+def _to_dense(xp: Any, run: Run) -> Run:
+    """A sum over rows that never gives a row-sparse array: what reads it takes arrays alone."""
+
+    def dense(*operands: Any, out: Any = None) -> Any:
+        value = run(*operands, out=out)
+        return value.to_dense(xp) if isinstance(value, RowSparse) else value
+
+    return dense
 
 
 def _subscript(equation: Equation) -> str:

@@ -72,7 +72,8 @@ class Backward:
         joined: the same for the values asked for besides.
         deferred: equations run once over all rows.
         saved: variables of ``step`` and ``late`` that later parts read: kept for all rows.
-        boundary: (forward variable without rows, reduction that gives its gradient).
+        boundary: (forward variable without rows, reduction that gives its gradient); of several reductions of
+            one variable, each gives an addend.
         pullback: from the gradients of the boundary to those of parameters, or None where no parameter has
             one.
     """
@@ -97,14 +98,14 @@ class Pullback:
 
     Attributes:
         forward, constants, equations: as in `Backward`.
-        seeds: (backward variable, boundary variable) that receive the reduced gradients.
+        seeds: for each entry of `Backward.boundary`, the backward variable that receives what it gives.
         parameters: (number of the trace's parameter, the pieces of its gradient).
     """
 
     forward: tuple[tuple[Var, Var], ...]
     constants: tuple[tuple[np.ndarray, Var], ...]
     equations: tuple[Equation, ...]
-    seeds: tuple[tuple[Var, Var], ...]
+    seeds: tuple[Var, ...]
     parameters: tuple[tuple[int, tuple[Piece, ...]], ...]
 
 
@@ -193,18 +194,25 @@ def differentiate(
         for leaf, (var, want) in enumerate(zip(trace.inputs, wanted, strict=True))
     ]
     others = [(gradient.get(var), set(leaves) <= set(early)) for var, leaves in joined.items()]
-    boundary = [(var, g) for var, g in gradient.items() if var.rows == INVARIANT and var in moving]
+    boundary = [(var, g) for (var, _), g in recorder.summed.items() if var in moving]
     if not boundary and all(g is None for g in (*inputs, *(g for g, _ in others))):
         return None
     return _split(recorder, trace, before, cotangents, inputs, boundary, early, others)
 
 
 class _Derivation(Recorder):
-    """A recorder in which forward values appear as inputs on first use, views of them as equations again."""
+    """A recorder in which forward values appear as inputs on first use, views of them as equations again.
+
+    Attributes:
+        forward: what stands for the forward values.
+        summed: the gradients of values without rows that are sums over rows; by the level of these rows, for
+            rows of the operation and elements of its sequences add up only once each is summed.
+    """
 
     def __init__(self, trace: Trace) -> None:
         super().__init__()
         self.forward: dict[Var, Tracer] = {}
+        self.summed: dict[tuple[Var, int], Tracer] = {}
         self.made_by = {equation.result: equation for equation in trace.equations}
         self.constant_values = {var: array for array, var in trace.constants}
 
@@ -226,10 +234,11 @@ class _Derivation(Recorder):
 
     def add(self, gradient: dict[Var, Tracer], var: Var, g: Tracer) -> None:
         """Adds ``g`` to the gradient of ``var``."""
-        known = gradient.get(var)
-        total = g if known is None else ops.add(known, g)
-        assert isinstance(total, Tracer)
-        gradient[var] = total
+        if var.rows == INVARIANT and g.var.rows != INVARIANT:
+            level = var, g.var.rows
+            self.summed[level] = _total(self.summed.get(level), g)
+        else:
+            gradient[var] = _total(gradient.get(var), g)
 
     def walk(self, equations: Sequence[Equation], moving: set[Var], gradient: dict[Var, Tracer]) -> None:
         """Pulls the gradients back through ``equations``."""
@@ -245,6 +254,12 @@ class _Derivation(Recorder):
                     if part is not None and operand in moving:
                         assert isinstance(part, Tracer)
                         self.add(gradient, operand, part)
+
+
+def _total(gradient: Tracer | None, addend: Tracer) -> Tracer:
+    total = addend if gradient is None else ops.add(gradient, addend)
+    assert isinstance(total, Tracer)
+    return total
 
 
 def _split(
@@ -263,7 +278,9 @@ def _split(
     first = [_reduce(g.var, made_by, set()) for _, g in boundary]
     # What the products over all rows read is there anyway: its plain sum needs nothing else to be saved.
     anyway = {var for found in first if not found.parts for var in found.rows()}
-    reductions = [(var, _reduce(g.var, made_by, anyway)) for var, g in boundary]
+    reductions = [
+        (var, addend) for var, g in boundary for addend in _addends(_reduce(g.var, made_by, anyway))
+    ]
     hoisted = {equation.result for equation in equations if equation.result.rows == INVARIANT}
 
     wanted = [(g, leaf in early) for leaf, g in enumerate(inputs)] + joined
@@ -305,7 +322,7 @@ def _split(
         tuple(equation for equation in equations if equation.result in deferred),
         tuple(equation.result for equation in equations if equation.result in saved),
         tuple(reductions),
-        _pullback(trace, before, [var for var, _ in boundary]),
+        _pullback(trace, before, [var for var, _ in reductions]),
     )
 
 
@@ -349,6 +366,17 @@ def _reduce(var: Var, made_by: dict[Var, Equation], anyway: set[Var]) -> Reducti
     return Reduction(var)
 
 
+def _addends(reduction: Reduction) -> Iterable[Reduction]:
+    """The reductions whose values add up to one's: each of them can be written in place, or stay sparse."""
+    equation, parts = reduction.equation, reduction.parts
+    adds = bool(parts) and equation is not None and equation.primitive.name == "add"
+    if adds and all(part.var.type == reduction.var.type for part in parts):
+        for part in parts:
+            yield from _addends(part)
+    else:
+        yield reduction
+
+
 def _pullback(trace: Trace, before: tuple[Equation, ...], boundary: list[Var]) -> Pullback | None:
     """The backward program of the prologue: from the boundary's gradients to the parameters'."""
     moving = active(trace, [False] * len(trace.inputs))
@@ -357,8 +385,9 @@ def _pullback(trace: Trace, before: tuple[Equation, ...], boundary: list[Var]) -
     seeds = []
     for var in boundary:
         g = recorder.input(var.type, INVARIANT)
-        seeds.append((g.var, var))
-        gradient[var] = g
+        seeds.append(g.var)
+        with recorder:
+            recorder.add(gradient, var, g)
     recorder.walk(before, moving, gradient)
     roots = [(n, gradient[var].var) for n, (_, _, var) in enumerate(trace.parameters) if var in gradient]
     if not roots:

@@ -18,7 +18,7 @@ from arrows.engine.chance import Chance, chance_keys
 from arrows.engine.chosen import Chosen
 from arrows.engine.extents import lengths_of
 from arrows.engine.flow_back import Flow, flows
-from arrows.engine.gradients import Gradient, GradientMemory, ParameterKey, add_gradients
+from arrows.engine.gradients import Gradient, GradientMemory, ParameterKey
 from arrows.engine.memory import Arena
 from arrows.engine.merge import Merged, OperationRows, merge
 from arrows.engine.plan import Plan
@@ -30,7 +30,6 @@ from arrows.engine.unlike import unlike
 from arrows.engine.upload import Upload
 from arrows.ops.context import Parameter
 from arrows.ops.linear import FEW_TRANSPOSED
-from arrows.ops.rowsparse import RowSparse
 
 Array = Any
 
@@ -138,7 +137,7 @@ class Run:
     def backward(self, seeds: Seeds) -> dict[ParameterKey, Gradient]:
         """Computes the gradients of all parameters, from the weights of the values that make the loss."""
         executor, merged = self.executor, self.merged
-        plan, backend, arena = executor.plan, executor.backend, executor.arena
+        plan, arena = executor.plan, executor.arena
         self.gradients: list[Array] = [
             arena.zeros(("gradient", s), (rows, *slab.type.shape), slab.type.dtype)
             if s in executor.receiving
@@ -154,19 +153,12 @@ class Run:
             binding.bind_flow(self.flows[o], self.bindings)
         for o, step in reversed(merged.steps):
             self.bindings[o].run_backward(step)
-        found: dict[ParameterKey, Gradient] = executor.gradients.begin(self.bindings.keys())
+        gradients = executor.gradients.begin(self.bindings)
         for o, binding in self.bindings.items():
-            program = binding.program
-            if program.deferred is None:
-                continue
-            values = binding.run_deferred(executor.gradients.targets(o, len(program.pieces)))
-            executor.gradients.add(o, values)
-            for (number, piece), value in zip(program.pieces, values, strict=True):
-                if piece is None:
-                    owner, spec, _ = program.trace.parameters[number]
-                    key = (id(owner), spec.name)
-                    found[key] = value if key not in found else add_gradients(backend, found[key], value)
-        return found
+            if binding.program.deferred is not None:
+                targets = gradients.targets(o, len(binding.program.pieces))
+                gradients.add(o, binding.run_deferred(targets))
+        return gradients.total()
 
     def loss(self, seeds: Seeds) -> Array:
         """The weighted sum that the gradients are taken of, a scalar of the device."""
@@ -296,16 +288,7 @@ class Executor:
 
     def no_gradient(self, owner: object, spec: Parameter) -> Gradient:
         """The gradient of a parameter that a batch does not reach: of the kind that it has otherwise."""
-        xp = self.backend.xp
-        for program in self.programs.values():
-            for number, piece in program.pieces:
-                known, its, _ = program.trace.parameters[number]
-                if known is owner and its.name == spec.name and piece is not None:
-                    return self.backend.zeros(spec.shape, spec.dtype)
-                if known is owner and its.name == spec.name:
-                    empty = xp.zeros((0,), self.backend.index_dtype)
-                    return RowSparse(empty, xp.zeros((0, *spec.shape[1:]), spec.dtype), spec.shape)
-        return self.backend.zeros(spec.shape, spec.dtype)
+        return self.gradients.zero((id(owner), spec.name), spec)
 
     def run(self, chosen: Chosen, chance: Chance) -> Run:
         """Merges a batch and prepares it; computes nothing yet.

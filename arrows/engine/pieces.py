@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from types import EllipsisType
 from typing import Any
 
 from arrows.ops.trace import Equation, Var
 
 Region = tuple[tuple[int, int], ...]
+Subscript = tuple[slice | EllipsisType, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +30,6 @@ class Piece:
 
     region: Region
     var: Var
-
-    @property
-    def slices(self) -> tuple[slice, ...]:
-        """The region as a subscript."""
-        return tuple(slice(start, stop) for start, stop in self.region)
 
 
 def pieces(var: Var, made_by: Mapping[Var, Equation], zeros: Collection[Var] = ()) -> tuple[Piece, ...]:
@@ -72,6 +69,43 @@ def _plain(padded: Equation) -> bool:
     """Whether a padded slice is a range on every axis."""
     key: Any = dict(padded.attributes)["key"]
     return all(isinstance(item, tuple) and item[2] == 1 for item in key)
+
+
+def subscript(region: Region) -> Subscript:
+    """The subscript that shows a region, as an array where the parameter is a scalar too."""
+    return (*(slice(start, stop) for start, stop in region), ...)
+
+
+def whole(shape: tuple[int, ...]) -> Region:
+    """The region that is all of a parameter."""
+    return tuple((0, size) for size in shape)
+
+
+def uncovered(shape: tuple[int, ...], regions: Collection[Region]) -> list[Region]:
+    """Regions that together with the given ones cover a parameter, and meet neither them nor each other.
+
+    >>> uncovered((2, 5), [((0, 1), (0, 5)), ((1, 2), (1, 3))])
+    [((1, 2), (0, 1)), ((1, 2), (3, 5))]
+    >>> uncovered((), []), uncovered((), [()])
+    ([()], [])
+    """
+    left = [whole(shape)]
+    for region in regions:
+        left = [rest for box in left for rest in _outside(box, region)]
+    return left
+
+
+def _outside(box: Region, region: Region) -> list[Region]:
+    """A box without what it shares with a region, as boxes."""
+    if not overlap(box, region):
+        return [box]
+    boxes = []
+    for axis, ((start, stop), (first, last)) in enumerate(zip(box, region, strict=True)):
+        for a, z in ((start, min(first, stop)), (max(last, start), stop)):
+            if a < z:
+                boxes.append((*box[:axis], (a, z), *box[axis + 1 :]))
+        box = (*box[:axis], (max(start, first), min(stop, last)), *box[axis + 1 :])
+    return boxes
 
 
 def overlap(one: Region, other: Region) -> bool:

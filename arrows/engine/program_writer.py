@@ -17,7 +17,7 @@ from arrows.engine.invariants import write_invariants
 from arrows.engine.jit import compiled
 from arrows.engine.joints import joints
 from arrows.engine.operands import by_slab, read_whole
-from arrows.engine.pieces import Piece
+from arrows.engine.pieces import Piece, whole
 from arrows.engine.plan import Operation
 from arrows.engine.profile import Clock, part_of
 from arrows.engine.program import Function, Program
@@ -190,18 +190,22 @@ class _Writer:
         return [(number, piece) for number, some in self.backward.pullback.parameters for piece in some]
 
     def _sparse(self) -> set[Var]:
-        """The gradients that are the rows of a look-up, handed on as they are."""
+        """The seeds of the pullback that are handed on as they are: the rows of look-ups, where a parameter
+        gets nothing else."""
         backward = self.backward
         assert backward is not None and backward.pullback is not None
         rows = {
-            var
-            for var, found in backward.boundary
-            if found.equation is not None
-            and not found.parts
-            and found.equation.primitive.name == "scatter_row"
+            seed
+            for seed, (_, reduction) in zip(backward.pullback.seeds, backward.boundary, strict=True)
+            if reduction.equation is not None and reduction.equation.primitive.name == "scatter_row"
         }
-        whole = {some[0].var for _, some in backward.pullback.parameters if len(some) == 1}
-        return whole & {seed for seed, var in backward.pullback.seeds if var in rows}
+        return {
+            piece.var
+            for number, some in backward.pullback.parameters
+            for piece in some
+            if rows.issuperset(other.var for other in some)
+            and all(other.region == whole(self.trace.parameters[number][1].shape) for other in some)
+        }
 
     def _named(
         self, part: Part, invariants: dict[Any, int], key: Callable[[Var], Any], variables: Sequence[Var]
@@ -345,23 +349,21 @@ class _Writer:
                     part.summed[var, backward.saved[number]] = f"D{place}"
         part.write(backward.deferred)
         pieces, sparse = self._pieces(), self._sparse()
-        seed_of = {var: seed for seed, var in backward.pullback.seeds}
         ends = [piece.var for _, piece in pieces]
         read = set(_variables(backward.pullback.equations, ()))
         gradients: dict[Var, str] = {}
-        for var, reduction in backward.boundary:
-            seed, target = seed_of[var], None
+        for seed, (_, reduction) in zip(backward.pullback.seeds, backward.boundary, strict=True):
+            target = None
             if ends.count(seed) == 1 and seed not in read | sparse:
                 target = f"T[{ends.index(seed)}]"
-            gradients[var] = part.reduction(reduction, target)
+            gradients[seed] = part.reduction(reduction, target, sparse=seed in sparse)
         # The prologue's own backward program follows in the same function.
         pull = Part(self.xp, "w", kernels=part.kernels, lines=part.lines)
         for mine, var in backward.pullback.forward:
             pull.names[mine] = f"i{invariants[var]}"
         for _, mine in backward.pullback.constants:
             pull.names[mine] = f"i{invariants['p', mine]}"
-        for mine, var in backward.pullback.seeds:
-            pull.names[mine] = gradients[var]
+        pull.names |= gradients
         pull.write(backward.pullback.equations)
         for number, end in enumerate(ends):
             if end not in sparse:

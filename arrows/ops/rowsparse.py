@@ -40,6 +40,20 @@ class RowSparse:
         """The whole array, on the device of `xp`, where the rows and values are."""
         return add_rows(xp, self.rows, self.values, self.shape[0])
 
+    def add_to(self, dense: Any, xp: Any) -> None:
+        """Adds the rows to an array of the same shape, in place.
+
+        >>> total = np.ones((3, 1))
+        >>> RowSparse(np.array([1, 1]), np.array([[1.0], [2.0]]), (3, 1)).add_to(total, np)
+        >>> total.tolist()
+        [[1.0], [4.0], [1.0]]
+        """
+        if xp is np:
+            rows = self.coalesce(xp)
+            dense[rows.rows] += rows.values
+        else:  # to coalesce would wait for the device
+            dense += self.to_dense(xp)
+
     def coalesce(self, xp: Any) -> RowSparse:
         """The same gradient with each row once, in rising order; itself, if NumPy sees that it is so already.
         On a device this waits for the number of rows.
