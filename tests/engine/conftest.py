@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from arrows.engine.gradients import BatchGradients, GradientMemory
 from arrows.engine.memory import Arena
 
 
@@ -25,6 +26,15 @@ def poisoned() -> Iterator[None]:
             made[...] = 99
         return made
 
+    plain_begin = GradientMemory.begin
+
+    def begin(self: GradientMemory, operations: Any) -> BatchGradients:
+        # An optimizer that has seen the arrays may have left anything in them.
+        for gradient in self._arrays.values():
+            gradient[...] = float("nan")
+        return plain_begin(self, operations)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Arena, "array", array)
+        patch.setattr(GradientMemory, "begin", begin)
         yield

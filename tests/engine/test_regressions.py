@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 
 import arrows as ar
+from arrows import ops
+from arrows.ops.context import Parameter
 from arrows.training import SGD, train
+from tests.agree import agree
 
 INT = ar.Scalar("int32")
 CHOICE = (ar.GetItem("table") & ar.GetItem("i") >> INT) >> ar.OneOf(
@@ -129,3 +132,98 @@ def test_an_unknown_metric_is_told_with_those_there_are() -> None:
         model.metrics["los"]
     with pytest.raises(KeyError, match="no tap 'state'; there are none"):
         model.taps["state"]
+
+
+class _Table(ar.Layer[Any, Any]):
+    """A matrix that functions read as they like."""
+
+    def __init__(self, name: str, shape: tuple[int, ...] = (3, 2)) -> None:
+        super().__init__(name=name)
+        self.shape = shape
+
+    def parameters(self, input: Any) -> tuple[Parameter, ...]:
+        return (Parameter("w", self.shape, "float32", ar.initializers.uniform(1.0)),)
+
+    def forward(self, parameters: Any, *_: Any) -> Any:
+        return parameters["w"]
+
+
+def test_a_table_is_looked_up_and_read_whole_in_two_operations() -> None:
+    """The rows of one operation used to take the place of the array that the other wrote later."""
+    table = _Table("table")
+    row = ar.Function(lambda i: ops.sum(ops.tanh(ops.lookup(table(ops.cast(i, "float32")), i))))
+    dense = ar.Function(lambda x: ops.sum(ops.tanh(table(x))) * x)
+    looked_up = ar.GetItem(0) >> ar.Scalar("int32") >> row
+    read_whole = ar.GetItem(1) >> ar.Scalar() >> dense
+    for block in (looked_up & read_whole, read_whole & looked_up):
+        agree(block >> ar.Sum(), [(0, 10.0), (2, -3.0), (0, 0.5)])
+
+
+def test_a_table_is_looked_up_twice_in_one_operation() -> None:
+    """Skip-gram: the gradient of the table stays row-sparse."""
+    embed = ar.Embedding(5, 4, name="embed")
+    pair = ar.GetItem(0) >> ar.Scalar("int32") & ar.GetItem(1) >> ar.Scalar("int32")
+    block = pair >> ar.Function(lambda i, j: ops.dot(embed(i), embed(j)))
+    examples = [(0, 1), (3, 3), (1, 4)]
+    agree(block, examples)
+    _, gradients = ar.compile(block).value_and_grad(examples)
+    assert isinstance(gradients["embed/weight"], ar.ops.RowSparse)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda w, i: ops.sum(ops.lookup(ops.tanh(w), i)),
+        lambda w, i: ops.sum(ops.lookup(w, i)) + ops.sum(ops.cast(i, "float32") @ w),
+        lambda w, i: ops.sum(ops.gather(w, i, axis=1)),
+        lambda w, i: ops.sum(ops.lookup(w, i) * ops.lookup(ops.transpose(w), i)),
+        lambda w, i: ops.sum(ops.lookup(w[1:], i) * w[0]),
+        lambda w, i: ops.sum(ops.lookup(w, i) * ops.lookup(w, i[0])),
+    ],
+    ids=["of tanh", "and product", "along axis 1", "and transposed", "of a slice", "of two shapes"],
+)
+def test_what_is_looked_up_is_no_bare_parameter(read: Any) -> None:
+    """Rows that are read of something computed, or beside something else, used to crash backwards."""
+    table = _Table("table", (3, 3))
+    block = ar.Tensor([3], "int32") >> ar.Function(lambda i: read(table(ops.cast(i, "float32")), i))
+    agree(block, [[0, 1, 1], [1, 0, 0], [0, 0, 1]])
+
+
+def test_two_operations_read_the_same_named_inputs_at_two_depths() -> None:
+    """Under `depth` a component has several steps of one operation; each used to write over the other's."""
+    elements = ar.Map(ar.Scalar(name="x"))
+    both = elements >> (ar.Sum() & ar.Max(default=0)) >> ar.Function(lambda s, m: s * m)
+    agree(both, [[1.0, 5.0, 2.0], [], [3.0]], inputs=["x"])
+
+
+_LEVELS = {
+    "products": lambda w, xs, ys, i, v: ops.sum(_sums(xs @ w)) + ops.sum(ops.tanh(v @ w)),
+    "products, turned": lambda w, xs, ys, i, v: ops.sum(ops.tanh(v @ w)) + ops.sum(_sums(xs @ w)),
+    "two sequences": lambda w, xs, ys, i, v: ops.sum(_sums(xs @ w)) + ops.sum(_sums(ys @ w)),
+    "rows and a product": lambda w, xs, ys, i, v: ops.sum(_sums(ops.lookup(w, i)) + ops.tanh(v @ w)),
+    "rows and a row": lambda w, xs, ys, i, v: ops.sum(_sums(ops.lookup(w, i)) * v) + ops.sum(w[1] * v),
+    "element-wise": lambda w, xs, ys, i, v: ops.sum(_sums(xs * w[0])) + ops.sum(ops.tanh(v * w[0])),
+    "a sum": lambda w, xs, ys, i, v: ops.sum(_sums(xs * ops.sum(w))) + ops.sum(w) * ops.sum(v),
+    "from either side": lambda w, xs, ys, i, v: ops.sum(_sums(xs @ w)) + ops.sum(ops.tanh(w @ v)),
+}
+
+
+def _sums(elements: Any) -> Any:
+    return ops.segment_sum(ops.tanh(elements))
+
+
+@pytest.mark.parametrize("name", _LEVELS)
+def test_one_operation_reads_a_parameter_for_each_example_and_for_each_element(name: str) -> None:
+    """Gradients of rows and of elements used to be added before each was summed."""
+    table, read = _Table("table", (3, 3)), _LEVELS[name]
+    vectors = ar.Map(ar.Vector(3))
+    inputs = ar.AllOf(
+        ar.GetItem(0) >> vectors,
+        ar.GetItem(1) >> vectors,
+        ar.GetItem(2) >> ar.Map(ar.Scalar("int32")),
+        ar.GetItem(3) >> ar.Vector(3),
+    )
+    block = inputs >> ar.Function(lambda xs, ys, i, v: read(table(v), xs, ys, i, v))
+    one = ([[0.1, 0.2, 0.3], [1.0, 2.0, -1.0]], [[0.2, 0.1, 0.1]], [0, 1, 1], [1.0, 0.5, -0.5])
+    other = ([], [[0.3, 0.1, 0.2], [-1.0, 0.4, 0.1]], [2], [0.3, -0.2, 0.8])
+    agree(block, [one, other, (one[0], [], [], [0.1, 0.2, 0.3])])
