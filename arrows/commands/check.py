@@ -23,9 +23,9 @@ from arrows.commands.modules import (
     split,
     user_lines,
 )
-from arrows.drawing.views import clean
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site
+from arrows.typesys.quoting import printable_lines
 from arrows.typesys.reading import parse_type
 
 WHOLE = 400  # characters of an element of the tree in JSON
@@ -111,19 +111,23 @@ def _status(findings: list[Finding], failure: Failure | None) -> int:
 
 def _report(path: Path, findings: list[Finding], failure: Failure | None) -> int:
     if failure is not None:
-        print(f"{path.name}: a block cannot be made\n{_error(failure)}")
-        print("".join(user_lines(failure)).rstrip())
+        _say(f"{path.name}: a block cannot be made\n{_error(failure)}")
+        _say("".join(user_lines(failure)).rstrip())
         return 1
     if not findings:
-        print(
+        _say(
             f"{path.name}: no blocks among its public names; a block that a function makes is checked once "
             "it has a name in the file"
         )
     for finding in findings:
-        print(_block(finding), end="\n\n")
+        _say(f"{_block(finding)}\n")
     if findings:
-        print(_summary(findings))
+        _say(_summary(findings))
     return _status(findings, failure)
+
+
+def _say(text: str) -> None:
+    print(printable_lines(text))  # names are the user's own
 
 
 def _block(finding: Finding) -> str:
@@ -142,7 +146,7 @@ def _block(finding: Finding) -> str:
     places = _many(counts.places, "place")
     operations = f"{_many(counts.operations, 'operation')} (distinct traces) in {places}"
     primitives = f"of {_many(counts.primitives, 'primitive')}"
-    tree = _indented(_lines(finding.tree))
+    tree = _indented(finding.tree)
     return f"{head}\n{tree}\n  {parameters}, {size}\n  {operations}, {primitives}"
 
 
@@ -161,12 +165,7 @@ def _summary(findings: list[Finding]) -> str:
 
 
 def _error(error: Exception) -> str:
-    return _lines(f"{type(error).__name__}: {error}")
-
-
-def _lines(text: str) -> str:
-    """A text that steers no terminal; names are the user's own."""
-    return "\n".join(" ".join(map(clean, line.split(" "))) for line in text.split("\n"))
+    return f"{type(error).__name__}: {error}"
 
 
 def _indented(text: str) -> str:

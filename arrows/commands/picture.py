@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
@@ -11,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from arrows.data import CLASSES, Tree
+from arrows.typesys.quoting import printable
 
 COLOURS = ("1;31", "31", "2", "32", "1;32")  # bold red, red, faint, green, bold green
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 DEEPEST = 60  # levels that are drawn as indentation; a deep tree must not cost the square of its depth
 
 
@@ -78,15 +77,6 @@ def shares(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """
     powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
-
-
-def printable(word: str) -> str:
-    """A word whose control characters are spelt out: a data file must not steer the terminal.
-
-    >>> printable("a\\x1b[31m")
-    'a\\\\x1b[31m'
-    """
-    return CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", word)
 
 
 def sentence(words: Sequence[str]) -> str:

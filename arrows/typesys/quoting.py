@@ -1,0 +1,58 @@
+"""Text that others wrote, on its way to a terminal: what steers it is spelt out, and long texts are cut.
+
+Words of a data file, names in a model's file, paths and options come from anywhere. They are printed by way
+of these functions.
+"""
+
+from __future__ import annotations
+
+import re
+
+QUOTED = 60  # characters of a text in a message
+
+# Controls, surrogates without their half, what turns the direction of writing, and other ends of lines.
+_UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\u2028\u2029]")
+
+
+def printable(text: str) -> str:
+    r"""A text whose control characters are spelt out: a file must not steer the terminal.
+
+    Args:
+        text: of any length; line breaks are spelt out too.
+
+    Returns:
+        The text, which can be written in UTF-8.
+
+    >>> print(printable("a\x1b[31m\n\ud800"))
+    a\x1b[31m\x0a\ud800
+    """
+    return _UNFIT.sub(lambda found: _spelt(ord(found[0])), text)
+
+
+def printable_lines(text: str) -> str:
+    r"""The same for a text of several lines: line feeds and tabs stay.
+
+    >>> print(printable_lines("a\x1b[31m\nb"))
+    a\x1b[31m
+    b
+    """
+    return _UNFIT.sub(lambda found: found[0] if found[0] in "\n\t" else _spelt(ord(found[0])), text)
+
+
+def quoted(text: str, most: int = QUOTED) -> str:
+    """A text in quotes for a message, as `repr` writes it; of a long one the beginning and the length.
+
+    Args:
+        text: of any length.
+        most: characters that are shown.
+
+    >>> quoted("film")
+    "'film'"
+    >>> print(quoted("x" * 10_000_000, 5))
+    'xxxxx'... (10,000,000 characters)
+    """
+    return repr(text) if len(text) <= most else f"{text[:most]!r}... ({len(text):,} characters)"
+
+
+def _spelt(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
