@@ -83,6 +83,7 @@ from arrows.layers import SoftmaxCrossEntropy as SoftmaxCrossEntropy
 from arrows.layers import SquaredError as SquaredError
 from arrows.layers import TreeLSTM as TreeLSTM
 from arrows.layers import initializers as initializers
+from arrows.machine import set_threads as set_threads
 from arrows.typesys import types as types
 from arrows.typesys.errors import ArrowTypeError as ArrowTypeError
 from arrows.typesys.errors import ArrowValueError as ArrowValueError

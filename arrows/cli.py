@@ -16,8 +16,9 @@ from collections.abc import Callable, Sequence
 
 from arrows.bench.command import add_options, spawn
 from arrows.commands import check, predict_sentiment, show, train_sentiment, train_tagger
-from arrows.commands.values import count
+from arrows.commands.values import count, positive
 from arrows.exits import exit_status
+from arrows.machine import limited_to, set_threads, threads
 from arrows.version import __version__
 
 
@@ -39,7 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = _parser().parse_args(given)
     program = " ".join(("arrows", options.command, *filter(None, [getattr(options, "model_kind", None)])))
-    return exit_status(program, lambda: _while_read(lambda: int(options.run(options, given))))
+    with limited_to(threads()):  # what a command sets is put back
+        if options.threads is not None:
+            set_threads(options.threads)
+        return exit_status(program, lambda: _while_read(lambda: int(options.run(options, given))))
 
 
 def _while_read(work: Callable[[], int]) -> int:
@@ -62,6 +66,14 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="arrows", description=words)
     parser.add_argument("--version", action="version", version=f"arrows {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    parser.add_argument(
+        "--threads",
+        type=positive,
+        metavar="N",
+        help="of NumPy's matrix products (default: 1 for demo, train and predict, whose products are small; "
+        "bench tries one and all, or at most N; else as many as NumPy takes)",
+    )
 
     demo = commands.add_parser("demo", help="train a sentiment Tree-LSTM on generated trees and try it")
     demo.add_argument("trees", nargs="*", metavar="TREE", help="classified at the end: '((not good) film)'")
@@ -99,7 +111,7 @@ def _parser() -> argparse.ArgumentParser:
 
     bench = commands.add_parser("bench", help="measure arrows against its baselines on this machine")
     add_options(bench)
-    bench.set_defaults(run=lambda _, given: spawn(given[given.index("bench") + 1 :]))
+    bench.set_defaults(run=_bench)
     return parser
 
 
@@ -107,6 +119,16 @@ def _demo(options: argparse.Namespace, _: list[str]) -> int:
     from arrows import demo  # builds on the engine, which `arrows --help` need not wait for
 
     demo.run(
-        options.trees, examples=options.examples, epochs=options.epochs, seed=options.seed, path=options.save
+        options.trees,
+        examples=options.examples,
+        epochs=options.epochs,
+        seed=options.seed,
+        path=options.save,
+        threads=options.threads or 1,
     )
     return 0
+
+
+def _bench(options: argparse.Namespace, given: list[str]) -> int:
+    most = [] if options.threads is None else ["--threads", str(options.threads)]
+    return spawn([*most, *given[given.index("bench") + 1 :]])

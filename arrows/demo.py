@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 import arrows as ar
-from arrows.bench.machine import Blas
 from arrows.commands.saved import describe, restore
 from arrows.data import CLASSES, Tree, format_tree, generate, label_tree, parse_tree, vocabulary
+from arrows.machine import limited_to
 from arrows.models import Sentiment, node_labels, sentiment
 from arrows.training import Adagrad, save, train
 from arrows.typesys.errors import InputError
@@ -37,6 +37,7 @@ def run(
     epochs: int = 6,
     seed: int = 0,
     path: str | Path = "sentiment.safetensors",
+    threads: int = 1,
 ) -> float:
     """Prints the typed expression, trains with a progress bar, measures, saves, loads back and classifies.
 
@@ -46,6 +47,7 @@ def run(
         epochs: how often to go through them.
         seed: of trees, initial values and order.
         path: where to save the model.
+        threads: of NumPy's matrix products.
 
     Returns:
         The accuracy at the roots of the held-out trees, from 0 to 1.
@@ -61,7 +63,7 @@ def run(
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(Path(path).parent))
     # Products this small gain nothing from a second thread, and on a busy machine threads that wait for each
     # other cost fifty times the work (measured).
-    with Blas().limited_to(1):
+    with limited_to(threads):
         return _run(trees, examples, epochs, seed, path)
 
 

@@ -8,13 +8,13 @@ import importlib
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 
 from arrows.bench import NAMES, config, plot
-from arrows.bench.machine import describe, unpinned
 from arrows.bench.report import Result, json_lines, table
+from arrows.machine import describe, set_threads, unpinned
 
 MODULES = {"host": "host_work"}  # benchmarks whose file has another name
 
@@ -51,6 +51,7 @@ def parser(program: str) -> argparse.ArgumentParser:
     True
     """
     made = argparse.ArgumentParser(prog=program, description="Measures in this process.")
+    made.add_argument("--threads", type=int, metavar="N", help="at most so many for NumPy's matrix products")
     add_options(made)
     return made
 
@@ -78,13 +79,13 @@ def benchmark(name: str) -> ModuleType:
 
 
 def measure(options: argparse.Namespace) -> int:
-    """Measures, prints the table, and writes the JSON file if asked.
+    """Measures, writes each result to the JSON file if asked, and prints the table.
 
     Returns:
         0.
 
     Raises:
-        FileNotFoundError: the folder of a file to be written is not there; nothing has been measured then.
+        OSError: a file cannot be written, or its folder is not there; nothing has been measured then.
         ArrowValueError: the plot could not be drawn; nothing has been measured then.
 
     >>> measure(parser("bench").parse_args(["treelstm", "--quick"]))  # doctest: +SKIP
@@ -94,6 +95,8 @@ def measure(options: argparse.Namespace) -> int:
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(options.json.parent))
     if options.plot is not None:
         plot.check(options.plot)
+    if options.threads is not None:
+        set_threads(options.threads)
     machine = describe()
     print("\n".join(config.lines(machine)), flush=True)
     for warning in config.warnings(machine):
@@ -102,14 +105,19 @@ def measure(options: argparse.Namespace) -> int:
     if not getattr(module, "installed", True):
         print("PyTorch is not there to measure against: pip install 'arrows[bench]'", file=sys.stderr)
     results: list[Result] = []
-    for result in module.run(quick=options.quick, data=options.data):
-        results.append(result)
-        print(f"  measured {result.system} {result.config.get('mode', '')}", file=sys.stderr, flush=True)
+    measured = _noted(module.run(quick=options.quick, data=options.data), results)
+    # One line at a time: a run that is cut off keeps what it has measured.
+    with open(options.json or os.devnull, "w", encoding="utf-8", buffering=1) as file:
+        file.writelines(f"{line}\n" for line in json_lines(machine, measured))
     print(table(results))
-    if options.json is not None:
-        options.json.write_text(
-            "".join(f"{line}\n" for line in json_lines(machine, results)), encoding="utf-8"
-        )
     if options.plot is not None:
         plot.plot(results, options.plot)
     return 0
+
+
+def _noted(measured: Iterable[Result], results: list[Result]) -> Iterator[Result]:
+    """The results, told and put on a list when they come."""
+    for result in measured:
+        results.append(result)
+        print(f"  measured {result.system} {result.config.get('mode', '')}", file=sys.stderr, flush=True)
+        yield result

@@ -7,14 +7,14 @@ import sys
 from collections.abc import Mapping
 from typing import Any, TextIO
 
-from arrows.bench.machine import describe
+from arrows.machine import describe
 
 
 def lines(machine: Mapping[str, Any]) -> list[str]:
     """The machine in a few lines.
 
     Args:
-        machine: as `arrows.bench.machine.describe` gives it.
+        machine: as `arrows.machine.describe` gives it.
 
     >>> blas = {"name": "openblas", "version": "0.3", "kernel": "Haswell", "threads": 2}
     >>> machine = {"cpu": "a CPU", "cores": 2, "python": "3.12", "numpy": "2.0", "blas": blas}

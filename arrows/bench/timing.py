@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from arrows.bench.machine import Blas
+from arrows import machine
 
 
 def interleaved(
@@ -35,8 +35,7 @@ def interleaved(
     >>> [len(seconds) for seconds in times.values()]
     [3, 3]
     """
-    blas = Blas()
-    before, names = blas.threads, list(systems)
+    before, names = machine.threads(), list(systems)
     seconds: dict[str, list[float]] = {name: [] for name in names}
     was_enabled = gc.isenabled()
     try:
@@ -45,7 +44,7 @@ def interleaved(
             for name in names[first:] + names[:first]:
                 gc.collect()
                 gc.disable()
-                with limited_to((threads or {}).get(name, before), blas):
+                with limited_to((threads or {}).get(name, before)):
                     start = clock()
                     systems[name]()
                     elapsed = clock() - start
@@ -67,8 +66,8 @@ def best_threads(systems: Mapping[str, Callable[[], object]], runs: int = 3) -> 
     >>> set(best_threads({"a": lambda: None}, runs=1)) == {"a"}
     True
     """
-    blas = Blas()
-    choices = sorted({1, blas.threads}) if blas.settable else [blas.threads]
+    most = machine.threads()
+    choices = sorted({1, most}) if machine.settable() else [most]
     best = {}
     for name, system in systems.items():
         times = {}
@@ -79,12 +78,11 @@ def best_threads(systems: Mapping[str, Callable[[], object]], runs: int = 3) -> 
 
 
 @contextmanager
-def limited_to(count: int, blas: Blas) -> Iterator[None]:
+def limited_to(count: int) -> Iterator[None]:
     """Sets the number of threads of NumPy's BLAS, and of PyTorch where it has been imported, for a while.
 
-    >>> blas = Blas()
-    >>> with limited_to(1, blas):
-    ...     blas.threads == 1 or not blas.settable
+    >>> with limited_to(1):
+    ...     machine.threads() == 1 or not machine.settable()
     True
     """
     torch = sys.modules.get("torch")
@@ -92,7 +90,7 @@ def limited_to(count: int, blas: Blas) -> Iterator[None]:
     if torch:
         torch.set_num_threads(count)
     try:
-        with blas.limited_to(count):
+        with machine.limited_to(count):
             yield
     finally:
         if torch:

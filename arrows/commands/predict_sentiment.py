@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 import arrows as ar
-from arrows.bench.machine import Blas
 from arrows.commands.picture import draw, has_colours, sentence, shares
 from arrows.commands.saved import restore
 from arrows.data import CLASSES, Tree, parse_trees, words
+from arrows.machine import limited_to
 from arrows.models import accuracies
 
 CHUNK = 256  # trees classified at once
@@ -84,7 +84,7 @@ def _run(options: argparse.Namespace) -> int:
         data, source = Path(options.trees).read_bytes(), options.trees
     trees = parse_trees(data, source=source, labelled=False if options.bare else None)
     roots = []
-    with Blas().limited_to(1):
+    with limited_to(options.threads or 1):
         for part, root_scores, node_scores in judged(model, trees):
             for tree, root, nodes in zip(part, root_scores, node_scores, strict=True):
                 roots.append(root)

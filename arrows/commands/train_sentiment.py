@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 
 import arrows as ar
-from arrows.bench.machine import Blas
 from arrows.commands.place import check_place, state_path
 from arrows.commands.saved import describe, restore
 from arrows.commands.values import OPTIMIZERS, count, decay, positive, rate, share
 from arrows.data import Tree, Vector, read_trees, read_vectors, vocabulary, words
+from arrows.machine import limited_to
 from arrows.models import Examination, sentiment
 from arrows.training import Epoch, Optimizer, save, train
 from arrows.typesys.errors import ArrowValueError, InputError
@@ -187,7 +187,7 @@ def run(options: argparse.Namespace) -> int:
 
     # Products this small gain nothing from a second thread, and on a busy machine threads that wait for each
     # other cost fifty times the work (measured).
-    with Blas().limited_to(1):
+    with limited_to(options.threads or 1):
         try:
             history = train(
                 model,

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import arrows as ar
-from arrows.bench.machine import Blas
 from arrows.commands.place import check_place, state_path
 from arrows.commands.values import OPTIMIZERS, count, positive, rate, share
 from arrows.data import Sentence, read_conllu
+from arrows.machine import limited_to
 from arrows.models import Lexicon, TagExamination, tagger
 from arrows.training import Epoch, Optimizer, load, read_metadata, save, train
 from arrows.typesys.errors import ArrowValueError, InputError
@@ -171,7 +171,7 @@ def run(options: argparse.Namespace) -> int:
 
     # Products this small gain nothing from a second thread, and on a busy machine threads that wait for each
     # other cost fifty times the work (measured).
-    with Blas().limited_to(1):
+    with limited_to(options.threads or 1):
         try:
             history = train(
                 model,

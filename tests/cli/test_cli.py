@@ -96,7 +96,8 @@ def test_options_of_the_demo_arrive(monkeypatch):
         cli.main(["demo", "a", "(b c)", "--examples", "10", "--epochs", "2", "--seed", "3", "--save", "m"])
         == 0
     )
-    assert seen == {"trees": ["a", "(b c)"], "examples": 10, "epochs": 2, "seed": 3, "path": "m"}
+    given = {"trees": ["a", "(b c)"], "examples": 10, "epochs": 2, "seed": 3, "path": "m"}
+    assert seen == {**given, "threads": 1}
 
 
 def test_the_measuring_process_is_started_without_pins(monkeypatch):

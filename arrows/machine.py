@@ -1,0 +1,182 @@
+"""The machine: how many threads its products use, and what a figure was measured on.
+
+OpenBLAS picks its kernels by processor, and a variable in the environment can pin it to others of half the
+speed. Measuring processes are therefore started without such pins (`unpinned`), and what was really used is
+asked of the loaded library, not of the build.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+
+# Variables that tie OpenBLAS to a kernel or to cache sizes, whatever processor it finds.
+PINS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
+
+
+def unpinned(environment: Mapping[str, str]) -> dict[str, str]:
+    """A copy of an environment without the variables that pin the BLAS.
+
+    >>> unpinned({"OPENBLAS_CORETYPE": "Haswell", "HOME": "/root"})
+    {'HOME': '/root'}
+    """
+    return {name: value for name, value in environment.items() if name not in PINS}
+
+
+def set_threads(count: int) -> None:
+    """Sets how many threads NumPy's matrix products may use, in this process, from now on.
+
+    Two threads make a large product almost twice as fast. A small one gains nothing, and beside other busy
+    processes its threads wait for each other: a training of small models is several times slower then.
+
+    Args:
+        count: at least 1.
+
+    Raises:
+        ArrowTypeError: `count` is no integer.
+        ArrowValueError: it is below 1.
+
+    Warns:
+        RuntimeWarning: the threads of this NumPy's library for products cannot be set (Apple's Accelerate).
+
+    >>> import arrows as ar
+    >>> ar.set_threads(1)
+    """
+    given: Any = count
+    if isinstance(given, bool) or not isinstance(given, Integral):
+        raise ArrowTypeError(f"the number of threads is an integer, not {given!r}")
+    if int(given) < 1:
+        raise ArrowValueError(f"the number of threads is at least 1, not {given}")
+    libraries = _products().lib_controllers
+    for library in libraries:
+        library.set_num_threads(int(given))
+    if not libraries:
+        warnings.warn(
+            "NumPy's library for matrix products is none whose threads can be set",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+@contextmanager
+def limited_to(count: int) -> Iterator[None]:
+    """Sets the number of threads of NumPy's matrix products for a while, where that is possible.
+
+    >>> with limited_to(1):
+    ...     threads() == 1 or not settable()
+    True
+    """
+    with _products().limit(limits=count):
+        yield
+
+
+def threads() -> int:
+    """Threads that a large product may use.
+
+    >>> threads() >= 1
+    True
+    """
+    return max((library.num_threads for library in _products().lib_controllers), default=cores())
+
+
+def settable() -> bool:
+    """Whether the number of threads can be set.
+
+    >>> settable() in (True, False)
+    True
+    """
+    return bool(_products().lib_controllers)
+
+
+def _products() -> Any:
+    """The libraries for matrix products that this process has loaded by now."""
+    return ThreadpoolController().select(user_api="blas")
+
+
+def cores() -> int:
+    """Processors that this process may use.
+
+    >>> cores() >= 1
+    True
+    """
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def gemm_peak(size: int = 1024, runs: int = 9) -> float:
+    """Median GFLOP/s of one float32 product of two `size` x `size` matrices, with the threads that are set.
+
+    >>> gemm_peak(64, 3) > 0
+    True
+    """
+    random = np.random.default_rng(0)
+    a, b = random.random((2, size, size), np.float32)
+    out, seconds = np.empty_like(a), []
+    for _ in range(runs + 1):
+        start = time.perf_counter()
+        np.matmul(a, b, out=out)
+        seconds.append(time.perf_counter() - start)
+    return 2 * size**3 / statistics.median(seconds[1:]) / 1e9
+
+
+def describe() -> dict[str, Any]:
+    """The machine, as the first line of every result file.
+
+    Returns:
+        `cpu`, `cores`, `system`, `python`, `numpy`, `blas` (name, version, kernel, threads), `gemm_gflops` by
+        number of threads, `load` (the system's load average of the last minute), and `pins`, the pinning
+        variables that are set in spite of all.
+
+    >>> sorted(describe())
+    ['blas', 'cores', 'cpu', 'gemm_gflops', 'load', 'numpy', 'pins', 'python', 'system']
+    """
+    built: Any = np.show_config(mode="dicts")
+    library = built.get("Build Dependencies", {}).get("blas", {})
+    before, peaks = threads(), {}
+    for count in sorted({1, before}) if settable() else [before]:
+        with limited_to(count):
+            peaks[str(count)] = round(gemm_peak(), 1)
+    return {
+        "cpu": _cpu(),
+        "cores": cores(),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "blas": {
+            "name": library.get("name", ""),
+            "version": library.get("version", ""),
+            "kernel": _kernel(),
+            "threads": before,
+        },
+        "gemm_gflops": peaks,
+        "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
+        "pins": {name: os.environ[name] for name in PINS if name in os.environ},
+    }
+
+
+def _kernel() -> str:
+    """The name of the kernel in use, such as `SkylakeX`; empty where it cannot be asked."""
+    kernels = (getattr(library, "architecture", None) for library in _products().lib_controllers)
+    return next(filter(None, kernels), "")
+
+
+def _cpu() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
