@@ -8,10 +8,12 @@ import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
-from arrows.bench import NAMES, command, machine, timing
+from arrows import machine
+from arrows.bench import NAMES, command, timing
 from arrows.bench.report import Result, duration, json_lines, ratios, table
 
 
@@ -45,33 +47,22 @@ def test_systems_take_turns_and_the_first_round_does_not_count():
 
 
 def test_threads_are_set_for_each_system_and_put_back(monkeypatch):
-    blas, seen = machine.Blas(), {}
-    before = blas.threads
-    systems = {name: lambda name=name: seen.update({name: blas.threads}) for name in ("one", "usual")}
+    before, seen = machine.threads(), {}
+    systems = {name: lambda name=name: seen.update({name: machine.threads()}) for name in ("one", "usual")}
     timing.interleaved(systems, 1, threads={"one": 1})
-    assert seen == {"one": 1 if blas.settable else before, "usual": before}
-    assert blas.threads == before
+    assert seen == {"one": 1 if machine.settable() else before, "usual": before}
+    assert machine.threads() == before
 
 
 def test_what_a_system_raises_comes_out_and_leaves_no_trace():
-    blas = machine.Blas()
-    before = blas.threads
+    before = machine.threads()
 
     def fail():
         raise RuntimeError("no")
 
     with pytest.raises(RuntimeError, match="no"):
         timing.interleaved({"a": fail}, 1, threads={"a": 1})
-    assert gc.isenabled() and blas.threads == before
-
-
-def test_without_openblas_the_number_of_threads_is_left_alone(monkeypatch):
-    monkeypatch.setattr(machine, "_openblas", lambda: (None, "", ""))
-    blas = machine.Blas()
-    assert (blas.kernel, blas.threads, blas.settable) == ("", machine.cores(), False)
-    blas.set_threads(1)
-    assert timing.best_threads({"a": lambda: None}) == {"a": machine.cores()}
-    assert machine.describe()["blas"]["kernel"] == ""
+    assert gc.isenabled() and machine.threads() == before
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -80,6 +71,16 @@ def test_every_name_is_a_benchmark(name):
     assert name == bench.NAME and {"quick", "data"} <= set(inspect.signature(bench.run).parameters)
 
 
+MACHINE = {
+    "cpu": "a CPU",
+    "cores": 2,
+    "python": "3",
+    "numpy": "2",
+    "blas": {"name": "b", "version": "1", "kernel": "k"},
+    "gemm_gflops": {"1": 1.0},
+    "load": 0.0,
+    "pins": {},
+}
 RESULTS = [
     Result("b", {"mode": "train"}, "arrows", [1.0, 2.0, 9.0], {"trees/s": 1234.5}),
     Result("b", {"mode": "train"}, "one-by-one", [8.0, 7.0, 9.0]),
@@ -105,6 +106,41 @@ def test_json_has_the_machine_and_one_object_a_line():
     assert lines[0]["trees/s"] == 1234.5 and lines[2]["ratio_to_arrows"] is None
 
 
+def test_json_is_written_when_it_is_measured_and_outlives_an_interrupt(tmp_path, monkeypatch, capsys):
+    """A run that is cut off after its second row: each line is in the file as soon as it was measured."""
+    path = tmp_path / "results.jsonl"
+    path.write_text("of another day\n" * 99, encoding="utf-8")
+    lines = []
+
+    def run(**_):
+        for result in RESULTS[:2]:
+            lines.append(path.read_text(encoding="utf-8").splitlines())
+            yield result
+        lines.append(path.read_text(encoding="utf-8").splitlines())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "benchmark", lambda name: SimpleNamespace(run=run))
+    monkeypatch.setattr(command, "describe", lambda: MACHINE)
+    options = command.parser("x").parse_args(["treelstm", "--json", str(path)])
+    with pytest.raises(KeyboardInterrupt):
+        command.measure(options)
+    assert [len(there) for there in lines] == [1, 2, 3]
+    found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert found == [json.loads(line) for line in json_lines(MACHINE, RESULTS[:2])]
+    assert "measured one-by-one train" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("place", ["", "nowhere/f"])
+def test_results_that_cannot_be_written_are_told_before_measuring(place, tmp_path, monkeypatch):
+    def run(**_):
+        yield pytest.fail("it measured")
+
+    monkeypatch.setattr(command, "benchmark", lambda name: SimpleNamespace(run=run))
+    monkeypatch.setattr(command, "describe", lambda: MACHINE)
+    with pytest.raises(OSError, match=r"a directory|no such folder"):
+        command.measure(command.parser("x").parse_args(["steps", "--json", str(tmp_path / place)]))
+
+
 def test_the_table_groups_tasks_and_draws_bars():
     head, ours, theirs, other, alone = table(RESULTS).splitlines()
     assert (head, other) == ("b, mode train", "b, mode lower")
@@ -122,10 +158,11 @@ def test_durations(seconds, text):
 
 
 def test_pins_are_seen_and_removed():
-    code = "import json; from arrows.bench.machine import describe; print(json.dumps(describe()['pins']))"
-    pinned = os.environ | {"OPENBLAS_CORETYPE": "Haswell"}
-    for environment, pins in [(pinned, {"OPENBLAS_CORETYPE": "Haswell"}), (machine.unpinned(pinned), {})]:
+    code = "import json; from arrows.machine import describe; print(json.dumps(describe()['pins']))"
+    pins = {"OPENBLAS_CORETYPE": "Haswell", "OPENBLAS_L2_SIZE": "512"}
+    pinned = os.environ | pins
+    for environment, seen in [(pinned, pins), (machine.unpinned(pinned), {})]:
         done = subprocess.run(
             [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
         )
-        assert json.loads(done.stdout) == pins
+        assert json.loads(done.stdout) == seen
