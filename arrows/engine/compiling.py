@@ -56,7 +56,8 @@ def compile(
             do, which takes numba (``pip install 'arrows[jit]'``); left out: where numba is installed,
             unless the environment variable ``ARROWS_JIT`` is 0.  The first compilation takes a second or so
             for each operation; it is kept on disk, in the folder ``ARROWS_CACHE``, else ``arrows`` in the
-            user's folder for caches.
+            user's folder for caches.  The folder is the user's alone (mode 0700); another one is not used,
+            with a warning.
 
     Returns:
         The model.  Nothing of it is kept on the block, which can be compiled again and used elsewhere.

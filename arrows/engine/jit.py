@@ -1,20 +1,19 @@
-"""Compiles fused chains with numba, once for all processes: what has been compiled is kept on disk.
+"""Compiles fused chains with numba, an extra (``arrows[jit]``).
 
-numba is an extra (``arrows[jit]``).  A chain's source is written to a file of the cache folder, named by a
-hash of what it says, and numba keeps the machine code beside it; a second start compiles nothing.
+What has been compiled is kept on disk (`compile_cache.py`), so a second start compiles nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
-import os
 import sys
-import tempfile
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
+from types import ModuleType
 from typing import Any
+
+from arrows.engine.compile_cache import CodeCache
 
 # `tanh` by a quotient of polynomials, which a compiler turns into vector instructions (libm's is ten times
 # slower): odd, of degrees 13 and 6, within 4e-7 of the true value for float32.
@@ -67,7 +66,7 @@ def tanh(x):
     return math.tanh(x)
 
 """
-_DECORATOR = '@njit(cache={cache}, nogil=True, error_model="numpy", fastmath={{"contract", "nsz"}})\n'
+_DECORATOR = '@njit(nogil=True, error_model="numpy", fastmath={"contract", "nsz"})\n'
 
 Compiled = Callable[..., None]
 
@@ -75,14 +74,6 @@ Compiled = Callable[..., None]
 def available() -> bool:
     """Whether numba is installed; it is not imported."""
     return importlib.util.find_spec("numba") is not None
-
-
-def folder() -> Path:
-    """Where compiled chains are kept: ``ARROWS_CACHE``, else ``arrows`` in the user's folder for caches."""
-    own = os.environ.get("ARROWS_CACHE")
-    if own:
-        return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "arrows"
 
 
 @cache
@@ -94,32 +85,11 @@ def compiled(source: str, dtype: str) -> Compiled:
         dtype: the element type, ``"float32"`` or ``"float64"``.
     """
     head = _HEAD.format(dtype=dtype) + (_TANH32 if dtype == "float32" else _TANH64)
-    text = head + "\n" + _DECORATOR.format(cache=True) + source
-    try:
-        path = _kept(text)
-    except OSError:  # no place to keep it: it is compiled anew in each process
-        names: dict[str, Any] = {}
-        exec(compile(head + "\n" + _DECORATOR.format(cache=False) + source, "<arrows chain>", "exec"), names)
-        anew: Compiled = names["chain"]
-        return anew
-    spec = importlib.util.spec_from_file_location(f"arrows_chain_{path.stem}", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # what numba keeps on disk refers to the module by its name
-    spec.loader.exec_module(module)
-    kept: Compiled = module.chain
-    return kept
-
-
-def _kept(text: str) -> Path:
-    """The file with this text in the cache folder, written if it is not there."""
-    where = folder()
-    path = where / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.py"
-    if not path.is_file():
-        where.mkdir(parents=True, exist_ok=True)
-        # Other processes may write the same: the file appears whole or not at all.
-        handle, name = tempfile.mkstemp(dir=where, suffix=".tmp")
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(name).replace(path)
-    return path
+    text = head + "\n" + _DECORATOR + source
+    module = ModuleType(f"arrows_chain_{hashlib.sha256(text.encode()).hexdigest()[:32]}")
+    sys.modules[module.__name__] = module  # what is kept on disk refers to the module by its name
+    exec(compile(text, f"<{module.__name__}>", "exec"), vars(module))
+    dispatcher: Any = module.chain
+    dispatcher._cache = CodeCache(text)  # numba's own trusts its files
+    chain: Compiled = dispatcher
+    return chain

@@ -57,7 +57,7 @@ def test_the_numbers_are_those_of_numpy(kept: Path, schedule: str) -> None:
     for name, found in grads.items():
         pair = [g.values if name == "x" else g for g in (found, expected[name])]
         np.testing.assert_allclose(*pair, rtol=2e-4, atol=1e-6, err_msg=name)
-    assert list(kept.glob("*.py"))
+    assert list(kept.glob("*.code"))
 
 
 @numba
@@ -101,15 +101,6 @@ def test_a_second_start_compiles_nothing(tmp_path: Path) -> None:
     ]
     assert runs[0][0] == runs[1][0]
     assert (runs[0][1:], runs[1][1:]) == (["0", "1"], ["1", "0"])
-
-
-@numba
-def test_without_a_place_to_keep_it_works_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "no folder"
-    file.write_text("", encoding="utf-8")
-    monkeypatch.setenv("ARROWS_CACHE", str(file))
-    block = ar.Vector(3) >> ar.Function(lambda x: (x * 3.0 - 1.0) * x)
-    np.testing.assert_allclose(ar.compile(block, jit=True)([[1, 2, 3]]), [[2, 10, 24]])
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,182 @@
+"""Machine code of fused chains, kept on disk: a convenience that never stops a program.
+
+numba can keep what it compiles, but trusts its files: a truncated one breaks every later run, and a flipped
+bit of machine code is run. Here a file begins with a hash of what it is for and of what it holds. What does
+not agree with its hash is compiled anew and written again; what cannot be written is skipped, with one
+warning.
+
+What the files hold is numba's, and that is pickle, which can run anything. So the folder belongs to the user
+alone, as `~/.ssh` does, or it is not used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import pickle
+import stat
+import sys
+import tempfile
+import warnings
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+HASH = 32  # bytes of a SHA-256
+# A link is not followed, and a named pipe not waited for.
+_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+def folder() -> Path:
+    """Where compiled chains are kept: ``ARROWS_CACHE``, else ``arrows`` in the user's folder for caches.
+
+    Raises:
+        RuntimeError: the user has no home.
+    """
+    own = os.environ.get("ARROWS_CACHE")
+    if own:
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "arrows"
+
+
+class CodeCache:
+    """The machine code of one function: what numba asks of a dispatcher's cache (`numba.core.caching`).
+
+    Args:
+        source: all that the function was made of; another source has other files.
+    """
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+
+    @property
+    def cache_path(self) -> str:
+        """The folder, for numba's statistics; empty where there can be none."""
+        try:
+            return str(folder())
+        except RuntimeError:
+            return ""
+
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        """The compiled function for arguments of these types; None if it is not there, or cannot be used."""
+        target.refresh()
+        key = self._key(signature, target.codegen())
+        try:
+            content = _read(_private_folder() / _name(key))
+        except (OSError, RuntimeError):  # not there; if the folder cannot be used, saving tells why
+            return None
+        if content[:HASH] != _hash(key, content[HASH:]):
+            return None
+        from numba.core import compiler
+
+        result: Any = compiler.CompileResult
+        try:
+            return result._rebuild(target, *pickle.loads(content[HASH:]))
+        except Exception:  # noqa: BLE001 - whatever another build of numba makes of it, it is made anew
+            return None
+
+    def save_overload(self, signature: Any, compiled: Any) -> None:
+        """Keeps a compiled function, if that is possible."""
+        from numba.core import serialize
+
+        pickling: Any = serialize
+        if compiled.library.has_dynamic_globals:  # addresses of this process
+            return
+        key = self._key(signature, compiled.codegen)
+        payload = pickling.dumps(compiled._reduce())
+        try:
+            _write(_private_folder() / _name(key), _hash(key, payload) + payload)
+        except OSError as error:
+            _warn(f" in {folder()}", error.strerror or str(error))
+        except RuntimeError as error:  # there is no folder to name
+            _warn("", str(error))
+
+    def enable(self) -> None:
+        """Nothing: it is always on."""
+
+    def disable(self) -> None:
+        """Nothing: it is always on."""
+
+    def flush(self) -> None:
+        """Nothing: what is stale has another name."""
+
+    def _key(self, signature: Any, codegen: Any) -> bytes:
+        """All that machine code depends on."""
+        import llvmlite
+        import numba
+
+        versions = (sys.version, numba.__version__, llvmlite.__version__)
+        return repr((self.source, signature, codegen.magic_tuple(), versions)).encode()
+
+
+def _hash(key: bytes, payload: bytes) -> bytes:
+    return hashlib.sha256(hashlib.sha256(key).digest() + payload).digest()
+
+
+def _name(key: bytes) -> str:
+    return f"{hashlib.sha256(key).hexdigest()[:32]}.code"
+
+
+def _private_folder() -> Path:
+    """The folder, made if it is not there.
+
+    Raises:
+        OSError: there can be none, or it is not the user's alone.
+    """
+    where = folder()
+    where.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if os.name != "posix":
+        return where
+    status = where.stat()
+    if status.st_uid != os.geteuid():
+        raise PermissionError("the folder is another user's")
+    others = stat.S_IMODE(status.st_mode) & 0o077
+    if others and not os.environ.get("ARROWS_CACHE") and not others & 0o022:
+        where.chmod(0o700)  # of an earlier version; nobody else could write there
+    elif others:
+        raise PermissionError(f"others have access to the folder; chmod 700 {where}")
+    return where
+
+
+def _read(path: Path) -> bytes:
+    """The content of a file that this user wrote, and nobody else could have.
+
+    Raises:
+        OSError: there is no such file.
+    """
+    with open(os.open(path, _READ), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise PermissionError("this is no file")
+        if os.name == "posix" and (status.st_uid != os.geteuid() or status.st_mode & 0o022):
+            raise PermissionError("others could have written this file")
+        return file.read()
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Writes a file; other processes may write the same, so it appears whole or not at all.
+
+    Raises:
+        OSError: it cannot be written; nothing of it is left then.
+    """
+    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    try:
+        with open(handle, "wb") as file:
+            file.write(content)
+        Path(name).replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+@cache
+def _warn(where: str, reason: str) -> None:
+    """Warns, once a process for each folder and reason."""
+    warnings.warn(
+        f"compiled code is not kept{where}: {reason}. Every start compiles it anew; the environment "
+        "variable ARROWS_CACHE names another folder.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
