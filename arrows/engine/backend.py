@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from arrows.engine.fake import FakeArray
 from arrows.engine.fake_module import xp as fake_xp
+from arrows.ops.sums import sum_rows
 from arrows.typesys.errors import ArrowValueError
 
 NumpyArray = npt.NDArray[Any]
@@ -24,8 +25,6 @@ NO_CUPY = (
 
 # Segments up to this length are added up side by side, longer ones one by one (`_Numpy.add_reduced`).
 _SHORT = 16
-# A long segment is summed in parts of so many rows: it keeps float32 sums exact enough.
-_BLOCK = 1024
 
 
 class Backend:
@@ -182,19 +181,11 @@ class _Numpy(Backend):
         long = int(np.searchsorted(-lengths, -_SHORT))  # the first `long` segments are longer than _SHORT
         sums = values.take(order[starts], 0)
         for s in range(long):
-            sums[s] = self._sum(values.take(order[starts[s] : starts[s] + lengths[s]], 0, None, "clip"))
+            sums[s] = sum_rows(np, values.take(order[starts[s] : starts[s] + lengths[s]], 0, None, "clip"))
         for r in range(1, int(lengths[long]) if long < len(lengths) else 0):
             end = int(np.searchsorted(-lengths, -r))  # segments of more than r members
             sums[long:end] += values.take(order[starts[long:end] + r], 0, None, "clip")
         self.add_at_unique(target, rows, sums)
-
-    @staticmethod
-    def _sum(values: NumpyArray) -> NumpyArray:
-        while len(values) > _BLOCK:
-            starts = range(0, len(values), _BLOCK)
-            values = np.stack([np.add.reduce(values[i : i + _BLOCK], axis=0) for i in starts])
-        total: NumpyArray = np.add.reduce(values, axis=0)
-        return total
 
 
 class _Fake(Backend):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from arrows.engine.derive import Reduction
@@ -20,6 +21,7 @@ from arrows.engine.row_blocks import Memory, Unit, in_blocks
 from arrows.engine.transposed import Transposed
 from arrows.ops.primitive import INVARIANT, ROW, Run
 from arrows.ops.rowsparse import RowSparse
+from arrows.ops.sums import sum_rows
 from arrows.ops.trace import Equation, Var
 
 
@@ -211,7 +213,7 @@ class Part:
             arguments = ", ".join(names)
             out = "" if target is None else f", out={target}"
             return self._assign(f"{self._add(run)}({arguments}{out})")
-        return self._assign(f"{self.names[reduction.var]}.sum(axis=0)")
+        return self._assign(f"{self._add(partial(sum_rows, self.xp))}({self.names[reduction.var]})")
 
     def hand_over(self, target: str, name: str) -> None:
         """Writes a value to an array, unless that is None or it is there already."""

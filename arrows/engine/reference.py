@@ -136,10 +136,12 @@ def value_and_grad(
         raise ValueError(f"the result is {typed.output}, no floating scalar; name a Metric: loss='...'")
     total = 0.0
     sums: dict[Key, Array] = {}
+    types: dict[Key, np.dtype[Any]] = {}
     owners: dict[Key, Parameter] = {(owner, spec.name): spec for owner, spec in parameters(typed)}
     for key, spec in owners.items():
         array = lookup(key[0], spec)
-        sums[key] = np.zeros(array.shape, array.dtype)
+        types[key] = array.dtype
+        sums[key] = np.zeros(array.shape, np.float64)
     given: list[dict[str, list[Array]]] = []
     for number, example in enumerate(examples):
         arrays = _Arrays(lookup, float_type, record=True)
@@ -159,7 +161,8 @@ def value_and_grad(
                 for name in inputs
             }
         )
-    return Gradient(total / max(len(examples), 1), sums, given if inputs else [])
+    grads = {key: np.asarray(g, types[key]) for key, g in sums.items()}
+    return Gradient(total / max(len(examples), 1), grads, given if inputs else [])
 
 
 def parameters(typed: Typed) -> Iterator[tuple[Any, Parameter]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
 from arrows.ops.kernels import put
@@ -11,6 +13,7 @@ from arrows.ops.primitive import Primitive
 from arrows.ops.registry import register
 from arrows.ops.rules import arithmetic, same_dtype
 from arrows.ops.shaping import transpose
+from arrows.ops.sums import sum_matmul, sum_rows
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
 
@@ -44,16 +47,21 @@ def _vjp(g: Any, result: Any, a: Any, b: Any) -> Any:
 def _sum_rows(xp: Any, has_rows: tuple[bool, ...], types: tuple[Tensor, ...]) -> Any:
     """Rows of both: they join the axis that is summed over, and it is one product for each index."""
     if has_rows == (True, False):
-        return lambda a, b, out=None: xp.matmul(a.sum(axis=0, dtype=a.dtype), b, out=out)
+        return lambda a, b, out=None: xp.matmul(sum_rows(xp, a), b, out=out)
     if has_rows == (False, True):
-        return lambda a, b, out=None: xp.matmul(a, b.sum(axis=0, dtype=b.dtype), out=out)
+        return lambda a, b, out=None: xp.matmul(a, sum_rows(xp, b), out=out)
     (n, m, k), (_, _, p) = types[0].shape, types[1].shape
 
     def run(a: Any, b: Any, out: Any = None) -> Any:
         count = a.shape[0] * k
         left = a.transpose((1, 2, 0, 3)).reshape((n, m, count))
         right = b.transpose((1, 0, 2, 3)).reshape((n, count, p))
-        return put(xp.matmul(left, right), out)
+        if xp is not np:
+            return put(xp.matmul(left, right), out)
+        out = np.empty((n, m, p), a.dtype) if out is None else out
+        for i in range(n):
+            sum_matmul(np, left[i], right[i], out[i])
+        return out
 
     return run
 

@@ -38,10 +38,15 @@ def cumsum(x: Operand, axis: int = -1, reverse: bool = False) -> TensorLike:
 def _kernel(xp: Any, axis: int, reverse: bool) -> Any:
     turned = (..., slice(None, None, -1), *(slice(None),) * (-1 - axis))
 
+    def total(x: Any) -> Any:
+        # Numbers are added one after the other: float64 keeps the digits of float32.
+        wide = "float64" if x.dtype.kind == "f" else x.dtype
+        return x.cumsum(axis=axis, dtype=wide).astype(x.dtype)
+
     def run(x: Any, out: Any = None) -> Any:
         if reverse:
-            return put(x[turned].cumsum(axis=axis, dtype=x.dtype)[turned], out)
-        return put(x.cumsum(axis=axis, dtype=x.dtype), out)
+            return put(total(x[turned])[turned], out)
+        return put(total(x), out)
 
     return run
 

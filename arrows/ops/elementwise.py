@@ -6,11 +6,12 @@ from typing import Any
 
 from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
-from arrows.ops.kernels import put, ufunc
+from arrows.ops.kernels import ufunc
 from arrows.ops.primitive import Primitive
 from arrows.ops.registry import register
 from arrows.ops.rules import arithmetic, floating, one_operand, two_operands
 from arrows.ops.shaping import sum_to
+from arrows.ops.sums import sum_products
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
 
@@ -207,7 +208,7 @@ def _multiply_sum_rows(xp: Any, has_rows: tuple[bool, ...], types: tuple[Tensor,
         return None
 
     def run(a: Any, b: Any, out: Any = None) -> Any:
-        return put(xp.einsum("ij,ij->j", a, b), out)
+        return sum_products(xp, a, b, out)
 
     return run
 

@@ -16,6 +16,7 @@ from arrows.ops.context import Entered, Parameter
 from arrows.ops.errors import ShapeError
 from arrows.ops.primitive import INVARIANT, ROW, Primitive
 from arrows.ops.segments import Segments
+from arrows.ops.sums import sum_rows
 from arrows.ops.tensorlike import TensorLike
 from arrows.typesys.errors import ArrowValueError
 from arrows.typesys.types import Tensor
@@ -258,11 +259,13 @@ class Evaluation(Entered):
         finally:
             self.record = True
         parameters = {
-            key: gradients.pop(value) if value in gradients else np.zeros_like(value.array)
+            key: _taken(gradients, value) if value in gradients else np.zeros_like(value.array)
             for key, value in self._parameters.items()
             if value not in self._frozen
         }
-        found: dict[Hashable, NumpyArray] = {v: g for v, g in gradients.items() if v.rows != INVARIANT}
+        found: dict[Hashable, NumpyArray] = {
+            value: _taken(gradients, value) for value in [*gradients] if value.rows != INVARIANT
+        }
         return found | parameters
 
     def _step(self, entry: _Applied | _Joined | _Split, gradients: dict[Value, NumpyArray]) -> None:
@@ -274,8 +277,10 @@ class Evaluation(Entered):
                         total[i] = gradients.pop(result)
                 _accumulate(gradients, entry.operand, total)
             return
-        g = gradients.pop(entry.result, None)
-        if g is None or not is_float(entry.result.dtype):
+        if entry.result not in gradients:
+            return
+        g = _taken(gradients, entry.result)
+        if not is_float(entry.result.dtype):
             return
         if isinstance(entry, _Joined):
             for i, operand in enumerate(entry.operands):
@@ -299,13 +304,18 @@ class Evaluation(Entered):
                 )
             array = gradient.array
             if gradient.rows >= 0 and operand.rows == INVARIANT:
-                array = array.sum(axis=0, dtype=array.dtype)
+                array = sum_rows(np, array)
             _accumulate(gradients, operand, np.broadcast_to(array, operand.array.shape))
 
 
 def _accumulate(gradients: dict[Value, NumpyArray], value: Value, g: NumpyArray) -> None:
     known = gradients.get(value)
-    gradients[value] = g if known is None else np.asarray(known + g)
+    # A value may have 100,000 readers: in float64 their sum keeps its digits.
+    gradients[value] = g if known is None else np.add(known, g, dtype=np.float64)
+
+
+def _taken(gradients: dict[Value, NumpyArray], value: Value) -> NumpyArray:
+    return np.asarray(gradients.pop(value)).astype(value.type.dtype, copy=False)
 
 
 def _one_segment(total: int) -> Segments:

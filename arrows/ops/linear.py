@@ -18,6 +18,8 @@ from arrows.ops.primitive import Attributes, Primitive
 from arrows.ops.registry import register
 from arrows.ops.rules import arithmetic, same_dtype
 from arrows.ops.shaping import reshape, shape_of, transpose
+from arrows.ops.sums import matmul as product
+from arrows.ops.sums import sum_matmul, sum_rows
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
 
@@ -104,9 +106,10 @@ def _matmul_lift(attributes: Attributes, has_rows: tuple[bool, ...], types: tupl
 def _matmul_kernel(xp: Any, rows: tuple[bool, bool] = (False, False), ranks: tuple[int, int] = (0, 0)) -> Any:
     if xp is np and (rows, ranks) == ((True, False), (1, 2)):
         return _rows_by_matrix
+    multiply = product if xp is np else xp.matmul
     if rows == (False, False) or (rows, ranks) in _PLAIN:
-        return xp.matmul
-    return _LIFTED[rows, ranks](xp)
+        return multiply
+    return _LIFTED[rows, ranks](multiply)
 
 
 _PLAIN = {
@@ -139,55 +142,55 @@ def _rows_by_matrix(a: Any, b: Any, out: Any = None) -> Any:
                 return np.matmul(a[:, None, :], b)[:, 0, :]
             np.matmul(a[:, None, :], b, out=out[:, None, :])
             return out
-    return np.matmul(a, b, out=out)
+    return product(a, b, out)
 
 
-def _swapped(xp: Any) -> Any:
+def _swapped(multiply: Any) -> Any:
     """[m, k] or [k], without rows, times rows of vectors [n, k]: one product with the rows in front."""
 
     def run(a: Any, b: Any, out: Any = None) -> Any:
-        return xp.matmul(b, a.T, out=out)
+        return multiply(b, a.T, out=out)
 
     return run
 
 
-def _row_vectors(xp: Any) -> Any:
+def _row_vectors(multiply: Any) -> Any:
     """[n, k] @ [n, k, m]."""
 
     def run(a: Any, b: Any, out: Any = None) -> Any:
         if out is None:
-            return xp.matmul(a[:, None, :], b)[:, 0, :]
-        xp.matmul(a[:, None, :], b, out=out[:, None, :])
+            return multiply(a[:, None, :], b)[:, 0, :]
+        multiply(a[:, None, :], b, out=out[:, None, :])
         return out
 
     return run
 
 
-def _column_vectors(xp: Any) -> Any:
+def _column_vectors(multiply: Any) -> Any:
     """[n, m, k] @ [n, k]."""
 
     def run(a: Any, b: Any, out: Any = None) -> Any:
         if out is None:
-            return xp.matmul(a, b[:, :, None])[:, :, 0]
-        xp.matmul(a, b[:, :, None], out=out[:, :, None])
+            return multiply(a, b[:, :, None])[:, :, 0]
+        multiply(a, b[:, :, None], out=out[:, :, None])
         return out
 
     return run
 
 
-def _inner(xp: Any) -> Any:
+def _inner(multiply: Any) -> Any:
     """[n, k] with [n, k], row by row."""
 
     def run(a: Any, b: Any, out: Any = None) -> Any:
         if out is None:
-            return xp.matmul(a[:, None, :], b[:, :, None])[:, 0, 0]
-        xp.matmul(a[:, None, :], b[:, :, None], out=out[:, None, None])
+            return multiply(a[:, None, :], b[:, :, None])[:, 0, 0]
+        multiply(a[:, None, :], b[:, :, None], out=out[:, None, None])
         return out
 
     return run
 
 
-def _flattened(xp: Any) -> Any:
+def _flattened(multiply: Any) -> Any:
     """[n, m, k] @ [k, p] or [k]: the rows' own axis joins the rows, and it is one product."""
 
     def run(a: Any, b: Any, out: Any = None) -> Any:
@@ -195,10 +198,10 @@ def _flattened(xp: Any) -> Any:
         shape = (n, m, *b.shape[1:])
         flat = a.reshape((n * m, k))
         if out is None:
-            return xp.matmul(flat, b).reshape(shape)
+            return multiply(flat, b).reshape(shape)
         if not contiguous(out):
-            return put(xp.matmul(flat, b).reshape(shape), out)
-        xp.matmul(flat, b, out=out.reshape((n * m, *b.shape[1:])))
+            return put(multiply(flat, b).reshape(shape), out)
+        multiply(flat, b, out=out.reshape((n * m, *b.shape[1:])))
         return out
 
     return run
@@ -235,20 +238,21 @@ def _matmul_sum_rows(
     ranks: tuple[int, int] = (0, 0),
 ) -> Any:
     if has_rows == (True, False):
-        return lambda a, b, out=None: xp.matmul(a.sum(axis=0, dtype=a.dtype), b, out=out)
+        return lambda a, b, out=None: xp.matmul(sum_rows(xp, a), b, out=out)
     if has_rows == (False, True):
-        return lambda a, b, out=None: xp.matmul(a, b.sum(axis=0, dtype=b.dtype), out=out)
+        return lambda a, b, out=None: xp.matmul(a, sum_rows(xp, b), out=out)
     left, right = ranks
 
     def run(a: Any, b: Any, out: Any = None) -> Any:
         # sum over n of A[n] @ B[n] is one product over n and k together, with A's rows joined into its
         # columns.
         n, k = b.shape[0], b.shape[1]
-        columns = b.reshape((n * k, *b.shape[2:]))
-        if left == 1:
-            return put(xp.matmul(a.reshape((n * k,)), columns), out)
-        joined = a.transpose((1, 0, 2)).reshape((a.shape[1], n * k))
-        return put(xp.matmul(joined, columns), out) if right == 1 else xp.matmul(joined, columns, out=out)
+        columns = b.reshape((n * k, 1 if right == 1 else b.shape[2]))
+        joined = a.reshape((1, n * k)) if left == 1 else a.transpose((1, 0, 2)).reshape((a.shape[1], n * k))
+        if left == right == 2:
+            return sum_matmul(xp, joined, columns, out)
+        shape = (*joined.shape[: left - 1], *columns.shape[1:right])
+        return put(sum_matmul(xp, joined, columns).reshape(shape), out)
 
     return run
 
@@ -270,11 +274,11 @@ def _outer_kernel(xp: Any) -> Any:
 
 def _outer_sum_rows(xp: Any, has_rows: tuple[bool, ...], types: tuple[Tensor, ...]) -> Any:
     if has_rows == (True, True):
-        return lambda a, b, out=None: xp.matmul(a.T, b, out=out)
+        return lambda a, b, out=None: sum_matmul(xp, a.T, b, out)
 
     def run(a: Any, b: Any, out: Any = None) -> Any:
-        a = a.sum(axis=0, dtype=a.dtype) if has_rows[0] else a
-        b = b.sum(axis=0, dtype=b.dtype) if has_rows[1] else b
+        a = sum_rows(xp, a) if has_rows[0] else a
+        b = sum_rows(xp, b) if has_rows[1] else b
         return xp.multiply(a[:, None], b[None, :], out=out)
 
     return run

@@ -15,15 +15,15 @@ import numpy as np
 
 from arrows.ops.kernels import put, take
 from arrows.ops.segments import Segments
+from arrows.ops.sums import sum_rows
 
 NumpyArray = np.ndarray[Any, Any]
 
 SHORT = 16
 """Longer segments are reduced one by one: they have rows enough to fill a call."""
-BLOCK = 1024
-"""Sums of more rows are sums of sums of this many, which loses fewer digits in float32."""
 NARROW = 8
-"""Rows of up to this many numbers are left to `reduceat`."""
+"""Rows of up to this many numbers are left to `reduceat`, where no segment is longer than `REDUCED`."""
+REDUCED = 1024
 
 
 def reduce_segments(
@@ -67,10 +67,9 @@ def reduce_rows(function: Any, values: NumpyArray) -> NumpyArray:
     >>> reduce_rows(np.add, np.ones((5000, 2))).tolist()
     [5000.0, 5000.0]
     """
-    while len(values) > BLOCK:
-        parts = [values[i : i + BLOCK] for i in range(0, len(values), BLOCK)]
-        values = np.stack([function.reduce(part, axis=0, dtype=values.dtype) for part in parts])
-    return np.asarray(function.reduce(values, axis=0, dtype=values.dtype))
+    if function is np.add:
+        return np.asarray(sum_rows(np, values))
+    return np.asarray(function.reduce(values, axis=0))
 
 
 def _on_host(
@@ -88,7 +87,7 @@ def _on_host(
         out[...] = fill
     first = int(lengths[0])
     even = first == int(lengths[-1]) and first <= SHORT and len(order) == segments.count
-    narrow = values.size <= NARROW * len(values) and first <= BLOCK
+    narrow = values.size <= NARROW * len(values) and first <= REDUCED
     if places is not None and (even or narrow):
         values = take(np, values, places, 0, None)
     if even:

@@ -16,6 +16,7 @@ from arrows.ops.primitive import Primitive
 from arrows.ops.registry import register
 from arrows.ops.rules import arithmetic, floating, negative_axes, negative_axis
 from arrows.ops.shaping import broadcast_to, cast, reshape, shape_of
+from arrows.ops.sums import sum_axes
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
 
@@ -164,7 +165,7 @@ def _kept(y: Any, x: Any, axes: tuple[int, ...]) -> Any:
 
 def _sum_kernel(xp: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     def run(x: Any, out: Any = None) -> Any:
-        return x.sum(axis=axes, dtype=x.dtype, out=out, keepdims=keepdims)
+        return sum_axes(xp, x, axes, keepdims, out)
 
     return run
 
@@ -213,7 +214,7 @@ def _softmax_kernel(xp: Any, axis: int) -> Any:
     def run(x: Any, out: Any = None) -> Any:
         out = xp.subtract(x, x.max(axis=axis, keepdims=True), out=out)
         xp.exp(out, out=out)
-        return xp.divide(out, out.sum(axis=axis, keepdims=True), out=out)
+        return xp.divide(out, sum_axes(xp, out, (axis,), True), out=out)
 
     return run
 
@@ -221,7 +222,7 @@ def _softmax_kernel(xp: Any, axis: int) -> Any:
 def _log_softmax_kernel(xp: Any, axis: int) -> Any:
     def run(x: Any, out: Any = None) -> Any:
         out = xp.subtract(x, x.max(axis=axis, keepdims=True), out=out)
-        total = xp.exp(out).sum(axis=axis, keepdims=True)
+        total = sum_axes(xp, xp.exp(out), (axis,), True)
         return xp.subtract(out, xp.log(total, out=total), out=out)
 
     return run
@@ -231,7 +232,7 @@ def _logsumexp_kernel(xp: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     def run(x: Any, out: Any = None) -> Any:
         top = x.max(axis=axes, keepdims=True)
         shifted = xp.subtract(x, top)
-        total = xp.exp(shifted, out=shifted).sum(axis=axes, keepdims=keepdims)
+        total = sum_axes(xp, xp.exp(shifted, out=shifted), axes, keepdims)
         total = xp.log(total, out=total) if total.ndim else xp.log(total)
         return xp.add(total, top if keepdims else top.reshape(total.shape), out=out)
 

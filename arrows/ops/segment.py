@@ -16,11 +16,12 @@ from arrows.ops.elementwise import add, divide, multiply
 from arrows.ops.errors import ShapeError
 from arrows.ops.kernels import put, take
 from arrows.ops.primitive import Attributes, Primitive
-from arrows.ops.reduce_segments import reduce_rows, reduce_segments
+from arrows.ops.reduce_segments import reduce_segments
 from arrows.ops.registry import register
 from arrows.ops.rules import arithmetic, floating
 from arrows.ops.segments import Segments
 from arrows.ops.shaping import cast
+from arrows.ops.sums import sum_rows
 from arrows.ops.tensorlike import TensorLike
 from arrows.typesys.errors import ArrowValueError
 from arrows.typesys.types import Tensor
@@ -147,9 +148,7 @@ def _lift(attributes: Attributes, has_rows: tuple[bool, ...], types: tuple[Tenso
 def _sum_kernel(xp: Any, rows: bool = False) -> Any:
     def run(x: Any, *, segments: Segments, out: Any = None) -> Any:
         if not rows:
-            if xp is np and x.shape[0]:
-                return put(reduce_rows(np.add, x), out)
-            return x.sum(axis=0, dtype=x.dtype, out=out)
+            return sum_rows(xp, x, out)
         return reduce_segments(xp, "add", x, segments, 0, out)
 
     return run
@@ -204,7 +203,7 @@ def _softmax_kernel(xp: Any, rows: bool = False) -> Any:
                 return put(x, out)
             out = xp.subtract(x, x.max(axis=0), out=out)
             xp.exp(out, out=out)
-            return xp.divide(out, out.sum(axis=0), out=out)
+            return xp.divide(out, sum_rows(xp, out), out=out)
         top = reduce_segments(xp, "maximum", x, segments, 0)
         out = xp.subtract(x, take(xp, top, segments.ids, 0, None), out=out)
         xp.exp(out, out=out)

@@ -13,6 +13,7 @@ from arrows.ops.kernels import put
 from arrows.ops.primitive import Attributes, Primitive
 from arrows.ops.registry import register
 from arrows.ops.rules import arithmetic, negative_axis, product, same_dtype, sizes
+from arrows.ops.sums import sum_axes
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.errors import ArrowTypeError
 from arrows.typesys.types import Tensor
@@ -211,7 +212,7 @@ def _sum_to_kernel(xp: Any, shape: tuple[int, ...], rows: bool = False) -> Any:
         axes = tuple(i - ndim for i in range(ndim) if shape[i] == 1 and have[i] != 1)
         if not axes:
             return put(x, out)
-        return x.sum(axis=axes, dtype=x.dtype, out=out, keepdims=True)
+        return sum_axes(xp, x, axes, True, out)
 
     return run
 

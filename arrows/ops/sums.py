@@ -1,0 +1,176 @@
+"""Sums of many numbers that keep float32's digits.
+
+Added one after the other, 100,000 equal numbers of float32 lose four of their seven digits: the sum grows,
+and each number is rounded to its steps.  NumPy adds in pairs only along an axis that lies together in memory;
+along rows it adds one after the other, and so do BLAS's products of few columns.  Here sixteen rows at a time
+become one, until few are left, which are added in float64.  For narrow rows this is faster as well: 100,000
+rows of 5 take 0.08 ms instead of 1.28 ms, rows of 150 as long as before.
+
+A device adds in a tree by itself: these are for NumPy, and leave other array modules alone.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from arrows.ops.kernels import put
+
+NumpyArray = np.ndarray[Any, Any]
+
+_FEW = 32  # so many are added one after the other
+_BLOCK = 16  # of more, so many at a time
+_LAST = 64  # what is left of them is added in float64
+_LOOP = 4096  # elements that NumPy's inner loop adds at a time, where the rows are narrow
+
+# A product sums over its inner axis.  A narrow one goes in blocks of 64, whose sums are few numbers; of
+# others BLAS itself adds a few hundred at a time, and only their sums are one after the other.
+_INNER = 64
+_NARROW, _THIN = 1024, 8  # elements of the result; rows or columns of it
+_HELD = 1 << 18  # elements of results that are held at a time
+_LONG = 1 << 14
+_MANY = 4096  # of a product of one example, whose inner axis is as long as it says
+
+
+def sum_rows(xp: Any, values: Any, out: Any = None) -> Any:
+    """The sum over the first axis, of the same element type.
+
+    Args:
+        xp: the array module.
+        values: [n, ...].
+        out: [...], or None.
+
+    >>> int(sum_rows(np, np.full((10**6, 2), 0.1, np.float32))[0])
+    100000
+    """
+    if xp is not np or len(values) <= _FEW or values.dtype.kind != "f":
+        return values.sum(axis=0, dtype=values.dtype, out=out)
+    return put(_along(values, 0), out)
+
+
+def sum_axes(xp: Any, values: Any, axes: tuple[int, ...], keepdims: bool = False, out: Any = None) -> Any:
+    """The sum over some axes, of the same element type.
+
+    Args:
+        xp: the array module.
+        values: any shape.
+        axes: the axes, counted from the end, ascending.
+        keepdims: the axes stay, with size 1.
+        out: the result's array, or None.
+
+    >>> sum_axes(np, np.ones((2, 3)), (-2,)).tolist()
+    [2.0, 2.0, 2.0]
+    """
+    if xp is not np or values.dtype.kind != "f" or prod(values.shape[axis] for axis in axes) <= _FEW:
+        return values.sum(axis=axes, dtype=values.dtype, out=out, keepdims=keepdims)
+    places = [axis + values.ndim for axis in axes]
+    shape = [1 if i in places else n for i, n in enumerate(values.shape) if keepdims or i not in places]
+    if axes == tuple(range(-len(axes), 0)) and values.flags.c_contiguous:
+        values, axes = values.reshape((*values.shape[: -len(axes)], prod(values.shape[-len(axes) :]))), (-1,)
+    for axis in axes:
+        place = axis + values.ndim
+        values = np.expand_dims(_along(values, place), place)
+    return put(values.reshape(shape), out)
+
+
+def _along(values: NumpyArray, axis: int) -> NumpyArray:
+    """The sum along one axis, counted from the front."""
+    kind = values.dtype
+    if axis == values.ndim - 1 and values.strides[-1] == values.itemsize <= min(values.strides):
+        result: NumpyArray = np.add.reduce(values, axis=axis, dtype=kind)  # in pairs
+        return result
+    while (n := values.shape[axis]) > _LAST:
+        before, after = values.shape[:axis], values.shape[axis + 1 :]
+        # Rows of one group lie side by side in the inner loop; the sixteen that become one lie far apart.
+        groups = max(1, n * prod(after) // (_BLOCK * _LOOP))
+        groups = min(groups, n // _BLOCK)
+        beside = n // (_BLOCK * groups)
+        used = groups * _BLOCK * beside
+        cut = (slice(None),) * axis
+        blocks = values[(*cut, slice(used))].reshape((*before, groups, _BLOCK, beside, *after))
+        step = np.promote_types(values.dtype, np.float32)
+        sums = np.add.reduce(blocks, axis=axis + 1, dtype=step).reshape((*before, groups * beside, *after))
+        rest = values[(*cut, slice(used, None))]
+        values = sums if used == n else np.concatenate((sums, rest), axis=axis)
+    return np.asarray(np.add.reduce(values, axis=axis, dtype=np.float64)).astype(kind)
+
+
+def sum_products(xp: Any, a: Any, b: Any, out: Any = None) -> Any:
+    """The sum over rows of a * b, without making the product.
+
+    Args:
+        xp: the array module.
+        a, b: [n, m], of one element type.
+        out: [m], or None.
+
+    >>> sum_products(np, np.ones((3, 2)), np.ones((3, 2))).tolist()
+    [3.0, 3.0]
+    """
+    n, m = a.shape
+    if xp is not np or n <= _FEW or a.dtype.kind != "f":
+        return put(xp.einsum("ij,ij->j", a, b), out)
+    groups = min(max(1, n * m // (_BLOCK * _LOOP)), n // _BLOCK)
+    beside = n // (_BLOCK * groups)
+    used = groups * _BLOCK * beside
+    blocks = [x[:used].reshape((groups, _BLOCK, beside, m)) for x in (a, b)]
+    sums = np.einsum("gkbm,gkbm->gbm", *blocks).reshape((groups * beside, m))
+    if used < n:
+        sums = np.concatenate((sums, a[used:] * b[used:]))
+    return sum_rows(xp, sums, out)
+
+
+def sum_matmul(xp: Any, a: Any, b: Any, out: Any = None) -> Any:
+    """The matrix product, where the inner axis is long: rows that are summed over.
+
+    Args:
+        xp: the array module.
+        a: [m, n].
+        b: [n, p].
+        out: [m, p], or None.
+
+    >>> int(sum_matmul(np, np.full((1, 10**6), 0.1, np.float32), np.ones((10**6, 1), np.float32))[0, 0])
+    100000
+    """
+    (m, n), p = a.shape, b.shape[1]
+    narrow = m * p <= _NARROW or min(m, p) <= _THIN
+    if xp is not np or n <= (_INNER if narrow else _LONG) or a.dtype != np.float32 or not m * p:
+        return xp.matmul(a, b, out=out)
+    total = np.zeros((m, p), np.float64)
+    step = min(_LONG, _INNER * max(1, _HELD // (m * p))) if narrow else _LONG
+    for start in range(0, n, step):
+        left, right = a[:, start : start + step], b[start : start + step]
+        blocks = left.shape[1] // _INNER if narrow else 0
+        used = blocks * _INNER
+        if blocks:
+            total += np.matmul(
+                left[:, :used].reshape((m, blocks, _INNER)).transpose((1, 0, 2)),
+                right[:used].reshape((blocks, _INNER, p)),
+            ).sum(axis=0, dtype=np.float64)
+        total += np.matmul(left[:, used:], right[used:])
+    return put(total.astype(a.dtype), out) if out is None else put(total, out)
+
+
+def matmul(a: NumpyArray, b: NumpyArray, out: NumpyArray | None = None) -> NumpyArray:
+    """NumPy's `matmul` of up to three axes, which keeps its digits where the inner axis is long.
+
+    >>> matmul(np.ones((2, 3)), np.ones(3)).tolist()
+    [3.0, 3.0]
+    """
+    if a.shape[-1] <= _MANY or a.dtype != np.float32:
+        return np.matmul(a, b, out=out)
+    left = a if a.ndim > 1 else a[None, :]
+    right = b if b.ndim > 1 else b[:, None]
+    if left.ndim == right.ndim == 2:
+        result = sum_matmul(np, left, right)
+    else:
+        count = left.shape[0] if left.ndim == 3 else right.shape[0]
+        result = np.empty((count, left.shape[-2], right.shape[-1]), a.dtype)
+        lefts = left if left.ndim == 3 else [left] * count
+        rights = right if right.ndim == 3 else [right] * count
+        for one, other, target in zip(lefts, rights, result, strict=True):
+            sum_matmul(np, one, other, target)
+    result = result if a.ndim > 1 else result[..., 0, :]
+    kept: NumpyArray = put(result if b.ndim > 1 else result[..., 0], out)
+    return kept
