@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from arrows.ops.once import once
 from arrows.typesys.errors import ArrowValueError
 
 
@@ -68,12 +68,12 @@ class Segments:
         ids = xp.searchsorted(offsets[1:], xp.arange(total), side="right")
         return cls(offsets, ids, count, total)
 
-    @cached_property
+    @once
     def lengths(self) -> Any:
         """The number of elements of each sequence, integers [count]."""
         return self.offsets[1:] - self.offsets[:-1]
 
-    @cached_property
+    @once
     def by_length(self) -> tuple[Any, Any, Any]:
         """NumPy only: the sequences that are not empty, longest first: their numbers, starts and lengths.
 

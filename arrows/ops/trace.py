@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from arrows.ops.bind import is_float
 from arrows.ops.context import Entered, Parameter
 from arrows.ops.errors import FunctionError, ShapeError
+from arrows.ops.once import once
 from arrows.ops.primitive import INVARIANT, ROW, Primitive
 from arrows.ops.structure import collect, spread
 from arrows.ops.tensorlike import TensorLike
@@ -100,7 +100,7 @@ class Trace:
         """
         return self._key
 
-    @cached_property
+    @once
     def _key(self) -> Hashable:
         numbers: dict[int, int] = {}
 
