@@ -62,6 +62,8 @@ class Tap(Block[Any, Any]):
         tap: the name under which values are kept; it has one type in a model.
         show: a function of a value on the host, such as `print`: called for every visit after the batch, in
             the order of the examples and visits. A sequence is shown as an array with its elements in rows.
+            It is called when all else has happened, the optimizer's step too: what it raises leaves the call,
+            whose result alone is lost.
 
     Raises:
         ArrowTypeError: the name is not text, or `show` is no function; at `compile`, an endless sequence,

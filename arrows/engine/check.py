@@ -3,14 +3,19 @@ failed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from arrows.combinators.typed import Typed
+from arrows.engine import reference
 from arrows.engine.algebra import Algebra
 from arrows.engine.interpret import interpret
 from arrows.engine.leaves import convert
 from arrows.engine.trampoline import Steps, trampoline
+from arrows.ops.context import Parameter
 from arrows.typesys import types as T
 
 
@@ -27,6 +32,43 @@ def check_example(typed: Typed, example: Any, number: int, max_nodes: int) -> No
         InputError: what does not fit, and where.  Returns if the walk finds nothing wrong.
     """
     interpret(typed, example, _Dry(), number=number, max_nodes=max_nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class Explainer:
+    """Says what is wrong with an example of a model.
+
+    Attributes:
+        typed: the model's expression.
+        parameter: gives a layer's parameter, on the host.
+        max_nodes: when to call a recursion endless.
+        float_type: as in `arrows.compile`.
+    """
+
+    typed: Typed
+    parameter: Callable[[object, Parameter], np.ndarray]
+    max_nodes: int
+    float_type: str | None
+
+    def __call__(self, example: Any, number: int, values: bool) -> None:
+        """Raises the `InputError` that says what is wrong; returns if nothing is found.
+
+        Args:
+            example: the Python object.
+            number: what it is called in messages.
+            values: it shows only once values are computed.
+        """
+        if values:
+            reference.evaluate(
+                self.typed,
+                example,
+                self.parameter,
+                number=number,
+                max_nodes=self.max_nodes,
+                float_type=self.float_type,
+            )
+        else:
+            check_example(self.typed, example, number, self.max_nodes)
 
 
 class _Dry(Algebra):

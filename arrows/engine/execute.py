@@ -266,6 +266,16 @@ class Executor:
             for o, program in self.programs.items()
         }
 
+    @property
+    def kept(self) -> list[Array]:
+        """The arrays that are kept from batch to batch, beside the arena; parameters may be among them."""
+        computed = [*self._program_constants.values(), *self._invariants.values()]
+        return [
+            *self._constants.values(),
+            *(array for arrays in computed for array in arrays),
+            *self.gradients.kept,
+        ]
+
     def constant(self, number: int) -> Array:
         """A constant of the expression, on the device."""
         if number not in self._constants:

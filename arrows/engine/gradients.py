@@ -64,6 +64,11 @@ class GradientMemory:
                 self._places.setdefault(place.operation, []).append(place)
         self._blanks: dict[tuple[ParameterKey, tuple[_Place, ...]], list[Subscript]] = {}
 
+    @property
+    def kept(self) -> list[Array]:
+        """The arrays that there are so far."""
+        return list(self._arrays.values())
+
     def begin(self, operations: Iterable[int]) -> BatchGradients:
         """The gradients of a batch in which the given operations take part, ready to be written."""
         places = {o: self._places.get(o, []) for o in operations}

@@ -94,4 +94,4 @@ def write_invariants(
     source = "\n".join(["def invariants(C, P, S):", *("    " + line for line in body)])
     namespace = dict(kernels)
     exec(compile(source, "<arrows invariants>", "exec"), namespace)
-    return Invariants(numbers, tuple(constants), namespace["invariants"])
+    return Invariants(numbers, tuple(constants), namespace.pop("invariants"))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
+from types import CodeType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from arrows.engine.fingerprint import fingerprint
 from arrows.engine.leaves import LeafError, bulk, convert
 from arrows.engine.limits import first_out_of_range, index_ports
+from arrows.engine.lowering import Lowered
 from arrows.engine.plan import Plan
 from arrows.engine.sharing import classify, node_hashes, unlike_any
 from arrows.engine.spread import spread
@@ -92,6 +93,10 @@ class Lowerer:
         max_nodes: the most nodes, and the most calls of recursive blocks, of one example.
         explain: called as ``explain(example, number, values)`` to raise the `InputError` that says what was
             wrong; ``values`` means that it shows only once values are computed.
+
+    Threads may lower at the same time, and a user's function may lower with the same model meanwhile: each
+    has streams of its own. Where lowering fails or is interrupted, or is under way in another thread when the
+    process is forked, its streams are never used again.
     """
 
     def __init__(self, plan: Plan, max_nodes: int, explain: Callable[[Any, int, bool], None]) -> None:
@@ -103,8 +108,7 @@ class Lowerer:
         self.ports = index_ports(plan)
         self.source = _source(plan)
         self.code = compile(self.source, "<arrows lowering>", "exec")
-        self._lock = threading.Lock()
-        self._streams: _Streams | None = None
+        self._idle: list[_Streams] = []
 
     @cached_property
     def fingerprint(self) -> str:
@@ -120,21 +124,14 @@ class Lowerer:
         Raises:
             InputError: an example is not what the block expects; it says which, where and why.
         """
-        if not self._lock.acquire(blocking=False):
-            # A user's function that lowers with the same model while this runs gets streams of its own.
-            return self._chunks(_Streams(self), examples, processes)
         try:
-            if self._streams is None:
-                self._streams = _Streams(self)
-            return self._chunks(self._streams, examples, processes)
-        finally:
-            self._lock.release()
-
-    @staticmethod
-    def _chunks(streams: _Streams, examples: Sequence[Any], processes: int) -> Wirings:
+            streams = self._idle.pop()
+        except IndexError:
+            streams = _Streams(self.lowered, self.code, self.max_nodes)
         parts = spread(
-            lambda chunk: streams.lower(examples[chunk], chunk.start), len(examples), _CHUNK, processes
+            lambda chunk: streams.lower(self, examples[chunk], chunk.start), len(examples), _CHUNK, processes
         )
+        self._idle.append(streams)
         wirings = Wirings.joined([part for part, _ in parts])
         if all(words is None for _, words in parts):
             return wirings
@@ -149,9 +146,7 @@ class Lowerer:
 class _Streams:
     """The lists that the written code appends to, and the code bound to them."""
 
-    def __init__(self, owner: Lowerer) -> None:
-        self.owner = owner
-        lowered = owner.lowered
+    def __init__(self, lowered: Lowered, code: CodeType, max_nodes: int) -> None:
         self.constants = len(lowered.sites.constants)
         constant_sites = {site.domain: site.index for site in lowered.sites.sites if site.kind == "constant"}
         self.prefix_sites = [constant_sites[number] for number in range(self.constants)]
@@ -196,25 +191,36 @@ class _Streams:
                 names[f"{letter}{number}"] = stream.append
         for number, of in enumerate(lowered.reads):
             names[f"CONVERT{number}"] = _converter(of)
-        names["ITEMS"] = _bounded(owner.max_nodes)
-        exec(owner.code, names)
+        names["ITEMS"] = _bounded(max_nodes)
+        exec(code, names)
         self.main = names["main"]
+        self._names = names
 
-    def lower(self, examples: Sequence[Any], first: int) -> tuple[Wirings, np.ndarray | None]:
-        """Lowers ``examples``, and hashes their nodes; whatever happens, the streams are empty afterwards."""
-        try:
-            return self._lower(examples, first)
-        finally:
-            for stream in (self.site, self.key, self.sources, self.counts, self.visits):
-                stream.clear()
-            for streams in (self.raw, self.results, self.levels, self.metrics, self.labels, self.objects):
-                for some in streams:
-                    some.clear()
-            for memo in self.memos:
-                memo.clear()
+    def __del__(self) -> None:
+        # The written functions and the names that they know hold one another.
+        if hasattr(self, "_names"):
+            self._names.clear()
 
-    def _lower(self, examples: Sequence[Any], first: int) -> tuple[Wirings, np.ndarray | None]:
-        owner, main, most = self.owner, self.main, self.owner.max_nodes
+    def lower(self, owner: Lowerer, examples: Sequence[Any], first: int) -> tuple[Wirings, np.ndarray | None]:
+        """Lowers ``examples``, and hashes their nodes; the streams are emptied before and afterwards."""
+        self._clear()
+        lowered = self._lower(owner, examples, first)
+        self._clear()
+        return lowered
+
+    def _clear(self) -> None:
+        for stream in (self.site, self.key, self.sources, self.counts, self.visits):
+            stream.clear()
+        for streams in (self.raw, self.results, self.levels, self.metrics, self.labels, self.objects):
+            for some in streams:
+                some.clear()
+        for memo in self.memos:
+            memo.clear()
+
+    def _lower(
+        self, owner: Lowerer, examples: Sequence[Any], first: int
+    ) -> tuple[Wirings, np.ndarray | None]:
+        main, most = self.main, owner.max_nodes
         yields = owner.lowered.main_yields
         self.site.extend(self.prefix_sites)
         self.key.extend(self.prefix_keys)
@@ -248,19 +254,19 @@ class _Streams:
             for memo in self.memos:
                 memo.clear()
             bounds.append(tuple(map(len, streams)))
-        return self._columns(np.array(bounds, np.int64).T, examples, first)
+        return self._columns(owner, np.array(bounds, np.int64).T, examples, first)
 
     def _columns(
-        self, bounds: np.ndarray, examples: Sequence[Any], first: int
+        self, owner: Lowerer, bounds: np.ndarray, examples: Sequence[Any], first: int
     ) -> tuple[Wirings, np.ndarray | None]:
-        lowered = self.owner.lowered
+        lowered = owner.lowered
         offsets = iter(bounds)
         nodes = next(offsets)
         start = int(nodes[0])
         # The nodes of the constants come first; the wirings leave them out.
         all_sites, all_keys = _array(self.site, np.int32), _array(self.key, np.int64)
         site = all_sites[start:]
-        depth = (all_keys[start:] - self.owner.bases[site]).astype(np.int32)
+        depth = (all_keys[start:] - owner.bases[site]).astype(np.int32)
         relative = nodes - start
 
         def ids(values: list[int]) -> Column:
@@ -274,12 +280,12 @@ class _Streams:
             try:
                 raw.append(Column(bulk(read, of), ends))
             except LeafError as error:
-                self._explain_leaf(error, ends, examples, first)
+                _explain_leaf(owner, error, ends, examples, first)
         values = [column.values for column in raw]
-        self._check_indices(all_sites, sources.values, counts.values, values, nodes, examples, first)
+        _check_indices(owner, all_sites, sources.values, counts.values, values, nodes, examples, first)
         hashes = None
-        if self.owner.plan.shares:
-            hashes = node_hashes(self.owner.plan, all_sites, all_keys, sources.values, counts.values, values)
+        if owner.plan.shares:
+            hashes = node_hashes(owner.plan, all_sites, all_keys, sources.values, counts.values, values)
         results = tuple(map(ids, self.results))
         levels = tuple(map(ids, self.levels))
         metrics = tuple(map(ids, self.metrics))
@@ -305,35 +311,36 @@ class _Streams:
             ),
         ), None if hashes is None else hashes[:, start:]
 
-    def _check_indices(
-        self,
-        site: np.ndarray,
-        sources: np.ndarray,
-        counts: np.ndarray,
-        raw: list[np.ndarray],
-        nodes: np.ndarray,
-        examples: Sequence[Any],
-        first: int,
-    ) -> None:
-        """Integers that are read and used as an index must be one; ``nodes``: where each example's start."""
-        owner = self.owner
-        found = first_out_of_range(owner.plan, owner.ports, site, sources, counts, raw)
-        if found is not None:
-            node, index, limit = found
-            number = int(np.searchsorted(nodes, node, side="right")) - 1
-            owner.explain(examples[number], first + number, True)
-            reason = f"the index {index} is out of range for {limit} rows"
-            raise InputError(input_message(first + number, "", reason))
 
-    def _explain_leaf(
-        self, error: LeafError, offsets: np.ndarray, examples: Sequence[Any], first: int
-    ) -> NoReturn:
-        """Says which example has the leaf that could not be taken."""
-        place = 0 if error.index is None else error.index
-        number = int(np.searchsorted(offsets, place, side="right")) - 1
-        self.owner.explain(examples[number], first + number, False)
-        reason = f"{error} (it could not be read a second time, to say where it is: an iterator?)"
-        raise InputError(input_message(first + number, "", reason)) from error
+def _check_indices(
+    owner: Lowerer,
+    site: np.ndarray,
+    sources: np.ndarray,
+    counts: np.ndarray,
+    raw: list[np.ndarray],
+    nodes: np.ndarray,
+    examples: Sequence[Any],
+    first: int,
+) -> None:
+    """Integers that are read and used as an index must be one; ``nodes``: where each example's start."""
+    found = first_out_of_range(owner.plan, owner.ports, site, sources, counts, raw)
+    if found is not None:
+        node, index, limit = found
+        number = int(np.searchsorted(nodes, node, side="right")) - 1
+        owner.explain(examples[number], first + number, True)
+        reason = f"the index {index} is out of range for {limit} rows"
+        raise InputError(input_message(first + number, "", reason))
+
+
+def _explain_leaf(
+    owner: Lowerer, error: LeafError, offsets: np.ndarray, examples: Sequence[Any], first: int
+) -> NoReturn:
+    """Says which example has the leaf that could not be taken."""
+    place = 0 if error.index is None else error.index
+    number = int(np.searchsorted(offsets, place, side="right")) - 1
+    owner.explain(examples[number], first + number, False)
+    reason = f"{error} (it could not be read a second time, to say where it is: an iterator?)"
+    raise InputError(input_message(first + number, "", reason)) from error
 
 
 def _array(numbers: list[int], dtype: Any) -> np.ndarray:

@@ -4,37 +4,38 @@ parameters."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
-from arrows.combinators.inputs import Read
 from arrows.combinators.typed import Typed
 from arrows.engine import reference
-from arrows.engine.backend import Backend, host
+from arrows.engine.backend import Backend
 from arrows.engine.blame import StepRefused, blame
 from arrows.engine.chance import Chance
-from arrows.engine.check import check_example
+from arrows.engine.check import Explainer
 from arrows.engine.chosen import Chosen
 from arrows.engine.execute import Executor, Run, Seeds
 from arrows.engine.gradients import add_gradients, own
+from arrows.engine.intake import Given, Intake
 from arrows.engine.losses import as_weights, check_output
 from arrows.engine.lowerer import Lowerer
 from arrows.engine.lowering import lower
 from arrows.engine.memory import Arena
+from arrows.engine.named_inputs import input_names, read_sites
+from arrows.engine.outcome import Outcomes, Rows, Seen
 from arrows.engine.params import make_params
 from arrows.engine.plan import make_plan
-from arrows.engine.prepared import Batch, Given, Prepared, as_examples, as_ids
+from arrows.engine.prepared import Prepared
 from arrows.engine.profile import Clock, Profile, profile
-from arrows.engine.results import Named, Ragged
-from arrows.engine.spread import checked_processes
+from arrows.engine.results import Ragged
 from arrows.engine.taps import show_tapped
 from arrows.engine.wiring import Outputs
-from arrows.ops.context import Parameter
-from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
+from arrows.typesys.errors import ArrowTypeError
 
 Array = Any
 Gradients = dict[str, Any]
@@ -45,7 +46,17 @@ class Optimizer(Protocol):
     """What `Model.train_step` asks of an optimizer."""
 
     def step(self, model: Any, grads: Mapping[str, Any], /) -> None:
-        """Changes the model's parameters in place."""
+        """Changes the model's parameters in place. The gradients are its own, to change and to keep."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Differentiated:
+    """A loss and its gradients; those of parameters are the engine's memory, until the next call."""
+
+    value: Array
+    grads: Gradients
+    inputs: dict[str, Ragged]
+    outputs: Outputs
 
 
 class Model:
@@ -54,15 +65,13 @@ class Model:
     Attributes:
         typed: the typed expression; prints as a tree with types.
         params: parameter name -> live array of the device.
-        metrics: for each `Metric` of the block, the values of the last successful call: a `Ragged` of one
-            sequence an example, in the order of the visits; empty where it never fired.
-        labels: for each metric with labels, the labels by example, in the same order.
-        taps: for each `Tap` of the block, what passed it in the last successful call: a `Ragged` of one
-            sequence an example, in the order of the visits; lists for Python objects.
         backend: the device.
         seed: what first values and dropout depend on.
         step: how many training calls there have been; dropout depends on it, so set it when training goes on
             elsewhere.
+
+    Threads may call one model, and models that share parameters: they take turns. In a forked process a model
+    works, whatever other threads did with it when the process was forked.
 
     Example:
         >>> import arrows as ar
@@ -96,15 +105,65 @@ class Model:
         self.seed = seed
         self.step = 0
         self.plan = make_plan(lower(typed), schedule)
+        self._explain = Explainer(typed, self.params.host, max_nodes, float_type)
         self.lowerer = Lowerer(self.plan, max_nodes, self._explain)
+        self._intake = Intake(self.plan, self.lowerer)
         self._weights = as_weights(typed, self.plan, loss)
+        self._outcomes = Outcomes(self.plan, device)
+        self._turns = self.params.turns
+        self._losses = self._turns.losses
         self._arena = Arena(device)
-        self._lock = threading.RLock()  # calls share the arena: threads take turns
         self._executors: dict[tuple[Any, ...], Executor] = {}
-        self.metrics: dict[str, Ragged] = Named("metric")
-        self.labels: dict[str, list[list[Any]]] = {}
-        self.taps: dict[str, Any] = Named("tap")
-        self._take_metrics([])
+        self._latest = self._outcomes.seen([], None)
+        self._of_thread = threading.local()
+
+    @property
+    def metrics(self) -> dict[str, Ragged]:
+        """For each `Metric` of the block, the values of the last successful call.
+
+        A `Ragged` of one sequence an example, in the order of the visits; empty where it never fired. The
+        last call is that of the thread that asks; of one that has made none, that of any.
+        """
+        return self._seen.metrics
+
+    @property
+    def labels(self) -> dict[str, list[list[Any]]]:
+        """For each metric with labels, the labels by example, in the order of `metrics`."""
+        return self._seen.labels
+
+    @property
+    def taps(self) -> dict[str, Any]:
+        """For each `Tap` of the block, what passed it in the last successful call, as in `metrics`.
+
+        A `Ragged` of one sequence an example, in the order of the visits; lists for Python objects.
+        """
+        return self._seen.taps
+
+    @property
+    def held_memory(self) -> int:
+        """Bytes of the device that are kept for further calls, beside the parameters."""
+        with self._turns:
+            kept = [array for executor in self._executors.values() for array in executor.kept]
+            others = {id(array): int(array.nbytes) for array in kept}
+            for parameter in self.params.values():
+                others.pop(id(parameter), None)
+            return self._arena.bytes + sum(others.values())
+
+    def release_memory(self) -> None:
+        """Lets go of all memory that is kept for further calls, which take it anew, and make their programs.
+
+        Example:
+            >>> import arrows as ar
+            >>> model = ar.compile(ar.Vector(2) >> ar.FC(3))
+            >>> _ = model([[1, 2]] * 1000)
+            >>> model.held_memory > 1000 * 3 * 4
+            True
+            >>> model.release_memory()
+            >>> model.held_memory
+            0
+        """
+        with self._turns:
+            self._renew()
 
     # ---------------------------------------------------------------------------------------------- calls
 
@@ -126,19 +185,19 @@ class Model:
             InputError: an example does not fit; the message says which, where in it, and why.
             ArrowTypeError: ``examples`` is no batch.
         """
-        with self._lock:
-            given = self._given(examples, "run a model", ids)
+        with self._turns:
+            given = self._intake.given(examples, "run a model", ids)
             executor = self._executor((), training=training)
-            parts = [self._collect(run) for run, _ in self._runs(executor, given)]
-            outputs = given.outputs([run.merged for _, _, run in parts])
-            result = self._result(outputs, parts)
-            self._take_metrics(parts, outputs)
+            parts = [self._outcomes.rows(run, result=True) for run, _ in self._runs(executor, given)]
+            outputs = given.outputs([part.run.merged for part in parts])
+            result = self._outcomes.result(parts, outputs)
+            self._take(self._outcomes.seen(parts, outputs))
             self.step += training
             self.plan.lowered.taps.show(self.taps, outputs)
             return result
 
     def value_and_grad(
-        self, examples: Examples, inputs: Sequence[str] = (), *, ids: Any = None
+        self, examples: Examples, inputs: Iterable[str] = (), *, ids: Any = None
     ) -> tuple[Array, Gradients]:
         """The loss of a batch and its gradients.
 
@@ -157,19 +216,20 @@ class Model:
             InputError: an example does not fit.
             ArrowTypeError: the block has no loss, or an input has no gradient.
         """
-        if isinstance(inputs, str):
-            raise ArrowTypeError(f"inputs must be a list of names, not {inputs!r}")
-        taken = sorted(set(inputs) & set(self.params))
-        if taken:
-            raise ArrowValueError(f"an input and a parameter are both named {taken[0]!r}; rename the input")
-        with self._lock:
-            value, found, given = self._differentiate(examples, tuple(inputs), ids)
+        names = input_names(inputs, self.params)
+        with self._turns:
+            done = self._differentiate(examples, names, ids)
             # What is handed out stays as it is: no memory of ours, no array under two names.
-            grads = {name: own(gradient) for name, gradient in found.items()}
-            return value, grads | given
+            grads = {name: own(gradient) for name, gradient in done.grads.items()} | done.inputs
+            self.plan.lowered.taps.show(self.taps, done.outputs)
+            return done.value, grads
 
     def train_step(self, examples: Examples, optimizer: Optimizer, *, ids: Any = None) -> Array:
         """Computes a batch's gradients, lets the optimizer make one step, and returns the loss.
+
+        A step that raises counts as none: `step`, metrics and taps are those of the call before, and the
+        parameters are as they were if the optimizer left them so. What taps show comes last, when all has
+        happened.
 
         Raises:
             ArrowTypeError: that is no optimizer.
@@ -179,14 +239,25 @@ class Model:
             raise ArrowTypeError(
                 f"train_step: the optimizer must be one such as Adam(0.001), not {optimizer!r}"
             )
-        with self._lock:
-            value, grads, _ = self._differentiate(examples, (), ids)
+        with self._turns:
+            step, seen, latest = self.step, self._seen, self._latest
+            done = self._differentiate(examples, (), ids)
             if self._clock is not None:
                 self._clock.tick("host")
-            optimizer.step(self, grads)
+            try:
+                with self._turns.updating():
+                    if _only_reads(optimizer):
+                        with self._lent():
+                            optimizer.step(self, done.grads)
+                    else:
+                        optimizer.step(self, {name: own(gradient) for name, gradient in done.grads.items()})
+            except BaseException:
+                self.step, self._of_thread.seen, self._latest = step, seen, latest
+                raise
             if self._clock is not None:
                 self._clock.tick("update")
-            return value
+            self.plan.lowered.taps.show(self.taps, done.outputs)
+            return done.value
 
     def profile(self, examples: Examples, optimizer: Optimizer | None = None, *, runs: int = 3) -> Profile:
         """Where the time of a batch goes: `print(model.profile(batch))` is a table.
@@ -197,7 +268,7 @@ class Model:
                 computed and forgotten; without a loss, results.
             runs: how often the batch runs, after once to warm up.
         """
-        with self._lock:
+        with self._turns:
             return profile(self, examples, optimizer, runs)
 
     def eval(self, example: Any) -> Any:
@@ -207,7 +278,7 @@ class Model:
             NumPy arrays, tuples, lists, Python objects, as the output type says.
         """
         outcome = reference.evaluate(
-            self.typed, example, self._host_parameter, max_nodes=self.max_nodes, float_type=self.float_type
+            self.typed, example, self.params.host, max_nodes=self.max_nodes, float_type=self.float_type
         )
         show_tapped(outcome.tapped)
         return outcome.value
@@ -224,16 +295,7 @@ class Model:
             InputError: an example does not fit.
             ArrowValueError: ``processes`` is no positive integer.
         """
-        processes = checked_processes(processes)
-        if isinstance(examples, Prepared):
-            self._check_owner(examples)
-            return examples
-        if isinstance(examples, Batch):
-            self._check_owner(examples.prepared)
-            wirings = examples.prepared.wirings.select(examples.indices)
-            return Prepared.numbered(self.plan, wirings, self.lowerer.fingerprint)
-        wirings = self.lowerer.lower_all(as_examples(examples, "prepare examples"), processes)
-        return Prepared.numbered(self.plan, wirings, self.lowerer.fingerprint)
+        return self._intake.prepare(examples, processes)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
@@ -248,23 +310,29 @@ class Model:
 
     # ---------------------------------------------------------------------------------------------- inside
 
-    def _given(self, examples: Examples, what: str, ids: Any) -> Given:
-        """A batch, lowered."""
-        if isinstance(examples, Prepared):
-            examples = examples[:]
-        objects = None
-        if isinstance(examples, Batch):
-            self._check_owner(examples.prepared)
-            chosen, places = examples.chosen, examples.indices
-        else:
-            objects = as_examples(examples, what)
-            chosen = Chosen.all(self.lowerer.lower_all(objects))
-            places = chosen.indices
-        return Given(chosen, objects, places, places if ids is None else as_ids(ids, len(chosen)))
+    @property
+    def _seen(self) -> Seen:
+        """What the last call left: of this thread, if it has made one."""
+        seen: Seen = getattr(self._of_thread, "seen", self._latest)
+        return seen
 
-    def _check_owner(self, prepared: Prepared) -> None:
-        if not prepared.fits(self.plan, self.lowerer.fingerprint):
-            raise ArrowValueError("these examples were prepared by another model; prepare them with this one")
+    def _take(self, seen: Seen) -> None:
+        self._of_thread.seen = self._latest = seen
+
+    def _renew(self) -> None:
+        """Begins with memory that nobody has used."""
+        self._losses = self._turns.losses
+        self._arena, self._executors = Arena(self.backend), {}
+
+    @contextmanager
+    def _lent(self) -> Iterator[None]:
+        """While an optimizer reads gradients in the engine's memory, calls of the model have other memory."""
+        kept = self._arena, self._executors
+        self._renew()
+        try:
+            yield
+        finally:
+            self._arena, self._executors = kept
 
     def _runs(self, executor: Executor, given: Given) -> Iterator[tuple[Run, Chosen]]:
         """Runs a batch, or, without batching, each example: each run before the next takes its memory."""
@@ -285,10 +353,12 @@ class Model:
     def _executor(
         self, inputs: tuple[str, ...], *, training: bool = False, gradients: bool = False
     ) -> Executor:
-        key = (training, gradients, inputs)
+        if self._losses != self._turns.losses:  # forked, while a thread was at work in this memory
+            self._renew()
+        key = (training, gradients, tuple(sorted(inputs)))
         if key not in self._executors:
             loss = list(self._weights.metrics) if gradients else []
-            sites = [site for name in inputs for site in self._read_sites(name)]
+            sites = [site for name in inputs for site in read_sites(self.plan, name)]
             self._executors[key] = Executor(
                 self.plan,
                 self.backend,
@@ -303,50 +373,22 @@ class Model:
             )
         return self._executors[key]
 
-    def _read_sites(self, name: str) -> list[int]:
-        sites = self.plan.lowered.sites.sites
-        forms = {s.index: s.typed.form for s in sites if s.typed is not None}
-        named = {s: form.name for s, form in forms.items() if isinstance(form, Read) and form.name}
-        found = [s for s, known in named.items() if known == name]
-        if not found:
-            names = sorted(set(named.values()))
-            raise ArrowValueError(f"no input is named {name!r}; named inputs are {names or 'none'}")
-        if not all(sites[s].outputs[0].dtype.startswith("float") for s in found):
-            raise ArrowTypeError(
-                message(
-                    f"cannot differentiate with respect to the input {name!r}",
-                    reason=f"it is {sites[found[0]].outputs[0]}, and only floats have gradients",
-                )
-            )
-        types = {sites[s].outputs[0] for s in found}
-        if len(types) > 1:
-            raise ArrowTypeError(
-                message(
-                    f"cannot differentiate with respect to the input {name!r}",
-                    reason=f"inputs of two types have that name: {' and '.join(sorted(map(str, types)))}",
-                    hint="give them two names",
-                )
-            )
-        return found
-
-    def _differentiate(
-        self, examples: Examples, inputs: tuple[str, ...], ids: Any
-    ) -> tuple[Array, Gradients, dict[str, Ragged]]:
+    def _differentiate(self, examples: Examples, inputs: tuple[str, ...], ids: Any) -> _Differentiated:
         if self._weights.missing is not None:
             raise ArrowTypeError(self._weights.missing)
         executor = self._executor(inputs, training=True, gradients=True)
-        batch_given = self._given(examples, "differentiate", ids)
-        batch = max(len(batch_given.chosen), 1)
+        given = self._intake.given(examples, "differentiate", ids)
+        batch = max(len(given.chosen), 1)
         seeds = Seeds(
             {m: weight / batch for m, weight in self._weights.metrics.items()},
             None if self._weights.result is None else self._weights.result / batch,
         )
         total: Array = None
         found: dict[Any, Any] = {}
-        parts = []
-        given: list[dict[str, tuple[Array, np.ndarray]]] = []
-        for run, part in self._runs(executor, batch_given):
-            parts.append(self._collect(run))
+        parts: list[Rows] = []
+        of_inputs: list[dict[str, tuple[Array, np.ndarray]]] = []
+        for run, part in self._runs(executor, given):
+            parts.append(self._outcomes.rows(run, result=False))
             value = run.loss(seeds)
             total = value if total is None else total + value
             for key, gradient in run.backward(seeds).items():
@@ -354,11 +396,9 @@ class Model:
                     found[key] = add_gradients(self.backend, found[key], gradient)
                 else:
                     found[key] = own(gradient) if self.schedule == "none" else gradient
-            given.append({name: run.input_gradients(part, self._read_sites(name)) for name in inputs})
-        outputs = batch_given.outputs([run.merged for _, _, run in parts])
-        self._take_metrics(parts, outputs)
-        self.step += 1
-        self.plan.lowered.taps.show(self.taps, outputs)
+            of_inputs.append(
+                {name: run.input_gradients(part, read_sites(self.plan, name)) for name in inputs}
+            )
         grads = {
             name: found[key] if key in found else executor.no_gradient(*self.params.owner(name))
             for name, key in self.params.keys_by_name().items()
@@ -366,83 +406,24 @@ class Model:
         }
         if total is None:
             total = self.backend.zeros((), self._weights.dtype)
-        return (
-            total,
-            grads,
-            {name: self._joined([one[name] for one in given], self._read_sites(name)[0]) for name in inputs},
-        )
+        outputs = given.outputs([part.run.merged for part in parts])
+        ragged = {name: self._joined([some[name] for some in of_inputs], name) for name in inputs}
+        self._take(self._outcomes.seen(parts, outputs))
+        self.step += 1
+        return _Differentiated(total, grads, ragged, outputs)
 
-    def _collect(self, run: Run) -> tuple[list[Array], list[Array], Run]:
-        """Copies of the result's leaves and of the metrics: the slabs are the next batch's."""
-        found, plan = run.merged.outputs, self.plan
-        leaves = [
-            run.gather(slab, column.values) for slab, column in zip(plan.results, found.results, strict=True)
-        ]
-        metrics = [
-            run.gather(slab, column.values) for slab, column in zip(plan.metrics, found.metrics, strict=True)
-        ]
-        return leaves, metrics, run
-
-    def _concatenated(self, columns: list[list[Array]], number: int, of: T.Tensor) -> Array:
-        if not columns:
-            return self.backend.zeros((0, *of.shape), of.dtype)
-        if len(columns) == 1:
-            return columns[0][number]
-        return self.backend.xp.concatenate([one[number] for one in columns])
-
-    def _result(self, outputs: Outputs, parts: list[tuple[list[Array], list[Array], Run]]) -> Any:
-        arrays = self._leaves(parts, self.plan.lowered.result.leaves)
-        return self.plan.lowered.result.collected(arrays, [column.values for column in outputs.levels])
-
-    def _leaves(
-        self, parts: list[tuple[list[Array], list[Array], Run]], count: int | None = None
-    ) -> list[Array]:
-        """The arrays of the first leaf streams, the result's; or of all, those of taps as well."""
-        leaves = [part[0] for part in parts]
-        types = self.plan.lowered.leaf_types[:count]
-        return [self._concatenated(leaves, n, of) for n, of in enumerate(types)]
-
-    def _take_metrics(
-        self, parts: list[tuple[list[Array], list[Array], Run]], outputs: Outputs | None = None
-    ) -> None:
-        streams = self.plan.metric_streams
-        values = [part[1] for part in parts]
-        metrics: dict[str, Ragged] = {}
-        labels: dict[str, list[list[Any]]] = {}
-        for number, stream in enumerate(streams):
-            offsets = outputs.metrics[number].offsets if outputs is not None else np.zeros(1, np.int64)
-            metrics[stream.name] = Ragged(
-                self._concatenated(values, number, stream.type), offsets - offsets[0]
-            )
-            if stream.labelled:
-                found = outputs.labels[number] if outputs is not None else ()
-                labels[stream.name] = list(found or ())
-        taps = self.plan.lowered.taps
-        tapped = taps.collected(self._leaves(parts), outputs) if taps.streams else {}
-        self.metrics, self.labels, self.taps = Named("metric", metrics), labels, Named("tap", tapped)
-
-    def _joined(self, pieces: list[tuple[Array, np.ndarray]], site: int) -> Ragged:
+    def _joined(self, pieces: list[tuple[Array, np.ndarray]], name: str) -> Ragged:
+        """The gradients of an input, of all parts of a batch."""
         lengths = np.concatenate([np.zeros(0, np.int64), *(np.diff(offsets) for _, offsets in pieces)])
-        (of,) = self.plan.lowered.sites.sites[site].outputs
-        values = self._concatenated([[values] for values, _ in pieces], 0, of)
+        (of,) = self.plan.lowered.sites.sites[read_sites(self.plan, name)[0]].outputs
+        values = self._outcomes.joined([values for values, _ in pieces], of)
         return Ragged(values, np.concatenate(([0], np.cumsum(lengths))))
 
-    def _host_parameter(self, owner: object, spec: Parameter) -> np.ndarray:
-        return host(self.params.of(owner, spec))
 
-    def _explain(self, example: Any, number: int, values: bool) -> None:
-        """Raises the `InputError` that says what is wrong with an example; returns if nothing is found."""
-        if values:
-            reference.evaluate(
-                self.typed,
-                example,
-                self._host_parameter,
-                number=number,
-                max_nodes=self.max_nodes,
-                float_type=self.float_type,
-            )
-        else:
-            check_example(self.typed, example, number, self.max_nodes)
+def _only_reads(optimizer: Any) -> bool:
+    """Whether an optimizer leaves gradients as they are and keeps none: one of ours, with a rule of ours."""
+    only_reads = getattr(type(optimizer), "only_reads_gradients", None)
+    return only_reads is not None and only_reads(optimizer) is True
 
 
 def _run_alone(executor: Executor, chosen: Chosen, chance: Chance, place: int) -> None:

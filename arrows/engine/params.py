@@ -11,6 +11,7 @@ import numpy as np
 from arrows.combinators.block import Block
 from arrows.combinators.typed import Typed
 from arrows.engine.backend import Backend, host
+from arrows.engine.turns import Turns
 from arrows.ops.context import Parameter
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
 
@@ -31,7 +32,8 @@ class Params(Mapping[str, Array]):
         {'FC_1/weight': (3, 2), 'FC_1/bias': (2,)}
     """
 
-    def __init__(self) -> None:
+    def __init__(self, turns: Turns) -> None:
+        self.turns = turns  # of all models that share some of the arrays
         self._names: dict[str, Key] = {}
         self._owners: dict[
             Key, tuple[object, Parameter]
@@ -65,6 +67,10 @@ class Params(Mapping[str, Array]):
         """The live array of a layer's parameter."""
         return self._arrays[id(owner), spec.name]
 
+    def host(self, owner: object, spec: Parameter) -> np.ndarray:
+        """A layer's parameter, on the host."""
+        return host(self.of(owner, spec))
+
     def keys_by_name(self) -> Mapping[str, Key]:
         """For each name, the key of its parameter (identity of the layer, name in it)."""
         return self._names
@@ -88,7 +94,7 @@ def make_params(typed: Typed, backend: Backend, seed: int, given: Mapping[str, A
         ArrowTypeError: two layers have the same name.
         ArrowValueError: a parameter is missing in ``given``, or has another shape or element type there.
     """
-    params = Params()
+    params = Params(given.turns if isinstance(given, Params) else Turns())
     names = _layer_names(typed)
     problems: list[str] = []
     for owner, spec in _parameters(typed):

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from arrows.engine.chosen import Chosen
-from arrows.engine.merge import Merged
 from arrows.engine.node_table import NodeTable
 from arrows.engine.plan import Plan
-from arrows.engine.wiring import Outputs, Wirings
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
+from arrows.engine.wiring import Wirings
+from arrows.typesys.errors import ArrowTypeError, message
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -108,68 +106,3 @@ class Prepared:
 
     def __repr__(self) -> str:
         return f"Prepared({len(self)} examples, {len(self.wirings.site.values)} nodes)"
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Given:
-    """A batch as a model takes it.
-
-    Attributes:
-        chosen: the examples, lowered.
-        objects: the examples themselves; None if they are not at hand.
-        numbers: what each example is called in messages: its place in the prepared set, else in the batch.
-        ids: what tells each example apart for dropout: the same, if the caller does not say.
-    """
-
-    chosen: Chosen
-    objects: Sequence[Any] | None
-    numbers: np.ndarray
-    ids: np.ndarray
-
-    def parts(self, one_by_one: bool) -> Iterator[tuple[int, Chosen]]:
-        """What runs at once, and the number of its first example: the batch, or each example."""
-        if not one_by_one:
-            yield 0, self.chosen
-            return
-        for number in range(len(self.chosen)):
-            yield number, self.chosen.part(number, 1)
-
-    def outputs(self, merged: Sequence[Merged]) -> Outputs:
-        """What comes out of the batch, which ran in so many parts."""
-        if len(merged) == 1:
-            return merged[0].outputs
-        return self.chosen.wirings.outputs.select(self.chosen.indices)
-
-
-def as_ids(ids: Any, count: int) -> np.ndarray:
-    """The caller's ids of a batch's examples.
-
-    Raises:
-        ArrowTypeError: they are no integers.
-        ArrowValueError: there are more or fewer than examples.
-    """
-    found = np.asarray(ids)
-    if found.dtype.kind not in "iu" or found.ndim != 1:
-        raise ArrowTypeError(
-            message("cannot tell examples apart", reason=f"expected one integer an example, got {ids!r}")
-        )
-    if len(found) != count:
-        raise ArrowValueError(f"{len(found)} ids for {count} examples")
-    return found
-
-
-def as_examples(examples: Any, what: str) -> Sequence[Any]:
-    """A batch as a sequence of examples.
-
-    Raises:
-        ArrowTypeError: it is not iterable, or looks like a single example.
-    """
-    if isinstance(examples, (str, bytes, Mapping)) or not isinstance(examples, Iterable):
-        raise ArrowTypeError(
-            message(
-                f"cannot {what}",
-                reason=f"expected a list of examples, got {type(examples).__name__}",
-                hint="a single example makes a batch of one: [example]",
-            )
-        )
-    return examples if isinstance(examples, (list, tuple)) else list(examples)

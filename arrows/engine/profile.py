@@ -165,7 +165,7 @@ def part_of(unit: Equation | Chain) -> str:
 def profile(model: Any, examples: Any, optimizer: Any, runs: int) -> Profile:
     """Runs a batch under a clock; see `Model.profile`."""
     clock = Clock(model.backend.synchronize)
-    kept = model._executors, model.step, model.metrics, model.labels, model.taps
+    kept = model._executors, model.step, model._seen
     model._executors, model._clock = {}, clock
     run: Callable[[], object]
     if optimizer is not None:
@@ -186,7 +186,8 @@ def profile(model: Any, examples: Any, optimizer: Any, runs: int) -> Profile:
         seconds = (time.perf_counter() - start) / runs
     finally:
         model._clock = None
-        model._executors, step, model.metrics, model.labels, model.taps = kept
+        model._executors, step, seen = kept
+        model._take(seen)
         if optimizer is None:
             model.step = step
     parts = {part: sum(s for (_, p), s in clock.spent.items() if p == part) / runs for part in PARTS}

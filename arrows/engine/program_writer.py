@@ -401,7 +401,7 @@ class _Writer:
         if self.clock is not None:
             names["tick"] = self.clock.tick
         exec(compile(source, f"<arrows {name} of {self.operation.name}>", "exec"), names)
-        return Function(names["make"], tuple(part.slots), source)
+        return Function(names.pop("make"), tuple(part.slots), source)
 
 
 def _variables(equations: Sequence[Equation], more: Sequence[Var]) -> list[Var]:

@@ -110,6 +110,20 @@ class Optimizer:
         """The optimizer's kind and hyperparameters, the same in every process; saved with a run's state."""
         return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(self))
 
+    def only_reads_gradients(self) -> bool:
+        """Whether `step` leaves gradients as they are and keeps none, so that it may see the engine's memory.
+
+        That is known of the optimizers and rules of this package; all others get gradients of their own.
+
+        >>> from arrows.training import SGD
+        >>> class Mine(SGD):
+        ...     def step(self, model, grads): ...
+        >>> SGD(0.1).only_reads_gradients(), Mine(0.1).only_reads_gradients()
+        (True, False)
+        """
+        ours = [kind.__module__.partition(".")[0] == "arrows" for kind in (type(self), type(self.rule))]
+        return all(ours) and "step" not in vars(self)
+
     def rates_of(self, model: Trainable) -> dict[str, float]:
         """Each parameter's learning rate in the next step; a frozen one's is 0.
 

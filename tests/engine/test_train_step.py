@@ -1,0 +1,282 @@
+"""`train_step`: whose memory an optimizer sees, and what has happened when something raises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows.ops import RowSparse
+from arrows.training import SGD, Adam, Optimizer
+
+BATCHES = [[[1, 2, 0], [3]], [[0]], [[2, 2], []], [[], [1]], [[3, 0, 1]]]
+
+
+def block(**tap: Any) -> Any:
+    """A table of which each batch reads other rows, and a matrix that some batches do not reach."""
+    word = ar.Scalar("int32") >> ar.Embedding(4, 3, name="table")
+    words = (
+        ar.Map(word >> ar.FC(3, activation=ar.ops.tanh, name="cell")) >> ar.Sum() >> ar.Tap("state", **tap)
+    )
+    return (
+        words >> ar.FC(1, name="out") >> ar.Function(lambda v: (v[0] - 1.0) ** 2) >> ar.Metric("loss") >> LOSS
+    )
+
+
+LOSS = ar.Void()
+
+
+def compiled(**arguments: Any) -> Any:
+    return ar.compile(block(**arguments), loss="loss", seed=3)
+
+
+def dense(gradient: Any) -> np.ndarray:
+    return gradient.to_dense(np) if isinstance(gradient, RowSparse) else gradient
+
+
+def right_gradients(model: Any, batch: Any) -> dict[str, np.ndarray]:
+    """The gradients of a model that nobody has used before."""
+    fresh = compiled()
+    for name, array in model.params.items():
+        fresh.params[name] = array
+    return {name: dense(gradient) for name, gradient in fresh.value_and_grad(batch)[1].items()}
+
+
+def values(gradient: Any) -> np.ndarray:
+    return gradient.values if isinstance(gradient, RowSparse) else gradient
+
+
+class Vandal:
+    """Does something to every gradient that it is handed, after looking at it."""
+
+    def __init__(self, deed: Callable[[np.ndarray], object]) -> None:
+        self.deed = deed
+        self.found: dict[str, np.ndarray] = {}
+
+    def step(self, model: Any, grads: Mapping[str, Any]) -> None:
+        self.found = {name: dense(gradient).copy() for name, gradient in grads.items()}
+        for gradient in grads.values():
+            self.deed(values(gradient))
+
+
+def adds_one(gradient: np.ndarray) -> None:
+    gradient += 1
+
+
+def makes_nan(gradient: np.ndarray) -> None:
+    gradient *= np.nan
+
+
+@pytest.mark.parametrize("deed", [adds_one, makes_nan])
+def test_an_optimizer_may_change_what_it_is_handed(deed: Any) -> None:
+    model, optimizer = compiled(), Vandal(deed)
+    for batch in BATCHES * 2:
+        model.train_step(batch, optimizer)
+        for name, wanted in right_gradients(model, batch).items():
+            np.testing.assert_allclose(optimizer.found[name], wanted, atol=1e-6, err_msg=name)
+
+
+class Keeps:
+    def __init__(self) -> None:
+        self.kept: list[Mapping[str, Any]] = []
+
+    def step(self, model: Any, grads: Mapping[str, Any]) -> None:
+        self.kept.append(grads)
+
+
+def test_an_optimizer_may_keep_what_it_is_handed() -> None:
+    model, optimizer = compiled(), Keeps()
+    for batch in BATCHES:
+        model.train_step(batch, optimizer)
+    for batch, grads in zip(BATCHES, optimizer.kept, strict=True):
+        for name, wanted in right_gradients(model, batch).items():
+            np.testing.assert_allclose(dense(grads[name]), wanted, atol=1e-6, err_msg=name)
+
+
+class Overwriting(SGD):
+    """One of ours, but for the step."""
+
+    def step(self, model: Any, grads: Mapping[str, Any]) -> None:
+        super().step(model, grads)
+        for gradient in grads.values():
+            makes_nan(values(gradient))
+
+
+class Decaying:
+    """A rule of a user's who does not mind that the gradient is not to be changed."""
+
+    learning_rate, weight_decay, slots = 0.1, 0.0, {}
+
+    def update(self, xp: Any, parameter: Any, gradient: Any, *_: Any, rate: float, step: Any) -> None:
+        gradient *= rate
+        parameter -= gradient
+        gradient += 1
+
+
+class Delegating:
+    """Looks like one of ours in all but the step."""
+
+    def __init__(self) -> None:
+        self.inner = SGD(0.1)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def step(self, model: Any, grads: Mapping[str, Any]) -> None:
+        self.inner.step(model, grads)
+        for gradient in grads.values():
+            adds_one(values(gradient))
+
+
+def replaced() -> Any:
+    optimizer = SGD(0.1)
+    original = optimizer.step
+
+    def step(model: Any, grads: Any) -> None:
+        original(model, grads)
+        for gradient in grads.values():
+            adds_one(values(gradient))
+
+    optimizer.step = step  # type: ignore[method-assign]
+    return optimizer
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: Overwriting(0.1), lambda: Optimizer(Decaying()), Delegating, replaced]
+)
+def test_what_looks_like_an_optimizer_of_ours_gets_copies_too(make: Any) -> None:
+    model, twin, optimizer, ours = compiled(), compiled(), make(), SGD(0.1)
+    for batch in BATCHES * 2:
+        loss = model.train_step(batch, optimizer)
+        assert np.isclose(loss, twin.train_step(batch, ours), atol=1e-6)
+    for name, array in model.params.items():
+        np.testing.assert_allclose(array, twin.params[name], atol=1e-6, err_msg=name)
+
+
+class Searches:
+    """Computes other gradients, and results, before it uses those that it was handed."""
+
+    def __init__(self) -> None:
+        self.inner = SGD(0.1)
+
+    def step(self, model: Any, grads: Mapping[str, Any]) -> None:
+        for other in BATCHES:
+            model.value_and_grad(other)
+            model(other)
+        self.inner.step(model, grads)
+
+
+def asking(model: Any) -> Any:
+    """One of ours whose rate depends on what the model says."""
+
+    def rate(step: int) -> float:
+        for other in BATCHES:
+            model.value_and_grad(other)
+            model(other * 40)
+        return 0.1
+
+    return SGD(rate)
+
+
+@pytest.mark.parametrize("make", [lambda model: Searches(), asking])
+def test_calls_within_a_step_leave_its_gradients_alone(make: Any) -> None:
+    model, twin, ours = compiled(), compiled(), SGD(0.1)
+    optimizer = make(model)
+    for batch in BATCHES * 2:
+        model.train_step(batch, optimizer)
+        twin.train_step(batch, ours)
+    for name, array in model.params.items():
+        np.testing.assert_allclose(array, twin.params[name], atol=1e-6, err_msg=name)
+
+
+def test_our_own_optimizers_see_the_memory_itself() -> None:
+    """Copies of all gradients would be a few percent of a step."""
+    model, seen = compiled(), []
+
+    class Watched(SGD):
+        def step(self, model: Any, grads: Mapping[str, Any]) -> None:
+            seen.append(grads["cell/weight"])
+
+    model.train_step(BATCHES[0], SGD(0.1))
+    Watched.__module__ = "arrows.training.optimizers"
+    for _ in range(2):
+        model.train_step(BATCHES[0], Watched(0.1))
+    assert np.shares_memory(*seen)
+
+
+# ------------------------------------------------------------------------------------ what raises
+
+
+class Fails:
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def step(self, model: Any, grads: Mapping[str, Any]) -> None:
+        model.value_and_grad(BATCHES[1])
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), KeyboardInterrupt()])
+def test_a_step_that_fails_counts_as_none(error: BaseException) -> None:
+    model = compiled()
+    model.train_step(BATCHES[0], Adam(0.1))
+    step, loss, state = model.step, model.metrics["loss"].tolist(), model.taps["state"].tolist()
+    with pytest.raises(type(error)):
+        model.train_step(BATCHES[2], Fails(error))
+    assert (model.step, model.metrics["loss"].tolist(), model.taps["state"].tolist()) == (step, loss, state)
+    assert float(model.train_step(BATCHES[2], Adam(0.1))) > 0
+
+
+def test_what_shows_values_comes_when_all_has_happened() -> None:
+    """So an error in it loses nothing but the call's own return."""
+    raising, shown = True, []
+
+    def show(value: Any) -> None:
+        shown.append((model.step, model.metrics["loss"].tolist()))
+        if raising:
+            raise OSError("the terminal is gone")
+
+    model, twin, optimizer, other = compiled(show=show), compiled(), Adam(0.1), Adam(0.1)
+    for number, batch in enumerate(BATCHES[:2], 1):
+        twin.train_step(batch, other)
+        with pytest.raises(OSError, match="the terminal is gone"):
+            model.train_step(batch, optimizer)
+        assert model.step == number == optimizer.steps
+        assert model.metrics["loss"].tolist() == twin.metrics["loss"].tolist()
+        for name, array in model.params.items():
+            np.testing.assert_array_equal(array, twin.params[name])
+    for call, steps in ((model, 2), (model.value_and_grad, 3)):
+        with pytest.raises(OSError, match="the terminal is gone"):
+            call(BATCHES[2])
+        assert model.step == steps and model.taps["state"].tolist() == twin_state(twin, BATCHES[2])
+    assert [step for step, _ in shown] == [1, 2, 2, 3]
+    assert all(loss for _, loss in shown)
+    raising = False
+    assert np.isclose(model.train_step(BATCHES[3], optimizer), twin.train_step(BATCHES[3], other))
+
+
+def twin_state(twin: Any, batch: Any) -> Any:
+    twin(batch)
+    return twin.taps["state"].tolist()
+
+
+def test_what_shows_values_may_call_the_model() -> None:
+    def show(value: Any) -> None:
+        nonlocal busy
+        if not busy:
+            busy = True
+            for batch in BATCHES:
+                model.value_and_grad(batch)
+                model(batch * 40)
+            busy = False
+
+    busy = False
+    model, twin, optimizer, other = compiled(show=show), compiled(), SGD(0.1), SGD(0.1)
+    for batch in BATCHES:
+        assert np.isclose(model.train_step(batch, optimizer), twin.train_step(batch, other))
+        model.value_and_grad(batch)
+    for name, array in model.params.items():
+        np.testing.assert_allclose(array, twin.params[name], atol=1e-6)
