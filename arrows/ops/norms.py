@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
+
+import numpy as np
 
 from arrows.ops.bind import bind
 from arrows.ops.comparing import greater, maximum, where
-from arrows.ops.elementwise import add, divide, sqrt, square, subtract
+from arrows.ops.elementwise import divide, square, subtract
 from arrows.ops.errors import ShapeError
+from arrows.ops.kernels import put
 from arrows.ops.primitive import Primitive
 from arrows.ops.reductions import Axis, mean, reduced
 from arrows.ops.registry import register
 from arrows.ops.rules import floating, negative_axes
 from arrows.ops.shaping import reshape, shape_of
+from arrows.ops.sums import sum_axes
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
 
 
 def norm(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
     """Euclidean length along axes (all by default); its derivative at 0 is taken as 0.
+
+    It is right wherever it is a number of the element type, although squares may be too large for it.
 
     >>> import numpy as np
     >>> float(norm(np.array([3.0, 4.0])))
@@ -58,26 +65,53 @@ def standardize(x: Operand, axis: Axis = -1, epsilon: float = 1e-5) -> TensorLik
     >>> standardize(np.array([1.0, 3.0])).round(4).tolist()
     [-1.0, 1.0]
     """
+    if not epsilon >= 0:
+        raise ShapeError(f"standardize: epsilon is 0 or more, got {epsilon!r}")
+    shape = shape_of(x)
+    axes = negative_axes("standardize", axis, len(shape))
     centred = subtract(x, mean(x, axis, keepdims=True))
-    return divide(centred, sqrt(add(mean(square(centred), axis, keepdims=True), epsilon)))
+    count = prod(shape[a] for a in axes)
+    spread = bind(_norm, centred, axes=axes, keepdims=True, count=count, epsilon=float(epsilon))
+    return divide(centred, spread)
 
 
-def _norm_rule(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
+def _norm_rule(
+    x: Tensor, axes: tuple[int, ...], keepdims: bool, count: int = 1, epsilon: float = 0
+) -> Tensor:
     return Tensor(reduced(floating("norm", x).shape, axes, keepdims), x.dtype)
 
 
-def _norm_kernel(xp: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _norm_kernel(xp: Any, axes: tuple[int, ...], keepdims: bool, count: int = 1, epsilon: float = 0) -> Any:
+    """sqrt(sum(x * x) / count + epsilon), also where a square is too large or too small for its type."""
+
     def run(x: Any, out: Any = None) -> Any:
-        total = xp.square(x).sum(axis=axes, dtype=x.dtype, keepdims=keepdims)
-        return xp.sqrt(total, out=out)
+        total = sum_axes(xp, xp.square(x), axes, True)
+        length = xp.sqrt(total / count + epsilon)
+        limits = np.finfo(x.dtype)
+        # What is lost of squares below this does not show in their sum.
+        sure = (total > float(limits.tiny) / float(limits.eps) ** 2) & (total < np.inf)
+        if axes and x.size and not (xp is np and bool(sure.all())):
+            length = xp.where(sure, length, scaled(x))
+        return put(length if keepdims else length.reshape(reduced(x.shape, axes, False)), out)
+
+    def scaled(x: Any) -> Any:
+        top = xp.abs(x).max(axis=axes, keepdims=True)
+        top = xp.where((top > 0) & (top < np.inf), top, xp.ones((), x.dtype))
+        length = top * xp.sqrt(sum_axes(xp, xp.square(x / top), axes, True) / count)
+        return xp.hypot(length, xp.full((), epsilon**0.5, x.dtype)) if epsilon else length
 
     return run
 
 
-def _norm_vjp(g: Any, result: Any, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-    # Where the length is 0 every part of x is 0, and so is the gradient, whatever g is divided by.
-    share = reshape(divide(g, where(greater(result, 0), result, 1)), reduced(x.shape, axes, True))
-    return (x * share,)
+def _norm_vjp(
+    g: Any, result: Any, x: Any, axes: tuple[int, ...], keepdims: bool, count: int = 1, epsilon: float = 0
+) -> Any:
+    # The share of an element is at most 1, however large or small they are. Where the length is 0 every
+    # element is 0, and so is the gradient, whatever they are divided by.
+    kept = reduced(x.shape, axes, True)
+    share = divide(x, reshape(where(greater(result, 0), result, 1), kept))
+    g = reshape(g, kept)
+    return (share * (g if count == 1 else g * (1 / count)),)
 
 
 _norm = register(Primitive("norm", _norm_rule, _norm_kernel, _norm_vjp))
