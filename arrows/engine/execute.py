@@ -29,6 +29,7 @@ from arrows.engine.rooms import all_apart, shared_rooms
 from arrows.engine.unlike import unlike
 from arrows.engine.upload import Upload
 from arrows.ops.context import Parameter
+from arrows.ops.kernels import quiet
 from arrows.ops.linear import FEW_TRANSPOSED
 
 Array = Any
@@ -64,6 +65,7 @@ class Run:
         self.keys, self.flows = keys, flows
         self.slabs: list[Array] = []
 
+    @quiet
     def forward(self) -> None:
         """Computes every value of the batch.
 
@@ -134,6 +136,7 @@ class Run:
         index = self.executor.backend.to_device(rows.astype(self.executor.backend.index_dtype))
         return self.executor.backend.take(self.slabs[slab], index)
 
+    @quiet
     def backward(self, seeds: Seeds) -> dict[ParameterKey, Gradient]:
         """Computes the gradients of all parameters, from the weights of the values that make the loss."""
         executor, merged = self.executor, self.merged
@@ -160,6 +163,7 @@ class Run:
                 gradients.add(o, binding.run_deferred(targets))
         return gradients.total()
 
+    @quiet
     def loss(self, seeds: Seeds) -> Array:
         """The weighted sum that the gradients are taken of, a scalar of the device."""
         plan, merged = self.executor.plan, self.merged

@@ -25,6 +25,7 @@ from arrows.engine.results import like
 from arrows.engine.trampoline import Steps, trampoline
 from arrows.ops.context import Parameter
 from arrows.ops.evaluate import Evaluation, Value
+from arrows.ops.kernels import quiet
 from arrows.ops.primitive import INVARIANT
 from arrows.ops.structure import collect
 from arrows.typesys import types as T
@@ -147,22 +148,37 @@ def value_and_grad(
         arrays = _Arrays(lookup, float_type, record=True)
         value = arrays.run(typed, example, number, max_nodes)
         seeds = [(value, 1.0)] if loss is None else arrays.seeds(loss)
-        total += sum(weight * float(seed.array.sum()) for seed, weight in seeds)
+        total += _loss(seeds)
         share = 1.0 / len(examples)
         found = arrays.evaluation.backward(
             [(seed, np.full(seed.array.shape, weight * share, seed.dtype)) for seed, weight in seeds]
         )
-        for key in owners:
-            if key in found:
-                sums[key] = sums[key] + found[key]
+        _add(sums, found)
         given.append(
             {
                 name: [found.get(read, np.zeros_like(read.array)) for read in arrays.inputs.get(name, [])]
                 for name in inputs
             }
         )
-    grads = {key: np.asarray(g, types[key]) for key, g in sums.items()}
+    grads = {key: _cast(g, types[key]) for key, g in sums.items()}
     return Gradient(total / max(len(examples), 1), grads, given if inputs else [])
+
+
+@quiet
+def _loss(seeds: list[tuple[Value, float]]) -> float:
+    return sum(weight * float(seed.array.sum()) for seed, weight in seeds)
+
+
+@quiet
+def _cast(array: Array, dtype: np.dtype[Any]) -> Array:
+    return array.astype(dtype)
+
+
+@quiet
+def _add(sums: dict[Key, Array], found: Mapping[Any, Array]) -> None:
+    for key, total in sums.items():
+        if key in found:
+            sums[key] = total + found[key]
 
 
 def parameters(typed: Typed) -> Iterator[tuple[Any, Parameter]]:
@@ -248,7 +264,7 @@ class _Arrays:
         assert isinstance(form, Apply)
         argument, _ = trampoline(self._argument(typed.input, value, 0))
         arguments = argument if isinstance(typed.input, T.Tuple) else (argument,)
-        with self.evaluation, np.errstate(all="ignore"):  # as on a device, which sets no floating-point flags
+        with self.evaluation:
             returned = form.function(*arguments)
             leaves, _ = collect(returned, self.evaluation, form.label)
         found = iter([self._row(leaf) for leaf in leaves])

@@ -93,7 +93,8 @@ def constant(value: Any, beside: TensorLike | None = None) -> NumpyArray:
             f"{value!r} beside a tensor of bool", hint='cast the tensor first: x.cast("float32")'
         )
     try:
-        return np.asarray(value, dtype)
+        with np.errstate(over="ignore", under="ignore"):  # 1e39 is infinite in float32
+            return np.asarray(value, dtype)
     except OverflowError:
         raise ShapeError(f"{value!r} is out of range for {dtype}") from None
 

@@ -14,6 +14,7 @@ import numpy as np
 from arrows.ops.bind import is_float
 from arrows.ops.context import Entered, Parameter
 from arrows.ops.errors import ShapeError
+from arrows.ops.kernels import quiet
 from arrows.ops.primitive import INVARIANT, ROW, Primitive
 from arrows.ops.segments import Segments
 from arrows.ops.sums import sum_rows
@@ -191,6 +192,7 @@ class Evaluation(Entered):
             self._tape.append(_Split(value, results))
         return results
 
+    @quiet
     def emit(
         self,
         primitive: Primitive,
@@ -231,6 +233,7 @@ class Evaluation(Entered):
             self._tape.append(_Applied(primitive, operands, attributes, result))
         return result
 
+    @quiet
     def backward(self, seeds: Iterable[tuple[Value, NumpyArray]]) -> dict[Hashable, NumpyArray]:
         """Gradients of sum(value * cotangent) over the seeds, by walking the tape from its end.
 

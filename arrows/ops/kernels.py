@@ -7,6 +7,10 @@ from typing import Any
 
 import numpy as np
 
+quiet = np.errstate(all="ignore")
+"""A decorator of all that computes: infinite numbers and NaN are values, and travel; whatever `np.errstate`
+the caller has set, NumPy neither warns of them nor raises.  A device does the same."""
+
 
 def ufunc(name: str) -> Callable[..., Any]:
     """The kernel that is a function of `xp` itself, so that a call costs nothing more.

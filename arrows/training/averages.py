@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from arrows.engine.backend import Backend
+from arrows.ops.kernels import quiet
 from arrows.training.arguments import require_number
 from arrows.training.blocks import blocks
 from arrows.training.trainable import Array, Trainable
@@ -85,6 +86,7 @@ class Averages:
                 model.params[name][...] = array
             self.in_use = False
 
+    @quiet
     def _bring(self, backend: Backend, name: str, parameter: Array, step: int, rows: Array | None) -> None:
         if step == 0:
             return

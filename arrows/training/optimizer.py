@@ -16,6 +16,7 @@ from typing import Any
 from arrows.engine.backend import Backend
 from arrows.engine.results import Ragged
 from arrows.ops import RowSparse
+from arrows.ops.kernels import quiet
 from arrows.training.arguments import described, require_model, require_number
 from arrows.training.averages import Averages
 from arrows.training.blocks import blocks
@@ -270,6 +271,7 @@ class Optimizer:
         backend.add_at_unique(count, gradient.rows, backend.xp.ones(gradient.rows.shape, "float64"))
         return count
 
+    @quiet
     def _scale(self, backend: Backend, gradients: list[Gradient]) -> Array | None:
         """min(1, clip_norm / norm), left on the device, which is never waited for; None without clipping."""
         if self.clip_norm is None or not gradients:
@@ -279,9 +281,8 @@ class Optimizer:
             values = gradient.values if isinstance(gradient, RowSparse) else gradient
             for rows in blocks(backend, values):
                 block = values[rows]
-                squares = self._buffer(backend, "squares", block)
-                xp.multiply(block, block, out=squares)
-                part = xp.sum(squares, dtype="float64")
+                # In float64 no square is too large: what is to be clipped may be.
+                part = xp.sum(xp.multiply(block, block, dtype="float64"))
                 total = part if total is None else total + part
         if total is None:
             return None
@@ -309,6 +310,7 @@ class Optimizer:
     def _taken(self, backend: Backend, role: str, array: Array, rows: Array, like: Array) -> Array:
         return backend.take(array, rows, self._buffer(backend, role, like))
 
+    @quiet
     def _update(
         self,
         backend: Backend,

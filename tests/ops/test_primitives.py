@@ -63,14 +63,15 @@ def test_float32_stays_float32(name: str) -> None:
 def test_large_numbers_do_not_overflow(name: str, dtype: str) -> None:
     x = np.array([-100, -1, 0, 1, 100], dtype)
     with np.errstate(all="raise", under="ignore"):
-        y = np.asarray(getattr(ops, name)(x))
+        y = np.asarray(ops.get(name).kernel(np, **({"axis": -1} if "softmax" in name else {}))(x))
     assert np.isfinite(y).all()
     assert y.dtype == dtype
 
 
 def test_logsumexp_of_large_numbers() -> None:
     with np.errstate(all="raise", under="ignore"):
-        assert float(ops.logsumexp(np.array([1e4, -1e4], "float32"))) == 1e4
+        run = ops.get("logsumexp").kernel(np, axes=(-1,), keepdims=False)
+        assert float(run(np.array([1e4, -1e4], "float32"))) == 1e4
 
 
 LENGTHS = {

@@ -116,6 +116,16 @@ def test_gradients_below_the_norm_are_not_scaled():
     assert model.numpy("w").tolist() == [-3.0, -4.0]
 
 
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("size", [1e20, 1e30, 1e-30])
+def test_gradients_whose_squares_float32_cannot_hold_are_clipped(device, size):
+    model = Model.of(device, w=np.zeros(2, "float32"))
+    gradient = model.backend.to_device(np.array([3 * size, 4 * size], "float32"))
+    clip = 5 * min(size, 1)
+    SGD(1.0, clip_norm=clip).step(model, {"w": gradient})
+    np.testing.assert_allclose(model.numpy("w"), [-0.6 * clip, -0.8 * clip], rtol=1e-6)
+
+
 @pytest.mark.parametrize(("make", "paper"), CASES, ids=NAMES)
 def test_blocks_give_what_the_whole_gives(make, paper, monkeypatch):
     monkeypatch.setattr(module, "BLOCK", 7)
