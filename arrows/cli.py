@@ -3,22 +3,22 @@
 
 Exit status: 0 if all went well, 1 if the work failed, 2 if the request or the data it names was wrong; then
 there is one line on standard error that says what. If what reads the output has gone (`| head`), the command
-ends quietly, with 141 as other programs do.
+ends quietly, with 141 as other programs do; a stream that is closed (`>&-`) counts as `/dev/null`.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import NoReturn
 
 from arrows.bench.command import add_options, spawn
 from arrows.commands import check, predict_sentiment, show, train_sentiment, train_tagger
 from arrows.commands.values import count, positive
-from arrows.exits import exit_status
+from arrows.exits import LINE, exit_status, open_streams
 from arrows.machine import limited_to, set_threads, threads
+from arrows.typesys.quoting import printable, shortened
 from arrows.version import __version__
 
 
@@ -38,32 +38,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     2
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    options = _parser().parse_args(given)
+    open_streams()
+    try:
+        parser = _parser()
+        if any("\0" in argument for argument in given):  # the system takes none; a program may
+            parser.error("an argument holds a null character")
+        options = parser.parse_args(given)
+    except SystemExit as ended:  # after --help, or for options that do not exist
+        status = int(ended.code or 0)
+        raise SystemExit(exit_status("arrows", lambda: status)) from None
     program = " ".join(("arrows", options.command, *filter(None, [getattr(options, "model_kind", None)])))
     with limited_to(threads()):  # what a command sets is put back
         if options.threads is not None:
             set_threads(options.threads)
-        return exit_status(program, lambda: _while_read(lambda: int(options.run(options, given))))
+        return exit_status(program, lambda: int(options.run(options, given)))
 
 
-def _while_read(work: Callable[[], int]) -> int:
-    """Runs a command, and ends it quietly once nobody reads what it writes."""
-    try:
-        status = work()
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Python writes what is left when it ends, and would complain then.
-        with contextlib.suppress(OSError, ValueError):
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, sys.stdout.fileno())
-            os.close(nowhere)
-        return 141
-    return status
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors, which quote what was typed, steer no terminal."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(shortened(printable(message), LINE))
 
 
 def _parser() -> argparse.ArgumentParser:
     words = " ".join(__doc__.partition("\n\n")[0].split())
-    parser = argparse.ArgumentParser(prog="arrows", description=words)
+    parser = _Parser(prog="arrows", description=words)
     parser.add_argument("--version", action="version", version=f"arrows {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 

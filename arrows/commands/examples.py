@@ -31,20 +31,31 @@ def examples_from(source: str, module: ModuleType, path: Path) -> list[Any]:
     [1, 2]
     """
     if source.endswith((".json", ".jsonl")):
-        file = Path(source)
-        if not file.is_file():
+        if not Path(source).is_file():
             raise FileNotFoundError(f"no such file: {source}")
-        text = file.read_text(encoding="utf-8")
-        try:
-            found = (
-                [json.loads(line) for line in text.splitlines() if line.strip()]
-                if source.endswith(".jsonl")
-                else json.loads(text)
-            )
-        except ValueError as error:
-            raise ArrowValueError(f"{source} is no JSON: {error}") from error
+        data = Path(source).read_bytes()
+        found: Any = _lines(data, source) if source.endswith(".jsonl") else _value(data, source, 1)
     else:
         found = attribute(module, source, path)
     if not isinstance(found, (list, tuple)):
         raise ArrowValueError(f"{source} must be a list of examples, not {type(found).__name__}")
     return list(found)
+
+
+def _lines(data: bytes, source: str) -> list[Any]:
+    """The values of JSON Lines, which a line feed ends and nothing else; blank lines are skipped."""
+    return [
+        _value(line, f"{source}:{number}", number)
+        for number, line in enumerate(data.split(b"\n"), start=1)
+        if line.strip()
+    ]
+
+
+def _value(data: bytes, where: str, line: int) -> Any:
+    """The value of a text of JSON in UTF-8; a byte-order mark at its beginning is no part of it."""
+    try:
+        return json.loads(data.decode("utf-8-sig" if line == 1 else "utf-8"))
+    except RecursionError as error:
+        raise ArrowValueError(f"{where} is nested deeper than Python reads JSON") from error
+    except ValueError as error:
+        raise ArrowValueError(f"{where} is no JSON: {error}") from error

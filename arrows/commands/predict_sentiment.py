@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import os
+import errno
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -69,16 +69,10 @@ def run(options: argparse.Namespace) -> int:
     >>> run(parser.parse_args(["sentiment.safetensors", "trees.txt"]))  # doctest: +SKIP
     0
     """
-    try:
-        return _run(options)
-    except BrokenPipeError:  # whoever reads, `head` for one, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-
-
-def _run(options: argparse.Namespace) -> int:
     model = restore(options.model)
     if options.trees == "-":
+        if sys.stdin is None:
+            raise OSError(errno.EBADF, "standard input is closed; name a file of trees")
         data, source = sys.stdin.buffer.read(), "standard input"
     else:
         data, source = Path(options.trees).read_bytes(), options.trees

@@ -30,7 +30,9 @@ from arrows.drawing.scene import Scene
 from arrows.drawing.views import shorten
 from arrows.engine.plan import SCHEDULES
 from arrows.engine.timeline import Timeline, timeline
+from arrows.exits import LINE
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+from arrows.typesys.quoting import printable, printable_lines, shortened
 
 FORMATS = ("text", "mermaid", "svg", "html")
 ENDINGS = {
@@ -74,7 +76,8 @@ def run(options: argparse.Namespace) -> int:
     """Draws a block; an ill-typed one without types.
 
     Returns:
-        0; 1 if the block is ill-typed: then it is drawn without types, and the error is told.
+        0; 1 if the block is ill-typed: then it is drawn without types, and the error is told. It has no
+        schedule.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -107,7 +110,13 @@ def run(options: argparse.Namespace) -> int:
     format = options.format or _format_of(options.output)
     named, module = _named(options.file)
     if options.schedule is not None:
-        model = ar.compile(named.block, schedule=options.how or "strata", jit=False)
+        try:
+            model = ar.compile(named.block, schedule=options.how or "strata", jit=False)
+        except ArrowTypeError as refused:
+            told = refused.details
+            reason = shortened(" ".join(f"{told.attempt}: {told.reason}".split()), LINE).rstrip(": ")
+            print(f"arrows show: {named.name} has no schedule: {printable(reason)}", file=sys.stderr)
+            return 1
         path = split(options.file)[0]
         most = 64 if options.batch is None else options.batch
         examples = examples_from(options.schedule, module, path)[:most]
@@ -122,7 +131,10 @@ def run(options: argparse.Namespace) -> int:
     text = _drawn(named, typed, error, format)
     _write(text, options.output)
     if error:
-        print(f"arrows show: {named.name} is ill-typed, and drawn without types\n{error}", file=sys.stderr)
+        print(
+            f"arrows show: {named.name} is ill-typed, and drawn without types\n{printable_lines(error)}",
+            file=sys.stderr,
+        )
     return 1 if error else 0
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from argparse import ArgumentTypeError
 from collections.abc import Callable
 from math import isfinite
 
 from arrows.training import SGD, Adadelta, Adagrad, Adam, AdamW, Optimizer, RMSprop
+from arrows.typesys.quoting import quoted
 
+WHOLE = re.compile("[0-9]{1,18}")
+# What `float` would read besides, such as 1_0 and the digits of other scripts, is no number here.
+NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {
     "adadelta": Adadelta,
     "adagrad": Adagrad,
@@ -25,8 +30,8 @@ def count(text: str) -> int:
     >>> count("12")
     12
     """
-    if not (text.isascii() and text.isdigit()):
-        raise ArgumentTypeError(f"expected a whole number from 0, got {text!r}")
+    if not WHOLE.fullmatch(text):
+        raise ArgumentTypeError(f"expected a whole number from 0, got {quoted(text)}")
     return int(text)
 
 
@@ -36,8 +41,8 @@ def positive(text: str) -> int:
     >>> positive("12")
     12
     """
-    if not (text.isascii() and text.isdigit() and int(text)):
-        raise ArgumentTypeError(f"expected a whole number from 1, got {text!r}")
+    if not WHOLE.fullmatch(text) or not int(text):
+        raise ArgumentTypeError(f"expected a whole number from 1, got {quoted(text)}")
     return int(text)
 
 
@@ -49,7 +54,7 @@ def rate(text: str) -> float:
     """
     value = _number(text)
     if not (isfinite(value) and value >= 0):
-        raise ArgumentTypeError(f"expected a number from 0, got {text!r}")
+        raise ArgumentTypeError(f"expected a number from 0, got {quoted(text)}")
     return value
 
 
@@ -61,7 +66,7 @@ def share(text: str) -> float:
     """
     value = _number(text)
     if not 0 <= value < 1:
-        raise ArgumentTypeError(f"expected a number from 0, below 1, got {text!r}")
+        raise ArgumentTypeError(f"expected a number from 0, below 1, got {quoted(text)}")
     return value
 
 
@@ -73,12 +78,9 @@ def decay(text: str) -> float:
     """
     value = _number(text)
     if not 0 <= value <= 1:
-        raise ArgumentTypeError(f"expected a number from 0 to 1, got {text!r}")
+        raise ArgumentTypeError(f"expected a number from 0 to 1, got {quoted(text)}")
     return value
 
 
 def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")
+    return float(text) if NUMBER.fullmatch(text) else float("nan")

@@ -8,12 +8,13 @@ memory allows.
 from __future__ import annotations
 
 import re
-from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from arrows.data.text import decoded
 from arrows.typesys.errors import InputError
+from arrows.typesys.quoting import quoted
 
 Tree = dict[str, Any]
 
@@ -114,14 +115,8 @@ def parse_trees(
     [{'left': {'word': 'good'}, 'right': {'word': 'film'}}, {'label': 3, 'word': 'good'}]
     """
     trees = []
-    for number, raw in enumerate(data.removeprefix(BOM_UTF8).split(b"\n"), start=1):
-        try:
-            text = raw.decode("utf-8")
-        except UnicodeDecodeError as error:
-            column = len(raw[: error.start].decode("utf-8")) + 1
-            raise InputError(
-                f"{source}:{number}:{column}: this byte is not UTF-8: 0x{raw[error.start]:02x}"
-            ) from error
+    for number, raw in enumerate(data.split(b"\n"), start=1):
+        text = decoded(raw, source, number)
         if not text.strip(" \t\r\f\v"):
             continue
         if LABEL_FIRST.match(text) if labelled is None else labelled:
@@ -186,7 +181,8 @@ class _Tokens:
     """The tokens of a text with their places, and errors that name them."""
 
     def __init__(self, text: str, source: str, line: int) -> None:
-        self.text, self.source, self.line = text, source, line
+        self.text = text.removeprefix("\ufeff") if line == 1 else text  # a byte-order mark
+        self.source, self.line = source, line
 
     def __iter__(self) -> Iterator[tuple[str, int]]:
         return ((match.group(), match.start()) for match in TOKEN.finditer(self.text))
@@ -206,7 +202,7 @@ def _parse(tokens: _Tokens, *, labelled: bool, classes: int) -> Tree:
     finished: Tree | None = None
     for token, position in tokens:
         if finished is not None:
-            raise tokens.error(position, f"the tree is complete, but {token!r} follows")
+            raise tokens.error(position, f"the tree is complete, but {quoted(token)} follows")
         if token == "(":
             if open_nodes:
                 _want_part(tokens, open_nodes[-1], token, position, labelled)
@@ -215,7 +211,7 @@ def _parse(tokens: _Tokens, *, labelled: bool, classes: int) -> Tree:
         if token != ")":
             if not open_nodes:
                 if labelled:
-                    raise tokens.error(position, f"expected '(', got {token!r}")
+                    raise tokens.error(position, f"expected '(', got {quoted(token)}")
                 finished = {"word": token}
             elif labelled and not open_nodes[-1][1]:
                 open_nodes[-1][1].append(_label(tokens, token, position, classes))
@@ -243,7 +239,7 @@ def _parse(tokens: _Tokens, *, labelled: bool, classes: int) -> Tree:
 def _label(tokens: _Tokens, token: str, position: int, classes: int) -> int:
     # str.isdigit alone would let '²' through, and int() would let '1_0' and other scripts' digits through.
     if not (token.isascii() and token.isdigit() and len(token) < 10 and int(token) < classes):
-        raise tokens.error(position, f"expected a label from 0 to {classes - 1}, got {token!r}")
+        raise tokens.error(position, f"expected a label from 0 to {classes - 1}, got {quoted(token)}")
     return int(token)
 
 
@@ -252,14 +248,14 @@ def _want_part(
 ) -> None:
     opened, label, parts = node
     if labelled and not label:
-        raise tokens.error(position, f"expected a label, got {token!r}")
+        raise tokens.error(position, f"expected a label, got {quoted(token)}")
     if len(parts) == 2:
         raise tokens.error(
-            position, f"the node opened at {tokens.place(opened)} has two parts already, got {token!r}"
+            position, f"the node opened at {tokens.place(opened)} has two parts already, got {quoted(token)}"
         )
     if labelled and parts and (isinstance(parts[0], str) or token != "("):
         raise tokens.error(
-            position, f"a node holds one word or two trees, got {token!r} after its first part"
+            position, f"a node holds one word or two trees, got {quoted(token)} after its first part"
         )
 
 

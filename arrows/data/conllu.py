@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from arrows.data.text import decoded
 from arrows.typesys.errors import InputError
+from arrows.typesys.quoting import quoted
 
 Word = dict[str, str]
 Sentence = list[Word]
@@ -85,11 +87,7 @@ class _Line:
 
     def __init__(self, path: Path, number: int, raw: bytes) -> None:
         self.path, self.number = path, number
-        try:
-            self.text = raw.decode("utf-8").removesuffix("\r")
-        except UnicodeDecodeError as error:
-            self.text = raw[: error.start].decode("utf-8")
-            raise self.error(len(self.text), f"this byte is not UTF-8: 0x{raw[error.start]:02x}") from error
+        self.text = decoded(raw, path, number).removesuffix("\r")
 
     def error(self, position: int, reason: str) -> InputError:
         return InputError(f"{self.path}:{self.number}:{position + 1}: {reason}")
@@ -104,12 +102,12 @@ class _Line:
         if NO_WORD.fullmatch(identity):
             return None
         if not NUMBER.fullmatch(identity) or int(identity) != expected:
-            raise self.error(0, f"expected the number {expected} of the next word, got {identity!r}")
+            raise self.error(0, f"expected the number {expected} of the next word, got {quoted(identity)}")
         form, tag = columns[1], columns[3]
         if not form:
             raise self.error(self._start(1), "this word has no form")
         if tag not in TAGS:
-            reason = f"expected a universal part of speech such as NOUN, got {tag!r}"
+            reason = f"expected a universal part of speech such as NOUN, got {quoted(tag)}"
             raise self.error(self._start(3), reason)
         return {"word": form, "tag": tag}
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from arrows.data.brackets import Tree
 from arrows.typesys.errors import ArrowValueError, InputError
+from arrows.typesys.quoting import quoted
 
 CLASSES = ("very negative", "negative", "neutral", "positive", "very positive")
 
@@ -67,7 +68,7 @@ def meaning_of_word(word: str) -> Meaning:
         return Meaning(_WORD_SCORES[word])
     if word in _OPERATORS or word in CONTRASTS:
         return Meaning(operators=(word,))
-    raise InputError(f"the grammar has no word {word!r}")
+    raise InputError(f"the grammar has no word {quoted(word)}")
 
 
 def compose(left: Meaning, right: Meaning) -> Meaning:

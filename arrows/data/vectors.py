@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from arrows.data.text import decoded
 from arrows.typesys.errors import InputError
+from arrows.typesys.quoting import quoted
 
+IN_NUMBERS = b"0123456789+-.eE"  # what `float` would read besides, such as 1_0, is no number in a file
 Vector = np.ndarray[Any, np.dtype[np.float32]]
 
 
@@ -56,9 +59,8 @@ def read_vectors(path: str | Path, words: Iterable[str]) -> dict[str, Vector]:
             size = size or blanks
             if not size or blanks < size:
                 _refuse_row(path, number, line, blanks, size)
-            word = _decoded(
-                path, number, line.rsplit(b" ", size)[0] if blanks > size else line.partition(b" ")[0]
-            )
+            head = line.rsplit(b" ", size)[0] if blanks > size else line.partition(b" ")[0]
+            word = decoded(head, path, number)
             if word in wanted and word not in found:
                 found[word] = _numbers(path, number, line, size)
     if not size:
@@ -67,19 +69,9 @@ def read_vectors(path: str | Path, words: Iterable[str]) -> dict[str, Vector]:
 
 
 def _refuse_row(path: Path, number: int, line: bytes, blanks: int, size: int) -> None:
-    text = _decoded(path, number, line)
+    text = decoded(line, path, number)
     expected = f"{size} numbers, as in the first row" if size else "numbers"
     raise InputError(f"{path}:{number}:{len(text) + 1}: expected a word and {expected}, got {blanks}")
-
-
-def _decoded(path: Path, number: int, raw: bytes) -> str:
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        column = len(raw[: error.start].decode("utf-8")) + 1
-        raise InputError(
-            f"{path}:{number}:{column}: this byte is not UTF-8: 0x{raw[error.start]:02x}"
-        ) from error
 
 
 def _numbers(path: Path, number: int, line: bytes, size: int) -> Vector:
@@ -87,12 +79,12 @@ def _numbers(path: Path, number: int, line: bytes, size: int) -> Vector:
     values = []
     for place, field in enumerate(fields[1:], start=1):
         try:
-            value = float(field)
+            value = float(field) if not field.translate(None, IN_NUMBERS) else float("nan")
         except ValueError:
             value = float("nan")
         if not isfinite(value):
             before = b" ".join(fields[:place]).decode("utf-8", "replace")
             text = field.decode("utf-8", "replace")
-            raise InputError(f"{path}:{number}:{len(before) + 2}: expected a number, got {text!r}")
+            raise InputError(f"{path}:{number}:{len(before) + 2}: expected a number, got {quoted(text)}")
         values.append(value)
     return np.array(values, np.float32)

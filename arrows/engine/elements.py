@@ -7,6 +7,7 @@ from operator import index
 from typing import Any
 
 from arrows.engine.leaves import describe
+from arrows.typesys.quoting import shortened
 
 
 def nth(container: Any, place: Any) -> Any:
@@ -35,7 +36,7 @@ def no_nth(container: Any, place: Any, error: Exception) -> str:
     except TypeError:
         return f"expected an integer as the place of an element, got {describe(place)}"
     if isinstance(error, IndexError):
-        return f"there is no element {place!r} in {describe(container)}"
+        return f"there is no element {describe(place)} in {describe(container)}"
     if isinstance(error, TypeError):
         return f"expected a list or another sequence, got {describe(container)}"
-    return f"the element {place!r}: {type(error).__name__}: {error}"
+    return f"the element {describe(place)}: {type(error).__name__}: {shortened(str(error), 300)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from itertools import count
+from itertools import count, islice
 from typing import Any, NoReturn
 
 from arrows.combinators.block import Block
@@ -18,10 +18,12 @@ from arrows.engine.trampoline import Steps, trampoline
 from arrows.engine.where import Where
 from arrows.typesys import types as T
 from arrows.typesys.errors import InputError, input_message
+from arrows.typesys.quoting import QUOTED, shortened
 
 # Endless recursion must end before memory does: a level of recursion holds a few generators, some 2 KB in
 # all.
 _LEVELS = 500_000
+RAISED = 300  # characters of what a user's function raised
 
 Found = tuple[Any, Where]  # a value of the walk and where it was found
 
@@ -212,7 +214,7 @@ def _keys(where: Where) -> list[tuple[Any, ...]]:
 
 def raised(error: BaseException) -> str:
     """An exception in words."""
-    text = str(error)
+    text = shortened(str(error), RAISED)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
@@ -223,7 +225,8 @@ def no_item(key: Any, value: Any, error: Exception) -> str:
     if isinstance(value, dict) and isinstance(error, KeyError):
         if not value:
             return f"there is no {key!r} in an empty dict"
-        return f"there is no {key!r} among the keys {_listed(map(repr, list(value)))}"
+        keys = (shortened(repr(other), QUOTED) for other in list(value))
+        return f"there is no {key!r} among the keys {_listed(keys)}"
     names = attributes(value)
     if isinstance(error, AttributeError) and has_attributes(value) and key not in names:
         if names:
@@ -238,5 +241,5 @@ def no_item(key: Any, value: Any, error: Exception) -> str:
 
 def _listed(names: Iterable[str]) -> str:
     """At most eight names."""
-    known = list(names)
+    known = list(islice(names, 9))
     return ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")

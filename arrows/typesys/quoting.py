@@ -54,5 +54,14 @@ def quoted(text: str, most: int = QUOTED) -> str:
     return repr(text) if len(text) <= most else f"{text[:most]!r}... ({len(text):,} characters)"
 
 
+def shortened(text: str, most: int) -> str:
+    """A text of at most so many characters, or its beginning and its length.
+
+    >>> shortened("film", 60), shortened("x" * 1_000_000, 3)
+    ('film', 'xxx... (1,000,000 characters)')
+    """
+    return text if len(text) <= most else f"{text[:most]}... ({len(text):,} characters)"
+
+
 def _spelt(code: int) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

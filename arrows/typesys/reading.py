@@ -8,6 +8,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
+from arrows.typesys.quoting import quoted
 from arrows.typesys.types import DTYPES, Broadcast, Input, Sequence, Tensor, Tuple, Type, Void
 
 TOKEN = re.compile(
@@ -20,7 +21,6 @@ TOKEN = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
-SHORTEST = 60  # characters of a text that a message repeats
 
 
 class _Open:
@@ -161,7 +161,7 @@ class _Reader:
                 return Tensor(self._shape()[0], word)
             raise self._error(
                 place,
-                f"is {word!r}, which is no type",
+                f"is {quoted(word)}, which is no type",
                 "Input, Void, Sequence(T), Broadcast(T), a tuple of types, or an element type with its "
                 f"sizes, as float32[300]; the element types are {', '.join(sorted(DTYPES))}",
             )
@@ -169,7 +169,7 @@ class _Reader:
             self.at -= 1
             sizes, dtype = self._shape(short=True)
             return Tensor(sizes, dtype)
-        what = "the end of the text" if kind == "end" else f"{word!r}"
+        what = "the end of the text" if kind == "end" else quoted(word)
         raise self._error(place, f"is {what}, and a type should stand there")
 
     def _shape(self, short: bool = False) -> tuple[tuple[int, ...], str]:
@@ -188,7 +188,7 @@ class _Reader:
                 dtype = word
             else:
                 raise self._error(
-                    place, f"is {word!r}, and a size should stand there", "a shape is [3] or [3, 4]"
+                    place, f"is {quoted(word)}, and a size should stand there", "a shape is [3] or [3, 4]"
                 )
             self.at += 1
             if self._is_comma(self.at) and dtype == "float32":
@@ -229,12 +229,15 @@ class _Reader:
     def _expect(self, mark: str, where: str) -> None:
         kind, word, place = self.tokens[self.at]
         if kind != "mark" or word != mark:
-            what = "the text ends" if kind == "end" else f"there is {word!r}"
+            what = "the text ends" if kind == "end" else f"there is {quoted(word)}"
             raise self._error(place, f"should be {mark!r} {where}, and {what}")
         self.at += 1
 
     def _error(self, place: int, reason: str, hint: str = "") -> ArrowTypeError:
-        text = self.text if len(self.text) <= SHORTEST else f"{self.text[: SHORTEST - 3]}..."
         return ArrowTypeError(
-            message(f"cannot read {text!r} as a type", reason=f"character {place + 1} {reason}", hint=hint)
+            message(
+                f"cannot read {quoted(self.text)} as a type",
+                reason=f"character {place + 1} {reason}",
+                hint=hint,
+            )
         )

@@ -1,0 +1,34 @@
+"""Lines of files as text, with errors that name their places."""
+
+from __future__ import annotations
+
+from codecs import BOM_UTF8
+
+from arrows.typesys.errors import InputError
+
+
+def decoded(raw: bytes, source: object, line: int) -> str:
+    r"""A line of UTF-8 as text; a byte-order mark at the beginning of the first line is no part of it.
+
+    Args:
+        raw: the bytes of the line.
+        source: what an error calls the text, a file's name for example.
+        line: the line's number, from 1.
+
+    Raises:
+        InputError: bytes that are not UTF-8; it names source, line and column (in characters, from 1).
+
+    >>> decoded("\ufeffé".encode(), "words.txt", 1)
+    'é'
+    >>> decoded(b"ab\xff", "words.txt", 3)
+    Traceback (most recent call last):
+    ...
+    arrows.typesys.errors.InputError: words.txt:3:3: this byte is not UTF-8: 0xff
+    """
+    raw = raw.removeprefix(BOM_UTF8) if line == 1 else raw
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        column = len(raw[: error.start].decode("utf-8")) + 1
+        byte = raw[error.start]
+        raise InputError(f"{source}:{line}:{column}: this byte is not UTF-8: 0x{byte:02x}") from error
