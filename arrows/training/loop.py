@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import math
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
@@ -240,7 +241,7 @@ def _epoch(
             desc=f"epoch {run.epoch}/{epochs}",
             unit=unit,
             leave=False,
-            disable=not progress,
+            disable=not progress or sys.stderr is None,  # closed
         ) as bar,
         Interrupts(held=keeper.path is not None) as interrupts,
     ):
