@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeAl
 import numpy as np
 
 from arrows.combinators.wires import Wire, recorder_of, scope_is_open
-from arrows.typesys.errors import ArrowTypeError, Site, message
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message
+from arrows.typesys.quoting import unwritable
 
 if TYPE_CHECKING:
     from arrows.combinators.compose import Identity
@@ -358,15 +359,31 @@ def set_name(block: Block[Any, Any], name: str | None) -> None:
 
     Raises:
         ArrowTypeError: the name is not text.
+        ArrowValueError: no file can hold it.
     """
-    if name is not None and not isinstance(name, str):
-        raise ArrowTypeError(
-            message(
-                f"cannot make a {block.kind} at {Site.here()}",
-                reason=f"its name must be a string, not {name!r}",
-            )
-        )
+    if name is not None:
+        require_name(block.kind, "its name", name)
     block.name = name
+
+
+def require_name(kind: str, what: str, name: object, hint: str = "") -> None:
+    """Refuses what is no name.
+
+    Args:
+        kind: of the block that is being made.
+        what: the name, in words.
+        name: should be text that a file can hold.
+        hint: what to write instead of something else than text.
+
+    Raises:
+        ArrowTypeError: the name is not text.
+        ArrowValueError: no file can hold it.
+    """
+    attempt = f"cannot make a {kind} at {Site.here()}"
+    if not isinstance(name, str):
+        raise ArrowTypeError(message(attempt, reason=f"{what} must be a string, not {name!r}", hint=hint))
+    if reason := unwritable(name):
+        raise ArrowValueError(message(attempt, reason=f"{what} {reason}"))
 
 
 def has_effects(block: Block[Any, Any]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, NoReturn, TypeVar
 
-from arrows.combinators.block import Block
+from arrows.combinators.block import Block, require_name
 from arrows.combinators.convert import as_block
 from arrows.combinators.recursion import DECLARATION, Reference, Token
 from arrows.combinators.wires import Wire
@@ -52,8 +52,8 @@ class ForwardDeclaration(Generic[A, B]):
         output_type: Any = None,
         name: str | None = None,
     ) -> None:
-        if name is not None and not isinstance(name, str):
-            raise ArrowTypeError(f"the name of a ForwardDeclaration must be a string, not {name!r}")
+        if name is not None:
+            require_name("ForwardDeclaration", "its name", name)
         given = None if input_type is None else T.as_type(input_type)
         wanted = None if output_type is None else T.as_type(output_type)
         token = Token(DECLARATION if name is None else name, given, wanted, declared=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
-from arrows.combinators.block import Block, set_name
+from arrows.combinators.block import Block, require_name, set_name
 from arrows.combinators.convert import as_block
 from arrows.combinators.inputs import function_name
 from arrows.combinators.wires import Wire
@@ -38,14 +38,7 @@ class Metric(Block[Any, None]):
     effect: ClassVar[bool] = True
 
     def __init__(self, metric: str) -> None:
-        if not isinstance(metric, str):
-            raise ArrowTypeError(
-                message(
-                    f"cannot make a Metric at {Site.here()}",
-                    reason=f"the name of a metric must be a string, not {metric!r}",
-                    hint="ar.Metric('loss')",
-                )
-            )
+        require_name("Metric", "the name of a metric", metric, "ar.Metric('loss')")
         self.metric = metric
 
     def arguments(self, depth: int = 2) -> str:
@@ -87,14 +80,7 @@ class Tap(Block[Any, Any]):
     effect: ClassVar[bool] = True
 
     def __init__(self, tap: str, show: Callable[[Any], object] | None = None) -> None:
-        if not isinstance(tap, str):
-            raise ArrowTypeError(
-                message(
-                    f"cannot make a Tap at {Site.here()}",
-                    reason=f"the name of a tap must be a string, not {tap!r}",
-                    hint="ar.Tap('state')",
-                )
-            )
+        require_name("Tap", "the name of a tap", tap, "ar.Tap('state')")
         if show is not None and (isinstance(show, Block) or not callable(show)):
             raise ArrowTypeError(
                 message(

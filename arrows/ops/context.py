@@ -12,6 +12,8 @@ import numpy as np
 from arrows.ops.errors import ShapeError
 from arrows.ops.primitive import Primitive
 from arrows.typesys import types as T
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+from arrows.typesys.quoting import unwritable
 
 if TYPE_CHECKING:
     from arrows.ops.tensorlike import TensorLike
@@ -31,6 +33,10 @@ class Parameter:
         initializer: makes the first values, `(generator, shape, dtype) -> array`.
         trainable: whether it gets a gradient; else it is saved and loaded with the model, and stays as it is.
 
+    Raises:
+        ArrowTypeError: the name is not text.
+        ArrowValueError: no file can hold it.
+
     >>> Parameter("bias", (3,), "float32", lambda generator, shape, dtype: np.zeros(shape, dtype)).shape
     (3,)
     """
@@ -40,6 +46,13 @@ class Parameter:
     dtype: str
     initializer: Initializer
     trainable: bool = True
+
+    def __post_init__(self) -> None:
+        given: Any = self.name
+        if not isinstance(given, str):
+            raise ArrowTypeError(f"the name of a parameter must be a string, not {given!r}")
+        if reason := unwritable(given):
+            raise ArrowValueError(f"the name of a parameter {reason}")
 
     @property
     def has_gradient(self) -> bool:

@@ -13,6 +13,8 @@ QUOTED = 60  # characters of a text in a message
 # Controls, surrogates without their half, what turns the direction of writing, and other ends of lines.
 _UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\u2028\u2029]")
 
+_HALF = re.compile("[\ud800-\udfff]")
+
 
 def printable(text: str) -> str:
     r"""A text whose control characters are spelt out: a file must not steer the terminal.
@@ -61,6 +63,21 @@ def shortened(text: str, most: int) -> str:
     ('film', 'xxx... (1,000,000 characters)')
     """
     return text if len(text) <= most else f"{text[:most]}... ({len(text):,} characters)"
+
+
+def unwritable(text: str) -> str:
+    r"""Why no file can hold a name; empty if one can.
+
+    >>> unwritable("weight")
+    ''
+    >>> unwritable("a\0")
+    "'a\\x00' holds a null character, and no file can"
+    """
+    if "\0" in text:
+        return f"{quoted(text)} holds a null character, and no file can"
+    if _HALF.search(text):
+        return f"{quoted(text)} holds half a character (a surrogate), and no file can"
+    return ""
 
 
 def _spelt(code: int) -> str:
