@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import sys
 import time
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ import numpy as np
 import arrows as ar
 from arrows.commands.saved import describe, restore
 from arrows.data import CLASSES, Tree, format_tree, generate, label_tree, parse_tree, vocabulary
+from arrows.files import require_replaceable
 from arrows.machine import limited_to
 from arrows.models import Sentiment, node_labels, sentiment
 from arrows.training import Adagrad, save, train
@@ -55,12 +55,12 @@ def run(
     Raises:
         InputError: one of `trees` is not a tree; nothing has been trained then.
         OSError: the model cannot be saved.
+        NotFiniteError: loss or parameters have become NaN; nothing has been saved then.
 
     >>> run(["(very good)"], examples=2000, epochs=4, path="demo.safetensors") > 0.8  # doctest: +SKIP
     True
     """
-    if not Path(path).absolute().parent.is_dir():  # better known now than after the training
-        raise FileNotFoundError(errno.ENOENT, "no such folder", str(Path(path).parent))
+    require_replaceable(Path(path))  # better known now than after the training
     # Products this small gain nothing from a second thread, and on a busy machine threads that wait for each
     # other cost fifty times the work (measured).
     with limited_to(threads):

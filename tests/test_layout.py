@@ -27,6 +27,7 @@ FLOORS = {
     "ops": 1,
     "data": 1,
     "exits": 1,
+    "files": 1,
     "combinators": 2,
     "layers": 3,
     "drawing": 3,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 from pathlib import Path
+
+from arrows.files import require_replaceable
 
 
 def state_path(path: Path) -> Path:
@@ -15,15 +16,16 @@ def state_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.state")
 
 
-def check_place(path: Path) -> None:
-    """Refuses a place that cannot be written to: better known now than after an epoch.
+def check_places(path: Path) -> None:
+    """Refuses places that cannot be written to: better known now than after an epoch.
 
     Raises:
-        OSError: there is no such folder, or the path is a folder itself.
+        OSError: the file `path` or its state could not be written; see `arrows.files.replacing`.
 
-    >>> check_place(Path("m.safetensors"))
+    >>> check_places(Path("/nowhere/m.safetensors"))
+    Traceback (most recent call last):
+    ...
+    FileNotFoundError: [Errno 2] no such folder: '/nowhere'
     """
-    if not path.absolute().parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder", str(path.parent))
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "this is a folder; --save names a file", str(path))
+    require_replaceable(path)
+    require_replaceable(state_path(path))

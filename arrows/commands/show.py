@@ -13,7 +13,6 @@ from arrows.combinators.typed import Typed
 from arrows.commands.check import type_option
 from arrows.commands.examples import examples_from
 from arrows.commands.modules import Named, Unreadable, block_named, blocks_of, load, split, user_lines
-from arrows.commands.place import check_place
 from arrows.commands.values import count
 from arrows.drawing import (
     CHARACTERS,
@@ -31,6 +30,7 @@ from arrows.drawing.views import shorten
 from arrows.engine.plan import SCHEDULES
 from arrows.engine.timeline import Timeline, timeline
 from arrows.exits import LINE
+from arrows.files import replacing, require_replaceable
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 from arrows.typesys.quoting import printable, printable_lines, shortened
 
@@ -105,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
     0
     """
     if options.output is not None:
-        check_place(options.output)
+        require_replaceable(options.output)
     _check_schedule(options)
     format = options.format or _format_of(options.output)
     named, module = _named(options.file)
@@ -204,7 +204,8 @@ def _write(text: str, output: Path | None) -> None:
     if output is None:
         _print(text)
     else:
-        output.write_text(text, encoding="utf-8")
+        with replacing(output) as file:
+            file.write(text.encode("utf-8"))
 
 
 def _can_write(text: str) -> bool:

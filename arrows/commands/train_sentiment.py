@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import arrows as ar
-from arrows.commands.place import check_place, state_path
+from arrows.commands.place import check_places, state_path
 from arrows.commands.saved import describe, restore
 from arrows.commands.values import OPTIMIZERS, count, decay, positive, rate, share
 from arrows.data import Tree, Vector, read_trees, read_vectors, vocabulary, words
@@ -149,6 +149,7 @@ def run(options: argparse.Namespace) -> int:
 
     Raises:
         InputError, ArrowValueError, OSError: data or options that are wrong; nothing has been written then.
+        NotFiniteError: loss or parameters have become NaN; the best model until then is kept.
         KeyboardInterrupt: on Ctrl-C; the run can be resumed.
 
     >>> parser = argparse.ArgumentParser()
@@ -156,7 +157,7 @@ def run(options: argparse.Namespace) -> int:
     >>> run(parser.parse_args(["--data", "sst", "--epochs", "5"]))  # doctest: +SKIP
     0
     """
-    check_place(options.save)
+    check_places(options.save)
     data = read(options.data, options.vectors)
     embedding = _embedding_size(options, data)
     blocks = sentiment(
