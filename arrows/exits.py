@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import TextIO
 
-from arrows.typesys.errors import ArrowValueError, InputError
+from arrows.typesys.errors import ArrowValueError, InputError, NotFiniteError
 from arrows.typesys.quoting import printable_lines, shortened
 
 LINE = 1000  # characters of a line of an error
@@ -23,8 +23,9 @@ def exit_status(program: str, work: Callable[[], int]) -> int:
         work: returns the status if all goes well.
 
     Returns:
-        What `work` returns; 1 if memory ran out; 2 if a file, an option or an example was wrong, or standard
-        output cannot be written; 130 if it was interrupted; 141 if nobody reads the output any more.
+        What `work` returns; 1 if memory ran out or it came to numbers that are not finite; 2 if a file, an
+        option or an example was wrong, or standard output cannot be written; 130 if it was interrupted; 141
+        if nobody reads the output any more.
 
     >>> exit_status("arrows demo", lambda: 0)
     0
@@ -42,6 +43,9 @@ def exit_status(program: str, work: Callable[[], int]) -> int:
         return 2
     except MemoryError as error:
         _tell(f"{program}: out of memory{f': {error}' if str(error) else ''}")
+        return 1
+    except NotFiniteError as error:
+        _tell(f"{program}: {error}")
         return 1
     except KeyboardInterrupt as interrupt:
         _tell(f"{program}: interrupted{''.join(f'; {words}' for words in interrupt.args)}")

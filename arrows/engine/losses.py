@@ -1,14 +1,25 @@
-"""What a model's loss is made of, and which results a model can give."""
+"""What a model's loss is made of, what makes a step of it, and which results a model can give."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from arrows.combinators.typed import Typed
 from arrows.engine.plan import Plan
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Side, message
+
+Check = Callable[[Any], object]
+"""Sees the loss of a training step before the step is made; may raise."""
+
+
+class Optimizer(Protocol):
+    """What `Model.train_step` asks of an optimizer."""
+
+    def step(self, model: Any, grads: Mapping[str, Any], /) -> None:
+        """Changes the model's parameters in place. The gradients are its own, to change and to keep."""
 
 
 @dataclass(frozen=True, slots=True)

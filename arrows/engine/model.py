@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from arrows.engine.chosen import Chosen
 from arrows.engine.execute import Executor, Run, Seeds
 from arrows.engine.gradients import add_gradients, own
 from arrows.engine.intake import Given, Intake
-from arrows.engine.losses import as_weights, check_output
+from arrows.engine.losses import Check, Optimizer, as_weights, check_output
 from arrows.engine.lowerer import Lowerer
 from arrows.engine.lowering import lower
 from arrows.engine.memory import Arena
@@ -40,13 +40,6 @@ from arrows.typesys.errors import ArrowTypeError
 Array = Any
 Gradients = dict[str, Any]
 Examples = Any  # an iterable of Python objects, a `Prepared` or a `Batch`
-
-
-class Optimizer(Protocol):
-    """What `Model.train_step` asks of an optimizer."""
-
-    def step(self, model: Any, grads: Mapping[str, Any], /) -> None:
-        """Changes the model's parameters in place. The gradients are its own, to change and to keep."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -224,8 +217,10 @@ class Model:
             self.plan.lowered.taps.show(self.taps, done.outputs)
             return done.value, grads
 
-    def train_step(self, examples: Examples, optimizer: Optimizer, *, ids: Any = None) -> Array:
-        """Computes a batch's gradients, lets the optimizer make one step, and returns the loss.
+    def train_step(
+        self, examples: Examples, optimizer: Optimizer, *, ids: Any = None, check: Check | None = None
+    ) -> Array:
+        """Computes gradients, shows the loss to ``check``, lets the optimizer make a step, returns the loss.
 
         A step that raises counts as none: `step`, metrics and taps are those of the call before, and the
         parameters are as they were if the optimizer left them so. What taps show comes last, when all has
@@ -233,7 +228,7 @@ class Model:
 
         Raises:
             ArrowTypeError: that is no optimizer.
-            And as `value_and_grad`; the parameters are as they were then.
+            And as `value_and_grad`, or what ``check`` raises; the parameters are as they were then.
         """
         if isinstance(optimizer, type) or not hasattr(optimizer, "step"):
             raise ArrowTypeError(
@@ -245,6 +240,8 @@ class Model:
             if self._clock is not None:
                 self._clock.tick("host")
             try:
+                if check is not None:
+                    check(done.value)
                 with self._turns.updating():
                     if _only_reads(optimizer):
                         with self._lent():

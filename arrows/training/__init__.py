@@ -13,6 +13,7 @@ from arrows.training.progress import Epoch, Progress
 from arrows.training.rates import Rate, Schedule
 from arrows.training.rules import AdaptiveSquares, Momentum, Rule
 from arrows.training.state import load_state, save_state
+from arrows.typesys.errors import NotFiniteError
 
 __all__ = [
     "SGD",
@@ -26,6 +27,7 @@ __all__ = [
     "FadingSquares",
     "Moments",
     "Momentum",
+    "NotFiniteError",
     "Optimizer",
     "Progress",
     "RMSprop",

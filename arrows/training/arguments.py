@@ -27,6 +27,25 @@ def described(value: Any) -> str:
     return f"a value of the type {type(value).__name__}"
 
 
+def escaped(text: str, most: int = 1000) -> str:
+    """A text of a file as a message may hold it: cut short, with nothing in it that could steer a terminal.
+
+    >>> escaped("a\\x1b[31m \\u202e", 12), escaped("naïve")
+    ('a\\\\x1b[31m \\\\u202e', 'naïve')
+    """
+    shown = text if len(text) <= most else text[:most] + "…"
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in shown)
+
+
+def is_whole(value: Any, least: int = 0) -> bool:
+    """Whether a value of a file is a whole number of 64 bits, `least` or more.
+
+    >>> is_whole(3), is_whole(True), is_whole(3.0), is_whole(2**70), is_whole(0, least=1)
+    (True, False, False, False, False)
+    """
+    return type(value) is int and least <= value < 2**63
+
+
 def is_number(value: Any) -> bool:
     """Whether a value is one real number: Python's, NumPy's, or an array without axes of any device.
 
@@ -116,7 +135,7 @@ def require_optimizer(call: str, optimizer: Any, *needed: str) -> None:
 
 
 def require_path(what: str, path: Any) -> Path:
-    """A path, from text too.
+    """A path, from text too; not the empty one, which would be the folder that one is in.
 
     >>> require_path("save(model, path): path", 3)
     Traceback (most recent call last):
@@ -125,4 +144,6 @@ def require_path(what: str, path: Any) -> Path:
     """
     if not isinstance(path, (str, os.PathLike)):
         raise ArrowTypeError(f"{what} must be a path, not {described(path)}")
+    if not os.fspath(path) or "\0" in str(path):
+        raise ArrowValueError(f"{what} names no file: {os.fspath(path)!r}")
     return Path(path)

@@ -3,7 +3,6 @@ a file from which a run that was cut off goes on."""
 
 from __future__ import annotations
 
-import errno
 import math
 import sys
 import time
@@ -17,22 +16,29 @@ from typing import Any, Protocol
 import numpy as np
 from tqdm import tqdm
 
-from arrows.engine import Batch
+from arrows.engine import Batch, Model
+from arrows.engine.not_finite import first_not_finite
+from arrows.files import require_replaceable
 from arrows.training.arguments import (
     described,
+    escaped,
     require_model,
     require_number,
     require_optimizer,
     require_path,
     whole_number,
 )
-from arrows.training.files import remove_remains
 from arrows.training.interrupt import Interrupts
 from arrows.training.optimizer import Optimizer
 from arrows.training.progress import Epoch, Progress, figures_of
 from arrows.training.state import load_state, save_state
-from arrows.training.trainable import Trainable
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+from arrows.training.trainable import Trainable, not_finite_parameter
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, NotFiniteError
+
+NAN = ("stop", "ignore")
+
+
+ADVICE = "a smaller learning rate or clip_norm= may help; train(..., nan='ignore') goes on all the same"
 
 
 class Learner(Trainable, Protocol):
@@ -45,8 +51,8 @@ class Learner(Trainable, Protocol):
     def prepare(self, examples: Any, /) -> Any:
         """The examples, lowered once: has a length, and gives batches by index arrays."""
 
-    def train_step(self, batch: Any, optimizer: Any, /) -> Any:
-        """One step of the optimizer on a batch; returns its loss."""
+    def train_step(self, batch: Any, optimizer: Any, /, *, check: Callable[[Any], None] | None = None) -> Any:
+        """One step of the optimizer on a batch; returns its loss, which `check` sees before the step."""
 
 
 def train(
@@ -65,6 +71,7 @@ def train(
     checkpoint_seconds: float | None = None,
     resume: bool = False,
     metadata: Mapping[str, str] | None = None,
+    nan: str = "stop",
     progress: bool = True,
     unit: str = "example",
 ) -> list[Epoch]:
@@ -96,6 +103,8 @@ def train(
         resume: go on from `checkpoint_path`; if there is no such file, begin.
         metadata: texts to save with the state; a resumed run must have the same ones, so put in here what its
             numbers depend on (the sizes of the model, the data).
+        nan: what to do when the loss of a step, or a parameter at the end of an epoch, is not finite: "stop"
+            before the step is made and before anything is saved, or "ignore" it.
         progress: whether to draw a progress bar on standard error.
         unit: what the progress bar and the result call an example.
 
@@ -108,6 +117,8 @@ def train(
             something else than figures by name.
         ArrowValueError: an argument out of its range; the state at `checkpoint_path` is of another run.
         InputError: from preparing an example that the model cannot read; nothing has been trained then.
+        NotFiniteError: see `nan`; it names epoch, step, and the first parameter, input or operation that is
+            not finite. Parameters and the optimizer's state are as they were before that step.
         OSError: the state cannot be read or written.
         KeyboardInterrupt: on Ctrl-C.
 
@@ -140,11 +151,12 @@ def train(
         raise ArrowValueError("train: without checkpoint_path there is no state to save or to resume")
     if best_by is not None and evaluate is None:
         raise ArrowValueError(f"train: best_by is {best_by!r}, and evaluate, which would give it, is missing")
+    if nan not in NAN:
+        raise ArrowValueError(f"train: nan is {nan!r}, and should be one of {', '.join(map(repr, NAN))}")
     path = None if checkpoint_path is None else require_path("train: checkpoint_path", checkpoint_path)
-    if path is not None and not path.absolute().parent.is_dir():  # better known now than after an epoch
-        raise FileNotFoundError(errno.ENOENT, "no such folder", str(path.parent))
-    if path is not None:
-        remove_remains(path)
+    if path is not None:  # better known now than after an epoch
+        require_replaceable(path)
+        optimizer.description  # noqa: B018  a schedule that could not be told from others
     optimizer.rates_of(model)  # names in `rates` that do not fit
     # A prepared set is not iterable: asking for its items gives batches.
     prepared = model.prepare(examples) if isinstance(examples, (Iterable, Batch)) else examples
@@ -153,11 +165,14 @@ def train(
             f"train: examples must be examples, or what model.prepare returned, not {described(examples)}"
         )
     run = Progress(seed=seed, batch_size=batch_size, examples=len(prepared))
-    keeper = Keeper(model, optimizer, run, path, checkpoint_every, checkpoint_seconds, metadata or {})
+    keeper = Keeper(
+        model, optimizer, run, path, checkpoint_every, checkpoint_seconds, metadata or {}, nan == "stop"
+    )
     if resume and path is not None and path.exists():
         keeper.resume(path)
     while run.epoch <= epochs:
         _epoch(model, prepared, optimizer, run, keeper, epochs, progress=progress, unit=unit)
+        keeper.require_finite()
         if evaluate is not None:
             keeper.save()  # a long evaluation that is cut off need not cost the epoch
         with optimizer.use_averages(model) if optimizer.averages is not None else nullcontext():
@@ -182,6 +197,7 @@ class Keeper:
     every: int | None
     seconds: float | None
     metadata: Mapping[str, str]
+    finite: bool = True
     last: float = 0.0
 
     def __post_init__(self) -> None:
@@ -200,13 +216,34 @@ class Keeper:
 
     def save(self) -> None:
         if self.path is not None:
+            self.require_finite()
             save_state(self.path, self.model, self.optimizer, self.run, self.metadata)
             self.last = time.monotonic()
+
+    def require_finite(self) -> None:
+        """Refuses parameters that are not finite, before they take the place of good ones in a file."""
+        found = not_finite_parameter(self.model) if self.finite else None
+        if found is not None:
+            raise _advised(f"epoch {self.run.epoch}, step {self.optimizer.steps}: after it, {found}")
+
+    def check_loss(self, batch: Any, step: Any, loss: Any) -> None:
+        """Refuses a loss that is not finite, before the step that it would spoil; `step` is the model's."""
+        value = _number(self.model, loss)
+        if math.isfinite(value) or not self.finite:
+            return
+        if isinstance(self.model, Model):
+            self.model.step = step  # it is not made, and dropout depends on it
+        where = not_finite_parameter(self.model)
+        if where is None and isinstance(self.model, Model):
+            where = first_not_finite(self.model, batch)
+        because = f": {where}" if where else ""
+        number = self.optimizer.steps + 1
+        raise _advised(f"epoch {self.run.epoch}, step {number}: the loss is {value}{because}")
 
     def _check(self, found: Progress, texts: Mapping[str, str]) -> None:
         run = self.run
         differences = [
-            f"{what}: {there} in the saved state, {here} now"
+            f"{escaped(what)}: {_told(there)} in the saved state, {_told(here)} now"
             for what, there, here in [
                 ("seed", found.seed, run.seed),
                 ("batch_size", found.batch_size, run.batch_size),
@@ -217,6 +254,10 @@ class Keeper:
         ]
         if differences:
             raise ArrowValueError("\n  ".join([f"{self.path} is the state of another run:", *differences]))
+
+
+def _told(value: Any) -> str:
+    return escaped(str(value), 200)
 
 
 def _epoch(
@@ -247,7 +288,9 @@ def _epoch(
     ):
         while run.position < count and not interrupts.came:
             batch = order[run.position : run.position + run.batch_size]
-            loss = model.train_step(prepared[batch], optimizer)
+            chosen = prepared[batch]
+            check = partial(keeper.check_loss, chosen, getattr(model, "step", None))
+            loss = model.train_step(chosen, optimizer, check=check)
             run.total += _number(model, loss) * len(batch)
             run.position += len(batch)
             run.seconds = before + time.perf_counter() - start
@@ -271,6 +314,12 @@ def _finished(run: Progress, figures: Mapping[str, float], best_by: str | None, 
     rate = run.examples / run.seconds if run.seconds else 0.0
     loss = run.total / max(run.position, 1)
     return Epoch(run.epoch, loss, run.seconds, rate, dict(figures), unit, best)
+
+
+def _advised(text: str) -> NotFiniteError:
+    error = NotFiniteError(text)
+    error.add_note(ADVICE)
+    return error
 
 
 def _number(model: Learner, value: Any) -> float:

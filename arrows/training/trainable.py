@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+import numpy as np
+
 from arrows.engine.backend import Backend
 
 Array = Any  # of NumPy, CuPy or the fake device
@@ -36,3 +38,21 @@ def notation(array: Array) -> str:
     ('float32[3, 4]', 'float64')
     """
     return f"{array.dtype}{list(array.shape)}" if array.shape else str(array.dtype)
+
+
+def not_finite_parameter(model: Trainable) -> str | None:
+    """The first parameter that has numbers which are not finite, in words; None if all are finite.
+
+    >>> import numpy as np
+    >>> from types import SimpleNamespace
+    >>> from arrows.engine.backend import backend
+    >>> not_finite_parameter(SimpleNamespace(params={"w": np.array([1, np.nan, 3])}, backend=backend("cpu")))
+    "1 of the 3 numbers of the parameter 'w' is not finite"
+    """
+    for name, array in model.params.items():
+        values = model.backend.to_numpy(array)
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            count = values.size - int(np.isfinite(values).sum())
+            are = "is" if count == 1 else "are"
+            return f"{count:,} of the {values.size:,} numbers of the parameter {name!r} {are} not finite"
+    return None

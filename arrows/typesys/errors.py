@@ -20,6 +20,7 @@ __all__ = [
     "ArrowValueError",
     "InputError",
     "Message",
+    "NotFiniteError",
     "Side",
     "Site",
     "input_message",
@@ -79,6 +80,15 @@ class InputError(ValueError):
     Example:
         >>> print(InputError(input_message(17, "tree > right > word", "expected int, got None")))
         example 17: tree > right > word: expected int, got None
+    """
+
+
+class NotFiniteError(ArithmeticError):
+    """Training has come to numbers that are not finite.
+
+    Example:
+        >>> print(NotFiniteError("epoch 1, step 3: the loss is nan"))
+        epoch 1, step 3: the loss is nan
     """
 
 

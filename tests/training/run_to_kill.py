@@ -33,10 +33,10 @@ def told(model: Any) -> Any:
     """The model, telling of each step."""
     step = model.train_step
 
-    def train_step(batch: Any, optimizer: Any) -> Any:
+    def train_step(batch: Any, optimizer: Any, check: Any = None) -> Any:
         if str(optimizer.steps + 1) == os.environ.get("INTERRUPT_AT"):
             signal.raise_signal(signal.SIGINT)
-        loss = step(batch, optimizer)
+        loss = step(batch, optimizer, check=check)
         print("step", optimizer.steps, flush=True)
         return loss
 

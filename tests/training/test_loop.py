@@ -36,7 +36,7 @@ class Bookkeeper:
         self.prepared += 1
         return Prepared(list(examples))
 
-    def train_step(self, batch: list[Any], optimizer: Any) -> Any:
+    def train_step(self, batch: list[Any], optimizer: Any, check: Any = None) -> Any:
         self.batches.append(batch)
         optimizer.step(self, {"w": self.backend.to_device(np.ones(1))})
         return self.backend.to_device(np.array(float(np.mean(batch))))

@@ -1,0 +1,207 @@
+"""Training that comes to NaN or infinity: where it stops, what it says, and what it leaves as it was."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows.engine.not_finite import first_not_finite
+from arrows.exits import exit_status
+from arrows.training import SGD, Adam, NotFiniteError, save, train
+from arrows.training.files import read_file
+from arrows.typesys.errors import ArrowValueError
+from tests.training.test_loop import Bookkeeper
+
+SCHEDULES = ["strata", "depth", "agenda", "none"]
+EXP = [[[1.0]], [[0.0]], [[1.0], [300.0]], []]
+NAN = [[[1.0]], [[2.0], [np.nan]]]
+SQUARE = [[[1.0]], [[1e19], [1e19], [1e19], [1.3e19]]]
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    with np.errstate(all="ignore"):
+        yield
+
+
+def model_of(function: Any, **more: Any) -> ar.Model:
+    """The sum over a sequence of a function of each element, which passes a layer with the weight 1."""
+    element = ar.Vector(1) >> ar.FC(1, name="fc") >> ar.Function(lambda v: function(v[0]))
+    model = ar.compile(ar.Map(element) >> ar.Sum(), **more)
+    model.params["fc/weight"][...] = 1.0
+    return model
+
+
+def bits(model: Any) -> list[bytes]:
+    return [ar.to_numpy(array).tobytes() for array in model.params.values()]
+
+
+def stopped(model: Any, examples: Any, optimizer: Any, **more: Any) -> str:
+    """Asserts that the training stops, at the state of before the step; returns what it says."""
+    before, steps = bits(model), model.step
+    with pytest.raises(NotFiniteError) as caught:
+        train(model, examples, optimizer, batch_size=len(examples), progress=False, **more)
+    assert bits(model) == before and model.step == steps and optimizer.steps == 0
+    assert "nan='ignore'" in caught.value.__notes__[0]
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("device", ["cpu", "fake"])
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_the_first_that_is_not_finite_is_named(schedule, device):
+    make = {"schedule": schedule, "device": device}
+    here = r"\(test_not_finite\.py:\d+\)"
+    for function, examples, words in [
+        (
+            ar.ops.exp,
+            EXP,
+            rf"the loss is inf: what fc >> Function {here} computes of example 2 is not finite",
+        ),
+        (ar.ops.tanh, NAN, rf"the loss is nan: what Vector {here} reads of example 1 is not finite"),
+        (ar.ops.square, SQUARE, rf"the loss is inf: what Sum {here} computes of example 1 is not finite"),
+    ]:
+        for given in (examples, model_of(function, **make)):
+            model = given if isinstance(given, ar.Model) else model_of(function, **make)
+            prepared = model.prepare(examples) if given is model else examples
+            text = stopped(model, prepared, SGD(0.1))
+            assert re.fullmatch(rf"epoch 1, step 1: {words}", text), text
+
+
+def test_a_parameter_that_is_not_finite_is_named_before_operations():
+    model = model_of(ar.ops.tanh)
+    model.params["fc/bias"][...] = np.inf
+    model.params["fc/weight"][...] = np.nan
+    text = stopped(model, [[[1.0]]], Adam(0.1))
+    assert text == (
+        "epoch 1, step 1: the loss is nan: 1 of the 1 numbers of the parameter 'fc/weight' is not finite"
+    )
+
+
+def test_the_step_is_told_by_epoch_and_number():
+    model, optimizer = model_of(lambda x: x * x), SGD(1e5)
+    before = []
+    with pytest.raises(NotFiniteError, match=r"^epoch 2, step 5: the loss is inf: what fc >> Function"):
+        train(
+            model,
+            [[[1.0]], [[1.0]], [[1.0]]],
+            optimizer,
+            batch_size=1,
+            epochs=9,
+            progress=False,
+            evaluate=lambda: before.append(None) or {},
+        )
+    assert (
+        optimizer.steps == model.step == 4
+        and len(before) == 1
+        and np.isfinite(model.params["fc/weight"]).all()
+    )
+
+
+def test_with_dropout_the_same_masks_show_where():
+    element = (
+        ar.Vector(40) >> ar.Dropout(0.5) >> ar.FC(1, name="fc") >> ar.Function(lambda v: ar.ops.exp(v[0]))
+    )
+    model = ar.compile(element, seed=3)
+    model.params["fc/weight"][...] = 1.0
+    example = [0.0] * 39 + [100.0]
+    examples = [example] * 8  # the large number is dropped of some of them
+    text = stopped(model, examples, SGD(0.1))
+    dropped = [np.isfinite(float(model([example], training=True, ids=[i])[0])) for i in range(8)]
+    assert model.step == 8 and not all(dropped) and any(dropped)
+    model.step = 0
+    alone = [np.isinf(float(ar.to_numpy(model([example] * 8, training=True))[i])) for i in range(8)]
+    assert text.endswith(f"computes of example {alone.index(True)} is not finite")
+
+
+def test_what_is_finite_is_said_to_be():
+    model = model_of(ar.ops.tanh)
+    assert first_not_finite(model, [[[1.0]], []]) is None
+
+
+def test_it_may_be_ignored():
+    model = model_of(ar.ops.exp)
+    history = train(model, EXP, SGD(0.1), nan="ignore", progress=False, batch_size=4)
+    assert np.isinf(history[0].loss) and not np.isfinite(model.params["fc/weight"]).all()
+    with pytest.raises(ArrowValueError, match="nan is 'warn', and should be one of 'stop', 'ignore'"):
+        train(model, EXP, SGD(0.1), nan="warn")
+
+
+def spoilt(x: Any) -> Any:
+    """0 at 0, with a gradient that is not finite there."""
+    return ar.ops.sqrt(x * x)
+
+
+def test_parameters_that_the_last_step_spoilt_replace_no_good_state(tmp_path):
+    """The loss of the step is finite, its gradient is not."""
+    model = model_of(spoilt)
+    good = [[[1.0]], [[2.0]]]
+    train(model, good, SGD(0.001), checkpoint_path=tmp_path / "run", progress=False)
+    state = (tmp_path / "run").read_bytes()
+    saved: list[Any] = []
+    for every in (None, 1):
+        model = model_of(spoilt)
+        model.params["fc/bias"][...] = 0.0
+        with pytest.raises(
+            NotFiniteError, match=r"^epoch 1, step 1: after it, 1 of the 1 numbers of the parameter"
+        ):
+            train(
+                model,
+                [[[0.0]]],
+                SGD(0.001),
+                epochs=2,
+                checkpoint_path=tmp_path / "run",
+                checkpoint_every=every,
+                after_epoch=saved.append,
+                evaluate=lambda: {"figure": 1.0},
+                best_by="figure",
+                progress=False,
+            )
+        assert (tmp_path / "run").read_bytes() == state and os.listdir(tmp_path) == ["run"] and not saved
+
+
+def test_the_state_of_a_run_that_was_stopped_goes_on_with_other_examples(tmp_path):
+    model = model_of(ar.ops.exp)
+    good, bad = [[[0.1]], [[0.2]]], [[[0.1]], [[500.0]]]
+    for examples, epochs in ((good, 1), (bad, 2)):
+        model = model_of(ar.ops.exp)
+        path = tmp_path / "run"
+        try:
+            train(model, examples, SGD(0.1), epochs=epochs, checkpoint_path=path, resume=True, progress=False)
+        except NotFiniteError:
+            assert examples is bad
+    model = model_of(ar.ops.exp)
+    history = train(model, good, SGD(0.1), epochs=2, checkpoint_path=path, resume=True, progress=False)
+    assert len(history) == 2 and all(np.isfinite(array).all() for array in read_file(path)[0].values())
+
+
+def test_models_of_other_makes_are_stopped_too():
+    class Spoilt(Bookkeeper):
+        def train_step(self, batch: list[Any], optimizer: Any, check: Any = None) -> Any:
+            check(float("nan"))
+            return super().train_step(batch, optimizer)
+
+    with pytest.raises(NotFiniteError, match=r"^epoch 1, step 1: the loss is nan\n"):
+        train(Spoilt(), [1, 2], SGD(0.1), progress=False)
+
+
+def test_a_command_ends_with_status_1(capsys):
+    def work() -> int:
+        train(model_of(ar.ops.tanh), NAN, SGD(0.1), progress=False)
+        return 0
+
+    assert exit_status("arrows train", work) == 1
+    err = capsys.readouterr().err
+    assert (
+        err.startswith("arrows train: epoch 1, step 1: the loss is nan: what Vector") and err.count("\n") == 1
+    )
+
+
+def test_saving_by_hand_is_the_user_s_own_affair(tmp_path):
+    model = model_of(ar.ops.tanh)
+    model.params["fc/bias"][...] = np.nan
+    save(model, tmp_path / "m")
