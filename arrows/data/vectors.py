@@ -35,9 +35,9 @@ def read_vectors(path: str | Path, words: Iterable[str]) -> dict[str, Vector]:
         The words that the file has, with their vectors, each float32 of the file's size, in the file's order.
 
     Raises:
-        InputError: a row that is shorter than the first one, a field that is no finite number, bytes that are
-            not UTF-8, or a file without vectors; it names file, line and column. Numbers are looked at in the
-            wanted rows only, all else in every row.
+        InputError: a row that is shorter than the first one, a field that is no number or one that float32
+            cannot hold, bytes that are not UTF-8, or a file without vectors; it names file, line and column.
+            Numbers are looked at in the wanted rows only, all else in every row.
         OSError: the file cannot be read.
 
     >>> import tempfile, os
@@ -87,4 +87,13 @@ def _numbers(path: Path, number: int, line: bytes, size: int) -> Vector:
             text = field.decode("utf-8", "replace")
             raise InputError(f"{path}:{number}:{len(before) + 2}: expected a number, got {quoted(text)}")
         values.append(value)
-    return np.array(values, np.float32)
+    with np.errstate(over="ignore"):
+        vector = np.array(values, np.float32)
+    if not np.isfinite(vector).all():
+        place = int(np.flatnonzero(~np.isfinite(vector))[0]) + 1
+        before = b" ".join(fields[:place]).decode("utf-8", "replace")
+        text = fields[place].decode("utf-8", "replace")
+        raise InputError(
+            f"{path}:{number}:{len(before) + 2}: expected a number that float32 can hold, got {text!r}"
+        )
+    return vector
