@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from arrows.training.arguments import require_model, require_path
-from arrows.training.files import HostArray, read_file, write_file
+from arrows.training.files import OURS, Stored, require_texts, stored, write_file
+from arrows.training.header import quoted
 from arrows.training.trainable import Trainable, notation
-from arrows.training.unnamed import changed_order, unnamed_layers
+from arrows.training.unnamed import alike_layers, changed_order, is_table, unnamed_layers
 from arrows.typesys.errors import ArrowValueError
 
-_KEY = "arrows.unnamed"
+_KEY = OURS + "unnamed"
+MOST = 20  # lines of a message
 
 
 def save(model: Trainable, path: str | Path, metadata: Mapping[str, str] | None = None) -> None:
@@ -33,6 +36,9 @@ def save(model: Trainable, path: str | Path, metadata: Mapping[str, str] | None 
         ArrowValueError: metadata that is not text.
         OSError: the file cannot be written; what stood at `path` is as it was.
 
+    Warns:
+        UserWarning: two layers without names have the same shapes: their weights may change places unseen.
+
     >>> import tempfile
     >>> import numpy as np
     >>> from types import SimpleNamespace
@@ -51,7 +57,15 @@ def save(model: Trainable, path: str | Path, metadata: Mapping[str, str] | None 
     arrays = {name: model.backend.to_numpy(array) for name, array in model.params.items()}
     unnamed = unnamed_layers(model)
     ours = {_KEY: json.dumps(unnamed)} if unnamed else {}
-    write_file(place, arrays, {**(metadata or {}), **ours})
+    texts = dict(metadata or {})
+    require_texts(texts)
+    taken = next((key for key in texts if key.startswith(OURS)), None)
+    if taken is not None:
+        raise ArrowValueError(f"metadata: keys that begin with {OURS!r} are ours; call {taken!r} otherwise")
+    write_file(place, arrays, texts | ours)
+    alike = alike_layers(model)
+    if alike is not None:
+        warnings.warn(alike, stacklevel=2)
 
 
 def load(model: Trainable, path: str | Path) -> dict[str, str]:
@@ -72,8 +86,8 @@ def load(model: Trainable, path: str | Path) -> dict[str, str]:
 
     Raises:
         ArrowTypeError: `model` is no model, or `path` no path.
-        ArrowValueError: the file is no safetensors file, or does not fit: it says which parameters, and both
-            shapes; or layers without names have changed places. The model is as it was.
+        ArrowValueError: the file is no safetensors file, is damaged, or does not fit: it says which
+            parameters, and both shapes; or layers without names have changed places. The model is as it was.
         OSError: the file cannot be read.
 
     >>> import tempfile
@@ -93,17 +107,22 @@ def load(model: Trainable, path: str | Path) -> dict[str, str]:
     """
     require_model("load(model, path)", model)
     path = require_path("load(model, path): path", path)
-    found, texts = read_file(path)
-    problems = differences(found, model.params)
-    if problems and any(name.startswith("parameter:") for name in found):
-        raise ArrowValueError(f"{path} is the state of a run: load_state(path, model, optimizer) reads it")
-    if problems:
-        raise ArrowValueError("\n  ".join([f"{path} does not fit the model:", *problems]))
-    swapped = changed_order(path, json.loads(texts.pop(_KEY, "{}")), model)
-    if swapped is not None:
-        raise ArrowValueError(swapped)
-    for name, values in found.items():
-        model.params[name][...] = model.backend.to_device(values)
+    with stored(path) as file:
+        problems = differences(file.entries, model.params)
+        if problems and any(name.startswith("parameter:") for name in file.entries):
+            raise ArrowValueError(
+                f"{path} is the state of a run: load_state(path, model, optimizer) reads it"
+            )
+        if problems:
+            raise ArrowValueError("\n  ".join([f"{path} does not fit the model:", *problems]))
+        swapped = changed_order(path, _unnamed(file), model)
+        if swapped is not None:
+            raise ArrowValueError(swapped)
+        arrays = file.arrays()
+        texts = _theirs(file)
+    values = {name: model.backend.to_device(array) for name, array in arrays.items()}
+    for name, array in values.items():
+        model.params[name][...] = array
     return texts
 
 
@@ -111,7 +130,8 @@ def read_metadata(path: str | Path) -> dict[str, str]:
     """The texts that were saved with a model, without a model to load it into.
 
     Raises:
-        ArrowValueError: the file is no safetensors file.
+        ArrowTypeError: `path` is no path.
+        ArrowValueError: the file is no safetensors file, or its header is damaged.
         OSError: the file cannot be read.
 
     >>> import tempfile
@@ -125,13 +145,16 @@ def read_metadata(path: str | Path) -> dict[str, str]:
     ...     read_metadata(folder + "/m.safetensors")
     {'size': '64'}
     """
-    texts = read_file(Path(path), values=False)[1]
-    texts.pop(_KEY, None)
-    return texts
+    with stored(require_path("read_metadata(path): path", path)) as file:
+        return _theirs(file)
 
 
-def differences(found: Mapping[str, HostArray], params: Mapping[str, Any]) -> list[str]:
+def differences(entries: Mapping[str, Any], params: Mapping[str, Any]) -> list[str]:
     """What keeps the arrays of a file from being the parameters of a model, a line each.
+
+    Args:
+        entries: the file's arrays, or what its header says of them, by name.
+        params: arrays or descriptions, by name.
 
     >>> import numpy as np
     >>> differences({"w": np.zeros(2)}, {"w": np.zeros(3)})
@@ -140,13 +163,28 @@ def differences(found: Mapping[str, HostArray], params: Mapping[str, Any]) -> li
     problems = []
     for name, array in params.items():
         expected = notation(array)
-        if name not in found:
+        if name not in entries:
             problems.append(f"{name!r}: not in the file, {expected} in the model")
-        elif notation(found[name]) != expected:
-            problems.append(f"{name!r}: {notation(found[name])} in the file, {expected} in the model")
+        elif notation(entries[name]) != expected:
+            problems.append(f"{name!r}: {notation(entries[name])} in the file, {expected} in the model")
     problems += [
-        f"{name!r}: {notation(array)} in the file, not in the model"
-        for name, array in found.items()
+        f"{quoted(name)}: {notation(entry)} in the file, not in the model"
+        for name, entry in entries.items()
         if name not in params
     ]
-    return problems
+    return problems if len(problems) <= MOST else [*problems[:MOST], f"and {len(problems) - MOST} more"]
+
+
+def _theirs(file: Stored) -> dict[str, str]:
+    return {key: text for key, text in file.texts.items() if not key.startswith(OURS)}
+
+
+def _unnamed(file: Stored) -> Mapping[str, Any]:
+    """Where the layers without names were made that the file has weights of."""
+    try:
+        table = json.loads(file.texts.get(_KEY, "{}"))
+    except (ValueError, RecursionError):
+        table = None
+    if not is_table(table):
+        raise ArrowValueError(f"{file.path} is damaged: {_KEY} does not say where layers were made")
+    return table

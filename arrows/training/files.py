@@ -1,29 +1,45 @@
-"""Arrays and texts in a safetensors file, written so that a crash leaves a whole file, old or new."""
+"""Arrays and texts in a safetensors file, with a checksum of both.
+
+https://huggingface.co/docs/safetensors: eight bytes with the length of the header, the header (JSON: names,
+element types, shapes, places, and a table of texts), and the numbers. They are written and read here, and not
+by the library of that name: it makes temporary files of its own, which only their owner can read and nobody
+removes after a crash, takes as much memory as a header asks for, and panics where the header lies.
+"""
 
 from __future__ import annotations
 
+import errno
+import hashlib
+import json
 import os
-from collections.abc import Mapping
-from glob import escape
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
+from arrows.files import replacing
+from arrows.training.header import BYTES, DTYPES, LONGEST, Entry, Header, quoted, read_header
 from arrows.typesys.errors import ArrowValueError
 
 HostArray = np.ndarray[Any, np.dtype[Any]]
 
+OURS = "arrows."
+"""What the keys of our own texts begin with."""
+# The first is of the numbers, the second of all else, the first included. If one of them alone is there, the
+# file is damaged: no flipped bit makes it look like a file of the time before there were checksums.
+_NUMBERS, _HEADER = "arrows.numbers", "arrows.header"
+_SAFETENSORS = {numpy_s: name for name, numpy_s in DTYPES.items()}
+
 
 def write_file(path: Path, arrays: Mapping[str, HostArray], texts: Mapping[str, str] | None = None) -> None:
-    """Writes a file beside `path`, flushes it to the disk and renames it, so that at every moment `path` is
-    either the old file or the whole new one.
+    """Writes a file as `arrows.files.replacing` does, whole or not at all.
 
     Raises:
-        ArrowValueError: texts that are not text.
+        ArrowValueError: texts that are not text, or too much of it; an array whose element type safetensors
+            does not have.
         OSError: the file cannot be written; what stood at `path` is as it was.
 
     >>> import tempfile
@@ -32,59 +48,190 @@ def write_file(path: Path, arrays: Mapping[str, HostArray], texts: Mapping[str, 
     ...     read_file(Path(folder) / "a")
     ({'x': array([0, 1])}, {'by': 'us'})
     """
-    for key, value in (texts or {}).items():
+    require_texts(texts or {})
+    entries: dict[str, Entry] = {}
+    bytes_of: dict[str, memoryview] = {}
+    place = 0
+    # The widest elements first, so that all lie at multiples of their size.
+    for name, array in sorted(arrays.items(), key=lambda item: (-item[1].dtype.itemsize, item[0])):
+        dtype = array.dtype.name
+        if dtype not in BYTES:
+            raise ArrowValueError(f"{name!r} is {dtype}, and a safetensors file has no such elements")
+        bytes_of[name] = _little(array)
+        entries[name] = Entry(dtype, array.shape, place, place + array.nbytes)
+        place += array.nbytes
+    sealed = dict(texts or {})
+    sealed[_NUMBERS] = _numbers_checksum(bytes_of)
+    sealed[_HEADER] = _header_checksum(entries, sealed)
+    header = _encoded(entries, sealed)
+    with replacing(path) as file:
+        file.write(len(header).to_bytes(8, "little"))
+        file.write(header)
+        for name in entries:
+            file.write(bytes_of[name])
+
+
+def require_texts(texts: Mapping[str, str]) -> None:
+    """Refuses metadata that does not map text to text.
+
+    >>> require_texts({"epoch": 3})
+    Traceback (most recent call last):
+    ...
+    arrows.typesys.errors.ArrowValueError: metadata maps text to text; 'epoch': 3 is not
+    """
+    for key, value in texts.items():
         if not (isinstance(key, str) and isinstance(value, str)):
             raise ArrowValueError(f"metadata maps text to text; {key!r}: {value!r} is not")
-    # safetensors writes an array's memory as it lies, whatever its strides say.
-    tensors = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()}
-    temporary = path.with_name(f".{path.name}.{token_hex(4)}.tmp")
-    try:
-        try:
-            save_file(tensors, temporary, dict(texts) if texts else None)
-        except SafetensorError as error:
-            raise OSError(f"cannot write {path}: {error}") from error
-        _flush(temporary)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    if os.name == "posix":  # the rename itself; Windows cannot open folders
-        _flush(path.parent)
 
 
-def remove_remains(path: Path) -> None:
-    """Removes what a process that was killed while it wrote `path` left beside it.
+class Stored:
+    """A file that is open for reading.
 
-    >>> remove_remains(Path("nothing-here"))
+    Attributes:
+        path: the file.
+        entries: what it says of its arrays, by name.
+        texts: its metadata, ours included.
     """
-    for remains in path.parent.glob(f".{escape(path.name)}.*.tmp"):
-        remains.unlink(missing_ok=True)
+
+    def __init__(self, path: Path, file: BufferedReader, header: Header) -> None:
+        self.path, self._file, self._header = path, file, header
+        self.entries = header.entries
+        checksums = {key: header.texts[key] for key in (_NUMBERS, _HEADER) if key in header.texts}
+        self.texts = {key: text for key, text in header.texts.items() if key not in checksums}
+        self._checksum = checksums.get(_NUMBERS)
+        if len(checksums) == 1:
+            raise ArrowValueError(f"{path} is damaged: one of its two checksums is missing")
+        if checksums and _header_checksum(header.entries, header.texts) != checksums[_HEADER]:
+            raise ArrowValueError(f"{path} is damaged: the checksum of its header is another one")
+
+    def arrays(self) -> dict[str, HostArray]:
+        """All arrays, in the order of their names. Ask for them once `entries` are what they should be.
+
+        Raises:
+            ArrowValueError: an element type that NumPy does not have, more than the machine's memory holds,
+                or numbers that have changed since they were written.
+            OSError: they cannot be read.
+        """
+        other = next((name for name, entry in self.entries.items() if entry.dtype not in BYTES), None)
+        if other is not None:
+            raise ArrowValueError(
+                f"{self.path}: {quoted(other)} is {self.entries[other].dtype}, which NumPy does not have"
+            )
+        require_memory(self.path, sum(entry.stop - entry.start for entry in self.entries.values()))
+        return self._arrays()
+
+    def _arrays(self) -> dict[str, HostArray]:
+        arrays = {name: self._array(self.entries[name]) for name in sorted(self.entries)}
+        if self._checksum is not None:
+            checksum = _numbers_checksum({name: _little(array) for name, array in arrays.items()})
+            if checksum != self._checksum:
+                raise ArrowValueError(
+                    f"{self.path} is damaged: the checksum of its numbers is another one; "
+                    "write the file anew, or take a copy from elsewhere"
+                )
+        return arrays
+
+    def _array(self, entry: Entry) -> HostArray:
+        array = np.empty(entry.shape, np.dtype(entry.dtype).newbyteorder("<"))
+        if array.size:
+            self._file.seek(self._header.offset + entry.start)
+            if self._file.readinto(_bytes(array)) != array.nbytes:
+                raise ArrowValueError(f"{self.path} is no whole safetensors file: it has become shorter")
+        return array.astype(entry.dtype, copy=False)
 
 
-def read_file(path: Path, *, values: bool = True) -> tuple[dict[str, HostArray], dict[str, str]]:
-    """The arrays (none if not `values`) and the texts of a file.
+@contextmanager
+def stored(path: Path) -> Iterator[Stored]:
+    """Opens a file: its header is checked, and its numbers are not read yet.
+
+    What another process puts in its place meanwhile does not matter.
 
     Raises:
-        ArrowValueError: the file is no safetensors file, or was cut off.
+        ArrowValueError: the file is no safetensors file, was cut off, or its header is damaged.
         OSError: the file cannot be read.
+
+    >>> with stored(Path("/nowhere")) as file:
+    ...     file.texts
+    Traceback (most recent call last):
+    ...
+    FileNotFoundError: [Errno 2] No such file or directory: '/nowhere'
+    """
+    if path.exists() and not path.is_file():  # a pipe would keep us waiting
+        raise OSError(errno.EINVAL, "this is no file", str(path))
+    with open(path, "rb") as file:
+        try:
+            header = read_header(file, os.fstat(file.fileno()).st_size)
+        except ArrowValueError as error:
+            raise ArrowValueError(f"{path} is not a whole safetensors file: {error}") from None
+        yield Stored(path, file, header)
+
+
+def read_file(path: Path) -> tuple[dict[str, HostArray], dict[str, str]]:
+    """All arrays and texts of a file; see `stored`.
 
     >>> read_file(Path("/nowhere"))
     Traceback (most recent call last):
     ...
     FileNotFoundError: [Errno 2] No such file or directory: '/nowhere'
     """
-    with open(path, "rb"):  # a missing or unreadable file as Python says it
-        pass
-    try:
-        with safe_open(path, framework="numpy") as file:
-            names = file.keys() if values else []
-            return {name: file.get_tensor(name) for name in names}, file.metadata() or {}
-    except SafetensorError as error:
-        raise ArrowValueError(f"{path} is not a whole safetensors file: {error}") from error
+    with stored(path) as file:
+        return file.arrays(), file.texts
 
 
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY if path.is_dir() or os.name == "posix" else os.O_RDWR)
+def require_memory(path: Path, needed: int) -> None:
+    """Refuses a file whose numbers are more than the memory of the machine.
+
+    >>> require_memory(Path("model.safetensors"), 1 << 60)
+    Traceback (most recent call last):
+    ...
+    arrows.typesys.errors.ArrowValueError: model.safetensors has 1,152,921,504.6 GB of numbers, and ... memory
+    """
+    if not hasattr(os, "sysconf"):
+        return
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if 0 < memory < needed:
+        raise ArrowValueError(
+            f"{path} has {needed / 1e9:,.1f} GB of numbers, and this machine {memory / 1e9:,.1f} GB of memory"
+        )
+
+
+def _encoded(entries: Mapping[str, Entry], texts: Mapping[str, str]) -> bytes:
+    content: dict[str, Any] = {"__metadata__": dict(texts)}
+    for name, entry in entries.items():
+        content[name] = {
+            "dtype": _SAFETENSORS[entry.dtype],
+            "shape": entry.shape,
+            "data_offsets": [entry.start, entry.stop],
+        }
     try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        header = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+    except UnicodeEncodeError:
+        raise ArrowValueError("metadata holds half of a surrogate pair, which is no text in UTF-8") from None
+    header += b" " * (-len(header) % 8)
+    if len(header) > LONGEST:
+        raise ArrowValueError(
+            f"names and metadata take {len(header):,} bytes, and a safetensors file has room for {LONGEST:,}"
+        )
+    return header
+
+
+def _numbers_checksum(bytes_of: Mapping[str, memoryview]) -> str:
+    checksum = hashlib.sha256()
+    for name in sorted(bytes_of):
+        checksum.update(bytes_of[name])
+    return f"sha256:{checksum.hexdigest()}"
+
+
+def _header_checksum(entries: Mapping[str, Entry], texts: Mapping[str, str]) -> str:
+    """Of names, element types, shapes and texts: not of places, which other tools may choose otherwise."""
+    shapes = [(name, entries[name].dtype, list(entries[name].shape)) for name in sorted(entries)]
+    said = json.dumps([shapes, sorted((key, text) for key, text in texts.items() if key != _HEADER)])
+    return f"sha256:{hashlib.sha256(said.encode('ascii')).hexdigest()}"
+
+
+def _little(array: HostArray) -> memoryview:
+    return _bytes(np.ascontiguousarray(array, array.dtype.newbyteorder("<")))
+
+
+def _bytes(array: HostArray) -> memoryview:
+    return array.reshape(-1).view(np.uint8).data

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from typing import Any
 
 from arrows.engine.backend import Backend
@@ -20,7 +20,7 @@ from arrows.ops.kernels import quiet
 from arrows.training.arguments import described, require_model, require_number
 from arrows.training.averages import Averages
 from arrows.training.blocks import blocks
-from arrows.training.rates import Rate, Rates, is_frozen, rate_at
+from arrows.training.rates import Rate, Rates, functions_in, is_frozen, rate_at, require_rate
 from arrows.training.rules import Rule
 from arrows.training.trainable import Array, Trainable, notation
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
@@ -36,6 +36,10 @@ class Update:
     scale: Array | None
     rate: float
     count: Any
+
+
+def _without_addresses(text: str) -> str:
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
 class Optimizer:
@@ -91,7 +95,7 @@ class Optimizer:
             if not clip_norm > 0:
                 raise ArrowValueError(f"clip_norm is {clip_norm}, and should be above 0")
         self.rule = rule
-        self.learning_rate: Rate = rule.learning_rate
+        self._learning_rate: Rate = rule.learning_rate
         self.clip_norm = clip_norm
         self.rates = Rates(rates)
         self.averages = None if average is None else Averages(average)
@@ -101,15 +105,65 @@ class Optimizer:
         self._buffers: dict[tuple[str, Any], Array] = {}
 
     def __repr__(self) -> str:
-        more = f", rates={self.rates.given}" if self.rates.given else ""
-        if self.averages is not None:
-            more += f", average={self.averages.decay}"
-        return f"{type(self).__name__}({self.rule}, clip_norm={self.clip_norm}{more})"
+        return self._told(self.learning_rate)
+
+    @property
+    def learning_rate(self) -> Rate:
+        """Of the parameters without a rate of their own: a number or a schedule."""
+        return self._learning_rate
+
+    @learning_rate.setter
+    def learning_rate(self, rate: Rate) -> None:
+        require_rate(f"{type(self).__name__}: learning_rate", rate)
+        self._learning_rate = rate
 
     @property
     def description(self) -> str:
-        """The optimizer's kind and hyperparameters, the same in every process; saved with a run's state."""
-        return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(self))
+        """The optimizer's kind and hyperparameters as they are now, the same in every process; saved with a
+        run's state. A schedule that is a function counts by its code and by what it holds.
+
+        Raises:
+            ArrowValueError: a schedule says nothing of itself.
+        """
+        return self._described(self.learning_rate)
+
+    @property
+    def began(self) -> str:
+        """The description as it was before anyone set `learning_rate`."""
+        return self._described(self.rule.learning_rate)
+
+    def continues(self, description: str, began: str, learning_rate: float | None) -> bool:
+        """Whether this optimizer can take the saved state of one with these descriptions.
+
+        It can if they are alike now; or if this one is as that one was made, and all that has changed since
+        is a learning rate that is a number, which the state holds.
+        """
+        if self.description == description:
+            return True
+        if learning_rate is not None and self.description == began:
+            return self._described(learning_rate) == description
+        # Files of the time when functions had no hash, and the rate was that of the beginning.
+        before = _without_addresses(self._told(self.rule.learning_rate))
+        return description == began == before and (learning_rate is None) == callable(self.learning_rate)
+
+    def _told(self, rate: Rate) -> str:
+        """The optimizer with another learning rate, as a text."""
+        rule: Any = self.rule
+        more = f", rates={self.rates.given}" if self.rates.given else ""
+        if rate is not rule.learning_rate:
+            if is_dataclass(rule) and not isinstance(rule, type):
+                rule = replace(rule, learning_rate=rate)
+            else:
+                more += f", learning_rate={rate}"
+        if self.averages is not None:
+            more += f", average={self.averages.decay}"
+        return f"{type(self).__name__}({rule}, clip_norm={self.clip_norm}{more})"
+
+    def _described(self, rate: Rate) -> str:
+        rates = [rate, *self.rates.given.values()]
+        names = [name for schedule in rates if callable(schedule) for name in functions_in(schedule)]
+        more = f" with {', '.join(names)}" if names else ""
+        return _without_addresses(self._told(rate if callable(rate) else float(rate))) + more
 
     def only_reads_gradients(self) -> bool:
         """Whether `step` leaves gradients as they are and keeps none, so that it may see the engine's memory.

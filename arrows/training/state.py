@@ -6,21 +6,27 @@ The file is safetensors. Its arrays are `parameter:NAME`, `slot:SLOT:NAME` (the 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from arrows.training.arguments import require_model, require_optimizer, require_path
+import numpy as np
+
+from arrows.training.arguments import escaped, require_model, require_optimizer, require_path
 from arrows.training.checkpoint import differences
-from arrows.training.files import HostArray, read_file, write_file
+from arrows.training.files import OURS, HostArray, Stored, require_texts, stored, write_file
+from arrows.training.header import quoted
 from arrows.training.optimizer import Optimizer
 from arrows.training.progress import Progress
+from arrows.training.saved_run import SavedRun
 from arrows.training.trainable import Trainable, notation
 from arrows.training.unnamed import changed_order, unnamed_layers
 from arrows.typesys.errors import ArrowValueError
 
-_KEY = "arrows.run"
+T = TypeVar("T")
+
+_KEY = OURS + "run"
+_KINDS = ("parameter", "slot", "count", "average", "since")
 
 
 def save_state(
@@ -41,7 +47,9 @@ def save_state(
 
     Raises:
         ArrowTypeError: an argument of the wrong kind.
-        ArrowValueError: metadata that is not text; averages stand in the place of the parameters.
+        ArrowValueError: metadata that is not text; averages stand in the place of the parameters; the
+            optimizer holds the state of parameters that the model does not have, or has a schedule that
+            cannot be told from others; `progress` is out of its range.
         OSError: the file cannot be written; what stood at `path` is as it was.
 
     >>> import tempfile
@@ -60,38 +68,47 @@ def save_state(
     averages = optimizer.averages
     if averages is not None and averages.in_use:
         raise ArrowValueError("the state of a run is not saved while averages stand for the parameters")
-    for key, value in (metadata or {}).items():
-        if not (isinstance(key, str) and isinstance(value, str)):
-            raise ArrowValueError(f"metadata maps text to text; {key!r}: {value!r} is not")
+    require_texts(metadata or {})
+    others = [name for name in optimizer.state if name not in model.params]
+    if others:
+        raise ArrowValueError(
+            f"the optimizer holds the state of {others[0]!r}, which is no parameter of this model; "
+            "save it with a model that has all that it trains"
+        )
     arrays: dict[str, Any] = {f"parameter:{name}": array for name, array in model.params.items()}
     for name, slots in optimizer.state.items():
         arrays |= {f"slot:{slot}:{name}": array for slot, array in slots.items()}
-    numbers: dict[str, Any] = {
-        "version": 1,
-        "optimizer": optimizer.description,
-        "learning_rate": None if callable(optimizer.learning_rate) else float(optimizer.learning_rate),
-        "steps": optimizer.steps,
-        # What dropout depends on, in a model that has it.
-        "model_step": getattr(model, "step", None),
-        "model_seed": getattr(model, "seed", None),
-        "progress": (progress or Progress()).as_dict(),
-        "metadata": dict(metadata or {}),
-        "unnamed": unnamed_layers(model),
-        "counts": {},
-        "since": {},
-    }
-    tables: list[tuple[str, str, Mapping[str, Any]]] = [("counts", "count", optimizer.counts)]
+    numbers: dict[str, dict[str, int]] = {"count": {}, "since": {}}
+    tables: list[tuple[str, Mapping[str, Any]]] = [("count", optimizer.counts)]
     if averages is not None:
         arrays |= {f"average:{name}": array for name, array in averages.values.items()}
-        tables.append(("since", "since", averages.since))
-    for key, kind, table in tables:
+        tables.append(("since", averages.since))
+    for kind, table in tables:
         for name, value in table.items():
             if isinstance(value, int):
-                numbers[key][name] = value
+                numbers[kind][name] = value
             else:
                 arrays[f"{kind}:{name}"] = value
+    rate = optimizer.learning_rate
+    text = SavedRun(
+        optimizer=optimizer.description,
+        began=optimizer.began,
+        learning_rate=None if callable(rate) else float(rate),
+        steps=optimizer.steps,
+        model_step=_as_int(getattr(model, "step", None)),
+        model_seed=_as_int(getattr(model, "seed", None)),
+        progress=progress or Progress(),
+        metadata=dict(metadata or {}),
+        unnamed=unnamed_layers(model),
+        counts=numbers["count"],
+        since=numbers["since"],
+    ).as_text()
+    try:
+        SavedRun.of(text)
+    except ArrowValueError as error:
+        raise ArrowValueError(f"this state could not be loaded again: it {error}") from None
     down = {name: model.backend.to_numpy(array) for name, array in arrays.items()}
-    write_file(place, down, {_KEY: json.dumps(numbers)})
+    write_file(place, down, {_KEY: text})
 
 
 def load_state(
@@ -113,8 +130,8 @@ def load_state(
 
     Raises:
         ArrowTypeError: an argument of the wrong kind.
-        ArrowValueError: the file is no saved state, or does not fit model or optimizer: it says where. Both
-            are as they were.
+        ArrowValueError: the file is no saved state, is damaged, or does not fit model or optimizer: it says
+            where. Both are as they were.
         OSError: the file cannot be read.
 
     >>> import arrows as ar
@@ -125,64 +142,115 @@ def load_state(
     FileNotFoundError: [Errno 2] No such file or directory: 'nowhere'
     """
     path = _placed("load_state", path, model, optimizer)
-    arrays, texts = read_file(path)
-    if _KEY not in texts:
-        raise ArrowValueError(f"{path} is not the state of a training run")
-    numbers = json.loads(texts[_KEY])
-    if numbers["version"] != 1:
-        raise ArrowValueError(f"{path} was written by another version of arrows")
-    if numbers["optimizer"] != optimizer.description:
+    with stored(path) as file:
+        run = _run_of(file, model, optimizer)
+        _check_entries(file, run, model, optimizer)
+        everything = file.arrays()
+    arrays = {kind: _of_kind(everything, kind) for kind in _KINDS}
+    _check_steps(path, arrays, run)
+    if check is not None:
+        check(run.progress, run.metadata)
+
+    # All that can fail comes first.
+    to_device = model.backend.to_device
+    up = {
+        kind: {name: to_device(array) for name, array in of_kind.items()} for kind, of_kind in arrays.items()
+    }
+    state: dict[str, dict[str, Any]] = {name: {} for name in {**run.counts, **up["count"]}}
+    for key, array in up["slot"].items():
+        slot, _, name = key.partition(":")
+        state[name][slot] = array
+
+    for name, array in up["parameter"].items():
+        model.params[name][...] = array
+    optimizer.state = state
+    optimizer.counts = {**run.counts, **up["count"]}
+    if optimizer.averages is not None:
+        optimizer.averages.values = up["average"]
+        optimizer.averages.since = {**run.since, **up["since"]}
+    optimizer.steps = run.steps
+    if run.learning_rate is not None:
+        optimizer.learning_rate = run.learning_rate
+    live: Any = model
+    if run.model_step is not None and hasattr(live, "step"):
+        live.step = run.model_step
+    return run.progress, dict(run.metadata)
+
+
+def _run_of(file: Stored, model: Trainable, optimizer: Optimizer) -> SavedRun:
+    """The numbers and texts of the file, if they are of this optimizer and a model of this seed."""
+    if _KEY not in file.texts:
+        raise ArrowValueError(f"{file.path} is not the state of a training run")
+    try:
+        run = SavedRun.of(file.texts[_KEY])
+    except ArrowValueError as error:
+        raise ArrowValueError(f"{file.path} {error}") from None
+    if not optimizer.continues(run.optimizer, run.began, run.learning_rate):
         raise ArrowValueError(
-            f"{path} is the state of another optimizer:\n"
-            f"  saved  {numbers['optimizer']}\n  given  {optimizer.description}"
+            f"{file.path} is the state of another optimizer:\n"
+            f"  saved  {escaped(run.optimizer)}\n  given  {optimizer.description}"
         )
-    seeds = numbers["model_seed"], getattr(model, "seed", None)
-    if None not in seeds and seeds[0] != seeds[1]:
-        raise ArrowValueError(f"{path} is of a model with seed {seeds[0]}, and this one's is {seeds[1]}")
-    params = _of_kind(arrays, "parameter")
+    seed = getattr(model, "seed", None)
+    if None not in (run.model_seed, seed) and run.model_seed != seed:
+        raise ArrowValueError(
+            f"{file.path} is of a model with seed {run.model_seed}, and this one's is {seed}"
+        )
+    return run
+
+
+def _check_entries(file: Stored, run: SavedRun, model: Trainable, optimizer: Optimizer) -> None:
+    """Refuses a file whose arrays are not those that model and optimizer have."""
+    path, entries = file.path, {kind: _of_kind(file.entries, kind) for kind in _KINDS}
+    params = entries["parameter"]
     problems = differences(params, model.params)
     if problems:
         raise ArrowValueError("\n  ".join([f"{path} does not fit the model:", *problems]))
-    swapped = changed_order(path, numbers.get("unnamed", {}), model)
+    swapped = changed_order(path, run.unnamed, model)
     if swapped is not None:
         raise ArrowValueError(swapped)
-    state: dict[str, dict[str, HostArray]] = {
-        name: {} for name in numbers["counts"] | _of_kind(arrays, "count")
-    }
-    for key, array in _of_kind(arrays, "slot").items():
+    other = next((name for name in file.entries if name.partition(":")[0] not in _KINDS), None)
+    if other is not None:
+        raise ArrowValueError(f"{path} is damaged: {quoted(other)} is no part of a run's state")
+    for kind, numbers in (("count", run.counts), ("since", run.since)):
+        for name in (*numbers, *entries[kind]):
+            rows = entries[kind].get(name)
+            if name not in params or (rows is not None and name in numbers):
+                raise ArrowValueError(
+                    f"{path} is damaged: {kind} of {quoted(name)} is of no parameter, or twice"
+                )
+            if rows is not None and (rows.dtype, rows.shape) != ("float64", params[name].shape[:1]):
+                raise ArrowValueError(f"{path} is damaged: {kind} of {quoted(name)} is {notation(rows)}")
+    slots: dict[str, set[str]] = {name: set() for name in (*run.counts, *entries["count"])}
+    for key, entry in entries["slot"].items():
         slot, _, name = key.partition(":")
-        if name not in state or notation(array) != notation(params[name]):
-            raise ArrowValueError(f"{path} is damaged: {slot!r} of {name!r} is {notation(array)}")
-        state[name][slot] = array
-    for name, slots in state.items():
-        if set(slots) != set(optimizer.rule.slots):
-            there, wanted = (", ".join(sorted(names)) or "none" for names in (slots, optimizer.rule.slots))
+        if name not in slots or notation(entry) != notation(params[name]):
+            raise ArrowValueError(f"{path} is damaged: {quoted(slot)} of {quoted(name)} is {notation(entry)}")
+        slots[name].add(slot)
+    for name, there in slots.items():
+        if there != set(optimizer.rule.slots):
+            found = escaped(", ".join(sorted(there)) or "none")
+            wanted = ", ".join(sorted(optimizer.rule.slots)) or "none"
             raise ArrowValueError(
-                f"{path} is damaged: the state of {name!r} is {there}, and should be {wanted}"
+                f"{path} is damaged: the state of {quoted(name)} is {found}, and should be {wanted}"
             )
+    averages = entries["average"]
+    if optimizer.averages is None and (averages or run.since or entries["since"]):
+        raise ArrowValueError(f"{path} is damaged: it has averages, and its optimizer keeps none")
+    if set(averages) != {*run.since, *entries["since"]}:
+        raise ArrowValueError(f"{path} is damaged: averages and the steps that they are of do not match")
+    for name, entry in averages.items():
+        if notation(entry) != notation(params[name]):
+            raise ArrowValueError(f"{path} is damaged: the average of {quoted(name)} is {notation(entry)}")
 
-    found = Progress.of(numbers["progress"])
-    if check is not None:
-        check(found, numbers["metadata"])
 
-    up = model.backend.to_device
-    for name, array in params.items():
-        model.params[name][...] = up(array)
-    # Copies: what was read belongs to the reader, who may hand out memory that cannot be written.
-    optimizer.state = {
-        name: {slot: up(array.copy()) for slot, array in slots.items()} for name, slots in state.items()
-    }
-    optimizer.counts = numbers["counts"] | _up(model, _of_kind(arrays, "count"))
-    if optimizer.averages is not None:
-        optimizer.averages.values = _up(model, _of_kind(arrays, "average"))
-        optimizer.averages.since = numbers["since"] | _up(model, _of_kind(arrays, "since"))
-    optimizer.steps = numbers["steps"]
-    if numbers["learning_rate"] is not None:
-        optimizer.learning_rate = numbers["learning_rate"]
-    live: Any = model
-    if numbers["model_step"] is not None and hasattr(live, "step"):
-        live.step = numbers["model_step"]
-    return found, numbers["metadata"]
+def _check_steps(path: Path, arrays: Mapping[str, Mapping[str, HostArray]], run: SavedRun) -> None:
+    """Refuses counts of rows that are no numbers of steps."""
+    for kind in ("count", "since"):
+        for name, rows in arrays[kind].items():
+            if not np.all((rows >= 0) & (rows <= run.steps) & (rows == np.floor(rows))):
+                raise ArrowValueError(
+                    f"{path} is damaged: {kind} of {quoted(name)} has numbers that are none of steps"
+                )
 
 
 def _placed(function: str, path: Any, model: Any, optimizer: Any) -> Path:
@@ -194,10 +262,10 @@ def _placed(function: str, path: Any, model: Any, optimizer: Any) -> Path:
     return place
 
 
-def _of_kind(arrays: Mapping[str, HostArray], kind: str) -> dict[str, HostArray]:
+def _as_int(value: Any) -> int | None:
+    return None if value is None else int(value)
+
+
+def _of_kind(table: Mapping[str, T], kind: str) -> dict[str, T]:
     start = kind + ":"
-    return {key.removeprefix(start): array for key, array in arrays.items() if key.startswith(start)}
-
-
-def _up(model: Trainable, arrays: Mapping[str, HostArray]) -> dict[str, Any]:
-    return {name: model.backend.to_device(array.copy()) for name, array in arrays.items()}
+    return {key.removeprefix(start): value for key, value in table.items() if key.startswith(start)}

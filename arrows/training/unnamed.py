@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
+from arrows.training.arguments import escaped, is_whole
 from arrows.training.trainable import Trainable, notation
 from arrows.typesys.errors import Message, Side, message
 
@@ -37,6 +38,40 @@ def unnamed_layers(model: Trainable) -> dict[str, tuple[str, int]]:
     return found
 
 
+def alike_layers(model: Trainable) -> str | None:
+    """What to say of a model whose layers without names could take each other's weights; None if none could.
+
+    >>> import arrows as ar
+    >>> print(alike_layers(ar.compile(ar.Vector(2) >> (ar.FC(2) & ar.FC(2)))))
+    FC_1, FC_2: these layers have the same shapes and no names of their own. If ...
+    """
+    shapes = _shapes(model)
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for layer in unnamed_layers(model):
+        alike.setdefault((layer.rpartition("_")[0], *shapes[layer]), []).append(layer)
+    layers = next((layers for layers in alike.values() if len(layers) > 1), None)
+    if layers is None:
+        return None
+    listed = ", ".join(layers[:MOST]) + (", ..." if len(layers) > MOST else "")
+    return (
+        f"{listed}: these layers have the same shapes and no names of their own. If the expression is "
+        "written in another order, they may take each other's weights unseen when the file is loaded; give "
+        "each a name, as in name='mu'"
+    )
+
+
+def is_table(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Whether a value of a file is what `unnamed_layers` gives.
+
+    >>> is_table({"FC_1": ["model.py", 3]}), is_table({"FC_1": "model.py:3"})
+    (True, False)
+    """
+    return isinstance(value, dict) and all(
+        isinstance(place, list) and len(place) == 2 and isinstance(place[0], str) and is_whole(place[1])
+        for place in value.values()
+    )
+
+
 def changed_order(path: object, saved: Mapping[str, Any], model: Trainable) -> Message | None:
     """What to say of a file if layers without names have changed places since; None if nothing shows it.
 
@@ -50,11 +85,7 @@ def changed_order(path: object, saved: Mapping[str, Any], model: Trainable) -> M
     >>> changed_order("model.safetensors", unnamed_layers(model), model) is None
     True
     """
-    now = unnamed_layers(model)
-    shapes: dict[str, list[str]] = {}
-    for parameter, array in model.params.items():
-        layer, _, part = parameter.rpartition("/")
-        shapes.setdefault(layer, []).append(f"{part} {notation(array)}")
+    now, shapes = unnamed_layers(model), _shapes(model)
     # Only layers of one kind and one shape can take each other's weights unnoticed, and only lines of one
     # file have an order.
     alike: dict[tuple[Any, ...], list[tuple[int, int, str]]] = {}
@@ -67,8 +98,9 @@ def changed_order(path: object, saved: Mapping[str, Any], model: Trainable) -> M
     if not suspects:
         return None
     sides = [
-        Side(layer, "made at {}:{} then, at {}:{} now".format(*saved[layer], *now[layer]))
+        Side(layer, "made at {}:{} then, at {}:{} now".format(escaped(file), line, *now[layer]))
         for layer in suspects[:MOST]
+        for file, line in [saved[layer]]
     ]
     return message(
         f"{path} may not fit the model: layers without names have changed places",
@@ -78,6 +110,14 @@ def changed_order(path: object, saved: Mapping[str, Any], model: Trainable) -> M
         hint="give every layer a name; to load this file, the name that its weights have in it, as in "
         f"name={suspects[0]!r}",
     )
+
+
+def _shapes(model: Trainable) -> dict[str, list[str]]:
+    shapes: dict[str, list[str]] = {}
+    for parameter, array in model.params.items():
+        layer, _, part = parameter.rpartition("/")
+        shapes.setdefault(layer, []).append(f"{part} {notation(array)}")
+    return shapes
 
 
 def _turned(places: list[tuple[int, int, str]]) -> bool:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import threading
+from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,15 +23,18 @@ from arrows.training import (
     Adadelta,
     Adam,
     Epoch,
+    Optimizer,
     Progress,
     RMSprop,
     load_state,
     save,
     save_state,
+    schedules,
     train,
 )
+from arrows.training.files import read_file
 from arrows.training.interrupt import Interrupts
-from arrows.typesys.errors import ArrowValueError
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 from tests.training.test_loop import Bookkeeper
 
 DEVICES = ["cpu", "fake", pytest.param("cuda", marks=pytest.mark.gpu)]
@@ -96,11 +102,144 @@ def test_progress_texts_rate_and_the_model_s_step_come_back(tmp_path):
     assert texts == {"words": "é ∆"} and other.step == 17 and fresh.learning_rate == 0.01
 
 
-def test_a_schedule_stays_the_new_process_s(tmp_path):
+def held(rate):
+    return lambda steps: rate / (1 + steps)
+
+
+def fading(rate, steps):
+    return rate / (1 + steps)
+
+
+class Falling:
+    """A schedule that is a method of an object, which tells or does not tell its numbers."""
+
+    def __init__(self, rate):
+        self.rate = rate
+
+    def at(self, steps):
+        return self.rate / (1 + steps)
+
+
+class Telling(Falling):
+    def __repr__(self):
+        return f"Telling({self.rate})"
+
+
+@dataclass(frozen=True)
+class Own:
+    rate: float
+    then: Any = 0.0
+
+    def __call__(self, steps):
+        return self.rate
+
+
+ALIKE = [  # two schedules of one code, with numbers that differ in the second
+    lambda rate: held(rate),
+    lambda rate: partial(fading, rate),
+    lambda rate: Telling(rate).at,
+    lambda rate: Own(rate),
+    lambda rate: Own(0.1, held(rate)),
+    lambda rate: schedules.constant_then(0.1, 3, held(rate)),
+    lambda rate: schedules.constant_then(0.1, 3, schedules.decaying(rate, 0.1)),
+]
+
+
+@pytest.mark.parametrize("make", ALIKE)
+@pytest.mark.parametrize("place", ["learning_rate", "rates", "assigned"])
+def test_a_schedule_cannot_be_resumed_as_another_one_unseen(make, place, tmp_path):
+    def optimizer(rate):
+        if place == "rates":
+            return SGD(0.1, rates={"fc/*": make(rate)})
+        made = SGD(0.1 if place == "assigned" else make(rate))
+        if place == "assigned":
+            made.learning_rate = make(rate)
+        return made
+
+    save_state(tmp_path / "run", model_of(), optimizer(0.25))
+    same = optimizer(0.25)
+    load_state(tmp_path / "run", model_of(), same)
+    for other in (optimizer(0.5), SGD(0.1), SGD(lambda steps: 0.25)):
+        with pytest.raises(ArrowValueError, match="is the state of another optimizer"):
+            load_state(tmp_path / "run", model_of(), other)
+
+
+def test_a_schedule_of_another_code_is_another_one(tmp_path):
     save_state(tmp_path / "run", model_of(), SGD(lambda steps: 0.1))
-    optimizer = SGD(lambda steps: 0.2)
-    load_state(tmp_path / "run", model_of(), optimizer)
-    assert optimizer.learning_rate(0) == 0.2
+    load_state(tmp_path / "run", model_of(), SGD(lambda steps: 0.1))
+    with pytest.raises(
+        ArrowValueError, match=r"saved .*<lambda> [0-9a-f]{16}\n +given .*<lambda> [0-9a-f]{16}$"
+    ):
+        load_state(tmp_path / "run", model_of(), SGD(lambda steps: 0.2))
+
+
+def test_a_schedule_that_says_nothing_of_itself_is_known_before_the_training(tmp_path):
+    model = Breaking()
+    for silent in (Falling(0.1).at, partial(fading, Falling(0.1))):
+        with pytest.raises(ArrowValueError, match="make Falling a dataclass, or give it a __repr__"):
+            run(model, tmp_path / "run", SGD(silent))
+    assert not model.batches and not os.listdir(tmp_path)
+    assert run(model, None, SGD(Falling(0.1).at))  # whose state nobody wants
+
+
+def test_a_learning_rate_that_was_changed_is_told(tmp_path):
+    optimizer = Adam(0.1)
+    optimizer.learning_rate = 0.5
+    assert "learning_rate=0.5" in repr(optimizer) and "learning_rate=0.5" in optimizer.description
+    for rate in (-1, float("nan"), float("inf"), "0.1", None):
+        with pytest.raises((ArrowValueError, ArrowTypeError), match="Adam: learning_rate"):
+            optimizer.learning_rate = rate
+    assert optimizer.learning_rate == 0.5
+    save_state(tmp_path / "run", model_of(), optimizer)
+    same, fresh, other = Adam(0.1), Adam(0.1), Adam(0.1)
+    same.learning_rate, other.learning_rate = 0.5, 0.4
+    for fits in (same, fresh):  # as it is now, or as it was made
+        load_state(tmp_path / "run", model_of(), fits)
+        assert fits.learning_rate == 0.5
+    for wrong in (other, Adam(0.4)):
+        with pytest.raises(ArrowValueError, match=r"saved .*=0\.5,(.|\n)*given .*=0\.4,"):
+            load_state(tmp_path / "run", model_of(), wrong)
+    optimizer.learning_rate = 2  # a whole number is no other rate
+    save_state(tmp_path / "run", model_of(), optimizer)
+    load_state(tmp_path / "run", model_of(), fresh := Adam(0.1))
+    assert fresh.learning_rate == 2
+
+
+def test_rules_of_other_kinds_tell_their_rate_too(tmp_path):
+    class Descent:
+        learning_rate, weight_decay, slots = 0.1, 0.0, {}
+
+        def __repr__(self):
+            return "Descent()"
+
+        def update(self, xp, parameter, gradient, state, scratch, *, rate, step):
+            parameter -= rate * gradient
+
+    optimizer = Optimizer(Descent())
+    assert repr(optimizer) == "Optimizer(Descent(), clip_norm=None)"
+    optimizer.learning_rate = 0.5
+    assert optimizer.description == "Optimizer(Descent(), clip_norm=None, learning_rate=0.5)"
+    save_state(tmp_path / "run", model_of(), optimizer)
+    load_state(tmp_path / "run", model_of(), fresh := Optimizer(Descent()))
+    assert fresh.learning_rate == 0.5
+
+
+def test_states_from_before_functions_were_hashed_are_read(tmp_path):
+    """Of that time are the fixtures too; here, those of functions and of changed rates."""
+    for made, rate in ((held(0.1), None), (0.1, 0.05)):
+        saved = SGD(made)
+        if rate is not None:
+            saved.learning_rate = rate
+        save_state(tmp_path / "run", model_of(), saved)
+        arrays, texts = read_file(tmp_path / "run")
+        numbers = json.loads(texts["arrows.run"])
+        del numbers["began"]
+        numbers["optimizer"] = re.sub(" at 0x[0-9a-f]+", "", repr(SGD(made)))
+        save_file(arrays, tmp_path / "old", {"arrows.run": json.dumps(numbers)})
+        load_state(tmp_path / "old", model_of(), fresh := SGD(made))
+        assert fresh.learning_rate == (made if rate is None else rate)
+        with pytest.raises(ArrowValueError, match="another optimizer"):
+            load_state(tmp_path / "old", model_of(), SGD(0.2))
 
 
 def test_what_does_not_fit_is_said_and_changes_nothing(tmp_path):
@@ -136,7 +275,6 @@ def test_damaged_and_later_files(tmp_path):
     steps(model, optimizer, range(2))
     path = tmp_path / "run"
     save_state(path, model, optimizer)
-    from arrows.training.files import read_file
 
     arrays, texts = read_file(path)
     save_file(arrays | {"slot:velocity:fc/b": np.zeros(2)}, tmp_path / "slot", texts)
@@ -169,7 +307,7 @@ class Breaking(Bookkeeper):
         super().__init__(device)
         self.at = at
 
-    def train_step(self, batch: list[Any], optimizer: Any) -> Any:
+    def train_step(self, batch: list[Any], optimizer: Any, check: Any = None) -> Any:
         if optimizer.steps == self.at:
             raise Cut
         return super().train_step(batch, optimizer)
@@ -291,11 +429,19 @@ def test_arguments_that_do_not_go_together(bad, words, tmp_path):
         train(Bookkeeper(), [1], SGD(0.1), progress=False, **{"checkpoint_path": tmp_path / "run", **bad})
 
 
-def test_a_folder_that_is_missing_is_said_before_the_training(tmp_path):
+def test_a_place_that_cannot_be_written_to_is_said_before_the_training(tmp_path):
     model = Breaking()
-    with pytest.raises(FileNotFoundError, match="no such folder"):
-        run(model, tmp_path / "nowhere" / "run")
-    assert not model.batches
+    for path, words in (
+        (tmp_path / "nowhere" / "run", "no such folder"),
+        (tmp_path, "this is a folder"),
+        (".", "this is a folder"),
+        ("/dev/null", "a device"),
+        ("", "checkpoint_path names no file"),
+        ("a\0b", "checkpoint_path names no file"),
+    ):
+        with pytest.raises((OSError, ArrowValueError), match=words):
+            run(model, path)
+    assert not model.batches and not os.listdir(tmp_path)
 
 
 def test_the_second_interrupt_does_not_wait():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
@@ -9,6 +11,8 @@ from safetensors.numpy import load_file, save_file
 import arrows as ar
 from arrows.training import SGD, load, load_state, read_metadata, save, save_state
 from arrows.typesys.errors import ArrowValueError
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*these layers have the same shapes:UserWarning")
 
 
 def layers(name_mu=None, name_sigma=None):
@@ -85,3 +89,15 @@ def test_it_is_no_text_of_the_users(tmp_path):
     model = ar.compile(x >> (mu & sigma))
     save(model, tmp_path / "m", {"by": "us"})
     assert read_metadata(tmp_path / "m") == load(model, tmp_path / "m") == {"by": "us"}
+
+
+def test_saving_layers_that_may_take_each_other_s_weights_says_so(tmp_path):
+    x, mu, sigma = layers()
+    with pytest.warns(UserWarning, match="^FC_2, FC_3: these layers have the same shapes") as caught:
+        save(ar.compile(x >> (mu & sigma)), tmp_path / "m")
+    assert caught[0].filename == __file__ and (tmp_path / "m").exists()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        x, mu, sigma = layers("mu")
+        save(ar.compile(x >> (mu & sigma)), tmp_path / "m")
+        save(ar.compile(ar.Vector(3) >> ar.FC(2) >> ar.FC(3)), tmp_path / "m")
