@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import arrows as ar
-from arrows.commands.place import check_place, state_path
+from arrows.commands.place import check_places, state_path
+from arrows.commands.saved import contents, loaded, numbers_in, size_in, sizes_in
 from arrows.commands.values import OPTIMIZERS, count, positive, rate, share
 from arrows.data import Sentence, read_conllu
 from arrows.machine import limited_to
 from arrows.models import Lexicon, TagExamination, tagger
-from arrows.training import Epoch, Optimizer, load, read_metadata, save, train
+from arrows.training import Epoch, Optimizer, save, train
 from arrows.typesys.errors import ArrowValueError, InputError
 
 PARTS = ("train", "dev", "test")
@@ -131,6 +132,7 @@ def run(options: argparse.Namespace) -> int:
 
     Raises:
         InputError, ArrowValueError, OSError: data or options that are wrong; nothing has been written then.
+        NotFiniteError: loss or parameters have become NaN; the best model until then is kept.
         KeyboardInterrupt: on Ctrl-C; the run can be resumed.
 
     >>> parser = argparse.ArgumentParser()
@@ -138,7 +140,7 @@ def run(options: argparse.Namespace) -> int:
     >>> run(parser.parse_args(["--data", "ud", "--epochs", "5"]))  # doctest: +SKIP
     0
     """
-    check_place(options.save)
+    check_places(options.save)
     files = find(options.data)
     data = read(files)
     lexicon = Lexicon.of(data["train"])
@@ -218,22 +220,20 @@ def restore(path: str | Path) -> tuple[ar.Model, Lexicon]:
     """A model that tags sentences, made from a saved file alone, and its lexicon.
 
     Raises:
-        ArrowValueError: the file holds something else than a tagger.
+        ArrowValueError: the file is damaged, or holds something else than a tagger.
         OSError: the file cannot be read.
 
     >>> restore("tagger.safetensors")  # doctest: +SKIP
     """
-    about = read_metadata(path)
+    about, entries = contents(path)
     try:
-        given: dict[str, Any] = {key: json.loads(about[key]) for key in ("words", "characters", "sizes")}
-        lexicon = Lexicon(dict(given["words"]), dict(given["characters"]))
-        sizes: dict[str, Any] = {name: int(given["sizes"][name]) for name in SIZES}
+        lexicon = Lexicon(numbers_in(about, "words"), numbers_in(about, "characters"))
+        given = sizes_in(about, "sizes")
+        sizes: dict[str, Any] = {name: size_in(given, name) for name in SIZES}
         blocks = tagger(lexicon, **sizes)
-    except (KeyError, ValueError, TypeError) as error:
-        raise ArrowValueError(f"{path} holds no tagger") from error
-    model = ar.compile(blocks.judge)
-    load(model, path)
-    return model, lexicon
+    except ArrowValueError as error:
+        raise ArrowValueError(f"{path} holds no tagger: {error}") from None
+    return loaded(path, blocks.judge, entries), lexicon
 
 
 def _optimizer(options: argparse.Namespace) -> Optimizer:
