@@ -15,7 +15,7 @@ from arrows.combinators.effects import Metric, Shared, Tap
 from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import Item, Read, Transform
 from arrows.combinators.layer import Layer
-from arrows.combinators.nodes import Joined, Node
+from arrows.combinators.nodes import Joined, Leave, Node
 from arrows.combinators.notation import Graph
 from arrows.combinators.recursion import Fix, Reference
 from arrows.combinators.rules import ApplyRule, ItemRule, MetricRule
@@ -24,7 +24,6 @@ from arrows.combinators.wires import Source
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError
 from arrows.typesys.terms import Var
-from arrows.typesys.unify import Solver
 
 if TYPE_CHECKING:
     from arrows.combinators.infer import Inference
@@ -37,16 +36,13 @@ def _pipe(run: Inference, node: Node) -> None:
     if not steps:
         run.solver.unify(node.input, node.output)
         return
-    source = node.input
+    given, value, joined = node.input, node.value, None
     count = len(steps)
     for i, step in enumerate(steps):
-        last = i == count - 1
-        result = node.output if last else Var()
-        run.enter(node, step, source, result, f"step {i + 1} of {count}" if count > 1 else "")
-        if not last:
-            following = Var()
-            run.solver.join(result, following, Joined("step", node, i + 1))
-            source = following
+        word = f"step {i + 1} of {count}" if count > 1 else ""
+        result = node.output if i == count - 1 else None
+        before = run.enter(node, step, given, joined, word, value=value, result=result)
+        given, value, joined = before.output, before, Joined("step", node, i + 1)
 
 
 def _fan(run: Inference, node: Node) -> None:
@@ -55,42 +51,41 @@ def _fan(run: Inference, node: Node) -> None:
     count = len(node.form.parts)
     results = []
     for i, part in enumerate(node.form.parts):
-        source, result = Var(), Var()
-        run.solver.join(node.input, source, Joined("part", node, i))
-        results.append(result)
         word = f"part {i + 1} of {count}" if labels is None else f"field {labels[i]!r}"
-        run.enter(node, part, source, result, word)
+        entered = run.enter(node, part, node.input, Joined("part", node, i), word, value=node.value)
+        results.append(entered.output)
     run.solver.bind(node.output, "tuple", results, labels, node, None)
 
 
 def _graph(run: Inference, node: Node) -> None:
     form = node.form
     assert isinstance(form, Graph)
-    wires = [node.input]
-    sources = []
-    for j, call in enumerate(form.nodes):
-        sources.append(Var())
-        run.solver.join(_wires(run.solver, call.source, wires), sources[j], Joined("call", node, j))
-        wires.append(Var())
-    for j, block in enumerate(form.parts):
+    wires = [(node.input, node.value)]
+    for j, (call, block) in enumerate(zip(form.nodes, form.parts, strict=True)):
         word = block.kind if block.name is None or block.parts else block.name
-        line = form.nodes[j].site.line
-        run.enter(node, block, sources[j], wires[j + 1], f"{word} in line {line}" if line else word)
-    run.solver.unify(node.output, _wires(run.solver, form.output, wires))
+        line = call.site.line
+        given, value = _wires(run, call.source, wires)
+        joined = Joined("call", node, j)
+        entered = run.enter(node, block, given, joined, f"{word} in line {line}" if line else word, value=value)
+        wires.append((entered.output, entered))
+    run.solver.unify(node.output, _wires(run, form.output, wires)[0])
 
 
-def _wires(solver: Solver, source: Source, wires: list[Var]) -> Var:
+def _wires(run: Inference, source: Source, wires: list[tuple[Var, object]]) -> tuple[Var, object]:
+    """The type of what is read, and which value it is."""
     if isinstance(source, int):
         return wires[source]
-    done: list[Var] = []
+    done: list[tuple[Var, object]] = []
     todo: list[tuple[Source, bool]] = [(source, False)]
     while todo:
         x, ready = todo.pop()
         if isinstance(x, int):
             done.append(wires[x])
         elif ready:
-            cut = len(done) - len(x)
-            done[cut:] = [solver.make("tuple", done[cut:])]
+            items = done[len(done) - len(x) :]
+            del done[len(done) - len(x) :]
+            together = run.solver.make("tuple", [var for var, _ in items])
+            done.append((together, run.tuple_of([value for _, value in items])))
         else:
             todo.append((x, True))
             todo.extend((item, False) for item in reversed(x))
@@ -104,18 +99,15 @@ def _choice(run: Inference, node: Node) -> None:
     if form.key_block is None:
         solver.assign(node.input, INPUT, node)
     else:
-        source, key = Var(), Var()
-        solver.join(node.input, source, Joined("key input", node, 0))
-        run.enter(node, form.key_block, source, key, "key")
-        solver.join(key, Var(INPUT), Joined("key", node, 0))
+        joined = Joined("key input", node, 0)
+        key = run.enter(node, form.key_block, node.input, joined, "key", value=node.value)
+        solver.join(key.output, Var(INPUT), Joined("key", node, 0))
     shift = 0 if form.key_block is None else 1
     optional = form.kind == "Optional"
     for i, case in enumerate(form.cases):
-        source, result = Var(), Var()
-        solver.join(node.input, source, Joined("case", node, i + shift))
         word = ("not None", "None")[i] if optional else repr(form.keys[i])
-        run.enter(node, case, source, result, f"case {word}")
-        solver.join(result, node.output, Joined("result", node, i + shift))
+        entered = run.enter(node, case, node.input, Joined("case", node, i + shift), f"case {word}")
+        solver.join(entered.output, node.output, Joined("result", node, i + shift))
 
 
 def _fix(run: Inference, node: Node) -> None:
@@ -123,7 +115,7 @@ def _fix(run: Inference, node: Node) -> None:
     token = node.form.token
     _knot(run, node, node.form.body, "")
     run.knots.setdefault(id(token), []).append(node)
-    run.todo.append(([token], None))
+    run.todo.append(Leave([token]))
 
 
 def _reference(run: Inference, node: Node) -> None:
@@ -148,7 +140,7 @@ def _reference(run: Inference, node: Node) -> None:
             run.solver.assign(var, run.floats(declared), node)
     if opened is None:
         run.groups[group] = [token]
-        run.todo.append((run.groups[group], group))
+        run.todo.append(Leave(run.groups[group], group))
     else:
         opened.append(token)
         run.inner.add(id(node))
@@ -156,10 +148,9 @@ def _reference(run: Inference, node: Node) -> None:
 
 def _knot(run: Inference, node: Node, body: Block[Any, Any], word: str) -> None:
     """Ties a knot: the body's result is what the whole gives."""
-    result = Var()
     node.knot = node
-    run.enter(node, body, node.input, result, word)
-    run.solver.join(result, node.output, Joined("body", node, 0))
+    entered = run.enter(node, body, node.input, None, word)
+    run.solver.join(entered.output, node.output, Joined("body", node, 0))
 
 
 def _apply(run: Inference, node: Node) -> None:
@@ -222,7 +213,7 @@ def _tap(run: Inference, node: Node) -> None:
 
 def _shared(run: Inference, node: Node) -> None:
     run.solver.assign(node.input, INPUT, node)
-    run.enter(node, node.form.parts[0], node.input, node.output, "shared")
+    run.enter(node, node.form.parts[0], node.input, None, "shared", result=node.output)
 
 
 _HANDLERS: dict[type, Callable[[Inference, Node], None]] = {

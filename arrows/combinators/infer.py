@@ -5,11 +5,16 @@ with a variable for its input and one for its result, and the constraints of its
 (`typesys.unify`): types flow both ways, a function is traced as soon as its input is known, and what is still
 open when nothing moves any more is settled in a fixed order, conversions last. The third builds the typed
 tree.
+
+An occurrence is a block on a value. The same block object that stands at several places, and reads the same
+value there, is one occurrence, unless it has an effect: a `Metric`, a `Tap`, a random operation. Each case of
+a choice, each element and each body of a recursion has values of its own.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence, Set
 from typing import Any
 
 from arrows.combinators import explain
@@ -21,15 +26,20 @@ from arrows.combinators.endless import endless
 from arrows.combinators.knots import Components
 from arrows.combinators.last_checks import final_check
 from arrows.combinators.layer import Layer
-from arrows.combinators.nodes import ASSUMED, Joined, Node, Refusal
+from arrows.combinators.nodes import ASSUMED, Joined, Leave, Node, Refusal
 from arrows.combinators.recursion import Token
+from arrows.combinators.repeats import Around, outermost_first, written_out
 from arrows.combinators.rules import Rule
 from arrows.combinators.typed import Knot, Path, Typed
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 from arrows.typesys.garbage import collector_paused
-from arrows.typesys.terms import Clash, Var, find, ground
+from arrows.typesys.terms import MOST_PARTS, Clash, Var, find, ground
 from arrows.typesys.unify import Solver
+
+# How many occurrences an expression may have: so many take seconds to write down and a gigabyte.
+_MOST_PLACES = 500_000
+_FAR_LONGER = 4
 
 
 def infer(block: Any, input: Any = None, *, float_type: str | None = None) -> Typed:
@@ -59,67 +69,162 @@ def infer(block: Any, input: Any = None, *, float_type: str | None = None) -> Ty
         float32
     """
     root = as_block(block, "the block to infer")
+    given = None if input is None else T.as_type(input)
     with collector_paused():
-        run = Inference(float_type)
-        node = run.build(root, None if input is None else T.as_type(input))
-        run.solve(node, given=input is not None)
-        return run.finish()
+        run = Inference(root, float_type)
+        typed = run.infer(given)
+        random = run.random()
+        if not (run.repeats and random):
+            return typed
+        # Masks are drawn by the numbers of sites and nodes. They stay what they are if all places are written
+        # out; what would get far longer by that is written once, all but what is random.
+        far_longer = written_out(run.nodes) > _FAR_LONGER * len(run.nodes)
+        apart = random if far_longer else None
+        return Inference(root, float_type, apart, run.traces).infer(given)
+
+
+def _path(parent: Node | None, form: Block[Any, Any], word: str) -> Path:
+    if form.name is not None and form.parts:
+        word = f"{word} > {form.name}" if word else form.name
+    return Path(parent.path if parent is not None else None, word)
 
 
 class Inference:
-    """The state of one inference."""
+    """The state of one inference.
 
-    def __init__(self, float_type: str | None) -> None:
+    Args:
+        root: the block.
+        float_type: see `infer`.
+        apart: identities of blocks that have an effect, besides those that say so; None: no places are one.
+        traces: those of a run before.
+
+    Attributes:
+        nodes: the occurrences, each before its parts.
+        repeats: whether some occurrence stands at several places.
+    """
+
+    def __init__(
+        self,
+        root: Block[Any, Any],
+        float_type: str | None,
+        apart: Set[int] | None = frozenset(),
+        traces: dict[Any, Any] | None = None,
+    ) -> None:
+        self.root = root
         self.float_type = float_type
+        self.apart = apart
+        self.repeats = False
         self.solver = Solver()
         self.nodes: list[Node] = []
-        self.todo: list[tuple[Any, ...]] = []
+        self.todo: list[Node | Leave] = []
+        self.at: dict[tuple[int, int], Node] = {}  # by block and by value that it reads
+        self.tuples: dict[tuple[int, ...], tuple[object, Sequence[object]]] = {}
         self.knots: dict[int, list[Node]] = {}
         self.components = Components()
         self.groups: dict[int, list[Token]] = {}
         self.inner: set[int] = set()
         self.layers: dict[int, Node] = {}
         self.unasked: deque[Node] = deque()  # layers whose own word on their output was not asked for yet
-        self.traces: dict[Any, Any] = {}
+        self.traces: dict[Any, Any] = traces if traces is not None else {}
         self.containers = Containers()
+        self._effects: set[int] | None = None
+
+    def infer(self, input: T.Type | None) -> Typed:
+        """The typed tree; see `infer`."""
+        self.build(input)
+        self.solve(self.nodes[0], given=input is not None)
+        return self.finish()
 
     # First pass
 
-    def build(self, block: Block[Any, Any], input: T.Type | None) -> Node:
+    def build(self, input: T.Type | None) -> None:
         """Makes nodes and constraints for the expression."""
-        start, end = Var(), Var()
-        self.enter(None, block, start, end, "")
         todo = self.todo
-        first = True
+        root = Node(self.root, object(), Var(), Var(), _path(None, self.root, ""))
+        todo.append(root)
+        if input is not None:
+            self.solver.join(Var(self.floats(input)), root.input, Joined("given", root, 0))
         while todo:
-            task = todo.pop()
-            if len(task) == 2:  # a recursive block is left, or a group of them
-                for token in task[0]:
+            node = todo.pop()
+            if isinstance(node, Leave):
+                for token in node.tokens:
                     self.knots[id(token)].pop()
-                self.groups.pop(task[1], None)
+                if node.group is not None:
+                    self.groups.pop(node.group)
                 continue
-            parent, form, source, result, word = task
-            if form.name is not None and form.parts:
-                word = f"{word} > {form.name}" if word else form.name
-            node = Node(form, source, result, Path(parent.path if parent is not None else None, word))
+            if node.entered:
+                continue
+            node.entered = True
             self.nodes.append(node)
-            if parent is not None:
-                parent.parts.append(node)
-            if first and input is not None:
-                given = Var(self.floats(input))
-                self.solver.join(given, start, Joined("given", node, 0))
-            first = False
+            if len(self.nodes) > _MOST_PLACES:
+                raise explain.too_large(node, _MOST_PLACES)
             mark = len(todo)
             try:
-                handler(form)(self, node)
+                handler(node.form)(self, node)
             except (Clash, ArrowTypeError, ArrowValueError) as error:
                 self.solver.failures.append((Refusal(node), error))
             todo[mark:] = todo[mark:][::-1]
-        return self.nodes[0]
+        if self.repeats:
+            self.nodes = outermost_first(root)
 
-    def enter(self, parent: Node | None, form: Block[Any, Any], source: Var, result: Var, word: str) -> None:
-        """Plans a node; nodes planned together are made in the order of planning."""
-        self.todo.append((parent, form, source, result, word))
+    def enter(
+        self,
+        parent: Node,
+        form: Block[Any, Any],
+        given: Var,
+        joined: Joined | None,
+        word: str,
+        *,
+        value: object = None,
+        result: Var | None = None,
+    ) -> Node:
+        """The node of a part; new ones are entered in the order of planning.
+
+        Args:
+            parent: the node around it.
+            form: the part.
+            given: the type of what it gets.
+            joined: where this passes to it; None if it is its input.
+            word: the last stretch of the way to it.
+            value: which value it gets; None: one that no other part gets.
+            result: the type of what it gives, if there is a variable for it.
+        """
+        if value is None:
+            value = object()
+        key = id(form), id(value)
+        node = self.at.get(key)
+        if node is None or self.alone(form):
+            source = given if joined is None else Var()
+            if joined is not None:
+                self.solver.join(given, source, joined)
+            node = self.at[key] = Node(form, value, source, result or Var(), _path(parent, form, word))
+        else:
+            self.repeats = True
+            node.places += 1
+            if result is not None:
+                self.solver.unify(node.output, result)
+            if not node.entered:  # it was planned for a later place
+                node.path = _path(parent, form, word)
+        parent.parts.append(node)
+        self.todo.append(node)
+        return node
+
+    def tuple_of(self, values: Sequence[object]) -> object:
+        """Which value the tuple of some values is."""
+        return self.tuples.setdefault(tuple(map(id, values)), (object(), values))[0]
+
+    def alone(self, form: Block[Any, Any]) -> bool:
+        """Whether a block is another occurrence at each place."""
+        if self.apart is None:
+            return True
+        if self._effects is None:
+            apart = self.apart
+            self._effects = Around(self.root).those_with(lambda block: block.effect or id(block) in apart)
+        return id(form) in self._effects
+
+    def random(self) -> set[int]:
+        """The identities of the blocks that draw random numbers."""
+        return {id(node.form) for node in self.nodes if node.trace is not None and node.trace.chance is not None}
 
     def floats(self, t: T.Type) -> T.Type:
         """The type under the run's `float_type`."""
@@ -184,10 +289,13 @@ class Inference:
             ArrowTypeError: a type stays open, or a last check fails.
         """
         for node in self.nodes:
-            if ground(node.input) is None or ground(node.output) is None:
+            output = ground(node.output)
+            if output is None or ground(node.input) is None:
                 error = explain.still_open(self.nodes)
                 error.unresolved = True
                 raise error
+            if output.width > MOST_PARTS:
+                raise explain.too_wide(node, output.width)
         if (loop := endless(self.nodes)) is not None:
             raise explain.without_end(loop)
         metrics: dict[str, tuple[T.Type, Node]] = {}
@@ -199,12 +307,12 @@ class Inference:
             if node.knot is node:
                 knots[id(node)] = Knot(node.form.label, id(node) not in self.inner)
         for node in reversed(self.nodes):
-            inside = tuple([typed.pop(id(p)) for p in node.parts])
+            inside = tuple([typed[id(p)] for p in node.parts])
             knot = knots[id(node.knot)] if node.knot is not None else None
             source, result = ground(node.input), ground(node.output)
             assert source is not None and result is not None
             parts = () if knot is not None else inside
-            made = Typed(node.form, source, result, parts, node.trace, knot, node.path)
+            made = Typed(node.form, source, result, parts, node.trace, knot, node.path, node.places)
             if knot is not None and node.knot is node:
                 knot.input, knot.output, knot.body, knot.fix = source, result, inside[0], made
             typed[id(node)] = made

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from arrows.combinators.block import Block
+from arrows.combinators.recursion import Token
 from arrows.combinators.typed import Path
 from arrows.typesys.terms import Constraint, Var
 from arrows.typesys.unify import Solver
@@ -19,29 +20,60 @@ ASSUMED = object()
 
 
 class Node:
-    """One occurrence of a block, before its types are known.
+    """One occurrence of a block, before its types are known: the block on one value.
 
     Attributes:
         form: the block.
+        value: what tells the value that it reads from others: the node that gives it, or an object of its own.
         input, output: variables of its types.
-        path: where it stands.
+        path: where it stands first.
+        places: at how many places it stands.
+        entered: whether its constraints are made.
         parts: nodes of its parts.
         trace: what an `Apply` computes, once known.
         knot: the node of the `Fix` that a `Fix` or `Reference` belongs to.
         first: for a layer that stands in several places, the node of its first one.
     """
 
-    __slots__ = ("first", "form", "input", "knot", "output", "parts", "path", "trace")
+    __slots__ = (
+        "entered",
+        "first",
+        "form",
+        "input",
+        "knot",
+        "output",
+        "parts",
+        "path",
+        "places",
+        "trace",
+        "value",
+    )
 
-    def __init__(self, form: Block[Any, Any], input: Var, output: Var, path: Path) -> None:
+    def __init__(self, form: Block[Any, Any], value: object, input: Var, output: Var, path: Path) -> None:
         self.form = form
+        self.value = value
         self.input = input
         self.output = output
         self.path = path
+        self.places = 1
+        self.entered = False
         self.parts: list[Node] = []
         self.trace: Trace | None = None
         self.knot: Node | None = None
         self.first: Node | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leave:
+    """Stands among the nodes to come where a recursive block is left, or a group of them.
+
+    Attributes:
+        tokens: those of the blocks.
+        group: the number of the group; None for a `Fix`.
+    """
+
+    tokens: list[Token]
+    group: int | None = None
 
 
 @dataclass(slots=True, eq=False)  # frozen takes four times as long to make

@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 
 
 def _map(run: Inference, node: Node) -> None:
-    source, result = Var(), Var()
-    rule = MapRule(node, source, result)
-    run.enter(node, node.form.parts[0], source, result, "element")
-    run.expect(rule, node.input, node.output)
+    source = Var()
+    entered = run.enter(node, node.form.parts[0], source, None, "element")
+    run.expect(MapRule(node, source, entered.output), node.input, node.output)
 
 
 def _fold(run: Inference, node: Node) -> None:
@@ -35,8 +34,8 @@ def _fold(run: Inference, node: Node) -> None:
     solver.join(solver.make("tuple", [node.output, element]), pair, Joined("fold", node, 0))
     solver.join(step, node.output, Joined("state", node, 0))
     run.expect(FoldRule(node, element), node.input)
-    run.enter(node, node.form.parts[0], pair, step, "step")
-    run.enter(node, node.form.parts[1], start_in, start, "start")
+    run.enter(node, node.form.parts[0], pair, None, "step", result=step)
+    run.enter(node, node.form.parts[1], start_in, None, "start", result=start)
 
 
 def _scan(run: Inference, node: Node) -> None:
@@ -59,8 +58,8 @@ def _scan(run: Inference, node: Node) -> None:
     else:
         solver.join(step, solver.make("tuple", [output, state]), Joined("state of scan", node, 0))
     run.expect(FoldRule(node, element, container), container)
-    run.enter(node, node.form.step, pair, step, "cell" if node.form.by_state else "step")
-    run.enter(node, node.form.start, start_in, start, "start")
+    run.enter(node, node.form.step, pair, None, "cell" if node.form.by_state else "step", result=step)
+    run.enter(node, node.form.start, start_in, None, "start", result=start)
 
 
 def _zip(run: Inference, node: Node) -> None:
@@ -79,8 +78,8 @@ def _reduce(run: Inference, node: Node) -> None:
     solver.join(combined, node.output, Joined("combined", node, 0))
     solver.join(Var(T.Void()), nothing, Joined("no default", node, 1))
     solver.join(default, node.output, Joined("default", node, 1))
-    run.enter(node, node.form.parts[0], pair, combined, "combine")
-    run.enter(node, node.form.parts[1], nothing, default, "default")
+    run.enter(node, node.form.parts[0], pair, None, "combine", result=combined)
+    run.enter(node, node.form.parts[1], nothing, None, "default", result=default)
 
 
 def _unroll(run: Inference, node: Node) -> None:

@@ -90,6 +90,8 @@ def _role(typed: Typed, i: int) -> str:
         return ("not None", "None")[case] if form.kind == "Optional" else f"case {form.keys[case]!r}"
     if isinstance(form, Fan):
         return "" if form.labels is None else f"{T.label(form.labels[i])}"
+    if isinstance(form, (Pipe, Graph)):  # their parts may stand elsewhere too, with a word of that place
+        return ""
     word = typed.parts[i].path.word.partition(" > ")[0]
     return "" if len(typed.parts) < 2 or PLACE.fullmatch(word) or word == typed.parts[i].form.name else word
 

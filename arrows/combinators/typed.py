@@ -1,7 +1,9 @@
 """The typed tree: what inference gives, and what the engine reads.
 
-One `Typed` stands for one occurrence of a block: a block that stands in two places has two, each with its own
-types. A recursive block has one `Knot` for each occurrence of its `Fix`; the references inside point to it.
+One `Typed` stands for one occurrence of a block: a block that reads two values has two, each with its own
+types. Where a block reads the same value at several places, they are one `Typed`, a part of several others,
+unless it has an effect. A recursive block has one `Knot` for each occurrence of its `Fix`; the references
+inside point to it.
 Where definitions refer to one another, the first occurrence of each one's reference has its knot.
 """
 
@@ -56,7 +58,7 @@ class Path:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Typed:
-    """One occurrence of a block, with its types.
+    """One occurrence of a block, with its types: the block on one value.
 
     Where a value passes from one occurrence to another (step to step, input to part, wire to node, input to
     case, case to result, element to the block of a `Map`, state to the step of a `Fold`, call to knot, body
@@ -72,7 +74,8 @@ class Typed:
         parts: its parts, typed, in the order of the core form; empty for `Fix` and `Reference`.
         trace: what an `Apply` computes; else None.
         knot: what a `Fix` or `Reference` stands for; else None.
-        path: where it stands.
+        path: where it stands; the first place, if there are several.
+        places: at how many places it stands: the same block on the same value, computed once.
 
     Example:
         >>> import arrows as ar
@@ -87,6 +90,7 @@ class Typed:
     trace: Trace | None = None
     knot: Knot | None = None
     path: Path = field(default_factory=Path)
+    places: int = 1
 
     def __str__(self) -> str:
         from arrows.combinators.tree import typed_tree
@@ -98,8 +102,13 @@ class Typed:
     def walk(self) -> Iterator[Typed]:
         """Every occurrence once, in the order of the expression; a knot's body comes after its `Fix`."""
         todo = [self]
+        repeated: set[int] = set()
         while todo:
             typed = todo.pop()
+            if typed.places > 1:
+                if id(typed) in repeated:
+                    continue
+                repeated.add(id(typed))
             yield typed
             if isinstance(typed.knot, Knot) and typed.knot.fix is typed:
                 todo.append(typed.knot.body)

@@ -45,7 +45,7 @@ class Compositions:
 
     def __init__(self, root: Typed) -> None:
         alone: dict[Hashable, int] = {}
-        together: dict[tuple[Hashable, Hashable], int] = {}
+        following: dict[tuple[int, int], tuple[Typed, Typed, int]] = {}
         for typed in root.walk():
             if isinstance(typed.form, core.Apply) and typed.trace is not None:
                 key = typed.trace.key()
@@ -53,8 +53,14 @@ class Compositions:
             if isinstance(typed.form, core.Pipe):
                 for first, second in pairwise(typed.parts):
                     if first.trace is not None and second.trace is not None:
-                        pair = first.trace.key(), second.trace.key()
-                        together[pair] = together.get(pair, 0) + 1
+                        at = id(first), id(second)
+                        following[at] = first, second, following[at][2] + 1 if at in following else 1
+        together: dict[tuple[Hashable, Hashable], int] = {}
+        for first, second, count in following.values():
+            if count == first.places and first.trace is not None and second.trace is not None:
+                pair = first.trace.key(), second.trace.key()
+                together[pair] = together.get(pair, 0) + 1
+        self._made: dict[tuple[int, ...], Typed] = {}
         self._pairs = {
             pair
             for pair, count in together.items()
@@ -66,11 +72,30 @@ class Compositions:
         group: list[Typed] = []
         for part in parts:
             if group and not (_size(group) < _MOST and self._join(group[-1], part)):
-                yield _composed(group)
+                yield self._composed(group)
                 group = []
             group.append(part)
         if group:
-            yield _composed(group)
+            yield self._composed(group)
+
+    def _composed(self, steps: Sequence[Typed]) -> Typed:
+        """The steps as one; the same steps in another chain, on the same value, are the same one."""
+        if len(steps) == 1:
+            return steps[0]
+        key = tuple(map(id, steps))
+        if key not in self._made:
+            traces = [step.trace for step in steps if step.trace is not None]
+            first, last = steps[0], steps[-1]
+            self._made[key] = Composed(
+                last.form,
+                first.input,
+                last.output,
+                trace=compose(traces),
+                path=last.path,
+                places=last.places,
+                steps=tuple(steps),
+            )
+        return self._made[key]
 
     def _join(self, first: Typed, second: Typed) -> bool:
         if first.trace is None or second.trace is None:
@@ -93,16 +118,6 @@ def _plain(typed: Typed) -> bool:
 
 def _size(steps: Sequence[Typed]) -> int:
     return sum(len(step.trace.equations) for step in steps if step.trace is not None)
-
-
-def _composed(steps: Sequence[Typed]) -> Typed:
-    if len(steps) == 1:
-        return steps[0]
-    last = steps[-1]
-    traces = [step.trace for step in steps if step.trace is not None]
-    return Composed(
-        last.form, steps[0].input, last.output, trace=compose(traces), path=last.path, steps=tuple(steps)
-    )
 
 
 def compose(traces: Sequence[Trace]) -> Trace:

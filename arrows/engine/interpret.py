@@ -220,7 +220,9 @@ class _Walk(SequenceWalk):
         if len(self.active) >= self.check_at:
             self.find_cycle(typed)
             self.check_at *= 2
+        around, self.values = self.values, {}
         found = self.now(knot.body, value, where) or (yield self.later(knot.body, value, where))
+        self.values = around
         self.active.pop()
         return found
 
@@ -231,7 +233,9 @@ class _Walk(SequenceWalk):
         known = self.memo.get(key)
         if known is None:
             self.memo[key] = (value, None)  # the object is kept alive, so that its id stays its own
+            around, self.values = self.values, {}
             found = self.now(part, value, where) or (yield self.later(part, value, where))
+            self.values = around
             self.memo[key] = (value, found)
             return found
         if known[1] is None:

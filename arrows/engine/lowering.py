@@ -90,6 +90,7 @@ class _Lowering(SequenceWriter):
         super().__init__()
         self.knots: dict[int, tuple[str, Symbol, Symbol]] = {}
         self.memos: dict[tuple[int, T.Type], tuple[str, Symbol]] = {}
+        self.written: dict[int, Symbol] = {}  # by occurrence, where it stands at several places
 
     def run(self, root: Typed) -> Lowered:
         self.labelled = {
@@ -117,12 +118,21 @@ class _Lowering(SequenceWriter):
         )
 
     def walk(self, typed: Typed, symbol: Symbol) -> Walk:
-        """Writes the code of ``typed`` on the value ``symbol``; returns the result's symbol."""
+        """Writes the code of ``typed`` on the value ``symbol``; returns the result's symbol.
+
+        What stands at several places is written at the first of them, in the function and in the block of
+        code where the others are too: what starts a block of its own stands at one place.
+        """
+        if typed.places > 1 and (written := self.written.get(id(typed))) is not None:
+            return written
         if self.body.nesting > DEEPEST_NESTING:
             return (yield self.outlined(typed, symbol))
         if not isinstance(typed.form, core.Constant):
             symbol = self.coerced(symbol, typed.input)
-        return self.coerced((yield self.form(typed, symbol)), typed.output)
+        result = self.coerced((yield self.form(typed, symbol)), typed.output)
+        if typed.places > 1:
+            self.written[id(typed)] = result
+        return result
 
     def form(self, typed: Typed, symbol: Symbol) -> Walk:
         """Writes the code of one core form."""

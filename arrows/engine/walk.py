@@ -65,6 +65,7 @@ class Walk:
         self.cases: dict[int, dict[Any, int]] = {}
         self.check_at = 2  # the depth at which cycles are looked for next
         self.memo: dict[tuple[int, T.Type, int], tuple[Any, Found | None]] = {}
+        self.values: dict[int, Found] = {}  # what stands at several places, within what runs again
         self.at_once: dict[type[Block[Any, Any]], Callable[[Typed, Any, Where], Found]] = {}
         self.in_steps: dict[type[Block[Any, Any]], Callable[[Typed, Any, Where], Steps]] = {}
 
@@ -74,10 +75,17 @@ class Walk:
         return found[0]
 
     def now(self, typed: Typed, value: Any, where: Where) -> Found | None:
-        """What a form without parts gives; None for a form with parts."""
+        """What a form without parts gives, or one that stands elsewhere too; None for others with parts."""
+        if typed.places > 1 and (found := self.values.get(id(typed))) is not None:
+            return found
         form = type(typed.form)
         method = self.at_once.get(form) or _of_base(self.at_once, form)
-        return None if method is None else method(typed, value, where)
+        if method is None:
+            return None
+        found = method(typed, value, where)
+        if typed.places > 1:
+            self.values[id(typed)] = found
+        return found
 
     def later(self, typed: Typed, value: Any, where: Where) -> Steps:
         """What a form with parts gives, to be run by `yield`: `self.now(...) or (yield self.later(...))`."""
@@ -85,7 +93,12 @@ class Walk:
         method = self.in_steps.get(form) or _of_base(self.in_steps, form)
         if method is None:
             raise NotImplementedError(f"no meaning is known of the form {form.__name__}")
-        return method(typed, value, where)
+        steps = method(typed, value, where)
+        return steps if typed.places == 1 else self._kept(typed, steps)
+
+    def _kept(self, typed: Typed, steps: Steps) -> Steps:
+        found = self.values[id(typed)] = yield steps
+        return found
 
     def visit(self, typed: Typed) -> None:
         """Counts a node."""

@@ -89,21 +89,26 @@ class SequenceWalk(Walk):
                 yield self.later(part, value.element, where)
             )
             return Endless(element), where
-        results = []
+        results, around = [], self.values
         for i, element in enumerate(self.elements(typed, value, where)):
+            self.values = {}
             result, _ = self.now(part, element, where.down(i)) or (
                 yield self.later(part, element, where.down(i))
             )
             results.append(result)
+        self.values = around
         return results, where
 
     def fold(self, typed: Typed, value: Any, where: Where) -> Steps:
         step, start = typed.parts
         state, place = self.now(start, None, where) or (yield self.later(start, None, where))
+        around = self.values
         for i, element in enumerate(self.elements(typed, value, where)):
+            self.values = {}
             below = where.down(i)
             pair, both = (state, element), below.over((place, below))
             state, place = self.now(step, pair, both) or (yield self.later(step, pair, both))
+        self.values = around
         return state, where
 
     def reduce(self, typed: Typed, value: Any, where: Where) -> Steps:
@@ -114,12 +119,15 @@ class SequenceWalk(Walk):
                 zero = f"no zero of {typed.output} to give instead"
                 self.fail(typed, where, f"there are no elements to reduce, and {zero}", None)
             return self.now(default, None, where) or (yield self.later(default, None, where))
+        around = self.values
         while len(row) > 1:
             after = []
             for (one, here), (other, there) in zip(row[::2], row[1::2], strict=False):
+                self.values = {}
                 pair, both = (one, other), where.over((here, there))
                 after.append(self.now(combine, pair, both) or (yield self.later(combine, pair, both)))
             row = after + row[len(row) // 2 * 2 :]
+        self.values = around
         return row[0]
 
     def scan(self, typed: Typed, value: Any, where: Where) -> Steps:
@@ -132,8 +140,9 @@ class SequenceWalk(Walk):
             container, (value, given), where, above = container.items[0], value, where.down(0), where.down(1)
         state, place = self.now(start, given, above) or (yield self.later(start, given, above))
         elements = list(enumerate(self.over(typed, container, value, where)))
-        outputs = []
+        outputs, around = [], self.values
         for i, element in reversed(elements) if form.reverse else elements:
+            self.values = {}
             below = where.down(i)
             pair, both = (element, state), below.over((below, place))
             found, place = self.now(step, pair, both) or (yield self.later(step, pair, both))
@@ -143,4 +152,5 @@ class SequenceWalk(Walk):
                 output, state = found
                 place = place.items[1] if place.items is not None else place
             outputs.append(output)
+        self.values = around
         return (outputs[::-1] if form.reverse else outputs, state), where.over((where, where))

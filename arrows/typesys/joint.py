@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from arrows.typesys import types as T
-from arrows.typesys.terms import Clash, Constraint, Var, compound, find, labels_of, passes
+from arrows.typesys.terms import (
+    MOST_PARTS,
+    Clash,
+    Constraint,
+    TooWide,
+    Var,
+    compound,
+    find,
+    labels_of,
+    passes,
+)
 
 if TYPE_CHECKING:
     from arrows.typesys.unify import Solver
@@ -43,6 +53,9 @@ class Joint(Constraint):
             self._labels(solver, a, b)
             return
         left, right = a.head, b.head
+        for head in (left, right):
+            if isinstance(head, T.Type) and head.width > MOST_PARTS:
+                raise TooWide(head.width)
         if isinstance(left, T.Type):
             self._from_ground(solver, a, left, b)
         elif left is None:
@@ -57,7 +70,7 @@ class Joint(Constraint):
                 raise Clash(a, b)
             self.split = True
             for arg in left.args:
-                solver.join(arg, b, self.context)
+                solver.hand_on(arg, b, self.context)
         elif isinstance(right, T.Type) and not right.has_input:
             solver.assign(a, right, b.origin, self)
         else:
@@ -101,7 +114,7 @@ class Joint(Constraint):
         self.split = True
         self._labels(solver, a, b)
         for x, y in zip(left.args, right.args, strict=True):
-            solver.join(x, y, self.context)
+            solver.hand_on(x, y, self.context)
 
     def _labels(self, solver: Solver, a: Var, b: Var) -> None:
         left, right = a.head, b.head

@@ -6,12 +6,14 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from arrows.typesys import types as T
+from arrows.typesys.errors import ArrowTypeError
 
 if TYPE_CHECKING:
     from arrows.typesys.joint import Joint
     from arrows.typesys.unify import Solver
 
 Kind = Literal["tuple", "sequence", "broadcast"]
+MOST_PARTS = 100_000  # parts that a type may have, each counted wherever it stands
 SHOWN = 200  # parts of a type that a message shows at most
 
 
@@ -104,6 +106,14 @@ class Clash(Exception):
         self.infinite = infinite
 
 
+class TooWide(ArrowTypeError):
+    """A type has more than `MOST_PARTS` parts; explained by whoever knows the blocks."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__(f"a type of {width:,} parts")
+        self.width = width
+
+
 class Constraint:
     """Something that must hold. It runs whenever a variable that it waits on changes.
 
@@ -127,6 +137,32 @@ class Constraint:
             Clash: it cannot hold.
         """
         raise NotImplementedError
+
+
+def width(v: Var) -> int:
+    """How many parts without parts the type at `v` has, as far as it is known.
+
+    Example:
+        >>> from arrows.typesys.unify import Solver
+        >>> s, v = Solver(), Var()
+        >>> for _ in range(3):
+        ...     v = s.make("tuple", [v, v])
+        >>> width(v)
+        8
+    """
+    counts: dict[int, int] = {}
+    todo = [(find(v), False)]
+    while todo:
+        x, ready = todo.pop()
+        if not isinstance(x.head, Struct):
+            counts[id(x)] = 1 if x.head is None else x.head.width
+        elif ready:
+            counts[id(x)] = sum(counts[id(find(arg))] for arg in x.head.args)
+        elif id(x) not in counts:
+            counts[id(x)] = 1  # until it is known; no type stands in itself
+            todo.append((x, True))
+            todo.extend((find(arg), False) for arg in x.head.args)
+    return counts[id(find(v))]
 
 
 def passes(left: T.Type, right: T.Type) -> bool:

@@ -45,19 +45,21 @@ class Type:
         convertible: some part of the type is a tuple or sequence for which `pure_input` holds.
         labelled: some tuple inside has labels.
         has_input: an `Input` stands somewhere inside.
+        width: how many parts without parts there are inside, each counted wherever it stands.
 
     Example:
         >>> Tuple((Input(), Tensor((3,)))) == Tuple((Input(), Tensor((3,))), labels=("a", "b"))
         True
     """
 
-    __slots__ = ("_hash", "convertible", "has_input", "labelled", "pure_input")
+    __slots__ = ("_hash", "convertible", "has_input", "labelled", "pure_input", "width")
 
     _hash: int
     pure_input: bool
     convertible: bool
     labelled: bool
     has_input: bool
+    width: int
 
     @property
     def children(self) -> tuple[Type, ...]:
@@ -75,6 +77,7 @@ class Type:
         convertible: bool = False,
         labelled: bool = False,
         has_input: bool = False,
+        width: int = 1,
     ) -> None:
         put = object.__setattr__
         put(self, "_hash", hash(key))
@@ -82,6 +85,7 @@ class Type:
         put(self, "convertible", convertible)
         put(self, "labelled", labelled)
         put(self, "has_input", has_input)
+        put(self, "width", width)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"types are immutable: cannot set {name!r} of {self}")
@@ -222,7 +226,7 @@ class Tuple(Type):
         self, items: tuple[Type, ...] | list[Type] = (), labels: tuple[Hashable, ...] | None = None
     ) -> None:
         items = tuple(items)
-        pure, convertible, labelled, has_input = True, False, labels is not None, False
+        pure, convertible, labelled, has_input, width = True, False, labels is not None, False, 0
         for i, item in enumerate(items):
             if not isinstance(item, Type):
                 raise ArrowTypeError(f"item {i} of a tuple type must be a type, not {item!r}")
@@ -230,6 +234,7 @@ class Tuple(Type):
             convertible = convertible or item.convertible
             labelled = labelled or item.labelled
             has_input = has_input or item.has_input
+            width += item.width
         if labels is not None:
             labels = tuple(labels)
             if len(labels) != len(items):
@@ -238,7 +243,7 @@ class Tuple(Type):
                 raise ArrowValueError(f"a label stands twice in {labels!r}")
         object.__setattr__(self, "items", items)
         object.__setattr__(self, "labels", labels)
-        self._seal(("Tuple", items), pure, pure or convertible, labelled, has_input)
+        self._seal(("Tuple", items), pure, pure or convertible, labelled, has_input, max(width, 1))
 
     @property
     def children(self) -> tuple[Type, ...]:
@@ -347,7 +352,12 @@ def _element(self: Sequence | Broadcast, element: Type, convertible: bool) -> No
         raise ArrowTypeError(f"the element of a {kind} type must be a type, not {element!r}")
     object.__setattr__(self, "element", element)
     self._seal(
-        (kind, element), convertible, convertible or element.convertible, element.labelled, element.has_input
+        (kind, element),
+        convertible,
+        convertible or element.convertible,
+        element.labelled,
+        element.has_input,
+        element.width,
     )
 
 

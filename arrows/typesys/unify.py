@@ -23,14 +23,17 @@ from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 from arrows.typesys.joint import Joint, Waiting, waiting_for
 from arrows.typesys.terms import (
+    MOST_PARTS,
     Clash,
     Constraint,
     Kind,
     Struct,
+    TooWide,
     Var,
     find,
     kind_of,
     labels_of,
+    width,
 )
 
 
@@ -51,16 +54,25 @@ class Solver:
         self.joints = 0
         self.given = 0  # how many joints there were before the first constraint ran
         self.fresh = 0
+        self.handed_on: dict[tuple[int, int], Joint] = {}
 
     # Making
 
-    def join(self, left: Var, right: Var, context: Any) -> None:
+    def join(self, left: Var, right: Var, context: Any) -> Joint:
         """The value at `left` passes to `right`."""
         self.joints += 1
         joint = Joint(left, right, context, self.joints)
         find(left).watch.append(joint)
         find(right).watch.append(joint)
         self.schedule(joint)
+        return joint
+
+    def hand_on(self, left: Var, right: Var, context: Any) -> None:
+        """A part of a value passes likewise: a part that stands in many places does so once."""
+        a, b = find(left), find(right)
+        pair = id(a), id(b)
+        if pair not in self.handed_on:
+            self.handed_on[pair] = self.join(a, b, context)  # which keeps both, and so their identities
 
     def add(self, constraint: Constraint, *watched: Var) -> None:
         """A constraint that reads these variables."""
@@ -286,9 +298,12 @@ class Solver:
 
         Raises:
             Clash: there are too many.
+            TooWide: the type has an end, and too many parts.
         """
         self.fresh += count
         if self.fresh > 20_000 + 100 * self.given:
+            if (parts := width(known)) > MOST_PARTS:
+                raise TooWide(parts)
             raise Clash(known, unknown, infinite=True)
 
     # Telling those who wait

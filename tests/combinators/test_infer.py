@@ -240,12 +240,13 @@ def test_recursion_inside_recursion() -> None:
         def inner(again: Any) -> Any:
             return ar.OneOf(len, {0: ar.Zeros([2]), 1: ar.GetItem(0) >> again, 2: ar.GetItem(1) >> me})
 
-        return (inner & inner) >> ar.Function(lambda x, y: x + y)
+        both = (ar.GetItem(0) >> inner & ar.GetItem(1) >> inner) >> ar.Function(lambda x, y: x + y)
+        return ar.OneOf(len, {0: inner, 1: both})
 
     typed = ar.infer(outer)
     assert typed.output == T.Tensor((2,))
     knots = {id(t.knot) for t in typed.walk() if t.knot is not None}
-    assert len(knots) == 3  # each occurrence of a Fix has its own
+    assert len(knots) == 4  # each occurrence of a Fix has its own
 
 
 def test_a_block_may_stand_in_many_places_with_different_types() -> None:
