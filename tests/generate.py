@@ -14,10 +14,19 @@ from typing import Any
 from hypothesis import strategies as st
 
 import arrows as ar
-from tests.generation import elements, leaves, recursion, reductions, results, sequences, wiring
+from tests.generation import (
+    elements,
+    leaves,
+    recursion,
+    reductions,
+    repeats,
+    results,
+    sequences,
+    wiring,
+)
 from tests.generation.build import INNER, LEAVES, Build, Draw, Piece
 
-FAMILIES = (leaves, wiring, sequences, elements, reductions, recursion)
+FAMILIES = (leaves, wiring, sequences, elements, reductions, recursion, repeats)
 PRODUCTIONS = (*LEAVES, *INNER)
 RESULTS = tuple(results.RESULTS)
 
