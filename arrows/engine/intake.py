@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,20 +67,47 @@ def as_ids(ids: Any, count: int) -> np.ndarray:
 
 
 def as_examples(examples: Any, what: str) -> Sequence[Any]:
-    """A batch as a sequence of examples.
+    """A batch as a sequence of examples: of whatever can be gone over, or indexed from 0.
+
+    Args:
+        examples: the batch; what has a length and items, and no iterator of its own, such as a PyTorch
+            `Dataset`, is asked for each item by its number.
+        what: what is to be done with it, for messages.
 
     Raises:
-        ArrowTypeError: it is not iterable, or looks like a single example.
+        ArrowTypeError: it is neither, or looks like a single example or a table of columns.
+
+    >>> as_examples(iter("ab"), "run a model")
+    ['a', 'b']
     """
-    if isinstance(examples, (str, bytes, Mapping)) or not isinstance(examples, Iterable):
-        raise ArrowTypeError(
-            message(
-                f"cannot {what}",
-                reason=f"expected a list of examples, got {type(examples).__name__}",
-                hint="a single example makes a batch of one: [example]",
-            )
+    if isinstance(examples, (list, tuple)):
+        return examples
+    listed, asked = hasattr(examples, "__iter__"), hasattr(examples, "__getitem__")
+    single = isinstance(examples, (str, bytes, bytearray, Mapping, type)) or not (listed or asked)
+    if single or (not listed and hasattr(examples, "keys")):  # a mapping that does not say so
+        raise _no_batch(what, _short_type(examples), "a single example makes a batch of one: [example]")
+    if getattr(examples, "shape", None) == ():
+        raise _no_batch(what, "an array without axes", "a single example makes a batch of one: [example]")
+    if hasattr(examples, "columns") and hasattr(examples, "shape"):
+        raise _no_batch(
+            what,
+            f"{_short_type(examples)}, which is a table of columns",
+            "its rows as dicts: table.to_dict('records') in pandas, to_dicts() in Polars, to_pylist() in "
+            "PyArrow",
         )
-    return examples if isinstance(examples, (list, tuple)) else list(examples)
+    if not listed and hasattr(examples, "__len__"):
+        return [examples[number] for number in range(len(examples))]
+    return list(examples)
+
+
+def _no_batch(what: str, found: str, hint: str) -> ArrowTypeError:
+    return ArrowTypeError(
+        message(f"cannot {what}", reason=f"expected a list of examples, got {found}", hint=hint)
+    )
+
+
+def _short_type(value: Any) -> str:
+    return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
 
 
 class Intake:

@@ -284,7 +284,7 @@ class Model:
         """Lowers and numbers examples once; ``prepared[indices]`` is a batch of them.
 
         Args:
-            examples: to lower.
+            examples: to lower: a list, or whatever else can be gone over or has a length and items.
             processes: how many share the work: on Linux, while no other thread runs. What the block's
                 functions change in a process is lost there; labels and tapped objects come back as copies.
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from tqdm import tqdm
 
-from arrows.engine import Batch, Model
+from arrows.engine import Model
 from arrows.engine.not_finite import first_not_finite
 from arrows.files import require_replaceable
 from arrows.training.arguments import (
@@ -49,7 +49,8 @@ class Learner(Trainable, Protocol):
     """
 
     def prepare(self, examples: Any, /) -> Any:
-        """The examples, lowered once: has a length, and gives batches by index arrays."""
+        """The examples, lowered once: has a length, and gives batches by index arrays; itself if that is
+        what it is given."""
 
     def train_step(self, batch: Any, optimizer: Any, /, *, check: Callable[[Any], None] | None = None) -> Any:
         """One step of the optimizer on a batch; returns its loss, which `check` sees before the step."""
@@ -86,7 +87,8 @@ def train(
 
     Args:
         model: from `arrows.compile`.
-        examples: a sequence of examples, which is prepared here once, or what `model.prepare` returned.
+        examples: examples, which are prepared here once: a list, or whatever else can be gone over or has a
+            length and items (a PyTorch `Dataset`, say); or what `model.prepare` returned.
         optimizer: what to do with the gradients.
         epochs: how many times to go through the examples, those before a resumption included.
         batch_size: examples in a batch; the last one of an epoch may be smaller.
@@ -158,12 +160,7 @@ def train(
         require_replaceable(path)
         optimizer.description  # noqa: B018  a schedule that could not be told from others
     optimizer.rates_of(model)  # names in `rates` that do not fit
-    # A prepared set is not iterable: asking for its items gives batches.
-    prepared = model.prepare(examples) if isinstance(examples, (Iterable, Batch)) else examples
-    if not (hasattr(prepared, "__len__") and hasattr(prepared, "__getitem__")):
-        raise ArrowTypeError(
-            f"train: examples must be examples, or what model.prepare returned, not {described(examples)}"
-        )
+    prepared = model.prepare(examples)
     run = Progress(seed=seed, batch_size=batch_size, examples=len(prepared))
     keeper = Keeper(
         model, optimizer, run, path, checkpoint_every, checkpoint_seconds, metadata or {}, nan == "stop"

@@ -53,7 +53,7 @@ def model():
         (lambda m: train(BLOCK, DATA, Adam()), "compile it first: ar.compile(block)"),
         (
             lambda m: train(m, 5, Adam()),
-            "train: examples must be examples, or what model.prepare returned, not 5",
+            "expected a list of examples, got int",
         ),
         (
             lambda m: train(m, DATA, Adam(), batch_size=1.5),

@@ -33,6 +33,8 @@ class Bookkeeper:
         self.prepared = 0
 
     def prepare(self, examples: Any) -> Prepared:
+        if isinstance(examples, Prepared):
+            return examples
         self.prepared += 1
         return Prepared(list(examples))
 

@@ -1,0 +1,229 @@
+"""Where examples come from: whatever can be gone over or indexed, and nothing that only looks so."""
+
+from __future__ import annotations
+
+import io
+from collections import UserDict, UserList, deque, namedtuple
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows.training import SGD, train
+
+RECORDS = [{"x": 1.0, "n": [1, 2]}, {"x": 2.0, "n": []}, {"x": 3.0, "n": [4]}, {"x": 5.0, "n": [3, 3, 3]}]
+
+
+class Dataset:
+    """A map-style dataset as PyTorch has them: a length and items, and no end to what `iter` tries."""
+
+    def __init__(self, items: list[Any]) -> None:
+        self.items = items
+        self.asked: list[Any] = []
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, index: int) -> Any:
+        self.asked.append(index)
+        assert type(index) is int, "a dataset is asked for one item at a time"
+        return self.items[index % len(self.items)]
+
+
+class Items:
+    """The old protocol of sequences: items until an IndexError."""
+
+    def __init__(self, items: list[Any]) -> None:
+        self.items = items
+
+    def __getitem__(self, index: int) -> Any:
+        return self.items[index]
+
+
+class Streamed:
+    def __init__(self, items: list[Any]) -> None:
+        self.items = items
+
+    def __iter__(self) -> Iterator[Any]:
+        yield from self.items
+
+
+class Both(Dataset):
+    """Goes over its items in an order of its own."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.items)
+
+
+class Column:
+    """As a column of a data frame: values, and `keys` that are labels."""
+
+    def __init__(self, items: list[Any]) -> None:
+        self.items = items
+        self.shape = (len(items),)
+
+    def keys(self) -> Any:
+        return range(10, 10 + len(self.items))
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.items)
+
+    def __getitem__(self, label: int) -> Any:
+        raise KeyError(label)
+
+
+def objects(items: list[Any]) -> np.ndarray:
+    array = np.empty(len(items), object)
+    array[:] = items
+    return array
+
+
+SOURCES: dict[str, Callable[[list[Any]], Any]] = {
+    "list": list,
+    "tuple": tuple,
+    "dataset": Dataset,
+    "items": Items,
+    "streamed": Streamed,
+    "both": Both,
+    "column": Column,
+    "generator": lambda items: (item for item in items),
+    "iterator": iter,
+    "map": lambda items: map(dict, items),
+    "deque": deque,
+    "user list": UserList,
+    "values of a dict": lambda items: dict(enumerate(items)).values(),
+    "object array": objects,
+}
+
+
+def model() -> Any:
+    record = ar.Record({"x": ar.Scalar(), "n": ar.Map(ar.Scalar()) >> ar.Sum()})
+    return ar.compile(record >> ar.Function(lambda x, n: ar.ops.stack([x, n])) >> ar.FC(1, name="fc") >> LOSS)
+
+
+LOSS = ar.Function(lambda y: (y[0] - 1.0) ** 2)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_source_gives_what_a_list_gives(source: str) -> None:
+    make, one = SOURCES[source], model()
+    np.testing.assert_array_equal(one(make(RECORDS)), one(RECORDS))
+    prepared = one.prepare(make(RECORDS))
+    assert len(prepared) == 4
+    np.testing.assert_array_equal(one(prepared[[3, 1]]), one([RECORDS[3], RECORDS[1]]))
+    assert one.value_and_grad(make(RECORDS))[0] == one.value_and_grad(RECORDS)[0]
+    assert one.train_step(make(RECORDS), SGD(0.0)) == one.train_step(RECORDS, SGD(0.0))
+
+
+@pytest.mark.parametrize("source", [*SOURCES, "prepared", "batch"])
+def test_training_on_every_source_is_training_on_a_list(source: str) -> None:
+    one, other = model(), model()
+    examples = {"prepared": one.prepare, "batch": lambda items: one.prepare(items)[:]} | SOURCES
+    arguments: dict[str, Any] = {"epochs": 3, "batch_size": 2, "progress": False}
+    found = train(one, examples[source](RECORDS), SGD(0.01), **arguments)
+    wanted = train(other, RECORDS, SGD(0.01), **arguments)
+    assert [epoch.loss for epoch in found] == [epoch.loss for epoch in wanted]
+
+
+def test_a_dataset_is_asked_for_each_item_once() -> None:
+    dataset = Dataset(RECORDS)
+    train(model(), dataset, SGD(0.01), epochs=3, progress=False)
+    assert dataset.asked == [0, 1, 2, 3]
+
+
+def test_a_dataset_that_fails_says_so_itself() -> None:
+    class Missing(Dataset):
+        def __getitem__(self, index: int) -> Any:
+            raise FileNotFoundError(f"tree-{index}.txt")
+
+    for call in (model(), model().prepare, lambda examples: train(model(), examples, SGD(0.1))):
+        with pytest.raises(FileNotFoundError, match="tree-0"):
+            call(Missing(RECORDS))
+
+
+class Frame:
+    """As much of a data frame as a mistake needs: going over it, or indexing it, gives columns."""
+
+    columns = ("x", "n")
+    shape = (4, 2)
+
+    def __len__(self) -> int:
+        return 4
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __getitem__(self, name: str) -> Any:
+        return [record[name] for record in RECORDS]
+
+
+class Table:
+    """As PyArrow's: no `__iter__`, and items that are columns."""
+
+    columns = ([1.0, 2.0], [[1], [2]])
+    shape = (2, 2)
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, index: int) -> Any:
+        return self.columns[index]
+
+
+class Lookup:
+    """A mapping that does not say so."""
+
+    def keys(self) -> Any:
+        return RECORDS[0].keys()
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, name: str) -> Any:
+        return RECORDS[0][name]
+
+
+Record = namedtuple("Record", "x n")  # noqa: PYI024
+
+
+@pytest.mark.parametrize("call", ["__call__", "prepare", "value_and_grad", "train_step", "train"])
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (RECORDS[0], "got dict"),
+        (UserDict(RECORDS[0]), "got UserDict"),
+        ("text", "got str"),
+        (b"bytes", "got bytes"),
+        (bytearray(b"bytes"), "got bytearray"),
+        (5, "got int"),
+        (None, "got NoneType"),
+        (np.array(5.0), "got an array without axes"),
+        (np.array({"x": 1}, dtype=object), "got an array without axes"),
+        (Frame(), r"Frame.*columns.*to_dict\('records'\)"),
+        (Table(), r"Table.*columns.*to_pylist\(\)"),
+        (Lookup(), "got Lookup"),
+        (Dataset, "got the class Dataset"),
+        (list, "got the class list"),
+        (len, "got builtin_function_or_method"),
+    ],
+    ids=lambda given: type(given).__name__,
+)
+def test_what_is_no_batch(call: str, given: Any, words: str) -> None:
+    one = model()
+    calls = {
+        "train": lambda: train(one, given, SGD(0.1), progress=False),
+        "train_step": lambda: one.train_step(given, SGD(0.1)),
+    }
+    with pytest.raises(ar.ArrowTypeError, match="(?s)" + words):
+        calls.get(call, lambda: getattr(one, call)(given))()
+    assert one.step == 0
+
+
+def test_lines_of_a_file_are_examples() -> None:
+    one = ar.compile(ar.InputTransform(lambda line: len(line.split())) >> ar.Scalar())
+    assert one(io.StringIO("a b\nc\n")).tolist() == [2, 1]
