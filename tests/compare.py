@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.reference import Lookup, _Arrays
-from arrows.ops.evaluate import _Applied
+from arrows.ops.evaluate import Evaluation, _Applied
 
 
 def random_parameters(seed: int = 0, scale: float = 0.5) -> Lookup:
@@ -58,7 +58,7 @@ def close(a: Any, b: Any, tolerance: float) -> bool:
 
 
 _KINKS = frozenset(("relu", "abs", "maximum", "minimum", "sign", "max", "min", "segment_max", "segment_min"))
-_KINKS |= {"greater", "greater_equal"}
+_KINKS |= {"greater", "greater_equal", "argmax", "argmin"}
 
 
 def meets_kink(
@@ -71,14 +71,21 @@ def meets_kink(
     for example in examples:
         arrays = _Arrays(lookup, float_type, record=True)
         arrays.run(typed, example, None, 10**7)
-        for entry in arrays.evaluation._tape:
-            if not isinstance(entry, _Applied) or entry.primitive.name not in _KINKS:
-                continue
-            arrays_in = [operand.array for operand in entry.operands]
-            if arrays_in[0].dtype.kind != "f":
-                continue
-            if _near_kink(arrays_in, tolerance, rows_only=entry.primitive.name.startswith("segment_")):
-                return True
+        if tape_meets_kink(arrays.evaluation, tolerance):
+            return True
+    return False
+
+
+def tape_meets_kink(evaluation: Evaluation, tolerance: float = 1e-6) -> bool:
+    """Whether what an evaluation has recorded comes near a place where a function has no derivative."""
+    for entry in evaluation._tape:
+        if not isinstance(entry, _Applied) or entry.primitive.name not in _KINKS:
+            continue
+        arrays_in = [operand.array for operand in entry.operands]
+        if arrays_in[0].dtype.kind != "f":
+            continue
+        if _near_kink(arrays_in, tolerance, rows_only=entry.primitive.name.startswith(("segment_", "arg"))):
+            return True
     return False
 
 

@@ -1,0 +1,270 @@
+"""Holds the models of one program to the reference, whatever is asked of them in whatever order."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+import arrows as ar
+from arrows.engine.reference import _Arrays, _shown
+from arrows.engine.results import collate
+from arrows.engine.trampoline import trampoline
+from arrows.training import SGD
+from tests.agree import plain
+from tests.compare import close, tape_meets_kink
+from tests.reuse.program import Draw, Program
+
+Setting = tuple[str, bool]  # schedule, whether element-wise chains are fused
+SCHEDULES = ("strata", "depth", "agenda", "none")
+KINDS = ("gradients", "results", "gradients", "training", "optimizer", "refused", "step")
+RATE = 0.05
+
+
+@dataclass(frozen=True)
+class Action:
+    """One thing asked of a model.
+
+    Attributes:
+        setting: which of the models.
+        kind: "gradients", "results" of a prediction or "training", "refused" (one example does not fit),
+            "optimizer" (one that notes and spoils what it is given), "step" (of SGD: the parameters change).
+        order: the examples.
+        inputs: whether gradients of named inputs are asked for.
+        prepared: whether the examples come from a prepared set.
+        spoil: whether what is handed out is overwritten afterwards.
+    """
+
+    setting: Setting
+    kind: str
+    order: tuple[int, ...]
+    inputs: bool
+    prepared: bool
+    spoil: bool
+
+
+@st.composite
+def scripts(draw: Draw, count: int, device: str, least: int, most: int) -> list[Action]:
+    """Up to `most` actions on models of several schedules, with batches of `count` examples."""
+    fused = (False,) if device != "cpu" else (False, True)
+    # few models and many batches each: what one batch leaves behind is what the next may find
+    settings = st.tuples(st.sampled_from(SCHEDULES), st.sampled_from(fused))
+    models = draw(st.lists(settings, min_size=1, max_size=4, unique=True))
+    return draw(
+        st.lists(
+            st.builds(
+                Action,
+                st.sampled_from(models),
+                st.sampled_from(KINDS),
+                st.lists(st.integers(0, count - 1), max_size=5).map(tuple),
+                inputs=st.sampled_from((True, False)),
+                prepared=st.booleans(),
+                spoil=st.booleans(),
+            ),
+            min_size=least,
+            max_size=most,
+        )
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Alone:
+    """What the reference says of one example.
+
+    Attributes:
+        value, metrics: as in `Outcome`.
+        loss: its share.
+        parameters: gradients of the loss, by owner and name.
+        inputs: gradients of the loss by the name of the input, in the order of the visits.
+        kink: whether a gradient is a matter of rounding.
+    """
+
+    value: Any
+    metrics: Mapping[str, list[Any]]
+    loss: float
+    parameters: Mapping[Any, Any]
+    inputs: Mapping[str, list[Any]]
+    kink: bool
+
+
+class Noting:
+    """An optimizer that changes no parameter: it notes what it is given, and may spoil it."""
+
+    def __init__(self, spoil: bool) -> None:
+        self.spoil = spoil
+        self.noted: dict[str, Any] = {}
+
+    def step(self, model: Any, grads: Mapping[str, Any], /) -> None:
+        self.noted = {name: dense(gradient).copy() for name, gradient in grads.items()}
+        if self.spoil:
+            spoil(grads)
+
+
+def spoil(grads: Mapping[str, Any]) -> None:
+    """Overwrites gradients, as one may do with what one was given."""
+    for gradient in grads.values():
+        if isinstance(gradient, ar.Ragged):
+            gradient = gradient.values
+        (gradient.values if isinstance(gradient, ar.ops.RowSparse) else gradient)[...] = np.nan
+
+
+def dense(gradient: Any) -> Any:
+    """A gradient of a parameter as a NumPy array."""
+    gradient = ar.to_numpy(gradient)
+    return gradient.to_dense(np) if isinstance(gradient, ar.ops.RowSparse) else gradient
+
+
+class Models:
+    """The models of one program, which share their parameters; each is compiled when first asked.
+
+    Args:
+        program: what to compile.
+        examples: objects.
+        device: "cpu" or "fake".
+        float_type: of all models.
+        tolerance: of the comparison.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        examples: Sequence[Any],
+        device: str,
+        float_type: str = "float64",
+        tolerance: float = 1e-9,
+    ) -> None:
+        self.program, self.examples, self.device = program, examples, device
+        self.float_type, self.tolerance = float_type, tolerance
+        self.block = program.block()
+        self._models: dict[Setting, ar.Model] = {}
+        self._prepared: dict[Setting, Any] = {}
+        self._alone: dict[int, Alone] = {}
+        self._handed_out: list[tuple[Any, Any]] = []
+
+    def model(self, setting: Setting) -> ar.Model:
+        if setting not in self._models:
+            first = next(iter(self._models.values()), None)
+            self._models[setting] = ar.compile(
+                self.block,
+                loss=self.program.loss,
+                float_type=self.float_type,
+                device=self.device,
+                schedule=setting[0],
+                seed=3,
+                jit=setting[1],
+                params=None if first is None else first.params,
+            )
+        return self._models[setting]
+
+    def alone(self, model: ar.Model, number: int) -> Alone:
+        """The reference on one example; remembered while the parameters stay as they are."""
+        if number not in self._alone:
+            arrays = _Arrays(
+                lambda owner, spec: ar.to_numpy(model.params.of(owner, spec)), self.float_type, record=True
+            )
+            value = arrays.run(model.typed, self.examples[number], None, 10**6)
+            seeds = [(value, 1.0)] if self.program.loss is None else arrays.seeds(self.program.loss)
+            found = arrays.evaluation.backward(
+                [(seed, np.full(seed.array.shape, weight, seed.dtype)) for seed, weight in seeds]
+            )
+            self._alone[number] = Alone(
+                trampoline(_shown(model.typed.output, value)),
+                {name: [v.array for v in values] for name, values in arrays.metrics.items()},
+                sum(weight * float(seed.array.sum()) for seed, weight in seeds),
+                {key: gradient for key, gradient in found.items() if isinstance(key, tuple)},
+                {
+                    name: [found.get(v, np.zeros_like(v.array)) for v in values]
+                    for name, values in arrays.inputs.items()
+                },
+                tape_meets_kink(arrays.evaluation),
+            )
+        return self._alone[number]
+
+    def do(self, action: Action) -> int:
+        """Does it and compares; gives the number of examples that were compared."""
+        model = self.model(action.setting)
+        order = [i for i in action.order if not self.alone(model, i).kink]
+        alone = [self.alone(model, i) for i in order]
+        if action.kind == "refused":
+            self._refused(model, order)
+            return 0
+        batch: Any = [self.examples[i] for i in order]
+        if action.prepared:
+            if action.setting not in self._prepared:
+                self._prepared[action.setting] = model.prepare(self.examples)
+            batch = self._prepared[action.setting][order]
+        if action.kind in ("results", "training"):
+            found = model(batch, training=action.kind == "training")
+            wanted = collate(model.typed.output, [one.value for one in alone])
+            assert self.close(plain(found), plain(wanted)), "results"
+        else:
+            self._differentiated(model, batch, action, alone)
+        self._metrics(model, alone)
+        return len(order)
+
+    def close(self, found: Any, wanted: Any) -> bool:
+        return close(found, wanted, self.tolerance)
+
+    def at_the_end(self) -> None:
+        """What was handed out is still as it was."""
+        for gradient, was in self._handed_out:
+            assert np.array_equal(dense(gradient), was, equal_nan=True), "a gradient has changed"
+
+    def _metrics(self, model: ar.Model, alone: list[Alone]) -> None:
+        for name, found in model.metrics.items():
+            values = ar.to_numpy(found)
+            assert len(values) == len(alone)
+            for given, one in zip(values, alone, strict=True):
+                assert self.close(list(given), one.metrics.get(name, [])), f"metric {name}"
+
+    def _differentiated(self, model: ar.Model, batch: Any, action: Action, alone: list[Alone]) -> None:
+        names = self.program.inputs if action.inputs and action.kind == "gradients" else ()
+        before = {name: ar.to_numpy(array).copy() for name, array in model.params.items()}
+        grads: Mapping[str, Any] = {}
+        if action.kind == "gradients":
+            value, grads = model.value_and_grad(batch, inputs=names)
+        elif action.kind == "optimizer":
+            noting = Noting(action.spoil and self.device == "cpu")
+            value, grads = model.train_step(batch, noting), {}
+            grads = noting.noted
+        else:
+            value = model.train_step(batch, SGD(RATE))
+        share = 1.0 / max(len(alone), 1)
+        assert self.close(float(ar.to_numpy(value)), share * sum(one.loss for one in alone)), "loss"
+        for name in model.params:
+            owner, spec = model.params.owner(name)
+            zero = np.zeros(spec.shape, self.float_type)
+            wanted = share * sum((one.parameters.get((owner, spec.name), zero) for one in alone), start=zero)
+            if action.kind == "step":
+                moved = before[name] - ar.to_numpy(model.params[name])
+                assert self.close(moved / RATE, wanted), f"step of {name}"
+            else:
+                assert self.close(dense(grads[name]), wanted), f"gradient of {name}"
+        for name in names:
+            given = ar.to_numpy(grads[name])
+            assert len(given) == len(alone)
+            for found, one in zip(given, alone, strict=True):
+                assert self.close(list(found), [share * g for g in one.inputs.get(name, [])]), f"input {name}"
+        if action.kind == "step":
+            self._alone.clear()
+        elif action.kind == "gradients" and action.spoil and self.device == "cpu":
+            spoil(grads)
+        elif action.kind == "gradients":
+            self._handed_out += [(grads[name], dense(grads[name]).copy()) for name in model.params]
+
+    def _refused(self, model: ar.Model, order: list[int]) -> None:
+        """A batch whose last example may not fit: it fails, or it does not; later batches must not mind."""
+        bad = copy.deepcopy(self.examples[order[0]] if order else self.examples[0])
+        bad |= {"x": [1.0, 2.0], "y": "no number", "i": 99, "ids": [1, 99], "xs": [[1.0]]}
+        examples: list[Any] = [*(self.examples[i] for i in order), bad]
+        for call in (model, model.value_and_grad):
+            message = ""
+            try:
+                call(examples)
+            except ar.InputError as error:
+                message = str(error)
+            assert not message or f"example {len(order)}" in message
