@@ -11,6 +11,7 @@ from typing import Any
 from arrows.training.arguments import require_model, require_path
 from arrows.training.files import OURS, Stored, require_texts, stored, write_file
 from arrows.training.header import quoted
+from arrows.training.interrupt import undisturbed
 from arrows.training.trainable import Trainable, notation
 from arrows.training.unnamed import alike_layers, changed_order, is_table, unnamed_layers
 from arrows.typesys.errors import ArrowValueError
@@ -121,8 +122,9 @@ def load(model: Trainable, path: str | Path) -> dict[str, str]:
         arrays = file.arrays()
         texts = _theirs(file)
     values = {name: model.backend.to_device(array) for name, array in arrays.items()}
-    for name, array in values.items():
-        model.params[name][...] = array
+    with undisturbed():
+        for name, array in values.items():
+            model.params[name][...] = array
     return texts
 
 

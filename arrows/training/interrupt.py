@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -48,3 +50,16 @@ class Interrupts:
         if self.came:
             raise KeyboardInterrupt
         self.came = True
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """A context for a few assignments that belong together: Ctrl-C comes after them.
+
+    >>> with undisturbed():
+    ...     half, other_half = 1, 2
+    """
+    with Interrupts() as interrupts:
+        yield
+    if interrupts.came:
+        raise KeyboardInterrupt

@@ -232,7 +232,7 @@ class Keeper:
             self.model.step = step  # it is not made, and dropout depends on it
         where = not_finite_parameter(self.model)
         if where is None and isinstance(self.model, Model):
-            where = first_not_finite(self.model, batch)
+            where = first_not_finite(self.model, batch) or "it is a sum of numbers that are finite"
         because = f": {where}" if where else ""
         number = self.optimizer.steps + 1
         raise _advised(f"epoch {self.run.epoch}, step {number}: the loss is {value}{because}")

@@ -16,6 +16,7 @@ from arrows.training.arguments import escaped, require_model, require_optimizer,
 from arrows.training.checkpoint import differences
 from arrows.training.files import OURS, HostArray, Stored, require_texts, stored, write_file
 from arrows.training.header import quoted
+from arrows.training.interrupt import undisturbed
 from arrows.training.optimizer import Optimizer
 from arrows.training.progress import Progress
 from arrows.training.saved_run import SavedRun
@@ -131,7 +132,7 @@ def load_state(
     Raises:
         ArrowTypeError: an argument of the wrong kind.
         ArrowValueError: the file is no saved state, is damaged, or does not fit model or optimizer: it says
-            where. Both are as they were.
+            where. Both are as they were. Averages stand in the place of the parameters.
         OSError: the file cannot be read.
 
     >>> import arrows as ar
@@ -142,6 +143,8 @@ def load_state(
     FileNotFoundError: [Errno 2] No such file or directory: 'nowhere'
     """
     path = _placed("load_state", path, model, optimizer)
+    if optimizer.averages is not None and optimizer.averages.in_use:
+        raise ArrowValueError("no state is loaded while averages stand for the parameters")
     with stored(path) as file:
         run = _run_of(file, model, optimizer)
         _check_entries(file, run, model, optimizer)
@@ -161,19 +164,20 @@ def load_state(
         slot, _, name = key.partition(":")
         state[name][slot] = array
 
-    for name, array in up["parameter"].items():
-        model.params[name][...] = array
-    optimizer.state = state
-    optimizer.counts = {**run.counts, **up["count"]}
-    if optimizer.averages is not None:
-        optimizer.averages.values = up["average"]
-        optimizer.averages.since = {**run.since, **up["since"]}
-    optimizer.steps = run.steps
-    if run.learning_rate is not None:
-        optimizer.learning_rate = run.learning_rate
-    live: Any = model
-    if run.model_step is not None and hasattr(live, "step"):
-        live.step = run.model_step
+    with undisturbed():
+        for name, array in up["parameter"].items():
+            model.params[name][...] = array
+        optimizer.state = state
+        optimizer.counts = {**run.counts, **up["count"]}
+        if optimizer.averages is not None:
+            optimizer.averages.values = up["average"]
+            optimizer.averages.since = {**run.since, **up["since"]}
+        optimizer.steps = run.steps
+        if run.learning_rate is not None:
+            optimizer.learning_rate = run.learning_rate
+        live: Any = model
+        if run.model_step is not None and hasattr(live, "step"):
+            live.step = run.model_step
     return run.progress, dict(run.metadata)
 
 

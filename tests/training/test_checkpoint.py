@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 import arrows as ar
 from arrows.engine.backend import backend
-from arrows.training import SGD, load, save, train
+from arrows.training import SGD, load, read_metadata, save, save_state, train
 from arrows.typesys.errors import ArrowValueError
 
 
@@ -102,6 +103,60 @@ def test_a_write_that_fails_leaves_the_old_file(broken, tmp_path, monkeypatch):
     with pytest.raises(OSError, match="full"):
         save(model_of(w=np.zeros(3)), path)
     assert path.read_bytes() == before and os.listdir(tmp_path) == ["m"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of POSIX")
+def test_files_obey_the_umask_and_keep_their_mode(tmp_path):
+    before = os.umask(0o027)
+    try:
+        for path, write in (
+            (tmp_path / "m", lambda path: save(model_of(w=np.ones(1)), path)),
+            (tmp_path / "run", lambda path: save_state(path, model_of(w=np.ones(1)), SGD(0.1))),
+        ):
+            write(path)
+            assert path.stat().st_mode & 0o777 == 0o640
+            path.chmod(0o604)
+            write(path)
+            assert path.stat().st_mode & 0o777 == 0o604
+    finally:
+        os.umask(before)
+
+
+def test_a_path_that_names_no_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for use in (save, load):
+        for path in ("", "a\0b"):
+            with pytest.raises(ArrowValueError, match=rf"{use.__name__}\(model, path\): path names no file"):
+                use(model_of(w=np.ones(1)), path)
+    with pytest.raises(IsADirectoryError, match="this is a folder"):
+        save(model_of(w=np.ones(1)), ".")
+    with pytest.raises(ArrowValueError, match=r"read_metadata\(path\): path names no file"):
+        read_metadata("")
+    assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("device", ["cpu", "fake"])
+def test_an_interrupt_comes_before_or_after_loading_and_not_between(device, tmp_path):
+    """Ctrl-C while the first of two parameters is set waits for the second."""
+    model = model_of(device, a=np.ones(2), b=np.ones(2))
+    save(model, tmp_path / "m")
+    for array in model.params.values():
+        array[...] = 0
+
+    came: list[str] = []
+
+    class Interrupted(dict[str, Any]):
+        def __getitem__(self, name: str) -> Any:
+            if not came:
+                came.append(name)
+                signal.raise_signal(signal.SIGINT)
+            return super().__getitem__(name)
+
+    model.params = Interrupted(model.params)
+    with pytest.raises(KeyboardInterrupt):
+        load(model, tmp_path / "m")
+    for name in ("a", "b"):
+        assert model.backend.to_numpy(dict.__getitem__(model.params, name)).tolist() == [1, 1]
 
 
 def test_metadata_must_be_text(tmp_path):

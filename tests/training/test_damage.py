@@ -286,6 +286,12 @@ def test_a_state_of_averages_is_none_of_an_optimizer_without(run, tmp_path):
     assert everything(model) == before and not plain.state
 
 
+def test_no_state_is_loaded_while_averages_are_in_use(run):
+    folder, model, optimizer = run
+    with optimizer.use_averages(model), pytest.raises(ArrowValueError, match="while averages stand for"):
+        load_state(folder / "run", model, optimizer)
+
+
 def test_what_could_not_be_loaded_is_not_saved(run, tmp_path, monkeypatch):
     _, model, optimizer = run
     with pytest.raises(
