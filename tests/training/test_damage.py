@@ -150,9 +150,18 @@ def test_random_damage(run, tmp_path_factory, data):
     last = data.draw(st.integers(first, min(len(whole), first + 40)))
     whole[first:last] = data.draw(st.binary(max_size=40))
     path = tmp_path_factory.getbasetemp() / "random"
-    if bytes(whole) != (folder / name).read_bytes():
-        path.write_bytes(whole)
+    path.write_bytes(whole)
+    if said(path) != said(folder / name):  # a tab for a blank changes nothing
         refused(path, model, optimizer if name == "run" else None)
+
+
+def said(path: Path) -> Any:
+    """All that a file says; None of one that is refused."""
+    try:
+        arrays, texts = read_file(path)
+    except ArrowValueError:
+        return None
+    return texts, {name: (array.dtype, array.shape, array.tobytes()) for name, array in arrays.items()}
 
 
 # ------------------------------------------------------------------- what a run's state says, checksums right
