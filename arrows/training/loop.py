@@ -226,7 +226,7 @@ class Keeper:
     def check_loss(self, batch: Any, step: Any, loss: Any) -> None:
         """Refuses a loss that is not finite, before the step that it would spoil; `step` is the model's."""
         value = _number(self.model, loss)
-        if math.isfinite(value) or not self.finite:
+        if math.isfinite(value):
             return
         if isinstance(self.model, Model):
             self.model.step = step  # it is not made, and dropout depends on it
@@ -286,7 +286,9 @@ def _epoch(
         while run.position < count and not interrupts.came:
             batch = order[run.position : run.position + run.batch_size]
             chosen = prepared[batch]
-            check = partial(keeper.check_loss, chosen, getattr(model, "step", None))
+            check = (
+                partial(keeper.check_loss, chosen, getattr(model, "step", None)) if keeper.finite else None
+            )
             loss = model.train_step(chosen, optimizer, check=check)
             run.total += _number(model, loss) * len(batch)
             run.position += len(batch)

@@ -20,7 +20,8 @@ from arrows.ops.kernels import quiet
 from arrows.training.arguments import described, require_model, require_number
 from arrows.training.averages import Averages
 from arrows.training.blocks import blocks
-from arrows.training.rates import Rate, Rates, functions_in, is_frozen, rate_at, require_rate
+from arrows.training.identity import functions_in
+from arrows.training.rates import Rate, Rates, is_frozen, rate_at, require_rate
 from arrows.training.rules import Rule
 from arrows.training.trainable import Array, Trainable, notation
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
-from functools import partial
-from types import FunctionType, MethodType
-from typing import Any
 
-from arrows.engine.fingerprint import fingerprint
 from arrows.training.arguments import require_number
 from arrows.typesys.errors import ArrowValueError
 
@@ -94,54 +89,6 @@ def is_frozen(rate: Rate | None) -> bool:
     (True, False, False)
     """
     return rate is not None and not callable(rate) and rate == 0
-
-
-def functions_in(schedule: Any) -> Iterator[str]:
-    """The functions that a schedule is made of, each by its name and a hash of what it says and holds.
-
-    An object whose class has a `repr` of its own, as a dataclass has, tells by it what it is.
-
-    Raises:
-        ArrowValueError: an object that says nothing of itself.
-
-    >>> [(name[:8], len(name)) for name in functions_in(lambda steps: 0.1)]
-    [('<lambda>', 25)]
-    """
-    if isinstance(schedule, FunctionType):
-        yield f"{schedule.__name__} {fingerprint(schedule)[:16]}"
-    elif isinstance(schedule, MethodType):
-        yield from functions_in(schedule.__func__)
-        yield from _told_by(schedule.__self__)
-    elif isinstance(schedule, partial):
-        yield from functions_in(schedule.func)
-        for value in (*schedule.args, *schedule.keywords.values()):
-            yield from _told_by(value)
-    elif is_dataclass(schedule) and not isinstance(schedule, type):
-        for field in fields(schedule):
-            value = getattr(schedule, field.name)
-            if callable(value):
-                yield from functions_in(value)
-    elif _is_silent(schedule):
-        raise ArrowValueError(
-            f"the schedule {schedule!r} cannot be told from others of its class when a run goes on: make "
-            f"{type(schedule).__name__} a dataclass, or give it a __repr__ that says all its numbers"
-        )
-
-
-def _told_by(value: Any) -> Iterator[str]:
-    if callable(value):
-        yield from functions_in(value)
-    elif _is_silent(value):
-        raise ArrowValueError(
-            f"a schedule holds {value!r}, which cannot be told from others of its class when a run goes on: "
-            f"make {type(value).__name__} a dataclass, or give it a __repr__ that says all its numbers"
-        )
-    else:
-        yield repr(value)
-
-
-def _is_silent(value: Any) -> bool:
-    return not any("__repr__" in vars(base) for base in type(value).__mro__[:-1])
 
 
 def require_rate(what: str, rate: Rate) -> None:

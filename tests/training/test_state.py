@@ -134,9 +134,35 @@ class Own:
         return self.rate
 
 
+def table_of(rates):
+    """A schedule that reads a list, an array, a dict and a default."""
+    array, table = np.array(rates), {"rates": rates}
+    return lambda steps, more=rates: rates[steps] + array[steps] + table["rates"][steps] + more[steps]
+
+
+def of_module(rate):
+    """A function that reads a name of its module, in a module of its own."""
+    module: dict[str, Any] = {"RATE": rate}
+    exec("def helper(): return RATE\ndef schedule(steps): return helper() / (1 + steps)", module)
+    return module["schedule"]
+
+
+def counted_down(rate):
+    def schedule(steps):
+        return rate if steps == 0 else schedule(steps - 1)
+
+    return schedule
+
+
 ALIKE = [  # two schedules of one code, with numbers that differ in the second
     lambda rate: held(rate),
     lambda rate: partial(fading, rate),
+    lambda rate: partial(held(rate)),
+    lambda rate: table_of([0.1, rate, 0.3]),
+    lambda rate: of_module(rate),
+    lambda rate: counted_down(rate),
+    lambda rate: held(rate).__call__,
+    lambda rate: {0: rate, 1: 0.1}.get,
     lambda rate: Telling(rate).at,
     lambda rate: Own(rate),
     lambda rate: Own(0.1, held(rate)),
