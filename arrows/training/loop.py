@@ -31,7 +31,7 @@ from arrows.training.arguments import (
 from arrows.training.interrupt import Interrupts
 from arrows.training.optimizer import Optimizer
 from arrows.training.progress import Epoch, Progress, figures_of
-from arrows.training.state import load_state, save_state
+from arrows.training.state import STATE, load_state, save_state
 from arrows.training.trainable import Trainable, not_finite_parameter
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, NotFiniteError
 
@@ -157,6 +157,7 @@ def train(
         raise ArrowValueError(f"train: nan is {nan!r}, and should be one of {', '.join(map(repr, NAN))}")
     path = None if checkpoint_path is None else require_path("train: checkpoint_path", checkpoint_path)
     if path is not None:  # better known now than after an epoch
+        require_optimizer(call, optimizer, *STATE)
         require_replaceable(path)
         optimizer.description  # noqa: B018  a schedule that could not be told from others
     optimizer.rates_of(model)  # names in `rates` that do not fit

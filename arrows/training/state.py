@@ -27,6 +27,8 @@ from arrows.typesys.errors import ArrowValueError
 T = TypeVar("T")
 
 _KEY = OURS + "run"
+STATE = ("state", "averages", "description", "began", "continues")
+"""What the state of a run needs of an optimizer."""
 _KINDS = ("parameter", "slot", "count", "average", "since")
 
 
@@ -262,7 +264,7 @@ def _placed(function: str, path: Any, model: Any, optimizer: Any) -> Path:
     call = f"{function}(path, model, optimizer)"
     place = require_path(f"{call}: path", path)
     require_model(call, model)
-    require_optimizer(call, optimizer, "state", "averages", "description")
+    require_optimizer(call, optimizer, *STATE)
     return place
 
 

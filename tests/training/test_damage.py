@@ -20,7 +20,7 @@ from safetensors.numpy import load_file, save_file
 
 import arrows as ar
 from arrows.training import Adam, Progress, files, load, load_state, read_metadata, save, save_state
-from arrows.training.files import read_file, write_file
+from arrows.training.files import read_file, stored, write_file
 from arrows.typesys.errors import ArrowValueError
 from tests.profile import NIGHTLY, draws
 from tests.training.damage import (
@@ -430,6 +430,15 @@ def test_a_pipe_does_not_keep_us_waiting(tmp_path, run):
             use()
     with pytest.raises(OSError, match="this is no file"):
         read_metadata(tmp_path)
+
+
+def test_a_file_that_is_replaced_while_it_is_read_is_read_as_it_was(tmp_path):
+    for name, value in (("m", 1.0), ("other", 2.0)):
+        write_file(tmp_path / name, {"w": np.full(3, value)}, {"value": str(value)})
+    with stored(tmp_path / "m") as file:
+        os.replace(tmp_path / "other", tmp_path / "m")
+        assert file.texts == {"value": "1.0"} and file.arrays()["w"].tolist() == [1, 1, 1]
+    assert read_file(tmp_path / "m")[1] == {"value": "2.0"}
 
 
 # --------------------------------------------------------------------------- other programs
