@@ -50,8 +50,9 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         file, temporary = _temporary(target, 0o666 if mode is None else mode)
     try:
         with _named(path), file:
-            if mode is not None:  # the umask has cut it
-                os.chmod(temporary, mode)
+            if mode is not None:  # the umask has cut it; a file system without modes may refuse
+                with contextlib.suppress(OSError):
+                    os.chmod(temporary, mode)
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -161,6 +161,17 @@ def test_a_write_that_fails_leaves_the_old_file_and_names_it(broken, tmp_path, m
     assert (tmp_path / "m").read_bytes() == b"old" and os.listdir(tmp_path) == ["m"]
 
 
+def test_a_file_system_without_modes(tmp_path, monkeypatch):
+    (tmp_path / "m").write_bytes(b"old")
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "chmod", refuse)
+    write(tmp_path / "m")
+    assert (tmp_path / "m").read_bytes() == b"new"
+
+
 def test_what_the_writer_raises_leaves_the_old_file(tmp_path):
     (tmp_path / "m").write_bytes(b"old")
 
