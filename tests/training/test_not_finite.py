@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 
 import arrows as ar
+from arrows.data import generate, vocabulary
 from arrows.engine.not_finite import first_not_finite
 from arrows.exits import exit_status
+from arrows.models import sentiment
 from arrows.training import SGD, Adam, NotFiniteError, save, train
 from arrows.training.files import read_file
 from arrows.typesys.errors import ArrowValueError
+from tests.profile import NIGHTLY
 from tests.training.test_loop import Bookkeeper
 
 SCHEDULES = ["strata", "depth", "agenda", "none"]
@@ -116,6 +119,26 @@ def test_with_dropout_the_same_masks_show_where():
     model.step = 0
     alone = [np.isinf(float(ar.to_numpy(model([example] * 8, training=True))[i])) for i in range(8)]
     assert text.endswith(f"computes of example {alone.index(True)} is not finite")
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_in_recursion_the_example_that_is_named_is_not_finite_alone_either(schedule):
+    trees, random = generate(30, seed=1), np.random.default_rng(2)
+    model = ar.compile(sentiment(vocabulary(trees), size=3).learn, loss="loss", schedule=schedule)
+    table = model.params["embed/weight"]
+    first, named = table.copy(), 0
+    for _ in range(100 if NIGHTLY else 8):
+        table[...] = first
+        table[random.integers(len(table), size=3)] = random.choice([np.inf, np.nan, 1.0])
+        batch = [trees[i] for i in random.integers(0, len(trees), 6)]
+        words = first_not_finite(model, batch)
+        alone = [first_not_finite(model, [tree]) for tree in batch]
+        assert (words is None) == all(told is None for told in alone)
+        if words is not None:
+            match = re.fullmatch(r"what .* computes of example (\d) is not finite", words)
+            assert match is not None and alone[int(match[1])] is not None, words
+            named += 1
+    assert named > 1
 
 
 def test_what_is_finite_is_said_to_be():
