@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.fingerprint import fingerprint
 from arrows.typesys.errors import ArrowValueError
 
 _METHODS = (MethodType, BuiltinFunctionType, MethodWrapperType)
@@ -48,7 +47,8 @@ def _told(value: Any, seen: set[int]) -> Iterator[str]:
         return
     inside = seen | {id(value)}
     if isinstance(value, FunctionType):
-        yield f"{value.__qualname__} {fingerprint(value)[:16]}"
+        yield value.__qualname__
+        yield from _said(value.__code__)
         yield from _held(value, inside)
     elif isinstance(value, _METHODS):
         yield value.__name__
@@ -92,6 +92,18 @@ def _held(function: FunctionType, seen: set[int]) -> Iterator[str]:
     for name in sorted(set(_names(function.__code__)) & function.__globals__.keys()):
         yield name
         yield from _told(function.__globals__[name], seen)
+
+
+def _said(code: CodeType) -> Iterator[str]:
+    """What a function says: its instructions, and the names and constants in them."""
+    yield f"{code.co_code.hex()} {code.co_names}"
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _said(constant)
+        elif isinstance(constant, frozenset):  # whose order differs from process to process
+            yield f"{sorted(map(repr, constant))}"
+        else:
+            yield repr(constant)
 
 
 def _names(code: CodeType) -> Iterator[str]:
