@@ -46,10 +46,10 @@ def text_of(program: str) -> str:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda p: p.stem)
 def test_error(case: Path) -> None:
-    program, expected = case.read_text().split("----\n")
+    program, expected = case.read_text(encoding="utf-8").split("----\n")
     text = text_of(program)
     if os.environ.get("ARROWS_WRITE_ERRORS"):
-        case.write_text(f"{program}----\n{text}")
+        case.write_text(f"{program}----\n{text}", encoding="utf-8")
         return
     assert text == expected
 

@@ -325,12 +325,6 @@ def test_a_file_that_is_no_model(tmp_path, model, capsys):
     assert read_metadata(model)["model"] == "sentiment"
 
 
-def test_a_reader_that_has_seen_enough_is_no_error(model, folder):
-    script = f"{sys.executable} -m arrows predict sentiment {model} {folder / 'train.txt'} --show | head -1"
-    done = subprocess.run(["sh", "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.stderr == "" or done.stderr.startswith("40 trees")
-
-
 def test_the_commands_have_help():
     for module in (train_sentiment, predict_sentiment):
         assert module.DESCRIPTION

@@ -76,7 +76,7 @@ def main(checkpoint: str, result: str, name: str, every: str, *resume: str) -> N
         averages = {f"average {name}": np.array(array) for name, array in model.params.items()}
     np.savez(result, **model.params, **averages)
     lines = [[e.number, e.loss, dict(e.figures), e.best] for e in history]
-    Path(result + ".json").write_text(json.dumps(lines))
+    Path(result + ".json").write_text(json.dumps(lines), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ def result(folder: Path) -> tuple[dict[str, bytes], Any]:
     with np.load(folder / "result.npz") as arrays:
         return (
             {name: arrays[name].tobytes() for name in arrays.files},
-            json.loads((folder / "result.npz.json").read_text()),
+            json.loads((folder / "result.npz.json").read_text(encoding="utf-8")),
         )
 
 

@@ -50,7 +50,7 @@ def test_good_passes(cache: Path) -> None:
 
 def test_bad_is_caught(cache: Path) -> None:
     found = mypy("bad.py", cache)
-    lines = (HERE / "bad.py").read_text().splitlines()
+    lines = (HERE / "bad.py").read_text(encoding="utf-8").splitlines()
     marked = {i: line.split("  # E ")[1] for i, line in enumerate(lines, 1) if "  # E " in line}
     assert len(marked) >= 40
     missed = [f"{i}: {what}" for i, what in marked.items() if i not in found]
@@ -80,7 +80,7 @@ def test_good_passes_pyright(pyright: dict[str, dict[int, str]]) -> None:
 
 
 def test_bad_is_caught_by_pyright(pyright: dict[str, dict[int, str]]) -> None:
-    lines = (HERE / "bad.py").read_text().splitlines()
+    lines = (HERE / "bad.py").read_text(encoding="utf-8").splitlines()
     marked = {i: line.split("  # E ")[1] for i, line in enumerate(lines, 1) if "  # E " in line}
     missed = [f"{i}: {what}" for i, what in marked.items() if i not in pyright["bad.py"]]
     assert len(missed) <= MISSED_BY_PYRIGHT, missed
