@@ -4,11 +4,20 @@
 #
 # Both need Python 3.11 or newer, pip and make, and build their own .venv, which is used again while
 # pyproject.toml stays as it is. Another Python: make demo PYTHON=/path/to/python3.12
+# Another place for the environment: make test VENV=/tmp/venv
 # Trees of your own: make demo TREES="'((not good) film)' '(very bad)'"
 
 SHELL := /bin/sh
-PY    := .venv/bin/python
+VENV  := .venv
+PY    := $(VENV)/bin/python
 TREES ?=
+
+# A checkout that cannot be written keeps no caches; its environment lies elsewhere: make test VENV=/tmp/venv
+ifneq ($(shell test -w . || echo read-only),)
+export RUFF_NO_CACHE := true
+export MYPY_CACHE_DIR := /dev/null
+export PYTHONDONTWRITEBYTECODE := 1
+endif
 
 # What the caller's shell says about other environments must not leak into this one.
 unexport PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX PIP_USER
@@ -16,31 +25,31 @@ unexport PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX PIP_USER
 .DELETE_ON_ERROR:
 .PHONY: demo test lint types clean env
 
-demo: .venv/.installed
+demo: $(VENV)/.installed
 	$(PY) -m arrows demo $(TREES)
 
-test: .venv/.installed-test lint types
+test: $(VENV)/.installed-test lint types
 	$(PY) -m pytest -n 2
 
-lint: .venv/.installed-test
+lint: $(VENV)/.installed-test
 	$(PY) -m ruff check --output-format concise .
 	$(PY) -m ruff format --check .
 
-types: .venv/.installed-test
+types: $(VENV)/.installed-test
 	$(PY) -m mypy --strict arrows
 
-env: .venv/.installed-test
+env: $(VENV)/.installed-test
 
-.venv/.installed: pyproject.toml | .venv/bin/python
-	sh .ci/install .
+$(VENV)/.installed: pyproject.toml | $(PY)
+	sh .ci/install '$(VENV)' .
 	touch $@
 
-.venv/.installed-test: pyproject.toml | .venv/bin/python
-	sh .ci/install '.[test]'
-	touch .venv/.installed $@
+$(VENV)/.installed-test: pyproject.toml | $(PY)
+	sh .ci/install '$(VENV)' '.[test]'
+	touch '$(VENV)/.installed' $@
 
-.venv/bin/python:
-	PYTHON='$(PYTHON)' sh .ci/make-venv
+$(PY):
+	PYTHON='$(PYTHON)' sh .ci/make-venv '$(VENV)'
 
 clean:
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
