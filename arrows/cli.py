@@ -11,13 +11,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import NoReturn
 
 from arrows.bench.command import add_options, spawn
 from arrows.commands import check, predict_sentiment, show, train_sentiment, train_tagger
 from arrows.commands.values import count, positive
 from arrows.exits import LINE, exit_status, open_streams
-from arrows.machine import limited_to, set_threads, threads
+from arrows.machine import limited_to, set_threads
 from arrows.typesys.quoting import printable, shortened
 from arrows.version import __version__
 
@@ -48,9 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = int(ended.code or 0)
         raise SystemExit(exit_status("arrows", lambda: status)) from None
     program = " ".join(("arrows", options.command, *filter(None, [getattr(options, "model_kind", None)])))
-    with limited_to(threads()):  # what a command sets is put back
+    with nullcontext() if options.threads is None else limited_to(options.threads):
         if options.threads is not None:
-            set_threads(options.threads)
+            set_threads(options.threads)  # it warns where none can be set
         return exit_status(program, lambda: int(options.run(options, given)))
 
 

@@ -18,6 +18,7 @@ from arrows.machine import limited_to
 from arrows.models import Sentiment, node_labels, sentiment
 from arrows.training import Adagrad, save, train
 from arrows.typesys.errors import InputError
+from arrows.typesys.quoting import printable
 
 SIZE, BATCH, LEARNING_RATE = 64, 32, 0.05
 BUILT_IN = (
@@ -104,9 +105,11 @@ def _run(trees: Sequence[str], examples: int, epochs: int, seed: int, path: str 
     _title("Saved, loaded back, and asked")
     save(model, path, describe(numbers, SIZE))
     restored = restore(path)
-    print(f"{path}: {Path(path).stat().st_size / 1e3:,.0f} kB, {len(model.params)} parameters")
+    print(
+        f"{printable(str(path))}: {Path(path).stat().st_size / 1e3:,.0f} kB, {len(model.params)} parameters"
+    )
     for tree in [parse_tree(text) for text in BUILT_IN] + own:
-        print(f"  {format_tree(tree):<64} {judgement(restored, tree)}")
+        print(f"  {printable(format_tree(tree)):<64} {judgement(restored, tree)}")
     return history[-1].figures["root"] if history else accuracy(restored, held_out)["root"]
 
 

@@ -18,6 +18,7 @@ from arrows.machine import limited_to
 from arrows.models import Examination, sentiment
 from arrows.training import Epoch, Optimizer, save, train
 from arrows.typesys.errors import ArrowValueError, InputError
+from arrows.typesys.quoting import printable
 
 FILES = ("train.txt", "dev.txt", "test.txt")
 UNKNOWN = 0.05  # words without a vector begin uniform in +-0.05, as in the authors' code
@@ -209,7 +210,7 @@ def run(options: argparse.Namespace) -> int:
             raise KeyboardInterrupt("--resume goes on from here") from None
         best = max((epoch for epoch in history if epoch.best), key=lambda epoch: epoch.number)
         figures = Examination(restore(options.save), data.test)()
-    print(f"test, with the model of epoch {best.number} ({options.save}):")
+    print(f"test, with the model of epoch {best.number} ({printable(str(options.save))}):")
     print(f"  at the roots   fine-grained {figures['fine']:.4f}, binary {figures['binary']:.4f}")
     print(f"  at all nodes   fine-grained {figures['nodes fine']:.4f}, binary {figures['nodes binary']:.4f}")
     return 0

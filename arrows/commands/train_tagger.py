@@ -17,6 +17,7 @@ from arrows.machine import limited_to
 from arrows.models import Lexicon, TagExamination, tagger
 from arrows.training import Epoch, Optimizer, save, train
 from arrows.typesys.errors import ArrowValueError, InputError
+from arrows.typesys.quoting import printable
 
 PARTS = ("train", "dev", "test")
 SIZES = ("size", "embedding", "character_size", "character_embedding")
@@ -199,7 +200,7 @@ def run(options: argparse.Namespace) -> int:
         best = max((epoch for epoch in history if epoch.best), key=lambda epoch: epoch.number)
         restored, lexicon = restore(options.save)
         figures = TagExamination.of(restored, data["test"], lexicon)()
-    print(f"test, with the model of epoch {best.number} ({options.save}):")
+    print(f"test, with the model of epoch {best.number} ({printable(str(options.save))}):")
     print(
         f"  accuracy {figures['accuracy']:.4f}; of rare words, without a vector, {figures['rare words']:.4f}"
     )
