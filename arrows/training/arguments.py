@@ -10,6 +10,7 @@ from typing import Any
 
 from arrows.combinators.block import Block
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+from arrows.typesys.quoting import printable, shortened
 
 
 def described(value: Any) -> str:
@@ -33,8 +34,7 @@ def escaped(text: str, most: int = 1000) -> str:
     >>> escaped("a\\x1b[31m \\u202e", 12), escaped("naïve")
     ('a\\\\x1b[31m \\\\u202e', 'naïve')
     """
-    shown = text if len(text) <= most else text[:most] + "…"
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in shown)
+    return printable(shortened(text, most))
 
 
 def is_whole(value: Any, least: int = 0) -> bool:
