@@ -6,8 +6,8 @@ functions, slices, and ``concat``.  Its source is one function of two loops, ove
 Slices and joins cost nothing there: they only move the place at which an operand is read.  To make that
 possible a vector is cut wherever anything is sliced or joined, and pieces of one length share a loop.
 
-What is fused computes the same equations in the same order; only the rounding of the functions themselves
-(`tanh` and what is made of it) differs from NumPy's.
+What is fused computes the same equations in the same order; only the rounding of `tanh` and `sigmoid`
+(`chain_functions`) differs from NumPy's.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TEMPLATES = {
     "square": "{0} * {0}",
     "sqrt": "sqrt({0})",
     "tanh": "tanh({0})",
-    "sigmoid": "F(0.5) * tanh(F(0.5) * {0}) + F(0.5)",
+    "sigmoid": "sigmoid({0})",
     "relu": "relu({0})",
     "sign": "sign({0})",
 }

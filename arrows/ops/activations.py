@@ -32,7 +32,10 @@ def gelu(x: Operand, approximate: bool = False) -> TensorLike:
     [-0.1587, 0.0, 0.8413]
     """
     if approximate:
-        inner = multiply(add(multiply(multiply(multiply(x, x), x), 0.044715), x), 0.7978845608028654)
+        near = clip(x, -10, 10)  # beyond it is x or 0, and its cube may be no number
+        inner = multiply(
+            add(multiply(multiply(multiply(near, near), near), 0.044715), near), 0.7978845608028654
+        )
         return multiply(multiply(x, 0.5), add(tanh(inner), 1))
     return multiply(multiply(x, 0.5), add(erf(multiply(x, 0.5**0.5)), 1))
 

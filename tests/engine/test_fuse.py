@@ -37,6 +37,7 @@ def interpreted(source: str) -> Any:
     names: dict[str, Any] = {
         "F": float,
         "tanh": math.tanh,
+        "sigmoid": lambda x: 1 / (1 + math.exp(-x)) if x > -700 else math.exp(x),
         "sqrt": math.sqrt,
         "relu": lambda x: max(x, 0.0),
         "sign": lambda x: float(np.sign(x)),
