@@ -66,7 +66,9 @@ def _graph(run: Inference, node: Node) -> None:
         line = call.site.line
         given, value = _wires(run, call.source, wires)
         joined = Joined("call", node, j)
-        entered = run.enter(node, block, given, joined, f"{word} in line {line}" if line else word, value=value)
+        entered = run.enter(
+            node, block, given, joined, f"{word} in line {line}" if line else word, value=value
+        )
         wires.append((entered.output, entered))
     run.solver.unify(node.output, _wires(run, form.output, wires)[0])
 

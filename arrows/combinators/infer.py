@@ -224,7 +224,9 @@ class Inference:
 
     def random(self) -> set[int]:
         """The identities of the blocks that draw random numbers."""
-        return {id(node.form) for node in self.nodes if node.trace is not None and node.trace.chance is not None}
+        return {
+            id(node.form) for node in self.nodes if node.trace is not None and node.trace.chance is not None
+        }
 
     def floats(self, t: T.Type) -> T.Type:
         """The type under the run's `float_type`."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from arrows.ops.bind import is_float
+from arrows.ops.chance_watch import ChanceWatch, where_defined
 from arrows.ops.context import Entered, Parameter
 from arrows.ops.errors import FunctionError, ShapeError
 from arrows.ops.once import once
@@ -310,6 +311,7 @@ def trace(function: Callable[..., Any], input: T.Type, *, float_type: str | None
 
     Raises:
         ShapeError: the tensors do not fit, the input type is none of these, or the result is no tensor.
+            It draws random numbers, which would be drawn once.
         FunctionError: the function raised something else, which is chained.
 
     >>> print(trace(lambda x: {"twice": x * 2, "half": x / 2}, T.Tensor(())).output)
@@ -319,6 +321,7 @@ def trace(function: Callable[..., Any], input: T.Type, *, float_type: str | None
         input = T.with_float(input, float_type)
     recorder = Recorder(float_type)
     arguments = spread(input, recorder.input)
+    watch = ChanceWatch(function)
     with recorder:
         try:
             returned = function(*arguments)
@@ -326,6 +329,14 @@ def trace(function: Callable[..., Any], input: T.Type, *, float_type: str | None
             raise
         except Exception as error:
             raise FunctionError(f"{_raiser(function, error)} raised {_words(error)}") from error
+    drawn = watch.drawn()
+    if drawn is not None:
+        raise ShapeError(
+            f"{where_defined(function)} draws from {drawn} while it is traced: the numbers would be drawn "
+            "once, and be the same for every example and every batch",
+            hint="give them to it as an input (ar.InputTransform draws anew at each visit), use ar.Dropout, "
+            "or draw them before, outside of the function, if they are constants",
+        )
     leaves, output = collect(returned, recorder, _name(function))
     for leaf in leaves:
         if leaf.recorder is not recorder:
