@@ -83,6 +83,7 @@ from arrows.ops.reductions import min as min
 from arrows.ops.reductions import softmax as softmax
 from arrows.ops.reductions import sum as sum
 from arrows.ops.registry import get as get
+from arrows.ops.registry import keep_own
 from arrows.ops.registry import primitives as primitives
 from arrows.ops.registry import register as register
 from arrows.ops.registry import unregister as unregister
@@ -237,3 +238,5 @@ __all__ = [
     "variance",
     "where",
 ]
+
+keep_own()

@@ -27,20 +27,32 @@ derivative and lifting against each other:
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
-from types import MappingProxyType
+from dataclasses import fields
+from types import CodeType, FunctionType, MappingProxyType
+from typing import Any
+
+import numpy as np
 
 from arrows.ops.primitive import Primitive
-from arrows.typesys.errors import ArrowValueError
+from arrows.typesys.errors import ArrowValueError, Site
 
 _primitives: dict[str, Primitive] = {}
+_own: set[str] = set()
 
 
 def register(primitive: Primitive) -> Primitive:
     """Add a primitive; return it.  The example at the top of this module writes one from scratch.
 
+    A primitive that is registered again, as by a cell of a notebook that is run twice, takes the place of the
+    one of its name; what has been traced with that keeps it.
+
+    Warns:
+        UserWarning: it differs from the one whose place it takes.
+
     Raises:
-        ArrowValueError: the name is taken by another primitive, or is no name.
+        ArrowValueError: the name is that of a primitive of arrows, or is no name.
 
     >>> from arrows.ops import get
     >>> register(get("add")) is get("add")
@@ -50,13 +62,72 @@ def register(primitive: Primitive) -> Primitive:
         raise ArrowValueError(f"register takes a Primitive, got {type(primitive).__name__}")
     if not primitive.name.isidentifier():
         raise ArrowValueError(f"a primitive's name is a Python name, got {primitive.name!r}")
-    if _primitives.setdefault(primitive.name, primitive) is not primitive:
-        raise ArrowValueError(f"there is a primitive named {primitive.name!r} already; take another name")
+    known = _primitives.get(primitive.name)
+    if known is not None and known is not primitive:
+        if primitive.name in _own:
+            raise ArrowValueError(
+                f"{primitive.name!r} is the name of a primitive of arrows, which the engine knows by it; "
+                "take another name"
+            )
+        different = [
+            f.name for f in fields(known) if not _same(getattr(known, f.name), getattr(primitive, f.name))
+        ]
+        if different:
+            warnings.warn(
+                f"the primitive {primitive.name!r}{_place(known)} is replaced by another{_place(primitive)}, "
+                f"which differs in {', '.join(different)}: compile anew what uses it, or take another name",
+                stacklevel=2,
+            )
+    _primitives[primitive.name] = primitive
     return primitive
 
 
+def keep_own() -> None:
+    """From here on, the names that are there are those of arrows: nothing takes their place."""
+    _own.update(_primitives)
+
+
+def _place(primitive: Primitive) -> str:
+    code = getattr(primitive.kernel, "__code__", None)
+    return "" if code is None else f" ({Site(code.co_filename, code.co_firstlineno)})"
+
+
+def _same(one: Any, other: Any, seen: frozenset[tuple[int, int]] = frozenset()) -> bool:
+    """Whether two fields of primitives say the same: functions by their code and what it is closed over."""
+    pair = id(one), id(other)
+    if one is other or pair in seen:
+        return True
+    if type(one) is not type(other):
+        return False
+    seen |= {pair}
+    if isinstance(one, FunctionType):
+        return _code(one.__code__) == _code(other.__code__) and _same(_held(one), _held(other), seen)
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(_same(a, b, seen) for a, b in zip(one, other, strict=True))
+    if isinstance(one, np.ndarray):
+        return bool(np.array_equal(one, other))
+    return bool(one == other)
+
+
+def _held(function: FunctionType) -> list[Any]:
+    """Besides its code, what a function computes with."""
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    named = sorted((function.__kwdefaults__ or {}).items())
+    return [function.__defaults__, [value for _, value in named], *cells]
+
+
+def _code(code: CodeType) -> tuple[Any, ...]:
+    """What a function does, without where it is written."""
+    constants = tuple(
+        _code(value) if isinstance(value, CodeType) else (type(value), repr(value))
+        for value in code.co_consts
+    )
+    names = code.co_names, code.co_varnames, code.co_freevars
+    return code.co_code, constants, names, code.co_argcount, code.co_kwonlyargcount, code.co_flags
+
+
 def unregister(name: str) -> None:
-    """Take a primitive out of the table (for tests and notebooks that define one twice).
+    """Take a primitive out of the table, as tests do.
 
     >>> unregister("no_such_primitive")
     Traceback (most recent call last):

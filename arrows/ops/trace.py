@@ -120,7 +120,7 @@ class Trace:
         # As they are written too: 0.0 and -0.0 are equal, and do not do the same.
         equations = tuple(
             (
-                e.primitive.name,
+                e.primitive,  # itself: one of the same name may have taken its place
                 tuple(map(number, e.operands)),
                 e.attributes,
                 repr(e.attributes),
@@ -265,7 +265,7 @@ class Recorder(Entered):
         """Record one equation as it stands (`bind` has checked it); the earlier one if it is known."""
         pairs = tuple(sorted(attributes.items())) if attributes else ()
         variables = tuple([operand.var for operand in operands])
-        key = (primitive.name, *[var.id for var in variables], pairs)
+        key = (primitive, *[var.id for var in variables], pairs)
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = self._new(type, rows)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+import arrows as ar
 from arrows import ops
 from arrows.ops import Primitive, check_primitive
 from arrows.typesys import types as T
@@ -40,9 +42,87 @@ def test_a_registered_primitive_works_everywhere(cube: Primitive) -> None:
     ops.check_grads(lambda x: ops.bind(cube, x * 2), X)
 
 
-def test_names_are_taken_once(cube: Primitive) -> None:
-    with pytest.raises(ArrowValueError, match="there is a primitive named 'cube' already"):
-        ops.register(Primitive("cube", lambda x: x, cube_kernel))
+def test_names_of_arrows_are_taken() -> None:
+    with pytest.raises(ArrowValueError, match="'add' is the name of a primitive of arrows"):
+        ops.register(Primitive("add", lambda x: x, cube_kernel))
+    assert ops.get("add") is not None
+
+
+CELL = """
+import numpy as np
+from arrows import ops
+
+FACTOR = {factor}
+
+def make(scale):
+    def kernel(xp, power=2):
+        def run(x, out=None):
+            return xp.multiply(xp.power(x, power), {power_of} * scale, out=out)
+        return run
+    return kernel
+
+def vjp(g, result, x):
+    return (g * {derivative},)
+
+primitive = ops.register(ops.Primitive("cell", lambda x: x, make({scale}), vjp, elementwise=True))
+
+def function(x):
+    return ops.bind(ops.get("cell"), x)
+"""
+SAME: dict[str, Any] = {"factor": 1, "power_of": 1.0, "derivative": "2.0 * x", "scale": 3.0}
+
+
+def run_cell(**other: Any) -> dict[str, Any]:
+    names: dict[str, Any] = {}
+    text = CELL
+    for name, value in (SAME | other).items():
+        text = text.replace("{" + name + "}", str(value))
+    exec(compile("\n" * len(other) + text, f"<cell {len(text)}>", "exec"), names)
+    return names
+
+
+@pytest.fixture
+def cell() -> Iterator[dict[str, Any]]:
+    yield run_cell()
+    ops.unregister("cell")
+
+
+def test_a_cell_that_is_run_twice_replaces_its_primitive(cell: dict[str, Any]) -> None:
+    again = run_cell()  # warnings are errors here
+    assert ops.get("cell") is again["primitive"] is not cell["primitive"]
+    np.testing.assert_allclose(again["function"](X), 3 * X * X)
+
+
+@pytest.mark.parametrize(
+    ("other", "field"),
+    [({"power_of": 2.0}, "kernel"), ({"scale": 4.0}, "kernel"), ({"derivative": "6.0 * x"}, "vjp")],
+)
+def test_one_that_differs_is_told_and_taken(cell: dict[str, Any], other: dict[str, Any], field: str) -> None:
+    with pytest.warns(UserWarning, match=rf"the primitive 'cell' \(.*\) is replaced .* differs in {field}:"):
+        again = run_cell(**other)
+    assert ops.get("cell") is again["primitive"]
+
+
+def test_flags_that_differ_are_told(cube: Primitive) -> None:
+    with pytest.warns(UserWarning, match="differs in additive:"):
+        ops.register(replace(cube, additive=True))
+    ops.register(replace(ops.get("cube")))  # nothing has changed
+
+
+def test_two_primitives_of_one_name_in_one_model(cell: dict[str, Any]) -> None:
+    """What holds the one that has been replaced computes with it, beside what holds the other."""
+    with pytest.warns(UserWarning, match="'cell'"):
+        again = run_cell(power_of=10.0)
+    first, second = (lambda x, p=p["primitive"]: ops.bind(p, x) for p in (cell, again))
+    both = ar.Vector(3) >> ar.Function(lambda x: (first(x), second(x)))
+    apart = ar.Vector(3) >> (ar.Function(first) & ar.Function(second))
+    for block in (both, apart):
+        for found in (ar.compile(block)([X]), block.eval(X)):
+            np.testing.assert_allclose(found[0], np.reshape(3 * X * X, np.shape(found[0])), rtol=1e-6)
+            np.testing.assert_allclose(found[1], np.reshape(30 * X * X, np.shape(found[1])), rtol=1e-6)
+
+
+def test_what_is_no_primitive_is_refused() -> None:
     with pytest.raises(ArrowValueError, match="a primitive's name is a Python name"):
         ops.register(Primitive("no name", lambda x: x, cube_kernel))
     with pytest.raises(ArrowValueError, match="register takes a Primitive, got str"):
