@@ -308,16 +308,24 @@ class FakeArray:
 
     all, any, argmax, argmin = _method("all"), _method("any"), _method("argmax"), _method("argmin")
     astype, copy, cumsum = _method("astype"), _method("copy"), _method("cumsum")
-    max, mean, min, prod, sum = (
-        _method("max"),
-        _method("mean"),
-        _method("min"),
-        _method("prod"),
-        _method("sum"),
-    )
+    max, mean, min, prod = _method("max"), _method("mean"), _method("min"), _method("prod")
     ravel, reshape, squeeze = _method("ravel"), _method("reshape"), _method("squeeze")
     swapaxes, transpose, view = _method("swapaxes"), _method("transpose"), _method("view")
     argsort, sort = _method("argsort"), _method("sort")
+
+    def sum(self, axis: Any = None, **keywords: Any) -> Any:
+        """A device adds in a tree, which is about as exact as float64."""
+        ready, out = keywords_and_out({"axis": axis, **keywords}, "sum")
+        dtype = ready.pop("dtype", None) or self._data.dtype
+        wide = "float64" if self._data.dtype.kind == "f" else dtype
+        with np.errstate(all="ignore"):
+            result = np.asarray(
+                np.sum(self._data, dtype=wide, **{k: v for k, v in ready.items() if k != "out"})
+            )
+            if out is None:
+                return wrap(result.astype(dtype))
+            out._data[...] = result
+        return out
 
     def fill(self, value: Any) -> None:
         self._data.fill(plain(value, "fill"))

@@ -197,7 +197,8 @@ class FakeModule:
         )
 
     def einsum(self, subscripts: str, *operands: Any, out: FakeArray | None = None) -> Any:
-        result = np.einsum(subscripts, *(checked_array(operand, "einsum") for operand in operands))
+        given = [checked_array(operand, "einsum") for operand in operands]
+        result = np.einsum(subscripts, *given, dtype="float64").astype(given[0].dtype)  # as `FakeArray.sum`
         if out is None:
             return wrap(result)
         out[...] = wrap(result)

@@ -51,8 +51,9 @@ def gradients(float_type: str, data: Any, **how: Any) -> tuple[Any, dict[str, An
 
 
 def dense(g: Any) -> Any:
+    g = ar.to_numpy(g)
     g = g.to_dense(np) if isinstance(g, ops.RowSparse) else g
-    return ar.to_numpy(g).astype("float64")
+    return g.astype("float64")
 
 
 @pytest.fixture(scope="module")
@@ -71,13 +72,16 @@ def wanted(data: Any) -> Any:
 numba = pytest.mark.skipif(not jit.available(), reason="numba is not installed")
 
 
-@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=numba)])
+HOW = [{"jit": False}, pytest.param({"jit": True}, marks=numba), {"device": "fake"}, {"schedule": "depth"}]
+
+
+@pytest.mark.parametrize("how", HOW, ids=str)
 def test_a_batch_of_many_rows(
-    data: Any, wanted: Any, compiled: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+    data: Any, wanted: Any, how: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
     monkeypatch.setenv("ARROWS_CACHE", os.environ.get("ARROWS_CACHE", str(tmp_path)))
-    value, grads = gradients("float32", data, jit=compiled)
-    np.testing.assert_allclose(value, wanted[0], rtol=1e-6)
+    value, grads = gradients("float32", data, **how)
+    np.testing.assert_allclose(ar.to_numpy(value), wanted[0], rtol=1e-6)
     assert grads.keys() == wanted[1].keys()
     for name, g in grads.items():
         np.testing.assert_allclose(dense(g), wanted[1][name], rtol=1e-6, err_msg=name)
