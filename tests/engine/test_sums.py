@@ -85,3 +85,17 @@ def test_a_batch_of_many_rows(
     assert grads.keys() == wanted[1].keys()
     for name, g in grads.items():
         np.testing.assert_allclose(dense(g), wanted[1][name], rtol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("device", ["cpu", "fake"])
+def test_the_loss_of_many_examples(device: str) -> None:
+    block = ar.Vector(2) >> ar.FC(2, name="fc") >> ar.Function(lambda x: x * 0.1 + 1.1) >> ar.Metric("error")
+    model = ar.compile(block, loss="error", device=device)
+    model.params["fc/weight"], model.params["fc/bias"] = (
+        model.backend.to_device(np.full(shape, 0.3, "float32")) for shape in ((2, 2), (2,))
+    )
+    examples = np.full((MANY, 2), 0.1, "float32")
+    value, grads = model.value_and_grad(examples)
+    np.testing.assert_allclose(ar.to_numpy(value), 2 * (0.36 * 0.1 + 1.1), rtol=1e-6)
+    np.testing.assert_allclose(ar.to_numpy(grads["fc/bias"]), [0.1, 0.1], rtol=1e-6)
+    np.testing.assert_allclose(ar.to_numpy(grads["fc/weight"]), np.full((2, 2), 0.01), rtol=1e-6)

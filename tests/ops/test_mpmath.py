@@ -164,6 +164,15 @@ def test_fused(sources: list[str]) -> None:
         check(name, found[0] if name in CASES else found[0][POINTS > 0])
 
 
+@numba
+def test_the_logarithm_of_a_compiled_sigmoid(sources: list[str]) -> None:
+    model = ar.compile(ar.Vector(4) >> ar.Function(lambda x: ops.log(ops.sigmoid(-x))), jit=True)
+    np.testing.assert_allclose(
+        model([[20, 60, 87, -20]])[0], [-20, -60, -87, -2.0611536e-9], rtol=1e-5, atol=6e-8
+    )
+    assert "sigmoid(" in sources[0]
+
+
 SMOOTH = [
     "tanh", "sigmoid", "silu", "softsign", "relu6", "log of sigmoid", "gelu by tanh", "mish", "softplus",
     "log_sigmoid", "elu", "gelu", "erf", "leaky_relu", "abs", "hard_sigmoid", "hard_swish",
