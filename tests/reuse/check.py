@@ -35,7 +35,8 @@ class Action:
             "optimizer" (one that notes and spoils what it is given), "step" (of SGD: the parameters change).
         order: the examples.
         inputs: whether gradients of named inputs are asked for.
-        prepared: whether the examples come from a prepared set.
+        prepared: where the examples come from: "list", "set" (a prepared one, kept), "part" (a set prepared
+            of a batch of that).
         spoil: whether what is handed out is overwritten afterwards.
     """
 
@@ -43,7 +44,7 @@ class Action:
     kind: str
     order: tuple[int, ...]
     inputs: bool
-    prepared: bool
+    prepared: str
     spoil: bool
 
 
@@ -62,7 +63,7 @@ def scripts(draw: Draw, count: int, device: str, least: int, most: int) -> list[
                 st.sampled_from(KINDS),
                 st.lists(st.integers(0, count - 1), max_size=5).map(tuple),
                 inputs=st.sampled_from((True, False)),
-                prepared=st.booleans(),
+                prepared=st.sampled_from(("list", "set", "part")),
                 spoil=st.booleans(),
             ),
             min_size=least,
@@ -127,6 +128,7 @@ class Models:
         device: "cpu" or "fake".
         float_type: of all models.
         tolerance: of the comparison.
+        fused: whether chains are; None: as the script says.
     """
 
     def __init__(
@@ -136,9 +138,10 @@ class Models:
         device: str,
         float_type: str = "float64",
         tolerance: float = 1e-9,
+        fused: bool | None = None,
     ) -> None:
         self.program, self.examples, self.device = program, examples, device
-        self.float_type, self.tolerance = float_type, tolerance
+        self.float_type, self.tolerance, self.fused = float_type, tolerance, fused
         self.block = program.block()
         self._models: dict[Setting, ar.Model] = {}
         self._prepared: dict[Setting, Any] = {}
@@ -155,7 +158,7 @@ class Models:
                 device=self.device,
                 schedule=setting[0],
                 seed=3,
-                jit=setting[1],
+                jit=setting[1] if self.fused is None else self.fused,
                 params=None if first is None else first.params,
             )
         return self._models[setting]
@@ -180,23 +183,24 @@ class Models:
                     name: [found.get(v, np.zeros_like(v.array)) for v in values]
                     for name, values in arrays.inputs.items()
                 },
-                tape_meets_kink(arrays.evaluation),
+                tape_meets_kink(arrays.evaluation, self.tolerance * 1e3),
             )
         return self._alone[number]
 
-    def do(self, action: Action) -> int:
-        """Does it and compares; gives the number of examples that were compared."""
+    def do(self, action: Action) -> int | None:
+        """Does it and compares; gives the number of examples that were compared; None: no numbers were."""
         model = self.model(action.setting)
         order = [i for i in action.order if not self.alone(model, i).kink]
         alone = [self.alone(model, i) for i in order]
         if action.kind == "refused":
             self._refused(model, order)
-            return 0
+            return None
         batch: Any = [self.examples[i] for i in order]
-        if action.prepared:
+        if action.prepared != "list":
             if action.setting not in self._prepared:
                 self._prepared[action.setting] = model.prepare(self.examples)
             batch = self._prepared[action.setting][order]
+            batch = model.prepare(batch) if action.prepared == "part" else batch
         if action.kind in ("results", "training"):
             found = model(batch, training=action.kind == "training")
             wanted = collate(model.typed.output, [one.value for one in alone])
@@ -237,6 +241,9 @@ class Models:
         assert self.close(float(ar.to_numpy(value)), share * sum(one.loss for one in alone)), "loss"
         for name in model.params:
             owner, spec = model.params.owner(name)
+            if not spec.has_gradient:
+                assert name not in grads and np.array_equal(before[name], ar.to_numpy(model.params[name]))
+                continue
             zero = np.zeros(spec.shape, self.float_type)
             wanted = share * sum((one.parameters.get((owner, spec.name), zero) for one in alone), start=zero)
             if action.kind == "step":
@@ -254,7 +261,9 @@ class Models:
         elif action.kind == "gradients" and action.spoil and self.device == "cpu":
             spoil(grads)
         elif action.kind == "gradients":
-            self._handed_out += [(grads[name], dense(grads[name]).copy()) for name in model.params]
+            self._handed_out += [
+                (grads[name], dense(grads[name]).copy()) for name in grads if name not in names
+            ]
 
     def _refused(self, model: ar.Model, order: list[int]) -> None:
         """A batch whose last example may not fit: it fails, or it does not; later batches must not mind."""

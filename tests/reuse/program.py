@@ -74,10 +74,17 @@ class Program:
     loss: Any
     inputs: tuple[str, ...]
 
-    def block(self) -> Any:
-        """A new block."""
+    def block(self, rate: float | None = None) -> Any:
+        """A new block.
+
+        Args:
+            rate: of dropout, which acts in `squash` too; None: as good as nothing is dropped.
+        """
+        text = self.text
+        if rate is not None:
+            text = text.replace(HARDLY, str(rate)).replace(SQUASH, f"{SQUASH} >> ar.Dropout({rate})")
         names: dict[str, Any] = dict(NAMES)
-        exec(self.text, names)
+        exec(text, names)
         return names["model"]
 
     @property
@@ -102,6 +109,8 @@ NAMES = {
     "Table": uses.Table,
 }
 
+SQUASH = "ar.Function(lambda a: ops.tanh(a))"
+
 READS = (
     Statement("x", "vector", 'ar.GetItem("x") >> ar.Vector(3, name="x")'),
     Statement("again", "vector", 'ar.GetItem("x") >> ar.Vector(3, name="x")'),
@@ -110,7 +119,7 @@ READS = (
     Statement("xs", "sequence", 'ar.GetItem("xs") >> ar.Map(ar.Vector(3, name="x"))'),
     Statement("total", "reduction", "ar.Sum()"),
     Statement("plus", "join", "ar.Function(lambda a, b: ops.tanh(a + b * 0.5))"),
-    Statement("squash", "change", "ar.Function(lambda a: ops.tanh(a))"),
+    Statement("squash", "change", SQUASH),
 )  # fmt: skip
 
 
@@ -160,7 +169,9 @@ class Draft:
         if there and (len(there) == 2 or self.one_of(True, False)):
             return self.one_of(*there)
         shape = self.one_of((3, 3), (4, 3), (3, 4))
-        return self.add("table", f'Table({shape[0]}, {shape[1]}, name="t{len(there)}")', shape=shape)
+        frozen = self.one_of("", "", "", ", trainable=False")
+        text = f'Table({shape[0]}, {shape[1]}, name="t{len(there)}"{frozen})'
+        return self.add("table", text, shape=shape)
 
     def used(self, vector: str, index: str, other: str) -> tuple[str, Statement]:
         """One use of a table."""
@@ -179,7 +190,7 @@ class Draft:
             how = self.one_of("+", "*", "of")
             if how == "of":
                 # what the first gave is what the second uses
-                text, vector = f"{more} + 0.5 * {vector}", f"ops.tanh({more})"
+                text, vector = f"{more} + 0.5 * ({text})", f"ops.tanh({more})"
             else:
                 text = f"{text} {how} {more}"
         for one in others:
@@ -221,6 +232,19 @@ def reduction(draft: Draft) -> Statement:
         text = f"(lambda b: {after})(ops.segment_sum({text}))"
         tables = list(dict.fromkeys([*tables, *more]))
     return draft.add("reduction", f"ar.Function(lambda a: {text})", *tables)
+
+
+def two_levels(draft: Draft) -> Statement:
+    """One function of a sequence beside another, or beside a vector, that uses tables at both levels."""
+    s, other = draft.pick("sequence"), draft.pick(draft.one_of("vector", "sequence"))
+    each, tables = draft.function("a", "a")
+    after, more = draft.function("b", "b")
+    whole = after if other.kind == "vector" else f"ops.segment_sum({after})"
+    text = draft.one_of("ops.segment_sum({0}) + {1}", "{1} * ops.segment_sum({0} * ops.segment_softmax(a))")
+    if other.kind == "vector":
+        text = draft.one_of(text, "ops.segment_sum({0} * ({1}))")
+    block = f"({s} & {other}) >> ar.Function(lambda a, b: {text.format(f'({each})', f'({whole})')})"
+    return draft.add("vector", block, s, other, *tables, *more)
 
 
 def elements(draft: Draft) -> Statement:
@@ -441,6 +465,22 @@ def mapped(draft: Draft) -> Statement:
     return draft.add("sequence", f"({s} & {v}) >> {scan} >> ar.GetItem(0)", s, v, j, times=2)
 
 
+def cells(draft: Draft) -> Statement:
+    """A recursive cell at the leaves and at the nodes of a tree, or two places of a recurrent one."""
+    v = draft.pick("vector", 8)
+    if draft.one_of(True, False):
+        cell = draft.add("tree", "ar.TreeLSTM(3, children=None)")
+        text = f'ar.fix(lambda me: ({v} & ar.GetItem("kids") >> ar.Map(me)) >> {cell}) >> ar.GetItem(0)'
+        return draft.add("vector", text, v, cell, times=2)
+    there = [c for c in draft.statements if c.kind == "cell"]
+    cell = draft.one_of(*there) if there else draft.add("cell", "ar.LSTMCell(3)")
+    s = draft.pick("sequence")
+    text = (
+        f"{s} >> ar.Bidirectional({cell}, {cell}) >> ar.GetItem(0) >> ar.Map(ar.Function(lambda a: to(a, 3)))"
+    )
+    return draft.add("sequence", text, s, cell)
+
+
 def measured(draft: Draft) -> Statement:
     """A metric on the way."""
     v = draft.pick("vector")
@@ -462,6 +502,7 @@ KINDS: tuple[Callable[[Draft], Statement], ...] = (
     join,
     reduction,
     looked_up,
+    two_levels,
     folded,
     layer,
     wired,
@@ -472,6 +513,7 @@ KINDS: tuple[Callable[[Draft], Statement], ...] = (
     constant,
     other_integer,
     choice,
+    cells,
     measured,
     chained,
 )

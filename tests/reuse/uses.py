@@ -42,12 +42,12 @@ def spread(seed: int) -> Any:
 class Table(ar.Layer[Any, Any]):
     """A layer whose result is its parameter, whatever it is called on."""
 
-    def __init__(self, rows: int, columns: int, *, name: str) -> None:
+    def __init__(self, rows: int, columns: int, *, name: str, trainable: bool = True) -> None:
         super().__init__(name=name)
-        self.shape = (rows, columns)
+        self.shape, self.trainable = (rows, columns), trainable
 
     def parameters(self, input: Any) -> tuple[ops.Parameter, ...]:
-        return (ops.Parameter("w", self.shape, "float32", spread(sum(self.shape))),)
+        return (ops.Parameter("w", self.shape, "float32", spread(sum(self.shape)), self.trainable),)
 
     def forward(self, parameters: Any, *args: Any) -> Any:
         return parameters["w"]
