@@ -30,6 +30,7 @@ def compile(
     params: Mapping[str, Any] | None = None,
     max_nodes: int = MAX_NODES,
     jit: bool | None = None,
+    fingerprint: str | None = None,
 ) -> Model:
     """Type-checks a block and makes a model of it.
 
@@ -58,6 +59,11 @@ def compile(
             for each operation; it is kept on disk, in the folder ``ARROWS_CACHE``, else ``arrows`` in the
             user's folder for caches.  The folder is the user's alone (mode 0700); another one is not used,
             with a warning.
+        fingerprint: stands for the data that the block's functions read examples with, a vocabulary say: a
+            prepared set of another model, or from a file, is taken where both models say the same, whatever
+            their functions hold.  Say something else when the data changes.  Left out: all that functions
+            hold is compared by its content; where that cannot be told (locks, open files, a model), sets
+            cannot be pickled.
 
     Returns:
         The model.  Nothing of it is kept on the block, which can be compiled again and used elsewhere.
@@ -85,10 +91,14 @@ def compile(
         raise ArrowTypeError(f"params must be another model's params, or arrays by name, not {params!r}")
     if float_type not in (None, "float16", "float32", "float64"):
         raise ArrowValueError(f"float_type must be 'float16', 'float32' or 'float64', not {float_type!r}")
+    if fingerprint is not None and not isinstance(fingerprint, str):
+        raise ArrowTypeError(f"fingerprint must be a text, not {fingerprint!r}")
     found = backend(device)
     compiled = use_jit(jit, found.name)
     typed = infer(block, float_type=float_type)
-    return Model(typed, loss, int(seed), schedule, found, float_type, params, max_nodes, compiled)
+    return Model(
+        typed, loss, int(seed), schedule, found, float_type, params, max_nodes, compiled, fingerprint
+    )
 
 
 def use_jit(jit: bool | None, device: str) -> bool:

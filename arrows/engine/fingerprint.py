@@ -1,70 +1,102 @@
-"""What an expression says of how examples are read, as one short text: by it a prepared set that comes from a
-file is told from those of other models."""
+"""What a model says of how it reads examples: by it a prepared set of another model, made here or in another
+process, is told from those that this model would make."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from types import CodeType, FunctionType
-from typing import Any
+from dataclasses import dataclass
+from types import CodeType
+from typing import TYPE_CHECKING, Any
 
-_PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...))
-_DEEPEST = 16  # of what is nested deeper only the class counts
+from arrows.combinators.inputs import function_name
+from arrows.engine.contents import digests
+from arrows.engine.describing import Unhashable
+from arrows.typesys.errors import Site
+
+if TYPE_CHECKING:
+    from arrows.engine.lowerer import Lowerer
 
 
-def fingerprint(*said: Any) -> str:
-    """A hash of values, of tables of them, and of what functions say.
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """How a model reads examples, at one time.
 
-    A function counts by its code and by the numbers, texts and tuples that it keeps: not by what it finds in
-    its module, nor by tables and objects, which may change while it works. Of objects of other classes than
-    ours the class is all that counts.
-
-    >>> (
-    ...     fingerprint({"a": 1}) == fingerprint({"a": 1}),
-    ...     fingerprint(lambda x: x) == fingerprint(lambda y: y + 1),
-    ... )
-    (True, False)
+    Attributes:
+        block: a hash of how the block reads.
+        functions: for each function and table that the block reads with, what it is called in messages and a
+            hash of its code and of all that it holds.
+        stated: what the user says instead of that, `compile(fingerprint=)`.
+        refusal: what cannot be told of the functions, and why; there are no hashes of them then.
     """
-    found = hashlib.sha256()
-    _tell(said, found.update, True, 0)
-    return found.hexdigest()
+
+    block: str
+    functions: tuple[tuple[str, str], ...] = ()
+    stated: str | None = None
+    refusal: str | None = None
+
+    def unlike(self, other: Fingerprint) -> str | None:
+        """Why two models do not read examples alike; None if they do."""
+        if self.block != other.block:
+            return "its block reads examples otherwise"
+        if (self.stated is None) != (other.stated is None):
+            return "only one of the two models was compiled with fingerprint="
+        if self.stated != other.stated:
+            return f"it was compiled with fingerprint={other.stated!r}, this one with {self.stated!r}"
+        for refusal in (self.refusal, other.refusal):
+            if refusal is not None:
+                return f"nothing shows whether they read alike: {refusal}"
+        pairs = zip(self.functions, other.functions, strict=True)
+        changed = [name for (name, mine), (_, its) in pairs if mine != its]
+        if changed:
+            return f"what it reads examples with holds other data, or did so then: {', '.join(changed)}"
+        return None
 
 
-def _tell(value: Any, put: Callable[[bytes], None], ours: bool, depth: int) -> None:
-    """Puts a value's text; ``ours``: it stands in no function of the user's."""
-    put(f"{type(value).__qualname__}(".encode())
-    if isinstance(value, _PLAIN):
-        put(repr(value).encode())
-    elif isinstance(value, type):
-        put(value.__qualname__.encode())
-    elif depth < _DEEPEST:
-        for part in _parts(value, ours):
-            _tell(part, put, ours and not isinstance(value, FunctionType), depth + 1)
-    put(b")")
+def fingerprint(lowerer: Lowerer, stated: str | None) -> Fingerprint:
+    """How a model reads examples now.
 
-
-def _parts(value: Any, ours: bool) -> list[Any]:
-    if isinstance(value, tuple) or (ours and isinstance(value, list)):
-        return list(value)
-    if isinstance(value, frozenset):  # whose order differs from process to process
-        return sorted((part for part in value if isinstance(part, _PLAIN)), key=repr)
-    if ours and isinstance(value, dict):
-        return list(value.items())
-    if isinstance(value, slice):
-        return [value.start, value.stop, value.step]
-    if isinstance(value, FunctionType):
-        cells = [cell.cell_contents for cell in value.__closure__ or () if _filled(cell)]
-        return [value.__code__, value.__defaults__, tuple((value.__kwdefaults__ or {}).items()), tuple(cells)]
-    if isinstance(value, CodeType):
-        return [value.co_code, value.co_names, value.co_consts]
-    if type(value).__module__.startswith("arrows."):  # what reads a word as its place in a list, and the like
-        return [vars(value)] if hasattr(value, "__dict__") else []
-    return []
-
-
-def _filled(cell: Any) -> bool:
+    Args:
+        lowerer: lowers for the model.
+        stated: what the user says of what functions hold; None: it is looked at.
+    """
+    if stated is not None:
+        return Fingerprint(lowerer.description, stated=stated)
+    names = lowerer.lowered.names
+    roots = [(_called(name, value), value) for name, value in names.items() if not name.startswith("MEMO")]
     try:
-        cell.cell_contents  # noqa: B018  a name that is not bound yet raises
-    except ValueError:
-        return False
-    return True
+        hashes = digests(roots)
+    except Unhashable as refused:
+        reason = f"{refused.path} {refused.reason}"
+        return Fingerprint(lowerer.description, refusal=reason)
+    return Fingerprint(
+        lowerer.description, tuple((name, found) for (name, _), found in zip(roots, hashes, strict=True))
+    )
+
+
+def described(lowerer: Lowerer) -> str:
+    """A hash of how a block reads, without what its functions say."""
+    plan = lowerer.plan
+    ports = [[(port.leaf, port.slab, port.domain) for port in o.ports] for o in plan.operations]
+    operations = [(o.kind, o.slabs, o.parent, o.domain, o.stream) for o in plan.operations]
+    said = [
+        plan.schedule,
+        plan.shares,
+        plan.has_chance,
+        [str(read) for read in plan.lowered.reads],
+        plan.site_operation.tolist(),
+        operations,
+        ports,
+        [(slab.constants, slab.outputs) for slab in plan.slabs],
+        [(port.site, port.place, port.limit) for port in lowerer.ports],
+        lowerer.source,
+    ]
+    return hashlib.sha256(repr(said).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _called(name: str, value: Any) -> str:
+    """A function or a table in messages."""
+    if not callable(value):
+        return "the cases of a choice" if name.startswith("CASES") else "the key of an item"
+    code = getattr(value, "__code__", None)
+    place = f" ({Site(code.co_filename, code.co_firstlineno)})" if isinstance(code, CodeType) else ""
+    return f"{function_name(value)}{place}"

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.chosen import Chosen
+from arrows.engine.fingerprint import fingerprint
 from arrows.engine.lowerer import Lowerer
 from arrows.engine.merge import Merged
-from arrows.engine.plan import Plan
 from arrows.engine.prepared import Batch, Prepared
 from arrows.engine.spread import checked_processes
 from arrows.engine.wiring import Outputs
@@ -114,12 +114,12 @@ class Intake:
     """Takes examples for a model.
 
     Args:
-        plan: the model's plan.
         lowerer: lowers for it.
+        stated: what the user says of the data of its functions; None: they are looked at.
     """
 
-    def __init__(self, plan: Plan, lowerer: Lowerer) -> None:
-        self.plan, self.lowerer = plan, lowerer
+    def __init__(self, lowerer: Lowerer, stated: str | None) -> None:
+        self.lowerer, self.stated = lowerer, stated
 
     def given(self, examples: Any, what: str, ids: Any) -> Given:
         """A batch, lowered; `what` is to be done with it, and `ids` are the caller's."""
@@ -144,10 +144,24 @@ class Intake:
         if isinstance(examples, Batch):
             self._check(examples.prepared)
             wirings = examples.prepared.wirings.select(examples.indices)
+            known = examples.prepared.fingerprint
         else:
             wirings = self.lowerer.lower_all(as_examples(examples, "prepare examples"), processes)
-        return Prepared.numbered(self.plan, wirings, self.lowerer.fingerprint)
+            known = fingerprint(self.lowerer, self.stated)
+        return Prepared.numbered(self.lowerer.plan, wirings, known)
 
     def _check(self, prepared: Prepared) -> None:
-        if not prepared.fits(self.plan, self.lowerer.fingerprint):
-            raise ArrowValueError("these examples were prepared by another model; prepare them with this one")
+        """Sets that this model has made or taken are its own; others must be what it would make now."""
+        plan = self.lowerer.plan
+        if plan in prepared.plans:
+            return
+        reason = fingerprint(self.lowerer, self.stated).unlike(prepared.fingerprint)
+        if reason is not None:
+            raise ArrowValueError(
+                message(
+                    "cannot use these examples",
+                    reason=f"they were prepared by another model, and {reason}",
+                    hint="prepare them with this model: model.prepare(examples)",
+                )
+            )
+        prepared.plans.add(plan)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from itertools import pairwise
 from types import CodeType
 from typing import Any, NoReturn
 
 import numpy as np
 
-from arrows.engine.fingerprint import fingerprint
+from arrows.engine.fingerprint import described
 from arrows.engine.leaves import LeafError, bulk, convert
 from arrows.engine.limits import first_out_of_range, index_ports
 from arrows.engine.lowering import Lowered
@@ -22,6 +21,7 @@ from arrows.engine.spread import spread
 from arrows.engine.walk import most_levels, too_many_nodes
 from arrows.engine.wiring import Column, Outputs, Visits, Wirings
 from arrows.engine.writer import KeyLine
+from arrows.ops.once import once
 from arrows.typesys.errors import InputError, input_message
 
 _CYCLE_CHECK = 1 << 16
@@ -110,13 +110,10 @@ class Lowerer:
         self.code = compile(self.source, "<arrows lowering>", "exec")
         self._idle: list[_Streams] = []
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """A hash of all that wirings depend on and that can be told."""
-        plan, names = self.plan, self.lowered.names
-        said = {name: value for name, value in names.items() if not name.startswith("MEMO")}
-        reads = [str(read) for read in self.lowered.reads]
-        return fingerprint(plan.schedule, reads, plan.site_operation.tolist(), self.source, said)
+    @once
+    def description(self) -> str:
+        """A hash of how the block reads, without what its functions say."""
+        return described(self)
 
     def lower_all(self, examples: Sequence[Any], processes: int = 1) -> Wirings:
         """Lowers ``examples``, in so many processes.

@@ -85,6 +85,7 @@ class Model:
         params: Mapping[str, Any] | None,
         max_nodes: int,
         jit: bool,
+        fingerprint: str | None,
     ) -> None:
         check_output(typed)
         self._jit = jit
@@ -100,7 +101,7 @@ class Model:
         self.plan = make_plan(lower(typed), schedule)
         self._explain = Explainer(typed, self.params.host, max_nodes, float_type)
         self.lowerer = Lowerer(self.plan, max_nodes, self._explain)
-        self._intake = Intake(self.plan, self.lowerer)
+        self._intake = Intake(self.lowerer, fingerprint)
         self._weights = as_weights(typed, self.plan, loss)
         self._outcomes = Outcomes(self.plan, device)
         self._turns = self.params.turns

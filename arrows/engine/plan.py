@@ -89,7 +89,7 @@ class Slab:
     outputs: tuple[tuple[int, int], ...]
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, weakref_slot=True)
 class Plan:
     """Everything about a model that does not depend on data.
 

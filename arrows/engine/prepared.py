@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
 from arrows.engine.chosen import Chosen
+from arrows.engine.fingerprint import Fingerprint
 from arrows.engine.node_table import NodeTable
 from arrows.engine.plan import Plan
 from arrows.engine.wiring import Wirings
@@ -36,12 +38,13 @@ class Batch:
 
 
 class Prepared:
-    """Examples lowered by one model: ``prepared[indices]`` is a batch for that model and for those that share
-    its plan.
+    """Examples lowered by one model: ``prepared[indices]`` is a batch for that model and for those that read
+    examples alike.
 
-    A set can be pickled; it then serves models of the same expression, compiled anywhere.  Lowering runs
-    the users' functions (`InputTransform`, keys of `OneOf`), so what they depended on is remembered as it
-    was.
+    A set can be pickled; it then serves models that read alike in any process.  Lowering runs the users'
+    functions (`InputTransform`, keys of `OneOf`), so what they hold counts, a vocabulary say: as it was when
+    the set was finished, and in another model as it is when that model first uses the set. A model that has
+    made a set, or used it, may use it for good.
 
     Example:
         >>> import arrows as ar
@@ -51,27 +54,33 @@ class Prepared:
         (3, [3.0, 3.0])
     """
 
-    def __init__(self, owner: object, wirings: Wirings, fingerprint: str) -> None:
-        self.owner = owner
+    def __init__(self, wirings: Wirings, fingerprint: Fingerprint) -> None:
         self.wirings = wirings
         self.fingerprint = fingerprint
+        self.plans: WeakSet[Plan] = WeakSet()  # of the models that have made or used the set
         self.tables: dict[bool, NodeTable] = {}  # not pickled: the first batch makes what is missing
 
     @staticmethod
-    def numbered(plan: Plan, wirings: Wirings, fingerprint: str) -> Prepared:
+    def numbered(plan: Plan, wirings: Wirings, fingerprint: Fingerprint) -> Prepared:
         """A set whose nodes are numbered; not with dropout, where numbers depend on what a batch is for."""
-        prepared = Prepared(plan, wirings, fingerprint)
+        prepared = Prepared(wirings, fingerprint)
+        prepared.plans.add(plan)
         if not plan.has_chance:
             prepared[:].chosen.table(plan, plan.shares)
         return prepared
 
-    def fits(self, owner: object, fingerprint: str) -> bool:
-        """Whether a model's plan made this set; one that was pickled must look like what the plan would
-        make."""
-        return self.owner is owner or (self.owner is None and self.fingerprint == fingerprint)
-
     def __reduce__(self) -> tuple[Any, ...]:
-        return Prepared, (None, self.wirings, self.fingerprint)
+        if self.fingerprint.refusal is not None:
+            raise ArrowTypeError(
+                message(
+                    "cannot pickle prepared examples",
+                    reason="a model that read them from a file could not tell whether it reads examples as "
+                    f"they were read: {self.fingerprint.refusal}",
+                    hint="say what your functions' data is, and say it anew when it changes: "
+                    "ar.compile(block, fingerprint='vocabulary of May')",
+                )
+            )
+        return Prepared, (self.wirings, self.fingerprint)
 
     def __len__(self) -> int:
         return len(self.wirings)

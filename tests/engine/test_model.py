@@ -549,13 +549,14 @@ def test_indices_that_cannot_be() -> None:
             prepared[index]
 
 
-def test_a_prepared_set_belongs_to_its_model() -> None:
-    one, two = ar.compile(total), ar.compile(total)
+def test_a_prepared_set_belongs_to_models_that_read_alike() -> None:
+    one, two, third = ar.compile(total), ar.compile(total), ar.compile(ar.Map(ar.Scalar()) >> ar.Mean())
     prepared = one.prepare([[1]])
     for foreign in (prepared, prepared[[0]]):
-        for call in (two, two.value_and_grad, two.prepare):
+        for call in (third, third.value_and_grad, third.prepare):
             with pytest.raises(ar.ArrowValueError, match="prepared by another model"):
                 call(foreign)
+        assert two(foreign).tolist() == [1] and len(two.prepare(foreign)) == 1
 
 
 def test_a_batch_is_prepared_as_a_set_of_its_own() -> None:
