@@ -107,6 +107,15 @@ class _Graph:
         return number
 
     def _node(self, number: int, value: Any) -> _Node:
+        try:
+            return self._looked_at(number, value)
+        except Unhashable as refused:
+            raise Unhashable(refused.path or self._path(number), refused.reason) from refused.__cause__
+        except Exception as error:  # of a user's class, or since another thread changes it meanwhile
+            reason = f"cannot be looked at: {type(error).__name__}: {error}"
+            raise Unhashable(self._path(number), reason) from error
+
+    def _looked_at(self, number: int, value: Any) -> _Node:
         kind = type(value)
         if kind is list or kind is tuple:
             flat = _flat(value)
@@ -127,10 +136,7 @@ class _Graph:
             if flat is not None:
                 return _Node(_hash(b"set", flat), [], True)
             return self._with(number, Described(b"set", [("", item) for item in value], ordered=False))
-        try:
-            return self._with(number, described(value))
-        except Unhashable as refused:
-            raise Unhashable(self._path(number), str(refused)) from refused.__cause__
+        return self._with(number, described(value))
 
     def _with(self, number: int, what: Described) -> _Node:
         children = [self._child(value, number, name) for name, value in what.parts]

@@ -10,6 +10,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
+import sysconfig
 import threading
 import types
 import weakref
@@ -193,6 +194,10 @@ def _attributes(state: dict[str, Any] | None) -> Parts:
 # ------------------------------------------------------------------------------------- functions and classes
 
 
+_LIBRARY = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), "frozen")
+_FOLDERS = {"site-packages", "dist-packages"}
+
+
 @functools.cache
 def is_installed(module: str | None) -> bool:
     """Whether a module belongs to Python, to this package or to another installed one.
@@ -200,13 +205,18 @@ def is_installed(module: str | None) -> bool:
     >>> is_installed("json.decoder"), is_installed("numpy"), is_installed("__main__")
     (True, True, False)
     """
-    top = (module or "").partition(".")[0]
-    if top in sys.stdlib_module_names or top in ("arrows", "builtins"):
+    name = module or ""
+    top = name.partition(".")[0]
+    if top == "arrows" or name in sys.builtin_module_names:
         return True
-    file = getattr(sys.modules.get(module or ""), "__file__", None)
-    if module not in sys.modules and top not in sys.modules and top:
+    known = sys.modules.get(name)
+    if known is None and top and top not in sys.modules:
         file = getattr(importlib.util.find_spec(top), "origin", None)
-    return file is not None and not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
+    else:
+        file = getattr(known, "__file__", None)
+    if file is None:  # some of Python's own have none; nor have notebooks
+        return top in sys.stdlib_module_names
+    return str(file).startswith(_LIBRARY) or not _FOLDERS.isdisjoint(Path(file).parts)
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:

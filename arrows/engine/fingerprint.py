@@ -4,6 +4,7 @@ process, is told from those that this model would make."""
 from __future__ import annotations
 
 import hashlib
+import sys
 from dataclasses import dataclass
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ class Fingerprint:
         functions: for each function and table that the block reads with, what it is called in messages and a
             hash of its code and of all that it holds.
         stated: what the user says instead of that, `compile(fingerprint=)`.
+        python: the version of Python, whose code of functions other versions cannot compare.
         refusal: what cannot be told of the functions, and why; there are no hashes of them then.
     """
 
@@ -33,6 +35,7 @@ class Fingerprint:
     functions: tuple[tuple[str, str], ...] = ()
     stated: str | None = None
     refusal: str | None = None
+    python: str = f"Python {sys.version_info.major}.{sys.version_info.minor}"
 
     def unlike(self, other: Fingerprint) -> str | None:
         """Why two models do not read examples alike; None if they do."""
@@ -45,7 +48,12 @@ class Fingerprint:
         for refusal in (self.refusal, other.refusal):
             if refusal is not None:
                 return f"nothing shows whether they read alike: {refusal}"
-        pairs = zip(self.functions, other.functions, strict=True)
+        if self.stated is None and self.python != other.python:
+            return (
+                f"functions that {other.python} has compiled cannot be compared with those of {self.python}: "
+                "give both models fingerprint="
+            )
+        pairs = zip(self.functions, other.functions, strict=True)  # of one block
         changed = [name for (name, mine), (_, its) in pairs if mine != its]
         if changed:
             return f"what it reads examples with holds other data, or did so then: {', '.join(changed)}"

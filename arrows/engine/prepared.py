@@ -44,7 +44,8 @@ class Prepared:
     A set can be pickled; it then serves models that read alike in any process.  Lowering runs the users'
     functions (`InputTransform`, keys of `OneOf`), so what they hold counts, a vocabulary say: as it was when
     the set was finished, and in another model as it is when that model first uses the set. A model that has
-    made a set, or used it, may use it for good.
+    made a set, or used it, may use it for good.  A pickle is a program that runs when it is loaded: open
+    those of your own making alone.
 
     Example:
         >>> import arrows as ar

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import copyreg
 import datetime as dt
 import decimal
 import enum
@@ -290,12 +291,21 @@ class Refuses:
         raise RuntimeError("no")
 
 
+class Nonsense:
+    """Is reduced to nothing that `pickle` knows."""
+
+
+copyreg.pickle(Nonsense, lambda value: 5)  # type: ignore[arg-type,return-value]
+
+
 def test_objects_that_do_not_like_to_be_looked_at() -> None:
     assert digest([Awkward()]) == digest([Awkward()])
     assert digest({Awkward(): 1}) == digest({Awkward(): 1})
     assert digest([Raises()]) == digest([Raises()])
     with pytest.raises(Unhashable, match=r"is a .*Refuses, whose content cannot be told"):
         digest([Refuses()])
+    with pytest.raises(Unhashable, match="cannot be looked at: TypeError"):
+        digest([Nonsense()])
 
 
 def test_how_one_comes_to_what_cannot_be_told() -> None:

@@ -3,6 +3,7 @@ sets that are pickled and for those that are not."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import operator
 import os
@@ -454,6 +455,17 @@ def test_what_cannot_be_told_is_said_when_it_matters(what: str, monkeypatch: pyt
                 continue
             with pytest.raises(ar.ArrowValueError, match=r"(?s)prepared by another model.*fingerprint="):
                 other(sent(again))
+
+
+def test_functions_of_another_python_are_not_compared() -> None:
+    for stated in (None, "May"):
+        prepared = reader(TABLE.get, fingerprint=stated).prepare(EXAMPLES)
+        prepared.fingerprint = dataclasses.replace(prepared.fingerprint, python="Python 2.7")
+        if stated is not None:
+            assert reader(TABLE.get, fingerprint=stated)(pickled(prepared)).tolist() == [0, 1, 0, 2]
+            continue
+        with pytest.raises(ar.ArrowValueError, match=r"(?s)Python 2\.7.*fingerprint="):
+            reader(TABLE.get)(pickled(prepared))
 
 
 @pytest.mark.parametrize("stated", [1, b"x", ["a"]])
