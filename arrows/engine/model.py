@@ -136,7 +136,7 @@ class Model:
     @property
     def held_memory(self) -> int:
         """Bytes of the device that are kept for further calls, beside the parameters."""
-        with self._turns:
+        with self._turns.lock:
             kept = [array for executor in self._executors.values() for array in executor.kept]
             others = {id(array): int(array.nbytes) for array in kept}
             for parameter in self.params.values():
@@ -156,7 +156,7 @@ class Model:
             >>> model.held_memory
             0
         """
-        with self._turns:
+        with self._turns.lock:
             self._renew()
 
     # ---------------------------------------------------------------------------------------------- calls
@@ -179,7 +179,7 @@ class Model:
             InputError: an example does not fit; the message says which, where in it, and why.
             ArrowTypeError: ``examples`` is no batch.
         """
-        with self._turns:
+        with self._turns.lock:
             given = self._intake.given(examples, "run a model", ids)
             executor = self._executor((), training=training)
             parts = [self._outcomes.rows(run, result=True) for run, _ in self._runs(executor, given)]
@@ -211,7 +211,7 @@ class Model:
             ArrowTypeError: the block has no loss, or an input has no gradient.
         """
         names = input_names(inputs, self.params)
-        with self._turns:
+        with self._turns.lock:
             done = self._differentiate(examples, names, ids)
             # What is handed out stays as it is: no memory of ours, no array under two names.
             grads = {name: own(gradient) for name, gradient in done.grads.items()} | done.inputs
@@ -235,7 +235,7 @@ class Model:
             raise ArrowTypeError(
                 f"train_step: the optimizer must be one such as Adam(0.001), not {optimizer!r}"
             )
-        with self._turns:
+        with self._turns.lock:
             step, seen, latest = self.step, self._seen, self._latest
             done = self._differentiate(examples, (), ids)
             if self._clock is not None:
@@ -266,7 +266,7 @@ class Model:
                 computed and forgotten; without a loss, results.
             runs: how often the batch runs, after once to warm up.
         """
-        with self._turns:
+        with self._turns.lock:
             return profile(self, examples, optimizer, runs)
 
     def eval(self, example: Any) -> Any:

@@ -24,7 +24,7 @@ class Turns:
         losses: how many holders were lost in forks. What a holder works on belongs to the number of its time.
 
     >>> turns = Turns()
-    >>> with turns, turns.updating():
+    >>> with turns.lock, turns.updating():
     ...     turns.losses
     0
     """
@@ -36,10 +36,14 @@ class Turns:
         self._torn = False
         _ALL.add(self)
 
-    def __enter__(self) -> None:
-        self._lock.acquire()
+    @property
+    def lock(self) -> threading.RLock:
+        """The lock itself, so that an interrupt finds it either taken and to be released, or free.
+
+        Raises:
+            RuntimeError: the parameters are half old, half new.
+        """
         if self._torn:
-            self._lock.release()
             raise RuntimeError(
                 message(
                     "cannot use a model in this process",
@@ -48,9 +52,7 @@ class Turns:
                     hint="fork between two steps of training, or compile the block anew and load parameters",
                 )
             )
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
+        return self._lock
 
     @contextmanager
     def updating(self) -> Iterator[None]:
