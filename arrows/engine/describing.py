@@ -9,8 +9,8 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import os
 import sys
-import sysconfig
 import threading
 import types
 import weakref
@@ -194,7 +194,7 @@ def _attributes(state: dict[str, Any] | None) -> Parts:
 # ------------------------------------------------------------------------------------- functions and classes
 
 
-_LIBRARY = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), "frozen")
+_LIBRARY = (str(Path(os.__file__).parent), "frozen")
 _FOLDERS = {"site-packages", "dist-packages"}
 
 
