@@ -72,7 +72,8 @@ def described(value: Any) -> Described:
 
     Functions count by their code and by what it reads: defaults, closures, globals, what modules hold; those
     of installed packages by their code, defaults and closures alone. Classes count by their functions and
-    values, those of installed packages by their name. All else counts by what `pickle` would keep of it.
+    values, those of installed packages by their name. Dicts and sets count as `==` does, without their order.
+    All else counts by what `pickle` would keep of it.
 
     Raises:
         Unhashable: `pickle` would not keep it.

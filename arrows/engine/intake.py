@@ -88,7 +88,7 @@ def as_examples(examples: Any, what: str) -> Sequence[Any]:
         raise _no_batch(what, _short_type(examples), "a single example makes a batch of one: [example]")
     if getattr(examples, "shape", None) == ():
         raise _no_batch(what, "an array without axes", "a single example makes a batch of one: [example]")
-    if hasattr(examples, "columns") and hasattr(examples, "shape"):
+    if hasattr(examples, "columns") and (hasattr(examples, "shape") or hasattr(examples, "num_rows")):
         raise _no_batch(
             what,
             f"{_short_type(examples)}, which is a table of columns",

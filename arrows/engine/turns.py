@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
+from typing import Any, TypeVar, cast
 from weakref import WeakSet
 
 from arrows.typesys.errors import message
 
 _ALL: WeakSet[Turns] = WeakSet()
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class Turns:
@@ -72,6 +75,23 @@ class Turns:
         self._torn = self._torn or self._updating
         self._updating = False
         self.losses += 1
+
+
+def in_turn(change: Method) -> Method:
+    """A method that changes the parameters of a model, its first argument, in the model's turn.
+
+    What has no turns, such as a dict in the place of a model's `params`, goes without.
+    """
+
+    @wraps(change)
+    def changed(self: Any, model: Any, *arguments: Any, **named: Any) -> Any:
+        turns = getattr(getattr(model, "params", None), "turns", None)
+        if not isinstance(turns, Turns):
+            return change(self, model, *arguments, **named)
+        with turns.lock, turns.updating():
+            return change(self, model, *arguments, **named)
+
+    return cast("Method", changed)
 
 
 def _forked() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from arrows.engine.backend import Backend
 from arrows.engine.results import Ragged
+from arrows.engine.turns import in_turn
 from arrows.ops import RowSparse
 from arrows.ops.kernels import quiet
 from arrows.training.arguments import described, require_model, require_number
@@ -229,6 +230,7 @@ class Optimizer:
             )
         return self.averages.in_place_of(model, self.steps)
 
+    @in_turn
     def step(self, model: Trainable, grads: Mapping[str, Gradient]) -> None:
         """Makes one step: changes `model.params` in place. The gradients are left as they are.
 

@@ -175,6 +175,13 @@ class Table:
         return self.columns[index]
 
 
+class Rows(Table):
+    """A part of such a table."""
+
+    num_rows = 2
+    shape = property()
+
+
 class Lookup:
     """A mapping that does not say so."""
 
@@ -206,6 +213,7 @@ Record = namedtuple("Record", "x n")  # noqa: PYI024
         (np.array({"x": 1}, dtype=object), "got an array without axes"),
         (Frame(), r"Frame.*columns.*to_dict\('records'\)"),
         (Table(), r"Table.*columns.*to_pylist\(\)"),
+        (Rows(), r"Rows.*columns"),
         (Lookup(), "got Lookup"),
         (Dataset, "got the class Dataset"),
         (list, "got the class list"),

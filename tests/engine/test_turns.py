@@ -20,7 +20,7 @@ import pytest
 import arrows as ar
 from arrows.engine import intake, lowerer, outcome, turns
 from arrows.engine import model as model_module
-from arrows.training import SGD
+from arrows.training import SGD, Optimizer
 from tests.profile import NIGHTLY
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
@@ -88,6 +88,37 @@ class Halfway:
         weight[...] = np.nan
         time.sleep(0.002)
         weight[...] = 0.5
+
+
+class Slow:
+    """A rule that lets another thread run the model when half of its work is done."""
+
+    learning_rate, weight_decay, slots = 0.1, 0.0, {}
+
+    def __init__(self, call: Callable[[], object]) -> None:
+        self.thread = threading.Thread(target=call)
+
+    def update(self, xp: Any, parameter: Any, *_: Any, rate: float, step: Any) -> None:
+        parameter[...] = np.nan
+        if not self.thread.ident:
+            self.thread.start()
+        self.thread.join(0.05)
+        parameter[...] = 0.5
+
+
+@pytest.mark.parametrize("in_train_step", [True, False])
+def test_nobody_sees_half_a_step(in_train_step: bool) -> None:
+    model = ar.compile(block(), loss="loss")
+    sharing = ar.compile(block(), params=model.params)
+    batch, seen = batches()[3], []
+    rule = Slow(lambda: seen.append(sharing(batch)))
+    optimizer = Optimizer(rule)
+    if in_train_step:
+        model.train_step(batch, optimizer)
+    else:
+        optimizer.step(model, model.value_and_grad(batch)[1])
+    rule.thread.join()
+    assert np.isfinite(seen[0]).all()
 
 
 @pytest.mark.parametrize("chain", [1, 2])
