@@ -3,8 +3,7 @@
 A schedule is called with the number of steps made so far, 0 before the first, and returns the rate of the
 next. It stands wherever an optimizer takes a rate, in `rates` too. These here are frozen values that print as
 they were made, so that a resumed run is known to have the same one. Any function will do: it counts by its
-code and by what it holds, an object of your own by its `repr`. They are written in small letters because they
-are used like functions.
+code and by what it holds. They are written in small letters because they are used like functions.
 
 >>> from arrows.training import Adam, schedules
 >>> optimizer = Adam(schedules.warmup_linear(0.001, 100, 1000), rates={"embed/*": 0.0001})
