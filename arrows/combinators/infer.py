@@ -14,7 +14,8 @@ a choice, each element and each body of a recursion has values of its own.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from arrows.combinators import explain
@@ -107,7 +108,7 @@ class Inference:
         self,
         root: Block[Any, Any],
         float_type: str | None,
-        apart: Set[int] | None = frozenset(),
+        apart: AbstractSet[int] | None = frozenset(),
         traces: dict[Any, Any] | None = None,
     ) -> None:
         self.root = root

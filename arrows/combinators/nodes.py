@@ -24,7 +24,8 @@ class Node:
 
     Attributes:
         form: the block.
-        value: what tells the value that it reads from others: the node that gives it, or an object of its own.
+        value: what tells the value that it reads from others: the node that gives it, or an object of
+            its own.
         input, output: variables of its types.
         path: where it stands first.
         places: at how many places it stands.

@@ -15,7 +15,9 @@ from arrows.combinators.notation import Graph
 from arrows.combinators.recursion import Fix, Reference
 from arrows.combinators.wires import Source
 
-PIECES = 1_000_000  # a block that stands twice in a block that stands twice ... prints exponentially long
+PIECES = 1_000_000
+LONG = 20_000  # pieces; what is longer has names for what stands in it more than once
+SHORT = 12  # pieces of a block that gets no name for that
 
 
 def expression(block: Block[Any, Any]) -> str:
@@ -31,19 +33,35 @@ def expression(block: Block[Any, Any]) -> str:
         >>> a, b = ar.fix(lambda a, b: (ar.GetItem(0) >> b, ar.OneOf(len).case(0, ar.Scalar()).case(1, a)))
         >>> ar.Map(a)
         Map(a) where a = GetItem(0) >> b, b = OneOf(len, {0: Scalar('float32'), 1: a})
+
+        So are blocks that stand in several places, where the expression would get too long without.
+
+        >>> block = ar.Scalar()
+        >>> for _ in range(60):
+        ...     block = ar.AllOf(block, block) >> ar.Sum()
+        >>> block
+        AllOf(block, block) >> Sum() where block = AllOf(block_2, block_2) >> Sum(), ...
     """
     text: list[str] = []
+    several = _several(block)
     todo: list[Block[Any, Any] | str] = [block]
     names: dict[int, str] = {}
     taken: dict[str, int] = {}
     beyond: deque[tuple[str, Block[Any, Any]]] = deque()
     count = 0
+    begun = block
     while todo:
         if len(text) > PIECES:
             return "".join(text) + "..."
         x = todo.pop()
         if isinstance(x, str):
             text.append(x)
+        elif id(x) in several and x is not begun:
+            name = names.get(id(x))
+            if name is None:
+                name = names[id(x)] = _unused(x.name or "block", taken)
+                beyond.append((name, x))
+            text.append(name)
         elif isinstance(x, (Fix, Reference)):
             name = names.get(id(x.token))
             if name is None:
@@ -55,9 +73,43 @@ def expression(block: Block[Any, Any]) -> str:
             todo.extend(reversed(_pieces(x)))
         if not todo and beyond:
             name, definition = beyond.popleft()
+            begun = definition
             todo = [definition, f"{', ' if count else ' where '}{name} = "]
             count += 1
     return "".join(text)
+
+
+def _printed(x: Block[Any, Any]) -> list[Block[Any, Any]]:
+    """The blocks that are printed where a block is."""
+    if isinstance(x, (Fix, Reference)):
+        return list(x.parts)
+    return [piece for piece in _pieces(x) if isinstance(piece, Block)]
+
+
+def _several(root: Block[Any, Any]) -> set[int]:
+    """The blocks to print once, by name, for the whole is too long else."""
+    sizes: dict[int, int] = {}
+    inside: dict[int, list[Block[Any, Any]]] = {}
+    roots = [root]
+    for start in roots:
+        todo = [start]
+        while todo:
+            x = todo[-1]
+            if id(x) not in inside:
+                inside[id(x)] = _printed(x)
+                todo.extend(piece for piece in inside[id(x)] if id(piece) not in inside)
+                roots.extend([x.definition] if x.definition is not None else [])
+                continue
+            todo.pop()
+            if id(x) not in sizes:
+                sizes[id(x)] = 1 + sum(sizes[id(piece)] for piece in inside[id(x)])
+    if sum(sizes[id(start)] for start in {id(start): start for start in roots}.values()) <= LONG:
+        return set()
+    places: dict[int, int] = {}
+    for pieces in inside.values():
+        for piece in pieces:
+            places[id(piece)] = places.get(id(piece), 0) + 1
+    return {block for block, count in places.items() if count > 1 and sizes[block] > SHORT}
 
 
 def _unused(name: str, taken: dict[str, int]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from arrows.combinators.block import Block
@@ -96,11 +97,44 @@ def _role(typed: Typed, i: int) -> str:
     return "" if len(typed.parts) < 2 or PLACE.fullmatch(word) or word == typed.parts[i].form.name else word
 
 
+class Line(NamedTuple):
+    """A line of the tree.
+
+    Attributes:
+        depth: how deep it stands.
+        role: see `Part`.
+        typed: the occurrence.
+        title: the block in one line; with a word behind it where its parts stand elsewhere.
+    """
+
+    depth: int
+    role: str
+    typed: Typed
+    title: str
+
+
+def tree_lines(typed: Typed) -> Iterator[Line]:
+    """The lines of `typed_tree`. What stands at several places has its parts below the first of them."""
+    shown: set[int] = set()
+    todo = [(Part("", typed), 0)]
+    while todo:
+        (role, x), depth = todo.pop()
+        parts = visible(x)
+        word = " (again)" if isinstance(x.form, Reference) and not parts else ""
+        if x.places > 1 and parts:
+            if id(x) in shown:
+                parts, word = [], " (as above)"
+            shown.add(id(x))
+        yield Line(depth, role, x, f"{title(x.form)}{word}")
+        todo.extend((part, depth + 1) for part in reversed(parts))
+
+
 def typed_tree(typed: Typed) -> str:
     """A typed expression, one occurrence a line, parts indented.
 
     What a part is for stands before it: `case True = ...`. The recursive block inside its own definition is
-    `tree (again)`. What a block such as `Bidirectional` is made of is left out.
+    `tree (again)`. What a block such as `Bidirectional` is made of is left out, and so are the parts of a
+    block that stands above already, on the same value.
 
     Example:
         >>> import arrows as ar
@@ -111,12 +145,8 @@ def typed_tree(typed: Typed) -> str:
           Sum(): Sequence(float32) -> float32
     """
     lines: list[str] = []
-    todo = [(Part("", typed), 0)]
-    while todo:
-        (role, x), depth = todo.pop()
-        indent = "  " * depth if depth <= INDENT else "  " * INDENT + f"[{depth}] "
-        types = f"{T.notation(x.input, TYPE)} -> {T.notation(x.output, TYPE)}"
-        again = " (again)" if isinstance(x.form, Reference) and not visible(x) else ""
-        lines.append(f"{indent}{f'{role} = ' if role else ''}{title(x.form)}{again}: {types}")
-        todo.extend((part, depth + 1) for part in reversed(visible(x)))
+    for line in tree_lines(typed):
+        indent = "  " * line.depth if line.depth <= INDENT else "  " * INDENT + f"[{line.depth}] "
+        types = f"{T.notation(line.typed.input, TYPE)} -> {T.notation(line.typed.output, TYPE)}"
+        lines.append(f"{indent}{f'{line.role} = ' if line.role else ''}{line.title}: {types}")
     return "\n".join(lines)

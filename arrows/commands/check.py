@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import arrows as ar
-from arrows.combinators.tree import Part, title, visible
+from arrows.combinators.tree import tree_lines
+from arrows.combinators.typed import Typed
 from arrows.commands.findings import Finding, examine
 from arrows.commands.modules import (
     Unreadable,
@@ -222,28 +223,23 @@ def _record(finding: Finding) -> dict[str, Any]:
         "operations": counts.operations,
         "places": counts.places,
         "primitives": counts.primitives,
-        "tree": _tree(Part("", typed)),
+        "tree": _tree(typed),
     }
 
 
-def _tree(root: Part) -> list[dict[str, Any]]:
+def _tree(root: Typed) -> list[dict[str, Any]]:
     """The occurrences in the order of the printed tree; flat, as trees may be deeper than JSON readers go."""
-    rows: list[dict[str, Any]] = []
-    todo = [(root, 0)]
-    while todo:
-        (role, typed), depth = todo.pop()
-        rows.append(
-            {
-                "depth": depth,
-                "role": role,
-                "block": title(typed.form),
-                "input": T.notation(typed.input, WHOLE),
-                "output": T.notation(typed.output, WHOLE),
-                **_place(typed.form.site),
-            }
-        )
-        todo.extend((part, depth + 1) for part in reversed(visible(typed)))
-    return rows
+    return [
+        {
+            "depth": line.depth,
+            "role": line.role,
+            "block": line.title.removesuffix(" (again)"),
+            "input": T.notation(line.typed.input, WHOLE),
+            "output": T.notation(line.typed.output, WHOLE),
+            **_place(line.typed.form.site),
+        }
+        for line in tree_lines(root)
+    ]
 
 
 def _problem(error: Exception) -> dict[str, Any]:

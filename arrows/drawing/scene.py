@@ -107,6 +107,7 @@ class _Builder:
         self.nested = 0
         self.knots: tuple[Hashable, ...] = ()
         self.scene = Scene()
+        self.drawn: dict[int, tuple[Scene | None, list[int]]] = {}
         # Frames are filled level by level, so that what is folded up is what is deepest.
         self.frames: deque[tuple[Scene, View, int, tuple[Hashable, ...]]] = deque()
 
@@ -187,7 +188,27 @@ class _Builder:
     # One block after what it reads
 
     def place(self, view: View, sources: list[int]) -> Placing:
-        """Draws a block that reads `sources`; the boxes that its result comes from."""
+        """Draws a block that reads `sources`; the boxes that its result comes from.
+
+        What stands at several places on one value is drawn once: from there the wires go on, but none crosses
+        a frame.
+        """
+        typed = view.typed
+        if typed is None or typed.places == 1:
+            return (yield self.draw(view, sources))
+        scene, ends = self.drawn.get(id(typed), (None, []))
+        if scene is self.scene:
+            return ends
+        if scene is not None and view.parts:
+            self.left -= 1
+            box = Box(shorten(f"{view.heading} (as above)"), "more", *view.output, clean(view.form.label))
+            return [self.scene.add(box, sources)]
+        ends = yield self.draw(view, sources)
+        self.drawn[id(typed)] = self.scene, ends
+        return ends
+
+    def draw(self, view: View, sources: list[int]) -> Placing:
+        """Draws a block, whatever stands elsewhere."""
         if view.dissolves and self.left > 0 and self.nested < NESTED:
             if isinstance(view.form, Fan):
                 return (yield self.fan(view, view.form, sources))

@@ -344,13 +344,6 @@ def test_layers_inside_functions() -> None:
     assert trace is not None and trace.parameters[0][0] is dense
 
 
-def test_exponential_sharing_is_only_as_large_as_its_tree() -> None:
-    block: Any = ar.Scalar()
-    for _ in range(10):
-        block = (block & block) >> ar.Function(lambda x, y: x + y)
-    assert sum(1 for _ in ar.infer(block).walk()) > 1000
-
-
 def test_what_stays_open_is_an_error() -> None:
     for block in (ar.fix(lambda me: me), ar.fix(lambda me: ar.Map(me)), ar.fix(lambda me: ar.Scalar() & me)):
         with pytest.raises(ArrowTypeError):

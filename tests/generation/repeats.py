@@ -112,9 +112,7 @@ def _wrapped(piece: Piece, deeper: Any) -> Piece:
 
     def block(me: Any) -> Any:
         inner = ar.GetItem("of")
-        return ar.OneOf(
-            parts.watched(_is_deep), {True: inner >> deeper(me), False: inner >> piece.block}
-        )
+        return ar.OneOf(parts.watched(_is_deep), {True: inner >> deeper(me), False: inner >> piece.block})
 
     own = piece.data.map(lambda x: {"deep": False, "of": x})
     return Piece(ar.fix(block), own | own.map(lambda x: {"deep": True, "of": {"deep": True, "of": x}}))
