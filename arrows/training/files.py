@@ -1,9 +1,9 @@
 """Arrays and texts in a safetensors file, with a checksum of both.
 
 https://huggingface.co/docs/safetensors: eight bytes with the length of the header, the header (JSON: names,
-element types, shapes, places, and a table of texts), and the numbers. They are written and read here, and not
-by the library of that name: it makes temporary files of its own, which only their owner can read and nobody
-removes after a crash, takes as much memory as a header asks for, and panics where the header lies.
+element types, shapes, places, and a table of texts), and the numbers. The library of that name writes them.
+They are read here: the library takes as much memory as a stranger's header asks for, and panics where the
+header lies, so the header is checked first (`header.py`), and what is left to do is to read bytes.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import safetensors.numpy
 
 from arrows.files import replacing
-from arrows.training.header import BYTES, DTYPES, LONGEST, Entry, Header, quoted, read_header
+from arrows.training.header import BYTES, LONGEST, Entry, Header, quoted, read_header
 from arrows.typesys.errors import ArrowValueError
 
 HostArray = np.ndarray[Any, np.dtype[Any]]
@@ -31,7 +32,6 @@ OURS = "arrows."
 # The first is of the numbers, the second of all else, the first included. If one of them alone is there, the
 # file is damaged: no flipped bit makes it look like a file of the time before there were checksums.
 _NUMBERS, _HEADER = "arrows.numbers", "arrows.header"
-_SAFETENSORS = {numpy_s: name for name, numpy_s in DTYPES.items()}
 
 
 def write_file(path: Path, arrays: Mapping[str, HostArray], texts: Mapping[str, str] | None = None) -> None:
@@ -49,26 +49,24 @@ def write_file(path: Path, arrays: Mapping[str, HostArray], texts: Mapping[str, 
     ({'x': array([0, 1])}, {'by': 'us'})
     """
     require_texts(texts or {})
-    entries: dict[str, Entry] = {}
-    bytes_of: dict[str, memoryview] = {}
-    place = 0
-    # The widest elements first, so that all lie at multiples of their size.
-    for name, array in sorted(arrays.items(), key=lambda item: (-item[1].dtype.itemsize, item[0])):
-        dtype = array.dtype.name
-        if dtype not in BYTES:
-            raise ArrowValueError(f"{name!r} is {dtype}, and a safetensors file has no such elements")
-        bytes_of[name] = _little(array)
-        entries[name] = Entry(dtype, array.shape, place, place + array.nbytes)
-        place += array.nbytes
+    for name, array in arrays.items():
+        if array.dtype.name not in BYTES:
+            raise ArrowValueError(f"{name!r} is {array.dtype}, and a safetensors file has no such elements")
+    host = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     sealed = dict(texts or {})
-    sealed[_NUMBERS] = _numbers_checksum(bytes_of)
-    sealed[_HEADER] = _header_checksum(entries, sealed)
-    header = _encoded(entries, sealed)
+    sealed[_NUMBERS] = _numbers_checksum(host)
+    sealed[_HEADER] = _header_checksum({name: (a.dtype.name, a.shape) for name, a in host.items()}, sealed)
+    try:
+        content = safetensors.numpy.save(host, sealed)
+    except UnicodeEncodeError:
+        raise ArrowValueError("metadata holds half of a surrogate pair, which is no text in UTF-8") from None
+    header = int.from_bytes(content[:8], "little")
+    if header > LONGEST:
+        raise ArrowValueError(
+            f"names and metadata take {header:,} bytes, and a safetensors file has room for {LONGEST:,}"
+        )
     with replacing(path) as file:
-        file.write(len(header).to_bytes(8, "little"))
-        file.write(header)
-        for name in entries:
-            file.write(bytes_of[name])
+        file.write(content)
 
 
 def require_texts(texts: Mapping[str, str]) -> None:
@@ -101,7 +99,8 @@ class Stored:
         self._checksum = checksums.get(_NUMBERS)
         if len(checksums) == 1:
             raise ArrowValueError(f"{path} is damaged: one of its two checksums is missing")
-        if checksums and _header_checksum(header.entries, header.texts) != checksums[_HEADER]:
+        kinds = {name: (entry.dtype, entry.shape) for name, entry in header.entries.items()}
+        if checksums and _header_checksum(kinds, header.texts) != checksums[_HEADER]:
             raise ArrowValueError(f"{path} is damaged: the checksum of its header is another one")
 
     def arrays(self) -> dict[str, HostArray]:
@@ -122,13 +121,11 @@ class Stored:
 
     def _arrays(self) -> dict[str, HostArray]:
         arrays = {name: self._array(self.entries[name]) for name in sorted(self.entries)}
-        if self._checksum is not None:
-            checksum = _numbers_checksum({name: _little(array) for name, array in arrays.items()})
-            if checksum != self._checksum:
-                raise ArrowValueError(
-                    f"{self.path} is damaged: the checksum of its numbers is another one; "
-                    "write the file anew, or take a copy from elsewhere"
-                )
+        if self._checksum is not None and _numbers_checksum(arrays) != self._checksum:
+            raise ArrowValueError(
+                f"{self.path} is damaged: the checksum of its numbers is another one; "
+                "write the file anew, or take a copy from elsewhere"
+            )
         return arrays
 
     def _array(self, entry: Entry) -> HostArray:
@@ -195,42 +192,18 @@ def require_memory(path: Path, needed: int) -> None:
         )
 
 
-def _encoded(entries: Mapping[str, Entry], texts: Mapping[str, str]) -> bytes:
-    content: dict[str, Any] = {"__metadata__": dict(texts)}
-    for name, entry in entries.items():
-        content[name] = {
-            "dtype": _SAFETENSORS[entry.dtype],
-            "shape": entry.shape,
-            "data_offsets": [entry.start, entry.stop],
-        }
-    try:
-        header = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
-    except UnicodeEncodeError:
-        raise ArrowValueError("metadata holds half of a surrogate pair, which is no text in UTF-8") from None
-    header += b" " * (-len(header) % 8)
-    if len(header) > LONGEST:
-        raise ArrowValueError(
-            f"names and metadata take {len(header):,} bytes, and a safetensors file has room for {LONGEST:,}"
-        )
-    return header
-
-
-def _numbers_checksum(bytes_of: Mapping[str, memoryview]) -> str:
+def _numbers_checksum(arrays: Mapping[str, HostArray]) -> str:
     checksum = hashlib.sha256()
-    for name in sorted(bytes_of):
-        checksum.update(bytes_of[name])
+    for name in sorted(arrays):
+        checksum.update(_bytes(np.ascontiguousarray(arrays[name], arrays[name].dtype.newbyteorder("<"))))
     return f"sha256:{checksum.hexdigest()}"
 
 
-def _header_checksum(entries: Mapping[str, Entry], texts: Mapping[str, str]) -> str:
+def _header_checksum(kinds: Mapping[str, tuple[str, tuple[int, ...]]], texts: Mapping[str, str]) -> str:
     """Of names, element types, shapes and texts: not of places, which other tools may choose otherwise."""
-    shapes = [(name, entries[name].dtype, list(entries[name].shape)) for name in sorted(entries)]
+    shapes = [(name, kinds[name][0], list(kinds[name][1])) for name in sorted(kinds)]
     said = json.dumps([shapes, sorted((key, text) for key, text in texts.items() if key != _HEADER)])
     return f"sha256:{hashlib.sha256(said.encode('ascii')).hexdigest()}"
-
-
-def _little(array: HostArray) -> memoryview:
-    return _bytes(np.ascontiguousarray(array, array.dtype.newbyteorder("<")))
 
 
 def _bytes(array: HostArray) -> memoryview:
