@@ -90,7 +90,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 
 
 @draws(40, 2000)
-@given(layer=TEXT, parameter=TEXT, metric=TEXT, tap=TEXT, read=TEXT, key=st.text(max_size=5))
+@given(layer=TEXT, parameter=TEXT, metric=TEXT, tap=TEXT, read=TEXT, key=st.text(st.characters(), max_size=5))
 def test_every_other_name_goes_through_everything(
     layer: str, parameter: str, metric: str, tap: str, read: str, key: str, tmp_path_factory: Any
 ) -> None:
