@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from arrows import ops
 from arrows.ops import Evaluation, RowSparse, Segments
 from arrows.ops.reduce_segments import reduce_segments
 from arrows.ops.sums import matmul, sum_axes, sum_matmul, sum_products, sum_rows
+from tests.profile import draws
 
 Array = np.ndarray[Any, Any]
 MANY = 100_003
@@ -41,6 +44,23 @@ def test_sums(kind: str, shape: tuple[int, ...]) -> None:
                 out = np.full(wanted.shape, 7, "float32")
                 assert sum_axes(np, values, axes, keepdims, out) is out
                 np.testing.assert_allclose(out, wanted, rtol=1e-6)
+
+
+@draws(150, 20_000, "sums")
+@given(data=st.data())
+def test_sums_of_any_shape_and_layout(data: st.DataObject) -> None:
+    sizes = st.lists(st.sampled_from([0, 1, 2, 5, 16, 17, 33, 65, 130, 1100]), min_size=1, max_size=4)
+    shape = data.draw(sizes.filter(lambda sizes: np.prod(sizes, dtype=float) < 3e5))
+    order = data.draw(st.permutations(range(len(shape))))
+    x = numbers(data.draw(st.sampled_from(["equal", "uniform"])), *shape).transpose(order)
+    x = x[tuple(slice(None, None, data.draw(st.sampled_from([1, 1, -1, 2]))) for _ in shape)]
+    chosen = data.draw(st.sets(st.integers(-len(shape), -1)))
+    keepdims = data.draw(st.booleans())
+    wanted = x.astype("float64").sum(axis=tuple(sorted(chosen)), keepdims=keepdims)
+    total = np.asarray(sum_axes(np, x, tuple(sorted(chosen)), keepdims))
+    assert total.shape == wanted.shape and total.dtype == "float32"
+    np.testing.assert_allclose(total, wanted, rtol=1e-6)
+    np.testing.assert_allclose(sum_rows(np, x), x.astype("float64").sum(0), rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["equal", "uniform"])
