@@ -135,7 +135,10 @@ def sum_matmul(xp: Any, a: Any, b: Any, out: Any = None) -> Any:
     """
     (m, n), p = a.shape, b.shape[1]
     narrow = m * p <= _NARROW or min(m, p) <= _THIN
-    if n <= (_INNER if narrow else _LONG) or a.dtype != np.float32 or not m * p:
+    least = _LONG
+    if narrow:
+        least = _INNER if xp is np else _MANY  # a device would wait for the calls
+    if n <= least or a.dtype != np.float32 or not m * p:
         return xp.matmul(a, b, out=out)
     total = xp.zeros((m, p), "float64")
     step = min(_LONG, _INNER * max(1, _HELD // (m * p))) if narrow else _LONG
@@ -150,7 +153,7 @@ def sum_matmul(xp: Any, a: Any, b: Any, out: Any = None) -> Any:
             ).sum(axis=0, dtype="float64")
         if used < left.shape[1]:
             total += xp.matmul(left[:, used:], right[used:])
-    return put(total.astype(a.dtype), out) if out is None else put(total, out)
+    return total.astype(a.dtype) if out is None else put(total, out)
 
 
 def matmul(a: NumpyArray, b: NumpyArray, out: NumpyArray | None = None) -> NumpyArray:
