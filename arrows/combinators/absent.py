@@ -9,6 +9,7 @@ import numpy as np
 from arrows.combinators.constant import Default
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, Site, message
+from arrows.typesys.masked import masked_elements
 
 Given: TypeAlias = "int | float | np.ndarray[Any, Any] | tuple[Given, ...]"
 """A number, an array, or a tuple of these."""
@@ -62,7 +63,7 @@ def _frozen(x: Any, value: Any, kind: str) -> Given:
         array = np.array(x)
     except (TypeError, ValueError):
         array = np.array(None)
-    if array.dtype.kind not in "iuf":
+    if array.dtype.kind not in "iuf" or masked_elements(x):
         raise ArrowTypeError(
             message(
                 f"cannot make {'an' if kind[0] in 'AEIO' else 'a'} {kind} at {Site.here()}",

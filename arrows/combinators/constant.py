@@ -10,6 +10,7 @@ from arrows.combinators.block import Block, set_name
 from arrows.typesys import static
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, Site, message
+from arrows.typesys.masked import masked_elements
 
 B_co = TypeVar("B_co", covariant=True)
 
@@ -175,6 +176,14 @@ def without_zero(t: T.Type) -> T.Type | None:
 
 
 def _array(value: Any, dtype: str | None) -> np.ndarray[Any, Any]:
+    if masked_elements(value):
+        raise ArrowTypeError(
+            message(
+                f"cannot make a Constant at {Site.here()}",
+                reason=f"a masked element has no value, and {_shortened(value)} has some",
+                hint="fill it first: ar.Constant(x.filled(0))",
+            )
+        )
     try:
         array = np.array(value)
     except (TypeError, ValueError) as error:

@@ -1,8 +1,8 @@
 """From Python objects to numbers: what a `Tensor` leaf takes of an example, and what it refuses.
 
 Integer tensors take `int`, `bool` and NumPy integers in range; float tensors any real number or `bool`;
-nested lists, tuples and arrays of exactly the right shape likewise.  None, text and casts that lose more than
-the rounding of a float are errors: a NaN that began as None is found a week later.
+nested lists, tuples and arrays of exactly the right shape likewise.  None, text, dates, masked elements and
+casts that lose more than the rounding of a float are errors: a NaN that began as None is found a week later.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arrows.typesys import types as T
+from arrows.typesys.masked import masked_elements
 
 Array = npt.NDArray[Any]
 
@@ -57,8 +58,30 @@ def convert(value: Any, tensor: T.Tensor) -> Array:
     ...
     arrows.engine.leaves.LeafError: expected int at [1][0], got 2.5
     """
+    refuse_masked(value, tensor)
     array = _at_once(value, tensor.shape, tensor)
     return _one_by_one(value, tensor) if array is None else array
+
+
+def refuse_masked(value: Any, tensor: T.Tensor) -> None:
+    """NumPy takes what stands under a mask for a number like the others.
+
+    Raises:
+        LeafError: an element is masked.
+    """
+    count = masked_elements(value)
+    if count:
+        raise LeafError(
+            f"expected {tensor}, got {_masked_words(value)} in which {count} "
+            f"element{' is' if count == 1 else 's are'} masked: fill them first, x.filled(0), or leave them "
+            "out, x.compressed()"
+        )
+
+
+def _masked_words(value: Any) -> str:
+    if isinstance(value, np.ma.MaskedArray):
+        return f"a masked array {value.dtype}{list(value.shape)}" if value.ndim else "a masked value"
+    return describe(value)
 
 
 def bulk(values: Sequence[Any], tensor: T.Tensor) -> Array:
@@ -162,6 +185,8 @@ def _scalar(value: Any, tensor: T.Tensor, index: tuple[int, ...]) -> Any:
     dtype = np.dtype(tensor.dtype)
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
+    if isinstance(value, np.timedelta64):  # NumPy takes it for an integer, of a unit that would be lost
+        raise LeafError(_expected(tensor, index, value))
     if dtype.kind == "b":
         if isinstance(value, (bool, np.bool_)):
             return value
@@ -179,7 +204,7 @@ def _scalar(value: Any, tensor: T.Tensor, index: tuple[int, ...]) -> Any:
                 result = np.float64(float(value)).astype(dtype)
         except OverflowError as error:
             raise LeafError(f"{_short(value)}{_place(index)} is too large for {dtype.name}") from error
-        if np.isinf(result) and not np.isinf(float(value)):
+        if np.isinf(result) and not np.isinf(value if isinstance(value, np.floating) else float(value)):
             raise LeafError(f"{_short(value)}{_place(index)} is too large for {dtype.name}")
         return result
     raise LeafError(_expected(tensor, index, value))

@@ -1,0 +1,28 @@
+"""Masked arrays, which NumPy turns into plain ones without a word."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def masked_elements(value: object) -> int:
+    """How many elements of an array are masked, or of the arrays and values in nested lists.
+
+    Example:
+        >>> pair = np.ma.array([1, 2], mask=[False, True])
+        >>> masked_elements(pair), masked_elements([pair, [np.ma.masked, 3]]), masked_elements([1, 2])
+        (1, 2, 0)
+    """
+    count = 0
+    todo: list[Any] = [value]
+    while todo:
+        x = todo.pop()
+        if isinstance(x, np.ma.MaskedArray):
+            count += int(np.count_nonzero(np.ma.getmaskarray(x)))
+        elif isinstance(x, (list, tuple)):
+            kinds = set(map(type, x))
+            if any(issubclass(kind, (list, tuple, np.ma.MaskedArray)) for kind in kinds):
+                todo.extend(x)
+    return count
