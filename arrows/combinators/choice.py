@@ -12,7 +12,7 @@ from arrows.combinators.convert import as_block
 from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import Item, Transform, function_name
 from arrows.combinators.wires import Wire
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message, unhashed
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -296,11 +296,12 @@ def _cases(key: Any, pairs: list[Any], name: str | None, pre_block: Any = None) 
             )
         try:
             hash(k)  # `in` would take a set for a frozenset
-        except TypeError:
+            twice = k in seen
+        except Exception as error:
             raise ArrowTypeError(
-                message(f"cannot make a OneOf at {Site.here()}", reason=f"the key {k!r} cannot be hashed")
-            ) from None
-        if k in seen:
+                message(f"cannot make a OneOf at {Site.here()}", reason=f"the key {unhashed(k, error)}")
+            ) from (None if isinstance(error, TypeError) else error)
+        if twice:
             raise ArrowValueError(
                 message(
                     f"cannot make a OneOf at {Site.here()}",

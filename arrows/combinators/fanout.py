@@ -11,7 +11,7 @@ from arrows.combinators.constant import Constant
 from arrows.combinators.convert import as_block
 from arrows.combinators.inputs import Item
 from arrows.combinators.wires import Wire
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message, unhashed
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -166,12 +166,12 @@ class Record(Fan[Any, Any]):
             )
         try:
             twice = labels is not None and len(set(labels)) != len(labels)
-        except TypeError:
+        except Exception as error:
             raise ArrowTypeError(
                 message(
-                    f"cannot make a Record at {Site.here()}", reason=f"a key of {labels!r} cannot be hashed"
+                    f"cannot make a Record at {Site.here()}", reason=f"a key of {unhashed(labels, error)}"
                 )
-            ) from None
+            ) from (None if isinstance(error, TypeError) else error)
         if twice:
             raise ArrowValueError(
                 message(

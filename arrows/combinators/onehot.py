@@ -13,7 +13,7 @@ from arrows.combinators.compose import Phrase
 from arrows.combinators.inputs import Scalar, Transform, Unfit
 from arrows.typesys import static
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message, unhashed
 
 _SHOWN = 8  # of many elements, so many are named in a message
 
@@ -112,12 +112,12 @@ class OneHotFromList(Phrase[Any, static.Tensor[Any, tuple[Any]]]):
         for place, element in enumerate(known):
             try:
                 first = places.setdefault(element, place)
-            except TypeError:
+            except Exception as error:
                 raise _refused(
                     self,
-                    f"{element!r} cannot be hashed, and so not be looked up",
+                    f"{unhashed(element, error)}, and so not be looked up",
                     "text, numbers and tuples of them can be",
-                ) from None
+                ) from (None if isinstance(error, TypeError) else error)
             if first != place:
                 raise ArrowValueError(
                     message(
@@ -170,7 +170,7 @@ class _Places:
     def __call__(self, x: Any) -> int:
         try:
             place = self.places.get(x)
-        except TypeError:  # it cannot be hashed
+        except Exception:  # noqa: BLE001 (it cannot be hashed, or its own comparison fails)
             place = None
         if place is None:
             if self.strict:

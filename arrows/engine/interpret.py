@@ -198,7 +198,11 @@ class _Walk(SequenceWalk):
                 self.fail(typed, where, f"the key function raised {raised(error)}", error)
         try:
             number = self.numbers(form)[key]
-        except (KeyError, TypeError) as error:
+        except Exception as error:  # noqa: BLE001 (a key's own __hash__ or __eq__ may raise anything)
+            if not isinstance(error, (KeyError, TypeError)):
+                self.fail(
+                    typed, where, f"the key {key_text(key)} cannot be looked up: {raised(error)}", error
+                )
             known = ", ".join(map(key_text, form.keys[:8])) + (", ..." if len(form.keys) > 8 else "")
             self.fail(typed, where, f"there is no case for the key {key_text(key)}; there are {known}", error)
         return self.now(cases[number], value, where) or (yield self.later(cases[number], value, where))

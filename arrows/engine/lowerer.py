@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from types import CodeType
 from typing import Any, NoReturn
 
@@ -189,6 +189,7 @@ class _Streams:
         for number, of in enumerate(lowered.reads):
             names[f"CONVERT{number}"] = _converter(of)
         names["ITEMS"] = _bounded(max_nodes)
+        names["ZIPPED"] = _zipped(max_nodes)
         exec(code, names)
         self.main = names["main"]
         self._names = names
@@ -351,10 +352,14 @@ def _by_example(stream: list[Any], ends: np.ndarray) -> tuple[list[Any], ...]:
 
 
 def _bounded(most: int) -> Callable[[Any], Any]:
-    """Goes over a user's container; an iterator without length may have no end."""
+    """Goes over a user's container: an iterator may have no end, and a `range` more elements than memory."""
 
     def items(container: Any) -> Any:
-        return container if hasattr(container, "__len__") else counted(container)
+        if not hasattr(container, "__len__"):
+            return counted(container)
+        if len(container) > most:
+            raise TooManyNodes
+        return container
 
     def counted(container: Any) -> Iterator[Any]:
         for number, item in enumerate(container):
@@ -363,6 +368,18 @@ def _bounded(most: int) -> Callable[[Any], Any]:
             yield item
 
     return items
+
+
+def _zipped(most: int) -> Callable[..., list[tuple[Any, ...]]]:
+    """Rows of columns, as many as the shortest has."""
+
+    def rows(*columns: Any) -> list[tuple[Any, ...]]:
+        found = list(islice(zip(*columns), most + 1))  # noqa: B905 (it ends with the shortest)
+        if len(found) > most:
+            raise TooManyNodes
+        return found
+
+    return rows
 
 
 def _converter(of: Any) -> Callable[[Any], Any]:

@@ -10,7 +10,7 @@ the values meanwhile, and the walk also records which site can feed which (`arro
 Names in the written code: ``x`` is a function's input, ``v3`` a value id, ``n3`` the first value id of a
 node, ``o3`` an object, ``l3`` a list, ``k3`` a depth key; ``S K SRC CNT`` are the streams of the wiring,
 ``RAW3 RES3 LEN3 MET3 LAB3 VISIT OBJ3`` those of inputs, results, metrics and taps; ``ITEMS`` goes over the
-user's containers.
+user's containers, ``ZIPPED`` over several at a time.
 ``@W`` (the shift from node to value id), ``@C3@`` (a constant's value id) and the depth keys are put in once
 all sites are known.
 """

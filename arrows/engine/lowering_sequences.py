@@ -208,7 +208,7 @@ class SequenceWriter(NodeWriter):
 
     def zip(self, symbol: Symbol) -> Symbol:
         if not isinstance(symbol, TupleSymbol):
-            return ListSymbol(self.assign("l", f"list(zip(*{self.pack(symbol)}))"), ObjectSymbol(""))
+            return ListSymbol(self.assign("l", f"ZIPPED(*{self.pack(symbol)})"), ObjectSymbol(""))
         codes: list[str] = []
         elements: list[Symbol] = []
         for item in symbol.items:
@@ -217,9 +217,9 @@ class SequenceWriter(NodeWriter):
                 elements.append(item.element)
             else:
                 code, like = self.elements(item)
-                codes.append(code)
+                codes.append(self.pack(item) if isinstance(item, ObjectSymbol) else code)
                 elements.append(like)
         if all(isinstance(item, EndlessSymbol) for item in symbol.items):
             return EndlessSymbol(TupleSymbol(tuple(elements)))
         pattern = TupleSymbol(tuple(bare(element) for element in elements))
-        return ListSymbol(self.assign("l", f"list(zip({', '.join(codes)}))"), pattern)
+        return ListSymbol(self.assign("l", f"ZIPPED({', '.join(codes)})"), pattern)

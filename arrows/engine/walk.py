@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count, islice
 from typing import Any, NoReturn
@@ -118,17 +118,19 @@ class Walk:
         """Whatever a Map or Fold goes over, element by element."""
         return self.over(typed, typed.input, value, where)
 
-    def over(self, typed: Typed, of: T.Type, value: Any, where: Where) -> Iterator[Any]:
-        """The elements of a value of type `of`."""
+    def over(
+        self, typed: Typed, of: T.Type, value: Any, where: Where, *, whole: bool = True
+    ) -> Iterator[Any]:
+        """The elements of a value of type `of`; `whole`: all of them will be asked for."""
         if not isinstance(of, T.Input):
             yield from value
             return
+        if whole and _length(value) > self.max_nodes:
+            self.too_long(typed, where)
         try:
             elements = iter(value)
         except Exception as error:  # noqa: BLE001 (an object's own __iter__ may raise anything)
             self.fail(typed, where, f"expected a sequence, got {describe(value)}", error)
-        # What has a length has an end; anything else may have none.
-        most = math.inf if hasattr(value, "__len__") else self.max_nodes
         for number in count():
             try:
                 element = next(elements)
@@ -136,9 +138,14 @@ class Walk:
                 return
             except Exception as error:  # noqa: BLE001 (the user's own iterator)
                 self.fail(typed, where, raised(error), error)
-            if number >= most:
-                self.endless(typed, f"more than {self.max_nodes:,} elements")
+            if number >= self.max_nodes:
+                self.too_long(typed, where)
             yield element
+
+    def too_long(self, typed: Typed, where: Where) -> NoReturn:
+        """There are more elements than there may be nodes."""
+        reason = f"endless: more than {self.max_nodes:,} elements; raise max_nodes if it is meant"
+        self.fail(typed, where, reason, None)
 
     def find_cycle(self, typed: Typed) -> None:
         """A knot entered again on the very objects it is busy with never ends, for functions are pure."""
@@ -172,6 +179,16 @@ class Walk:
         like = [x for x in found if x.form.site == typed.form.site and x.form.label == typed.form.label]
         vague = any(isinstance(x.form, InputTransform) and not fields_of(x.form.function) for x in found)
         return str(typed.path) if vague and len(like) > 1 else ""
+
+
+def _length(value: Any) -> int:
+    """How many elements an object says that it has; 0 if it does not say."""
+    try:
+        return len(value)
+    except OverflowError:  # a range of more than a machine word
+        return sys.maxsize
+    except Exception:  # noqa: BLE001 (an object's own __len__ may raise anything; to iterate over it tells)
+        return 0
 
 
 def _of_base(table: dict[type[Block[Any, Any]], Any], form: type[Block[Any, Any]]) -> Any:

@@ -67,7 +67,7 @@ class SequenceWalk(Walk):
         here = Where(where.parent, where.step)  # what comes out has other items than what goes in
         if isinstance(typed.input, T.Input):
             columns = [
-                self.over(typed, T.Input(), column, where.down(i))
+                self.over(typed, T.Input(), column, where.down(i), whole=False)
                 for i, column in enumerate(self.elements(typed, value, where))
             ]
             return list(zip(*columns)), here  # noqa: B905 (it ends with the shortest)
@@ -77,7 +77,7 @@ class SequenceWalk(Walk):
         columns = [
             repeat(column.element)
             if isinstance(column, Endless)
-            else self.over(typed, of, column, where.down(i))
+            else self.over(typed, of, column, where.down(i), whole=False)
             for i, (of, column) in enumerate(zip(typed.input.items, value, strict=True))
         ]
         return list(zip(*columns)), here  # noqa: B905 (it ends with the shortest)

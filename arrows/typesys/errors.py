@@ -25,6 +25,7 @@ __all__ = [
     "Site",
     "input_message",
     "message",
+    "unhashed",
 ]
 
 WIDTH = 100
@@ -178,6 +179,24 @@ class Message(str):  # noqa: SLOT000  the parts are read by name, and pickled wi
         self = super().__new__(cls, text)
         self.attempt = str(self)
         return self
+
+
+def unhashed(key: object, error: Exception) -> str:
+    """Why a key is none, in words; of a user's own objects neither the hash nor the text can be relied on.
+
+    Example:
+        >>> try:
+        ...     hash([1])
+        ... except TypeError as error:
+        ...     print(unhashed([1], error))
+        [1] cannot be hashed
+    """
+    try:
+        text = repr(key)
+    except Exception:  # noqa: BLE001 (a user's own __repr__)
+        text = f"a value of type {type(key).__name__}"
+    why = "" if isinstance(error, TypeError) else f": it raised {type(error).__name__}: {error}"
+    return f"{text} cannot be hashed{why}"
 
 
 def message(
