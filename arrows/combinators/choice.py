@@ -297,7 +297,7 @@ def _cases(key: Any, pairs: list[Any], name: str | None, pre_block: Any = None) 
         try:
             hash(k)  # `in` would take a set for a frozenset
             twice = k in seen
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 (its own __hash__ or __eq__ may raise anything)
             raise ArrowTypeError(
                 message(f"cannot make a OneOf at {Site.here()}", reason=f"the key {unhashed(k, error)}")
             ) from (None if isinstance(error, TypeError) else error)

@@ -166,7 +166,7 @@ class Record(Fan[Any, Any]):
             )
         try:
             twice = labels is not None and len(set(labels)) != len(labels)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 (its own __hash__ or __eq__ may raise anything)
             raise ArrowTypeError(
                 message(
                     f"cannot make a Record at {Site.here()}", reason=f"a key of {unhashed(labels, error)}"

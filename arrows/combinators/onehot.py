@@ -112,7 +112,7 @@ class OneHotFromList(Phrase[Any, static.Tensor[Any, tuple[Any]]]):
         for place, element in enumerate(known):
             try:
                 first = places.setdefault(element, place)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 (its own __hash__ or __eq__ may raise anything)
                 raise _refused(
                     self,
                     f"{unhashed(element, error)}, and so not be looked up",

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from arrows.engine.extents import index_type
 from arrows.engine.fingerprint import described
 from arrows.engine.leaves import LeafError, bulk, convert
 from arrows.engine.limits import first_out_of_range, index_ports
@@ -267,8 +268,10 @@ class _Streams:
         depth = (all_keys[start:] - owner.bases[site]).astype(np.int32)
         relative = nodes - start
 
+        number = index_type(len(all_sites) << owner.plan.shift)
+
         def ids(values: list[int]) -> Column:
-            return Column(_array(values, np.int32), next(offsets))
+            return Column(_array(values, number), next(offsets))
 
         sources = ids(self.sources)
         counts = ids(self.counts)

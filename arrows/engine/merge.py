@@ -189,9 +189,32 @@ def merge(plan: Plan, chosen: Chosen, *, share: bool = True) -> Merged:
     )
 
 
+class _FarRows:
+    """The row of each value by its id, where a table of all ids would be too large: what a node with many
+    outputs takes, each node would."""
+
+    def __init__(self, first: np.ndarray, operation: np.ndarray, further: np.ndarray, shift: int) -> None:
+        self.first = first  # by node, that of its first output
+        self.operation = operation  # by node
+        self.further = further  # by operation and output, how much further on its row is
+        self.shift = shift
+
+    def take(self, ids: np.ndarray) -> np.ndarray:
+        """The rows of values."""
+        node, output = ids >> self.shift, ids & ((1 << self.shift) - 1)
+        rows: np.ndarray = self.first[node] + self.further[self.operation[node], output]
+        return rows
+
+    __getitem__ = take
+
+
+# A table of the rows of all ids may have so many entries; beyond, rows are computed.
+_MOST_IDS = 2**27
+
+
 def _rows(
     plan: Plan, table: NodeTable, numbers: np.ndarray, begins: np.ndarray, count: np.ndarray
-) -> np.ndarray:
+) -> np.ndarray | _FarRows:
     """The row of each value of the batch, by its id; what stands under other ids is left over.
 
     Args:
@@ -202,7 +225,14 @@ def _rows(
         count: how many nodes each operation has.
     """
     constants, shift = len(plan.constants), plan.shift
-    rows = _scratch("rows", (constants + len(table.place)) << shift)
+    nodes = constants + len(table.place)
+    if nodes << shift > _MOST_IDS:
+        known, operation = _scratch("rows", nodes), np.zeros(nodes, np.int32)
+        known[:constants] = plan.constant_rows
+        known[numbers + constants] = np.arange(len(numbers), dtype=np.int32) + np.repeat(begins[:, 0], count)
+        operation[numbers + constants] = np.repeat(np.arange(len(count)), count)
+        return _FarRows(known, operation, begins - begins[:, :1], shift)
+    rows = _scratch("rows", nodes << shift)
     rows[: constants << shift : 1 << shift] = plan.constant_rows
     places = np.arange(len(numbers), dtype=np.int32)
     ids = (numbers + constants) << shift
@@ -251,7 +281,11 @@ def _steps(
 
 
 def _ports(
-    operation: Operation, table: NodeTable, numbers: np.ndarray, first: np.ndarray, row_of: np.ndarray
+    operation: Operation,
+    table: NodeTable,
+    numbers: np.ndarray,
+    first: np.ndarray,
+    row_of: np.ndarray | _FarRows,
 ) -> tuple[tuple[PortRows, ...], dict[int, np.ndarray]]:
     """What each port of an operation's nodes gathers, and where the elements of its sequences start."""
     if not operation.ports:

@@ -199,6 +199,15 @@ class _UnionFind:
         self.parent[self.find(b)] = self.find(a)
 
 
+def bits_for(outputs: int) -> int:
+    """How many bits of a value id tell so many outputs of a node apart.
+
+    >>> bits_for(1), bits_for(2), bits_for(2048)
+    (0, 1, 11)
+    """
+    return max(outputs - 1, 0).bit_length()
+
+
 def make_plan(lowered: Lowered, schedule: str) -> Plan:
     """Plans a lowered expression for a schedule.
 
@@ -209,7 +218,7 @@ def make_plan(lowered: Lowered, schedule: str) -> Plan:
     found = lowered.sites
     sites, flow = found.sites, found.flow
     widest = max((len(site.outputs) for site in sites), default=1)
-    shift = max(widest - 1, 0).bit_length()
+    shift = bits_for(widest)
 
     site_operation, firsts, streams = _group(lowered)
     outputs = [(o, k) for o, site in enumerate(firsts) for k in range(len(site.outputs))]
