@@ -42,7 +42,7 @@ MADE: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("make", MADE.values(), ids=MADE)
 def test_a_key_that_cannot_be_hashed_is_told_at_once(make: Callable[[Any], Any], bad: type[Any]) -> None:
     with pytest.raises(
-        ar.ArrowTypeError, match="a value of type .* cannot be hashed: it raised RuntimeError"
+        ar.ArrowTypeError, match=r"a value of type .* cannot be hashed: it raised RuntimeError"
     ):
         make(bad())
 

@@ -383,7 +383,7 @@ def test_an_endless_iterator() -> None:
 
 def test_max_nodes_lets_pass_what_fits() -> None:
     assert len(walk(ar.Map(READ), range(50), max_nodes=50)) == 50
-    with pytest.raises(InputError, match="more than 49 nodes"):
+    with pytest.raises(InputError, match="more than 49 elements"):
         walk(ar.Map(READ), range(50), max_nodes=49)
 
 
