@@ -24,6 +24,7 @@ from arrows.combinators.constraints import INPUT, handler
 from arrows.combinators.containers import Containers, object_reader, open_part
 from arrows.combinators.convert import as_block
 from arrows.combinators.endless import endless
+from arrows.combinators.explain_size import too_large, too_wide
 from arrows.combinators.knots import Components
 from arrows.combinators.last_checks import final_check
 from arrows.combinators.layer import Layer
@@ -158,7 +159,7 @@ class Inference:
             node.entered = True
             self.nodes.append(node)
             if len(self.nodes) > _MOST_PLACES:
-                raise explain.too_large(node, _MOST_PLACES)
+                raise too_large(node, _MOST_PLACES)
             mark = len(todo)
             try:
                 handler(node.form)(self, node)
@@ -298,7 +299,7 @@ class Inference:
                 error.unresolved = True
                 raise error
             if output.width > MOST_PARTS:
-                raise explain.too_wide(node, output.width)
+                raise too_wide(node, output.width)
         if (loop := endless(self.nodes)) is not None:
             raise explain.without_end(loop)
         metrics: dict[str, tuple[T.Type, Node]] = {}

@@ -204,7 +204,7 @@ def _scalar(value: Any, tensor: T.Tensor, index: tuple[int, ...]) -> Any:
                 result = np.float64(float(value)).astype(dtype)
         except OverflowError as error:
             raise LeafError(f"{_short(value)}{_place(index)} is too large for {dtype.name}") from error
-        if np.isinf(result) and not np.isinf(value if isinstance(value, np.floating) else float(value)):
+        if np.isinf(result) and value not in (np.inf, -np.inf):  # also of what no float64 holds
             raise LeafError(f"{_short(value)}{_place(index)} is too large for {dtype.name}")
         return result
     raise LeafError(_expected(tensor, index, value))

@@ -204,7 +204,7 @@ class Model:
             The loss, a scalar of the device: the mean over the examples (0 for an empty batch); and the
             gradients by parameter name: an array of the parameter's shape, or a `RowSparse` for the table of
             an embedding.  For each of ``inputs``: a `Ragged` with one sequence an example, a gradient for
-            each time the input was read.
+            each time the input was read: the same block on the same value reads once, wherever it stands.
 
         Raises:
             InputError: an example does not fit.

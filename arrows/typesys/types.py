@@ -351,14 +351,8 @@ def _element(self: Sequence | Broadcast, element: Type, convertible: bool) -> No
     if not isinstance(element, Type):
         raise ArrowTypeError(f"the element of a {kind} type must be a type, not {element!r}")
     object.__setattr__(self, "element", element)
-    self._seal(
-        (kind, element),
-        convertible,
-        convertible or element.convertible,
-        element.labelled,
-        element.has_input,
-        element.width,
-    )
+    inside = element.labelled, element.has_input, element.width
+    self._seal((kind, element), convertible, convertible or element.convertible, *inside)
 
 
 def _singleton(cls: type[Type], pure_input: bool) -> Any:
