@@ -373,7 +373,7 @@ def text(value: Any) -> str:
     return f"{type(value).__name__} {value!r}"
 
 
-@draws(200, 20_000)
+@draws(200, 5_000)
 @given(st.lists(THINGS, min_size=2, max_size=6), st.integers(0, 10**6))
 def test_equal_content_and_no_other_has_equal_digests(things: list[Any], seed: int) -> None:
     generator = random.Random(seed)
