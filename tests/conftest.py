@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 
@@ -28,6 +29,13 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_collection_finish() -> None:
+    """Takes what has been imported and collected out of the garbage collector's way, which hundreds of
+    benchmarked runs and large tests ask to look at everything."""
+    gc.collect()
+    gc.freeze()
 
 
 def cuda_is_there() -> bool:

@@ -206,11 +206,11 @@ def test_processes_that_write_one_file_leave_each_other_alone(tmp_path):
     require_replaceable(path)
     assert path.read_bytes() == b"quick" and len(os.listdir(tmp_path)) == 3
     killed.kill()
-    killed.communicate(timeout=60)
+    killed.communicate(timeout=600)
     assert len(os.listdir(tmp_path)) == 3
     require_replaceable(path)
     assert len(os.listdir(tmp_path)) == 2  # what the dead one left has gone
-    slow.communicate("\n", timeout=60)
+    slow.communicate("\n", timeout=600)
     assert slow.returncode == 0
     assert path.read_bytes() == b"s" * 1000 and os.listdir(tmp_path) == ["m"]
 

@@ -16,6 +16,8 @@ from arrows.combinators.recursion import Fix
 from arrows.typesys import types as T
 
 N = 10_000
+DEEP = 4_000
+"""Four times as deep as Python's own recursion goes."""
 
 
 def double(x: Any) -> Any:
@@ -150,44 +152,28 @@ BUILDERS: list[Callable[[int], Any]] = [
 ]
 
 
+FUNCTIONS_OF_THEIR_OWN = {"chain_of_fresh_functions", "nested_fix", "nested_arrow"}
+"""Builders whose blocks hold lambdas, which do not pickle."""
+
+
 @pytest.mark.parametrize("build", BUILDERS, ids=lambda b: b.__name__)
-def test_deep_expressions_check_print_and_copy(build: Callable[[int], Any]) -> None:
+def test_deep_expressions_check_print_copy_and_pickle(build: Callable[[int], Any]) -> None:
     limit = sys.getrecursionlimit()
-    block = build(N)
+    block = build(DEEP)
     typed = ar.infer(block)
-    assert sum(1 for _ in typed.walk()) >= N
-    assert len(repr(block)) > N
-    assert len(str(typed).splitlines()) >= N
+    assert sum(1 for _ in typed.walk()) >= DEEP
+    text = repr(block)
+    assert len(text) > DEEP
+    assert len(str(typed).splitlines()) >= DEEP
     assert len(str(typed.output)) >= 5
-    twin = copy.deepcopy(block)
-    assert repr(twin) == repr(block)
-    assert ar.infer(twin).output == typed.output
+    twins = [copy.deepcopy(block)]
+    if build.__name__ not in FUNCTIONS_OF_THEIR_OWN:
+        twins.append(pickle.loads(pickle.dumps(block)))
+    for twin in twins:
+        assert repr(twin) == text
+        assert ar.infer(twin).output == typed.output
     assert ar.has_effects(block) is False
     assert sys.getrecursionlimit() == limit
-
-
-@pytest.mark.parametrize(
-    "build",
-    [
-        chain,
-        chain_from_the_left,
-        nested_fan,
-        nested_record,
-        nested_map,
-        nested_optional,
-        nested_choice,
-        nested_fold,
-        nested_beside,
-        nested_composition,
-        ring_of_definitions,
-    ],
-    ids=lambda b: b.__name__,
-)
-def test_deep_expressions_pickle(build: Callable[[int], Any]) -> None:
-    block = build(N)
-    twin = pickle.loads(pickle.dumps(block))
-    assert repr(twin) == repr(block)
-    assert ar.infer(twin).output == ar.infer(block).output
 
 
 def test_deep_recursion_pickles() -> None:
@@ -228,12 +214,12 @@ def test_a_deep_error_has_a_short_path() -> None:
 
 
 def test_growing_a_chain_costs_the_same_at_every_step() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     block = chain_from_the_left(1)
     for _ in range(50_000):
         block = block >> ar.GetItem(0)
     assert len(block.parts) >= 50_000
-    assert time.perf_counter() - start < 30  # quadratic growth takes minutes
+    assert time.process_time() - start < 30  # quadratic growth takes minutes
 
 
 @pytest.mark.parametrize(

@@ -331,7 +331,7 @@ def ring(n: int) -> Any:
 
 
 def test_ten_thousand_definitions_in_a_ring() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     block = ring(N)
     typed = ar.infer(block)
     assert typed.output == FLOAT
@@ -343,7 +343,7 @@ def test_ten_thousand_definitions_in_a_ring() -> None:
     assert repr(twin) == text
     assert repr(copy.deepcopy(block)) == text
     assert not has_effects(block)
-    assert time.perf_counter() - start < 120
+    assert time.process_time() - start < 120
 
 
 def test_inference_enters_each_definition_once_however_they_refer_to_one_another() -> None:

@@ -117,7 +117,7 @@ def test_a_run_that_is_killed_goes_on_to_the_same_numbers(folder, tmp_path, numb
         if line.startswith("epoch 3:"):
             process.send_signal(number)
             break
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=600)
     assert process.returncode == (130 if number == signal.SIGINT else -signal.SIGKILL)
     if number == signal.SIGINT:
         assert err.splitlines()[-1].endswith(

@@ -127,10 +127,10 @@ def test_what_is_too_large_is_folded_up():
 )
 def test_the_largest_expressions_are_drawn_in_no_time(make):
     block = make()
-    start = time.perf_counter()
+    start = time.process_time()
     scene = scene_of(block)
     svg, text = to_svg(lay_out(scene)), to_text(lay_out(scene, CHARACTERS))
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
     assert len(svg) < 1_000_000 and ("more" in text or "inside" in text)
 
 
@@ -146,10 +146,10 @@ def test_a_block_that_stands_twice_in_one_that_stands_twice():
     block = ar.Scalar()
     for _ in range(200):
         block = (block & block) >> ar.Function(lambda x, y: x + y)
-    start = time.perf_counter()
+    start = time.process_time()
     to_svg(lay_out(scene_of(block)))
     assert block._repr_svg_() and block._repr_html_()
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
 
 
 def test_odd_names_are_escaped_everywhere():
@@ -217,6 +217,6 @@ def test_a_notebook_never_sees_an_exception(monkeypatch):
 
 def test_a_notebook_does_not_wait_for_large_blocks():
     block = examples.chain(30_000)
-    start = time.perf_counter()
+    start = time.process_time()
     assert "more" in block._repr_html_()
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5

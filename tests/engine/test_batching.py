@@ -132,22 +132,22 @@ def compare(
 
 @pytest.mark.parametrize("production", PRODUCTIONS)
 def test_batched_is_one_by_one_for_every_production(production: str, record_property: Any) -> None:
-    compare(record_property, production, (8, 150), SETTINGS, production=production, depth=2)
+    compare(record_property, production, (6, 150), SETTINGS, production=production, depth=2)
 
 
 @pytest.mark.parametrize("result", RESULTS)
 def test_batched_is_one_by_one_for_every_result(result: str, record_property: Any) -> None:
-    compare(record_property, result, (15, 200), SETTINGS, result=result)
+    compare(record_property, result, (10, 200), SETTINGS, result=result)
 
 
 @pytest.mark.parametrize(("device", "schedule"), SETTINGS)
 def test_batched_is_one_by_one_in_float64(device: str, schedule: str, record_property: Any) -> None:
-    compare(record_property, f"{device} {schedule}", (50, 1500), [(device, schedule)])
+    compare(record_property, f"{device} {schedule}", (30, 1500), [(device, schedule)])
 
 
 @pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
 def test_batched_is_one_by_one_in_float32(schedule: str, record_property: Any) -> None:
-    sizes = (30, 600)
+    sizes = (20, 600)
     with counted(record_property, sizes[NIGHTLY] * 9 // 10) as count:
 
         @draws(*sizes, schedule)

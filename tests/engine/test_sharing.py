@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import arrows as ar
@@ -15,6 +15,7 @@ from arrows.engine import sharing
 from arrows.engine.merge import merge
 from tests.engine.test_batching import check
 from tests.generate import cases
+from tests.profile import NIGHTLY
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -31,6 +32,7 @@ def nodes(model: ar.Model, examples: list[Any]) -> int:
 
 
 @pytest.mark.parametrize(("device", "schedule"), [("cpu", "strata"), ("cpu", "depth"), ("fake", "strata")])
+@settings(max_examples=2000 if NIGHTLY else 40)
 @given(data=st.data())
 def test_sharing_changes_no_number(data: st.DataObject, device: str, schedule: str) -> None:
     """Every example stands in the batch several times."""

@@ -29,7 +29,7 @@ def start(folder: Path, optimizer: str, every: int, *resume: str) -> subprocess.
 
 
 def finish(process: subprocess.Popen[str], status: int = 0) -> str:
-    shown, errors = process.communicate(timeout=120)
+    shown, errors = process.communicate(timeout=600)
     assert process.returncode == status, errors
     return shown
 
@@ -40,7 +40,7 @@ def cut_off(process: subprocess.Popen[str], step: int, by: int) -> None:
         if int(line.split()[1]) >= step:
             process.send_signal(by)
             break
-    process.communicate(timeout=120)
+    process.communicate(timeout=600)
     assert process.returncode in (-by, 0)  # 0: it was faster than the signal
 
 
@@ -75,7 +75,7 @@ def test_a_killed_run_goes_on_to_the_same_bits(whole, tmp_path):
 def test_an_interrupted_run_saves_the_step_under_way(whole, tmp_path, monkeypatch):
     optimizer, expected = whole
     monkeypatch.setenv("INTERRUPT_AT", "17")
-    shown, errors = start(tmp_path, optimizer, 50).communicate(timeout=120)
+    shown, errors = start(tmp_path, optimizer, 50).communicate(timeout=600)
     assert shown.endswith("step 16\nstep 17\n") and "KeyboardInterrupt" in errors
     monkeypatch.delenv("INTERRUPT_AT")
     assert finish(start(tmp_path, optimizer, 50, "resume")).startswith("step 18\n")
