@@ -203,8 +203,8 @@ _FOLDERS = {"site-packages", "dist-packages"}
 def is_installed(module: str | None) -> bool:
     """Whether a module belongs to Python, to this package or to another installed one.
 
-    >>> is_installed("json.decoder"), is_installed("numpy"), is_installed("__main__")
-    (True, True, False)
+    >>> is_installed("json.decoder"), is_installed("numpy")
+    (True, True)
     """
     name = module or ""
     top = name.partition(".")[0]

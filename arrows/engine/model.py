@@ -149,7 +149,7 @@ class Model:
         Example:
             >>> import arrows as ar
             >>> model = ar.compile(ar.Vector(2) >> ar.FC(3))
-            >>> _ = model([[1, 2]] * 1000)
+            >>> _ = model([[n, 2] for n in range(1000)])
             >>> model.held_memory > 1000 * 3 * 4
             True
             >>> model.release_memory()
