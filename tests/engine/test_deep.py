@@ -363,5 +363,5 @@ def test_endless_breadth() -> None:
     """An example of more nodes than allowed, without recursion."""
     model = ar.compile(ar.Map(ar.Scalar()) >> ar.Sum(), max_nodes=1_000)
     assert model([[1] * 900]).tolist() == [900]
-    with pytest.raises(ar.InputError, match=r"example 1: .*1,000 nodes.*max_nodes"):
+    with pytest.raises(ar.InputError, match=r"example 1: .*1,000 elements.*max_nodes"):
         model([[1], [1] * 2_000])
