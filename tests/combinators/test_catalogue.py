@@ -230,7 +230,7 @@ ROWS: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
     ("B162", lambda: training.SGD(-1.0), VALUE, "learning_rate is -1.0, and should be at least 0"),
     ("B166", lambda: ar.compile(S("int32") >> ar.Metric("m"), loss="m"), TYPE, "only floats can be a loss"),
     ("B172", lambda: train([1.0], batch_size=0), VALUE, "batch_size is 0, and should be 1 or more"),
-    ("B173", lambda: train(3), TYPE, "must be examples"),
+    ("B173", lambda: train(3), TYPE, "expected a list of examples, got int"),
     ("B173", lambda: train([1.0], epochs=-1), VALUE, "epochs is -1, and should be 0 or more"),
 ]  # fmt: skip
 
