@@ -276,7 +276,7 @@ def _read(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
                 level = instructions[place - 2].argval if place >= 2 else 0
                 imported[f"import {instruction.argval}"] = _imported(function, instruction.argval, level)
     seen = function.__globals__
-    builtin = function.__builtins__  # type: ignore[attr-defined]  # of Python 3.10 and later
+    builtin = function.__builtins__
     values: Parts = [
         (name, seen[name] if name in seen else builtin.get(name, "no value")) for name in sorted(names)
     ]
