@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import copyreg
 import dis
 import functools
@@ -276,7 +277,7 @@ def _read(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
                 level = instructions[place - 2].argval if place >= 2 else 0
                 imported[f"import {instruction.argval}"] = _imported(function, instruction.argval, level)
     seen = function.__globals__
-    builtin = function.__builtins__
+    builtin = vars(builtins)
     values: Parts = [
         (name, seen[name] if name in seen else builtin.get(name, "no value")) for name in sorted(names)
     ]
