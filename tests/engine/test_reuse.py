@@ -83,11 +83,11 @@ def run_scripts(
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.usefixtures("chains_as_python")
 def test_whatever_is_used_again_batched_is_one_by_one(part: int, record_property: Any) -> None:
-    run_scripts(record_property, f"part {part}", (50, 1500), (100, 25_000))
+    run_scripts(record_property, f"part {part}", (50, 1600), (100, 25_000))
 
 
 def test_whatever_is_used_again_in_float32(record_property: Any) -> None:
-    sizes, at_least = (25, 400), (60, 7_000)
+    sizes, at_least = (25, 400), (60, 5_000)
     run_scripts(record_property, "float32", sizes, at_least, devices=("cpu",), fused=False, **FLOAT32)
 
 
