@@ -2,12 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from copy import copy
+from itertools import tee
 from operator import index
 from typing import Any
 
 from arrows.engine.leaves import describe
 from arrows.typesys.quoting import shortened
+
+
+class Again:
+    """Goes over what an example holds: over an iterator, which gives its elements once, from its start each
+    time.
+
+    Several blocks may read one iterator, for the block that gives it runs once, wherever it stands.
+
+    Example:
+        >>> again, numbers = Again(), map(float, "12")
+        >>> list(again(numbers)), list(again(numbers)), list(again([1]))
+        ([1.0, 2.0], [1.0, 2.0], [1])
+    """
+
+    def __init__(self) -> None:
+        self._starts: dict[
+            int, tuple[Any, Iterator[Any]]
+        ] = {}  # with the iterator, so that its id stays its own
+
+    def __call__(self, container: Any) -> Iterator[Any]:
+        """An iterator over the elements of a container."""
+        iterator = iter(container)
+        if iterator is not container:
+            return iterator
+        if id(container) not in self._starts:
+            self._starts[id(container)] = container, tee(container, 1)[0]
+        return copy(self._starts[id(container)][1])
+
+    def clear(self) -> None:
+        """Forgets all iterators: another example begins."""
+        self._starts.clear()
 
 
 def nth(container: Any, place: Any) -> Any:

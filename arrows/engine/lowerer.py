@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from arrows.engine.elements import Again
 from arrows.engine.extents import index_type
 from arrows.engine.fingerprint import described
 from arrows.engine.leaves import LeafError, bulk, convert
@@ -161,10 +162,11 @@ class _Streams:
         self.visits: list[int] = []
         self.objects: list[list[Any]] = [[] for stream in lowered.taps.streams if stream.outlet is None]
         names: dict[str, Any] = dict(lowered.names)
-        self.memos: list[dict[int, Any]] = []
+        again = Again()
+        self.memos: list[dict[int, Any] | Again] = [again]
         for name in [name for name in names if name.startswith("MEMO")]:
-            self.memos.append({})
-            names[name] = self.memos[-1]
+            names[name] = {}
+            self.memos.append(names[name])
         names |= {
             "S": self.site,
             "S_append": self.site.append,
@@ -189,8 +191,8 @@ class _Streams:
                 names[f"{letter}{number}"] = stream.append
         for number, of in enumerate(lowered.reads):
             names[f"CONVERT{number}"] = _converter(of)
-        names["ITEMS"] = _bounded(max_nodes)
-        names["ZIPPED"] = _zipped(max_nodes)
+        names["ITEMS"] = _bounded(max_nodes, again)
+        names["ZIPPED"] = _zipped(max_nodes, again)
         exec(code, names)
         self.main = names["main"]
         self._names = names
@@ -354,7 +356,7 @@ def _by_example(stream: list[Any], ends: np.ndarray) -> tuple[list[Any], ...]:
     return tuple(stream[a:b] for a, b in pairwise(ends.tolist()))
 
 
-def _bounded(most: int) -> Callable[[Any], Any]:
+def _bounded(most: int, again: Again) -> Callable[[Any], Any]:
     """Goes over a user's container: an iterator may have no end, and a `range` more elements than memory."""
 
     def items(container: Any) -> Any:
@@ -365,7 +367,7 @@ def _bounded(most: int) -> Callable[[Any], Any]:
         return container
 
     def counted(container: Any) -> Iterator[Any]:
-        for number, item in enumerate(container):
+        for number, item in enumerate(again(container)):
             if number >= most:
                 raise TooManyNodes
             yield item
@@ -373,11 +375,11 @@ def _bounded(most: int) -> Callable[[Any], Any]:
     return items
 
 
-def _zipped(most: int) -> Callable[..., list[tuple[Any, ...]]]:
+def _zipped(most: int, again: Again) -> Callable[..., list[tuple[Any, ...]]]:
     """Rows of columns, as many as the shortest has."""
 
     def rows(*columns: Any) -> list[tuple[Any, ...]]:
-        found = list(islice(zip(*columns), most + 1))  # noqa: B905 (it ends with the shortest)
+        found = list(islice(zip(*map(again, columns)), most + 1))  # noqa: B905 (it ends with the shortest)
         if len(found) > most:
             raise TooManyNodes
         return found

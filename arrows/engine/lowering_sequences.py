@@ -208,7 +208,7 @@ class SequenceWriter(NodeWriter):
 
     def zip(self, symbol: Symbol) -> Symbol:
         if not isinstance(symbol, TupleSymbol):
-            return ListSymbol(self.assign("l", f"ZIPPED(*{self.pack(symbol)})"), ObjectSymbol(""))
+            return ListSymbol(self.assign("l", f"ZIPPED(*ITEMS({self.pack(symbol)}))"), ObjectSymbol(""))
         codes: list[str] = []
         elements: list[Symbol] = []
         for item in symbol.items:

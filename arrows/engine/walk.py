@@ -13,6 +13,7 @@ from arrows.combinators.inputs import InputTransform
 from arrows.combinators.items import attributes, has_attributes
 from arrows.combinators.typed import Knot, Typed
 from arrows.engine.algebra import Algebra
+from arrows.engine.elements import Again
 from arrows.engine.leaves import describe
 from arrows.engine.trampoline import Steps, trampoline
 from arrows.engine.where import Where
@@ -65,6 +66,7 @@ class Walk:
         self.cases: dict[int, dict[Any, int]] = {}
         self.check_at = 2  # the depth at which cycles are looked for next
         self.memo: dict[tuple[int, T.Type, int], tuple[Any, Found | None]] = {}
+        self.again = Again()
         self.values: dict[int, Found] = {}  # what stands at several places, within what runs again
         self.at_once: dict[type[Block[Any, Any]], Callable[[Typed, Any, Where], Found]] = {}
         self.in_steps: dict[type[Block[Any, Any]], Callable[[Typed, Any, Where], Steps]] = {}
@@ -128,7 +130,7 @@ class Walk:
         if whole and _length(value) > self.max_nodes:
             self.too_long(typed, where)
         try:
-            elements = iter(value)
+            elements = self.again(value)
         except Exception as error:  # noqa: BLE001 (an object's own __iter__ may raise anything)
             self.fail(typed, where, f"expected a sequence, got {describe(value)}", error)
         for number in count():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -131,3 +132,28 @@ def test_with_dropout_too_what_doubles_is_written_once() -> None:
         assert np.allclose(model([[1, 2, 3]]), model.eval([1, 2, 3]))
         assert sum(1 for _ in typed.walk()) < 1000
         assert all(t.places == 1 for t in typed.walk() if t.form is drop)
+
+
+@pytest.mark.parametrize("where", ["repeated", "in a chain", "fanned out", "zipped", "of the example"])
+def test_each_block_that_reads_an_iterator_reads_all_of_it(where: str) -> None:
+    """A function that stands at several places runs once, and what it gives may be an iterator."""
+    numbers = ar.InputTransform(lambda text: map(float, text.split()))
+    rows = ar.InputTransform(lambda text: (map(float, text.split()) for _ in range(2)))
+    total = ar.Map(ar.Scalar()) >> ar.Sum()
+    top = ar.Map(ar.Scalar()) >> ar.Max(default=0)
+    zipped, again = (ar.Zip() >> ar.Map(ar.GetItem(0) >> ar.Scalar()) for _ in range(2))
+    blocks: dict[str, Any] = {
+        "repeated": (numbers >> total) & (numbers >> top),
+        "in a chain": (ar.Identity() >> numbers >> total) & (ar.Identity() >> numbers >> top),
+        "fanned out": numbers >> (total & top),
+        "zipped": (rows >> zipped >> ar.Sum()) & (rows >> again >> ar.Max(default=0)),
+        "of the example": ar.GetItem(0) >> (total & top),
+    }
+    model = ar.compile(blocks[where])
+    for _ in range(2):
+        texts = ["1 2 3", "4 5", ""]
+        examples = [[map(float, text.split())] for text in texts] if where == "of the example" else texts
+        sums, tops = model(examples)
+        assert (sums.tolist(), tops.tolist()) == ([6, 9, 0], [3, 5, 0])
+    example = [map(float, ["1", "2"])] if where == "of the example" else "1 2"
+    assert [float(x) for x in model.eval(example)] == [3, 2]
