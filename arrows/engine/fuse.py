@@ -36,6 +36,10 @@ TEMPLATES = {
     "sign": "sign({0})",
 }
 
+# The compiler's time grows faster than the source: 3 seconds for 400 lines, 12 for 800, minutes for 2,000.
+# A longer run is left to NumPy.
+_MOST_LINES = 400
+
 
 @dataclass(frozen=True, slots=True)
 class Chain:
@@ -113,8 +117,10 @@ def _chained(run: list[Equation], wanted: set[Var]) -> list[Equation | Chain]:
     if not outputs:  # views of what is made elsewhere
         return list(run)
     inputs = dict.fromkeys(v for equation in run for v in equation.operands if v not in made)
-    chain = Chain(tuple(run), tuple(inputs), outputs, _source(run, tuple(inputs), outputs))
-    return [chain, *reversed(after)]
+    source = _source(run, tuple(inputs), outputs)
+    if source.count("\n") > _MOST_LINES:
+        return list(run)
+    return [Chain(tuple(run), tuple(inputs), outputs, source), *reversed(after)]
 
 
 # ------------------------------------------------------------------------------------------ where to cut

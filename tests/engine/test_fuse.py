@@ -142,3 +142,20 @@ def test_views_of_a_chain_follow_it() -> None:
     chain, view = units
     assert isinstance(chain, Chain) and view.primitive.name == "index"
     assert view.operands[0] in chain.outputs and traced.results[1] in chain.outputs
+
+
+@pytest.mark.parametrize("many_places", [False, True])
+def test_a_run_that_would_take_the_compiler_minutes_is_left_to_numpy(many_places: bool) -> None:
+    """Of many equations, or of few that are cut into many pieces."""
+
+    def long(x: Any) -> Any:
+        return sum((x * (n + 0.5) for n in range(1, 600)), x)
+
+    def cut(x: Any) -> Any:
+        for _ in range(8):
+            x = ops.tanh(ops.concat([x[n : n + 1] for n in reversed(range(100))])) * 2.0
+        return x
+
+    units, traced = chains(cut if many_places else long, [100])
+    assert not any(isinstance(unit, Chain) for unit in units)
+    assert units == list(traced.equations)
