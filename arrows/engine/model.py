@@ -50,6 +50,7 @@ class _Differentiated:
     grads: Gradients
     inputs: dict[str, Ragged]
     outputs: Outputs
+    seen: Seen
 
 
 class Model:
@@ -215,7 +216,7 @@ class Model:
             done = self._differentiate(examples, names, ids)
             # What is handed out stays as it is: no memory of ours, no array under two names.
             grads = {name: own(gradient) for name, gradient in done.grads.items()} | done.inputs
-            self.plan.lowered.taps.show(self.taps, done.outputs)
+            self.plan.lowered.taps.show(done.seen.taps, done.outputs)
             return done.value, grads
 
     def train_step(
@@ -242,7 +243,8 @@ class Model:
                 self._clock.tick("host")
             try:
                 if check is not None:
-                    check(done.value)
+                    with self._lent():
+                        check(done.value)
                 with self._turns.updating():
                     if _only_reads(optimizer):
                         with self._lent():
@@ -254,7 +256,8 @@ class Model:
                 raise
             if self._clock is not None:
                 self._clock.tick("update")
-            self.plan.lowered.taps.show(self.taps, done.outputs)
+            self._take(done.seen)  # the optimizer may have called the model
+            self.plan.lowered.taps.show(done.seen.taps, done.outputs)
             return done.value
 
     def profile(self, examples: Examples, optimizer: Optimizer | None = None, *, runs: int = 3) -> Profile:
@@ -324,7 +327,8 @@ class Model:
 
     @contextmanager
     def _lent(self) -> Iterator[None]:
-        """While an optimizer reads gradients in the engine's memory, calls of the model have other memory."""
+        """While others are at work before gradients in the engine's memory are read to the end, calls of the
+        model have other memory."""
         kept = self._arena, self._executors
         self._renew()
         try:
@@ -406,9 +410,10 @@ class Model:
             total = self.backend.zeros((), self._weights.dtype)
         outputs = given.outputs([part.run.merged for part in parts])
         ragged = {name: self._joined([some[name] for some in of_inputs], name) for name in inputs}
-        self._take(self._outcomes.seen(parts, outputs))
+        seen = self._outcomes.seen(parts, outputs)
+        self._take(seen)
         self.step += 1
-        return _Differentiated(total, grads, ragged, outputs)
+        return _Differentiated(total, grads, ragged, outputs, seen)
 
     def _joined(self, pieces: list[tuple[Array, np.ndarray]], name: str) -> Ragged:
         """The gradients of an input, of all parts of a batch."""

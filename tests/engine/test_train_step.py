@@ -192,6 +192,51 @@ def test_calls_within_a_step_leave_its_gradients_alone(make: Any) -> None:
         np.testing.assert_allclose(array, twin.params[name], atol=1e-6, err_msg=name)
 
 
+@pytest.mark.parametrize("make", [lambda model: Searches(), lambda model: SGD(0.1)])
+def test_what_checks_the_loss_may_call_the_model(make: Any) -> None:
+    model, twin, ours = compiled(), compiled(), SGD(0.1)
+    optimizer = make(model)
+
+    def check(loss: Any) -> None:
+        for other in BATCHES:
+            model.value_and_grad(other)
+            model(other * 40)
+
+    for batch in BATCHES * 2:
+        loss = model.train_step(batch, optimizer, check=check)
+        assert np.isclose(loss, twin.train_step(batch, ours))
+        assert model.metrics["loss"].tolist() == twin.metrics["loss"].tolist()
+    for name, array in model.params.items():
+        np.testing.assert_allclose(array, twin.params[name], atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("make", [lambda model: Searches(), asking])
+def test_a_step_leaves_what_its_batch_showed(make: Any) -> None:
+    """Also where the optimizer calls the model with other batches meanwhile."""
+    shown: list[Any] = []
+    alone: list[Any] = []
+    quiet = False
+    model = compiled(show=lambda value: None if quiet else shown.append(value.tolist()))
+    twin, ours = compiled(show=lambda value: alone.append(value.tolist())), SGD(0.1)
+    inner = make(model)
+
+    class Hushed:
+        def step(self, model: Any, grads: Any) -> None:
+            nonlocal quiet
+            quiet = True
+            inner.step(model, grads)
+            quiet = False
+
+    for batch in BATCHES:
+        model.train_step(batch, Hushed())
+        twin.train_step(batch, ours)
+        np.testing.assert_allclose(shown, alone, atol=1e-6)
+        for found, wanted in ((model.metrics, twin.metrics), (model.taps, twin.taps)):
+            for name in wanted:
+                assert np.allclose(found[name].values, wanted[name].values, atol=1e-6)
+                assert found[name].offsets.tolist() == wanted[name].offsets.tolist()
+
+
 def test_our_own_optimizers_see_the_memory_itself() -> None:
     """Copies of all gradients would be a few percent of a step."""
     model, seen = compiled(), []
