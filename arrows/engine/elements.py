@@ -25,13 +25,12 @@ class Again:
     """
 
     def __init__(self) -> None:
-        self._starts: dict[
-            int, tuple[Any, Iterator[Any]]
-        ] = {}  # with the iterator, so that its id stays its own
+        # By identity; the iterator is kept beside its start, so that no other object gets its identity.
+        self._starts: dict[int, tuple[Any, Iterator[Any]]] = {}
 
     def __call__(self, container: Any) -> Iterator[Any]:
         """An iterator over the elements of a container."""
-        iterator = iter(container)
+        iterator: Iterator[Any] = iter(container)
         if iterator is not container:
             return iterator
         if id(container) not in self._starts:
