@@ -265,7 +265,8 @@ class Recorder(Entered):
         """Record one equation as it stands (`bind` has checked it); the earlier one if it is known."""
         pairs = tuple(sorted(attributes.items())) if attributes else ()
         variables = tuple([operand.var for operand in operands])
-        key = (primitive, *[var.id for var in variables], pairs)
+        # As they are written too: 0.0 and -0.0 are equal, and do not do the same.
+        key = (primitive, *[var.id for var in variables], pairs, repr(pairs))
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = self._new(type, rows)

@@ -42,6 +42,14 @@ def test_equal_equations_are_recorded_once_and_dead_ones_dropped() -> None:
     assert t.constants == ()
 
 
+def test_equations_that_differ_by_the_sign_of_a_zero_are_two() -> None:
+    def bounded(x: Any) -> Any:
+        return ops.clip(x, 0.0, 1.0), ops.clip(x, -0.0, 1.0), ops.clip(x, 0.0, 1.0)
+
+    first, second, third = trace(bounded, T.Tensor(())).results
+    assert first is third and first is not second
+
+
 def test_keys_are_equal_exactly_for_the_same_operation() -> None:
     def key(f: Any, kind: T.Type = V3) -> Any:
         return trace(f, kind).key()
