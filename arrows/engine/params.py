@@ -14,6 +14,7 @@ from arrows.engine.backend import Backend, host
 from arrows.engine.turns import Turns
 from arrows.ops.context import Parameter
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
+from arrows.typesys.masked import masked_elements
 
 Array = Any
 Key = tuple[int, str]  # identity of the layer, name of the parameter in it
@@ -48,7 +49,7 @@ class Params(Mapping[str, Array]):
 
     def __setitem__(self, name: str, value: Any) -> None:
         mine = self[name]
-        if getattr(value, "shape", None) != mine.shape or value.dtype != mine.dtype:
+        if not _fits(value, mine.shape, mine.dtype):
             raise ArrowValueError(
                 f"parameter {name!r} is {mine.dtype}{list(mine.shape)}, and {_described(value)} does not fit"
             )
@@ -115,7 +116,7 @@ def make_params(typed: Typed, backend: Backend, seed: int, given: Mapping[str, A
                 if other
                 else f"{name!r}: missing"
             )
-        elif getattr(found, "shape", None) != spec.shape or np.dtype(found.dtype) != np.dtype(spec.dtype):
+        elif not _fits(found, spec.shape, spec.dtype):
             problems.append(
                 f"{name!r}: {_described(found)} given, {spec.dtype}{list(spec.shape)} in the model"
             )
@@ -183,7 +184,10 @@ def _site(owner: object) -> str:
 
 def _first_values(spec: Parameter, seed: int, name: str) -> np.ndarray:
     generator = np.random.default_rng([seed, zlib.crc32(name.encode())])
-    array = np.asarray(spec.initializer(generator, spec.shape, spec.dtype))
+    values = spec.initializer(generator, spec.shape, spec.dtype)
+    if masked_elements(values):
+        raise ArrowValueError(f"the initializer of {name!r} gave {_described(values)}; fill it first")
+    array = np.asarray(values)
     if array.shape != spec.shape:
         raise ArrowValueError(
             f"the initializer of {name!r} gave an array of shape {list(array.shape)}, not {list(spec.shape)}"
@@ -193,5 +197,14 @@ def _first_values(spec: Parameter, seed: int, name: str) -> np.ndarray:
     )  # a copy: two models never share what one initializer keeps
 
 
+def _fits(value: Any, shape: tuple[int, ...], dtype: Any) -> bool:
+    """Whether a value can be a parameter's."""
+    if getattr(value, "shape", None) != shape or masked_elements(value):
+        return False
+    return bool(np.dtype(value.dtype) == np.dtype(dtype))
+
+
 def _described(value: Any) -> str:
+    if masked := masked_elements(value):
+        return f"{type(value).__name__} with {masked} masked element{'s' if masked > 1 else ''}"
     return f"{value.dtype}{list(value.shape)}" if hasattr(value, "dtype") else type(value).__name__

@@ -187,6 +187,22 @@ def test_a_plain_dict_that_does_not_fit() -> None:
             ar.compile(block, params={**fits, "FC_1/weight": value})
 
 
+def test_masked_elements_are_no_parameters() -> None:
+    """What stands under a mask would become a number like the others."""
+    block = ar.Vector(2) >> ar.FC(2)
+    model = ar.compile(block)
+    half = np.ma.masked_array(np.ones(2, "float32"), mask=[False, True])
+    with pytest.raises(ar.ArrowValueError, match="and MaskedArray with 1 masked element does not fit"):
+        model.params["FC_1/bias"] = half
+    assert host(model, "FC_1/bias").tolist() == [0, 0]
+    with pytest.raises(ar.ArrowValueError, match="'FC_1/bias': MaskedArray with 1 masked element given"):
+        ar.compile(block, params={**model.params, "FC_1/bias": half})
+    with pytest.raises(ar.ArrowValueError, match="the initializer of 'Embedding_1/weight' gave MaskedArray"):
+        ar.compile(ar.Scalar("int32") >> ar.Embedding(1, 2, initializer=lambda *_: half[None]))
+    model.params["FC_1/bias"] = np.ma.masked_array(np.ones(2, "float32"))
+    assert host(model, "FC_1/bias").tolist() == [1, 1]
+
+
 # ------------------------------------------------------------------------------------------ first values
 
 
