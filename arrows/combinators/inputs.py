@@ -179,7 +179,9 @@ def _function_hint(given: Any) -> str:
 class InputTransform(Transform[A, B]):
     """Applies a Python function to a Python object.
 
-    It runs while an example is read, once a visit; it must not change what it is given.
+    It runs while an example is read, once a visit, whatever reads its result; it must not change what it is
+    given. A result that is an iterator is gone over from its start by each block that goes over it; but a
+    function that is given the iterator itself uses it up: where several read it, give a list.
 
     Args:
         function: from one Python object to another.
