@@ -1,9 +1,14 @@
-"""Threads take turns with parameters, and a forked process gets a turn that nobody else holds."""
+"""Threads take turns with parameters, and a forked process gets a turn that nobody else holds.
+
+A fork waits for the calls that other threads are in, a second at most: OpenBLAS loses its threads when a
+process is forked in the middle of a product, and then neither that product nor any of the child's ends.
+"""
 
 from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -14,6 +19,10 @@ from arrows.typesys.errors import message
 
 _ALL: WeakSet[Turns] = WeakSet()
 Method = TypeVar("Method", bound=Callable[..., Any])
+_LONGEST_WAIT = 1.0  # seconds; a call may itself be waiting for the thread that forks
+_no_fork_waits = threading.Event()
+_no_fork_waits.set()
+_taken = threading.local()  # the locks that this thread has taken for a fork
 
 
 class Turns:
@@ -55,7 +64,16 @@ class Turns:
                     hint="fork between two steps of training, or compile the block anew and load parameters",
                 )
             )
+        if not _no_fork_waits.is_set() and not self._lock._is_owned():  # type: ignore[attr-defined]
+            _no_fork_waits.wait(_LONGEST_WAIT)  # or a thread that calls again and again would always be first
         return self._lock
+
+    def taken_by(self, end: float) -> bool:
+        """Takes the lock until `end` of the monotonic clock at most: whether it could."""
+        return self._lock.acquire(timeout=max(end - time.monotonic(), 0.0))
+
+    def release(self) -> None:
+        self._lock.release()
 
     @contextmanager
     def updating(self) -> Iterator[None]:
@@ -94,10 +112,29 @@ def in_turn(change: Method) -> Method:
     return cast("Method", changed)
 
 
-def _forked() -> None:
+def _before_fork() -> None:
+    end = time.monotonic() + _LONGEST_WAIT
+    _no_fork_waits.clear()
+    _taken.turns = []
+    for turns in list(_ALL):
+        if turns.taken_by(end):
+            _taken.turns.append(turns)
+
+
+def _after_fork() -> None:
+    for turns in _taken.turns:
+        turns.release()
+    _taken.turns = []
+    _no_fork_waits.set()
+
+
+def _after_fork_in_child() -> None:
+    global _no_fork_waits  # noqa: PLW0603 (another thread may have held the lock of the old one)
+    _no_fork_waits = threading.Event()
+    _after_fork()
     for turns in list(_ALL):
         turns.forked()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)
