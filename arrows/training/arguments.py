@@ -146,4 +146,8 @@ def require_path(what: str, path: Any) -> Path:
         raise ArrowTypeError(f"{what} must be a path, not {described(path)}")
     if not os.fspath(path) or "\0" in str(path):
         raise ArrowValueError(f"{what} names no file: {os.fspath(path)!r}")
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:  # half a character (a surrogate)
+        raise ArrowValueError(f"{what} names no file: {os.fspath(path)!r}") from None
     return Path(path)

@@ -125,7 +125,7 @@ def test_files_obey_the_umask_and_keep_their_mode(tmp_path):
 def test_a_path_that_names_no_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for use in (save, load):
-        for path in ("", "a\0b"):
+        for path in ("", "a\0b", "a\ud800"):
             with pytest.raises(ArrowValueError, match=rf"{use.__name__}\(model, path\): path names no file"):
                 use(model_of(w=np.ones(1)), path)
     with pytest.raises(IsADirectoryError, match="this is a folder"):
