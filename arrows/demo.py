@@ -61,7 +61,6 @@ def run(
     >>> run(["(very good)"], examples=2000, epochs=4, path="demo.safetensors") > 0.8  # doctest: +SKIP
     True
     """
-    require_replaceable(Path(path))  # better known now than after the training
     # Products this small gain nothing from a second thread, and on a busy machine threads that wait for each
     # other cost fifty times the work (measured).
     with limited_to(threads):
@@ -70,6 +69,7 @@ def run(
 
 def _run(trees: Sequence[str], examples: int, epochs: int, seed: int, path: str | Path) -> float:
     own = [parse_tree(text, source=f"tree {number}") for number, text in enumerate(trees, start=1)]
+    require_replaceable(Path(path))  # better known now than after the training
     learning, held_out = generate(examples, seed=2 * seed), generate(max(1, examples // 8), seed=2 * seed + 1)
     numbers = vocabulary(learning)
     blocks = sentiment(numbers, size=SIZE)
