@@ -199,6 +199,7 @@ class _Writer:
             for seed, (_, reduction) in zip(backward.pullback.seeds, backward.boundary, strict=True)
             if reduction.equation is not None and reduction.equation.primitive.name == "scatter_row"
         }
+        rows.difference_update(_variables(backward.pullback.equations, ()))  # which take arrays alone
         return {
             piece.var
             for number, some in backward.pullback.parameters

@@ -226,3 +226,14 @@ def test_one_operation_reads_a_parameter_for_each_example_and_for_each_element(n
     one = ([[0.1, 0.2, 0.3], [1.0, 2.0, -1.0]], [[0.2, 0.1, 0.1]], [0, 1, 1], [1.0, 0.5, -0.5])
     other = ([], [[0.3, 0.1, 0.2], [-1.0, 0.4, 0.1]], [2], [0.3, -0.2, 0.8])
     agree(block, [one, other, (one[0], [], [], [0.1, 0.2, 0.3])])
+
+
+def test_rows_of_a_sum_of_two_tables() -> None:
+    """The rows went to one table as they were, and to the other through an equation that takes arrays."""
+    plain, bent = _Table("plain"), _Table("bent")
+
+    def read(i: Any) -> Any:
+        x = ops.cast(i, "float32")
+        return ops.sum(ops.tanh(ops.lookup(plain(x) + ops.tanh(bent(x)), i)))
+
+    agree(ar.Scalar("int32") >> ar.Function(read), [0, 2, 0])
