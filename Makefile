@@ -1,5 +1,6 @@
 # make demo   environment, package, and the demo: a sentiment Tree-LSTM, trained in front of you
 # make test   lint, types and the whole test suite
+# make bench  measure against hand-written code: make bench BENCH="bilstm --quick" (default: treelstm --quick)
 # make clean  remove the environment and all caches
 #
 # Both need Python 3.11 or newer, pip and make, and build their own .venv, which is used again while
@@ -11,6 +12,7 @@ SHELL := /bin/sh
 VENV  := .venv
 PY    := $(VENV)/bin/python
 TREES ?=
+BENCH ?= treelstm --quick
 
 # A checkout that cannot be written keeps no caches; its environment lies elsewhere: make test VENV=/tmp/venv
 ifneq ($(shell test -w . || echo read-only),)
@@ -23,7 +25,7 @@ endif
 unexport PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX PIP_USER
 
 .DELETE_ON_ERROR:
-.PHONY: demo test lint types clean env
+.PHONY: demo test lint types bench clean env
 
 demo: $(VENV)/.installed
 	$(PY) -m arrows demo $(TREES)
@@ -36,7 +38,10 @@ lint: $(VENV)/.installed-test
 	$(PY) -m ruff format --check .
 
 types: $(VENV)/.installed-test
-	$(PY) -m mypy --strict arrows
+	$(PY) -m mypy --strict arrows benchmarks
+
+bench: $(VENV)/.installed
+	$(PY) -m benchmarks $(BENCH)
 
 env: $(VENV)/.installed-test
 

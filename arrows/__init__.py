@@ -12,7 +12,6 @@ differently shaped examples into few large operations, and differentiates it.
 from __future__ import annotations
 
 from arrows import ops as ops
-from arrows.bench.config import show_config as show_config
 from arrows.combinators import RNN as RNN
 from arrows.combinators import AllOf as AllOf
 from arrows.combinators import Attention as Attention
@@ -63,12 +62,12 @@ from arrows.combinators import arrow as arrow
 from arrows.combinators import fix as fix
 from arrows.combinators import shared as shared
 from arrows.combinators import unpack as unpack
-from arrows.combinators.infer import infer as infer
 from arrows.engine import Model as Model
 from arrows.engine import Prepared as Prepared
 from arrows.engine import Ragged as Ragged
 from arrows.engine import compile as compile
 from arrows.engine import to_numpy as to_numpy
+from arrows.inference.infer import infer as infer
 from arrows.layers import FC as FC
 from arrows.layers import Dropout as Dropout
 from arrows.layers import Embedding as Embedding
@@ -84,6 +83,7 @@ from arrows.layers import SquaredError as SquaredError
 from arrows.layers import TreeLSTM as TreeLSTM
 from arrows.layers import initializers as initializers
 from arrows.machine import set_threads as set_threads
+from arrows.machine import show_config as show_config
 from arrows.typesys import types as types
 from arrows.typesys.errors import ArrowTypeError as ArrowTypeError
 from arrows.typesys.errors import ArrowValueError as ArrowValueError

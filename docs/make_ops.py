@@ -23,8 +23,8 @@ PAGE = Path(__file__).with_name("ops.md")
 
 # The chapters, in the order of the page: a module of arrows.ops each.
 CHAPTERS = (
-    "elementwise", "special", "activations", "comparing", "logic", "reductions", "norms", "cumulative",
-    "linear", "shaping", "indexing", "lookup", "gathering", "segment", "drop", "chance",
+    "elementwise", "special", "activations", "comparison", "logic", "reductions", "norms", "cumulative",
+    "linear", "shaping", "indexing", "lookup", "gathering", "segment_ops", "dropout", "dropout_mask",
 )  # fmt: skip
 
 # What arrows.ops offers besides operations.

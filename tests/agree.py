@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 import arrows as ar
-from arrows.engine import reference
-from arrows.engine.merge import merge
-from arrows.engine.results import collate
-from arrows.engine.verify import verify
+from arrows.engine.reference import evaluate as reference
+from arrows.engine.scheduling.merge import merge
+from arrows.engine.values.results import collate
+from arrows.testing.schedules import verify
 from tests.compare import close
 
 SETTINGS = [

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.reference import Lookup, _Arrays
+from arrows.engine.reference.evaluate import Lookup, _Arrays
 from arrows.ops.evaluate import Evaluation, _Applied
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import arrows as ar
-from arrows import cli, demo, machine
-from arrows.bench import timing
-from arrows.commands import check, predict_sentiment, train_sentiment, train_tagger
+from arrows import cli, machine
+from arrows.cli import check, demo, predict_sentiment, train_sentiment, train_tagger
+from benchmarks import timing
 
 settable = pytest.mark.skipif(not machine.settable(), reason="the threads of this BLAS cannot be set")
 
@@ -147,14 +147,6 @@ def test_models_of_the_commands_run_on_one_thread_unless_told(
     for command in commands:
         assert cli.main([*option, *command]) == 2
     assert seen == [given] * 4 and machine.threads() == 2
-
-
-def test_benchmarks_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[list[str]] = []
-    monkeypatch.setattr("arrows.cli.spawn", lambda arguments: seen.append(arguments) or 0)
-    assert cli.main(["--threads", "3", "bench", "steps", "--quick"]) == 0
-    assert cli.main(["bench", "steps"]) == 0
-    assert seen == [["--threads", "3", "steps", "--quick"], ["steps"]]
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "1.5", "two", "1_0", "\uff11"])

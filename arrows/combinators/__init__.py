@@ -1,4 +1,4 @@
-"""The blocks, the core forms that they are made of, and inference."""
+"""The blocks that a user writes, and the core forms that they are made of: frozen values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from arrows.combinators.declaration import ForwardDeclaration
 from arrows.combinators.effects import Metric, Shared, Tap, shared
 from arrows.combinators.elements import Broadcast, Length, NGrams, Nth, Slice, Unroll
 from arrows.combinators.fanout import AllOf, Fan, Record
-from arrows.combinators.infer import infer
 from arrows.combinators.inputs import (
     GetItem,
     Input,
@@ -33,7 +32,6 @@ from arrows.combinators.recursion import Fix, Reference, fix
 from arrows.combinators.reductions import Max, Mean, Min, Stack, Sum
 from arrows.combinators.scans import RNN, Bidirectional, Scan
 from arrows.combinators.sequences import Fold, Map, Reduce
-from arrows.combinators.typed import Knot, Path, Typed
 from arrows.combinators.wires import Source, Wire
 from arrows.combinators.zips import Reverse, Zip, ZipWith
 
@@ -61,7 +59,6 @@ __all__ = [
     "Input",
     "InputTransform",
     "Item",
-    "Knot",
     "Layer",
     "Length",
     "Map",
@@ -75,7 +72,6 @@ __all__ = [
     "OneHotFromList",
     "OneOf",
     "Optional",
-    "Path",
     "Pipe",
     "Read",
     "Record",
@@ -92,7 +88,6 @@ __all__ = [
     "Tap",
     "Tensor",
     "Transform",
-    "Typed",
     "Unroll",
     "Vector",
     "Void",
@@ -104,7 +99,6 @@ __all__ = [
     "as_block",
     "fix",
     "has_effects",
-    "infer",
     "shared",
     "unpack",
 ]

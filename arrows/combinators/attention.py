@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar, overload
 
-from arrows.combinators.absent import Given, as_given, put_default, shown, unfit
 from arrows.combinators.block import Block, set_name
 from arrows.combinators.compose import Identity, Phrase
 from arrows.combinators.convert import as_block
+from arrows.combinators.default_result import Given, as_given, put_default, shown, unfit
 from arrows.combinators.fanout import Fan
 from arrows.combinators.reductions import Needy, each, has_sequence
 from arrows.combinators.sequences import Map

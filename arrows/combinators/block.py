@@ -252,12 +252,12 @@ class Block(Generic[A_contra, B_co]):
             >>> (ar.InputTransform(len) * ar.Identity()).eval(("tree", 2))
             (4, 2)
         """
-        from arrows.combinators.beside import side_by_side
+        from arrows.combinators.parallel import side_by_side
 
         return side_by_side(self, other)
 
     def __rmul__(self, other: Blocks) -> Block[Any, Any]:
-        from arrows.combinators.beside import side_by_side
+        from arrows.combinators.parallel import side_by_side
 
         return side_by_side(other, self)
 

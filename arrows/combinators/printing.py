@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from arrows.combinators.beside import Beside
 from arrows.combinators.block import Block
 from arrows.combinators.choice import Choice
 from arrows.combinators.compose import Pipe
 from arrows.combinators.fanout import Fan, Run
 from arrows.combinators.inputs import Item, function_name
 from arrows.combinators.notation import Graph
+from arrows.combinators.parallel import Beside
 from arrows.combinators.recursion import Fix, Reference
 from arrows.combinators.wires import Source
 

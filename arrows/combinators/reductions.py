@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from arrows.combinators.absent import Given, as_given, put_default, shown, unfit
 from arrows.combinators.apply import Apply
 from arrows.combinators.block import Block, set_name
 from arrows.combinators.compose import Phrase
+from arrows.combinators.default_result import Given, as_given, put_default, shown, unfit
 from arrows.combinators.elements import Unroll
 from arrows.typesys import types as T
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from arrows.combinators.absent import Absent
 from arrows.combinators.block import Block, set_name
 from arrows.combinators.convert import as_block
+from arrows.combinators.default_result import Absent
 from arrows.combinators.wires import Wire
 
 A = TypeVar("A")

@@ -17,9 +17,9 @@ from arrows.combinators.choice import Choice
 from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import Item as Projection
 from arrows.combinators.notation import Graph
-from arrows.combinators.typed import Typed
 from arrows.combinators.wires import Source
 from arrows.drawing.views import View, clean, shorten
+from arrows.inference.typed import Typed
 from arrows.typesys import types as T
 
 BOXES = 400

@@ -16,8 +16,8 @@ from arrows.combinators.inputs import Read, Transform
 from arrows.combinators.layer import Layer
 from arrows.combinators.notation import Graph
 from arrows.combinators.recursion import Fix, Reference
-from arrows.combinators.tree import title, visible
-from arrows.combinators.typed import Typed
+from arrows.inference.tree import title, visible
+from arrows.inference.typed import Typed
 from arrows.typesys import types as T
 
 WORDS = 40  # characters of a text in a drawing

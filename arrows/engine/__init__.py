@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from arrows.engine.backend import Backend
-from arrows.engine.compiling import compile, evaluate
+from arrows.engine.compile import compile, evaluate
+from arrows.engine.device.device import Backend
 from arrows.engine.model import Model
-from arrows.engine.prepared import Batch, Prepared
-from arrows.engine.results import Ragged, to_numpy
+from arrows.engine.scheduling.prepared import Batch, Prepared
+from arrows.engine.values.results import Ragged, to_numpy
 
 __all__ = ["Backend", "Batch", "Model", "Prepared", "Ragged", "compile", "evaluate", "to_numpy"]

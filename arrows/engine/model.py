@@ -12,29 +12,29 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from arrows.combinators.typed import Typed
-from arrows.engine import reference
-from arrows.engine.backend import Backend
-from arrows.engine.blame import StepRefused, blame
-from arrows.engine.chance import Chance
-from arrows.engine.check import Explainer
-from arrows.engine.chosen import Chosen
-from arrows.engine.execute import Executor, Run, Seeds
-from arrows.engine.gradients import add_gradients, own
-from arrows.engine.intake import Given, Intake
-from arrows.engine.losses import Check, Optimizer, as_weights, check_output
-from arrows.engine.lowerer import Lowerer
-from arrows.engine.lowering import lower
-from arrows.engine.memory import Arena
-from arrows.engine.named_inputs import input_names, read_sites
-from arrows.engine.outcome import Outcomes, Rows, Seen
-from arrows.engine.params import make_params
-from arrows.engine.plan import make_plan
-from arrows.engine.prepared import Prepared
-from arrows.engine.profile import Clock, Profile, profile
-from arrows.engine.results import Ragged
-from arrows.engine.taps import show_tapped
-from arrows.engine.wiring import Outputs
+from arrows.engine.device.arena import Arena
+from arrows.engine.device.device import Backend
+from arrows.engine.lowering.lower import lower
+from arrows.engine.planning.losses import Check, Optimizer, as_weights, check_output
+from arrows.engine.planning.named_inputs import input_names, read_sites
+from arrows.engine.planning.parameters import make_params
+from arrows.engine.planning.plan import make_plan
+from arrows.engine.program.profile import Clock, Profile, profile
+from arrows.engine.reading.reader import Lowerer
+from arrows.engine.reading.wiring import Outputs
+from arrows.engine.reference import evaluate as reference
+from arrows.engine.reference.diagnose import Explainer
+from arrows.engine.running.dropout_keys import Chance
+from arrows.engine.running.execute import Executor, Run, Seeds
+from arrows.engine.running.gradients import add_gradients, own
+from arrows.engine.running.outputs import Outcomes, Rows, Seen
+from arrows.engine.running.taps import show_tapped, show_taps
+from arrows.engine.running.trace_back import StepRefused, blame
+from arrows.engine.scheduling.batch import Chosen
+from arrows.engine.scheduling.intake import Given, Intake
+from arrows.engine.scheduling.prepared import Prepared
+from arrows.engine.values.results import Ragged
+from arrows.inference.typed import Typed
 from arrows.typesys.errors import ArrowTypeError
 
 Array = Any
@@ -188,7 +188,7 @@ class Model:
             result = self._outcomes.result(parts, outputs)
             self._take(self._outcomes.seen(parts, outputs))
             self.step += training
-            self.plan.lowered.taps.show(self.taps, outputs)
+            show_taps(self.plan.lowered.taps, self.taps, outputs)
             return result
 
     def value_and_grad(
@@ -216,7 +216,7 @@ class Model:
             done = self._differentiate(examples, names, ids)
             # What is handed out stays as it is: no memory of ours, no array under two names.
             grads = {name: own(gradient) for name, gradient in done.grads.items()} | done.inputs
-            self.plan.lowered.taps.show(done.seen.taps, done.outputs)
+            show_taps(self.plan.lowered.taps, done.seen.taps, done.outputs)
             return done.value, grads
 
     def train_step(
@@ -257,7 +257,7 @@ class Model:
             if self._clock is not None:
                 self._clock.tick("update")
             self._take(done.seen)  # the optimizer may have called the model
-            self.plan.lowered.taps.show(done.seen.taps, done.outputs)
+            show_taps(self.plan.lowered.taps, done.seen.taps, done.outputs)
             return done.value
 
     def profile(self, examples: Examples, optimizer: Optimizer | None = None, *, runs: int = 3) -> Profile:

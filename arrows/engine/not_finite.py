@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.execute import Run
 from arrows.engine.model import Model
+from arrows.engine.running.execute import Run
 
 
 def first_not_finite(model: Model, batch: Any, ids: Any = None) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from arrows.engine.merge import merge
+from arrows.engine.scheduling.merge import merge
 
 if TYPE_CHECKING:
     from arrows.engine.model import Model

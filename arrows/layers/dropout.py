@@ -9,7 +9,7 @@ from arrows.combinators import Layer
 from arrows.layers.arguments import rate_of
 from arrows.ops import ShapeError
 from arrows.ops.context import Parameter
-from arrows.ops.drop import drop
+from arrows.ops.dropout import drop
 from arrows.typesys import types as T
 
 

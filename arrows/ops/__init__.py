@@ -16,20 +16,19 @@ from arrows.ops.activations import silu as silu
 from arrows.ops.activations import softsign as softsign
 from arrows.ops.activations import swish as swish
 from arrows.ops.bind import bind as bind
-from arrows.ops.chance import dropout as dropout
-from arrows.ops.checking import check_primitive as check_primitive
-from arrows.ops.comparing import equal as equal
-from arrows.ops.comparing import greater as greater
-from arrows.ops.comparing import greater_equal as greater_equal
-from arrows.ops.comparing import less as less
-from arrows.ops.comparing import less_equal as less_equal
-from arrows.ops.comparing import maximum as maximum
-from arrows.ops.comparing import minimum as minimum
-from arrows.ops.comparing import where as where
+from arrows.ops.comparison import equal as equal
+from arrows.ops.comparison import greater as greater
+from arrows.ops.comparison import greater_equal as greater_equal
+from arrows.ops.comparison import less as less
+from arrows.ops.comparison import less_equal as less_equal
+from arrows.ops.comparison import maximum as maximum
+from arrows.ops.comparison import minimum as minimum
+from arrows.ops.comparison import where as where
 from arrows.ops.context import Parameter as Parameter
 from arrows.ops.context import parameter as parameter
 from arrows.ops.cumulative import cumsum as cumsum
-from arrows.ops.drop import drop as drop
+from arrows.ops.dropout import drop as drop
+from arrows.ops.dropout_mask import dropout as dropout
 from arrows.ops.elementwise import abs as abs
 from arrows.ops.elementwise import add as add
 from arrows.ops.elementwise import divide as divide
@@ -88,15 +87,15 @@ from arrows.ops.registry import primitives as primitives
 from arrows.ops.registry import register as register
 from arrows.ops.registry import unregister as unregister
 from arrows.ops.rowsparse import RowSparse as RowSparse
-from arrows.ops.segment import segment_broadcast as segment_broadcast
-from arrows.ops.segment import segment_count as segment_count
-from arrows.ops.segment import segment_max as segment_max
-from arrows.ops.segment import segment_mean as segment_mean
-from arrows.ops.segment import segment_min as segment_min
-from arrows.ops.segment import segment_position as segment_position
-from arrows.ops.segment import segment_softmax as segment_softmax
-from arrows.ops.segment import segment_sum as segment_sum
-from arrows.ops.segments import Segments as Segments
+from arrows.ops.segment_layout import Segments as Segments
+from arrows.ops.segment_ops import segment_broadcast as segment_broadcast
+from arrows.ops.segment_ops import segment_count as segment_count
+from arrows.ops.segment_ops import segment_max as segment_max
+from arrows.ops.segment_ops import segment_mean as segment_mean
+from arrows.ops.segment_ops import segment_min as segment_min
+from arrows.ops.segment_ops import segment_position as segment_position
+from arrows.ops.segment_ops import segment_softmax as segment_softmax
+from arrows.ops.segment_ops import segment_sum as segment_sum
 from arrows.ops.shaping import broadcast_to as broadcast_to
 from arrows.ops.shaping import cast as cast
 from arrows.ops.shaping import concat as concat
@@ -111,8 +110,6 @@ from arrows.ops.special import expm1 as expm1
 from arrows.ops.special import log1p as log1p
 from arrows.ops.special import sin as sin
 from arrows.ops.tensorlike import TensorLike as TensorLike
-from arrows.ops.testing import Elements as Elements
-from arrows.ops.testing import check_grads as check_grads
 from arrows.ops.trace import Equation as Equation
 from arrows.ops.trace import Recorder as Recorder
 from arrows.ops.trace import Trace as Trace
@@ -123,7 +120,6 @@ from arrows.ops.trace import trace as trace
 __all__ = [
     "INVARIANT",
     "ROW",
-    "Elements",
     "Equation",
     "Evaluation",
     "FunctionError",
@@ -146,8 +142,6 @@ __all__ = [
     "bind",
     "broadcast_to",
     "cast",
-    "check_grads",
-    "check_primitive",
     "clip",
     "concat",
     "cos",

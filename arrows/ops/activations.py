@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from arrows.ops.bind import bind
-from arrows.ops.comparing import greater, where
+from arrows.ops.comparison import greater, where
 from arrows.ops.elementwise import abs as absolute
 from arrows.ops.elementwise import add, divide, multiply, negative, sigmoid, softplus, tanh
 from arrows.ops.errors import ShapeError
 from arrows.ops.kernels import put
 from arrows.ops.primitive import Primitive
 from arrows.ops.registry import register
-from arrows.ops.rules import floating
+from arrows.ops.shape_rules import floating
 from arrows.ops.special import clip, erf
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor

@@ -9,7 +9,7 @@ from arrows.ops.errors import ShapeError
 from arrows.ops.kernels import put
 from arrows.ops.primitive import Primitive
 from arrows.ops.registry import register
-from arrows.ops.rules import arithmetic, negative_axis
+from arrows.ops.shape_rules import arithmetic, negative_axis
 from arrows.ops.shaping import shape_of
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor

@@ -9,7 +9,7 @@ from arrows.ops.errors import ShapeError
 from arrows.ops.kernels import ufunc
 from arrows.ops.primitive import Primitive
 from arrows.ops.registry import register
-from arrows.ops.rules import arithmetic, floating, one_operand, two_operands
+from arrows.ops.shape_rules import arithmetic, floating, one_operand, two_operands
 from arrows.ops.shaping import sum_to
 from arrows.ops.sums import sum_products
 from arrows.ops.tensorlike import Operand, TensorLike

@@ -16,7 +16,7 @@ from arrows.ops.context import Entered, Parameter
 from arrows.ops.errors import ShapeError
 from arrows.ops.kernels import quiet
 from arrows.ops.primitive import INVARIANT, ROW, Primitive
-from arrows.ops.segments import Segments
+from arrows.ops.segment_layout import Segments
 from arrows.ops.sums import sum_rows
 from arrows.ops.tensorlike import TensorLike
 from arrows.typesys.errors import ArrowValueError

@@ -10,7 +10,7 @@ from arrows.ops.kernels import put
 from arrows.ops.lookup import check_index, lookup
 from arrows.ops.primitive import Attributes, Primitive
 from arrows.ops.registry import register
-from arrows.ops.rules import integral, negative_axis
+from arrows.ops.shape_rules import integral, negative_axis
 from arrows.ops.shaping import shape_of, transpose
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.errors import ArrowTypeError

@@ -13,7 +13,7 @@ from arrows.ops.kernels import put
 from arrows.ops.lookup import lookup
 from arrows.ops.primitive import Attributes, Primitive
 from arrows.ops.registry import register
-from arrows.ops.rules import arithmetic
+from arrows.ops.shape_rules import arithmetic
 from arrows.ops.shaping import reshape
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from arrows.ops.batched import matmul_each
+from arrows.ops.batched_matmul import matmul_each
 from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
 from arrows.ops.kernels import contiguous, put
 from arrows.ops.primitive import Attributes, Primitive
 from arrows.ops.registry import register
-from arrows.ops.rules import arithmetic, same_dtype
+from arrows.ops.shape_rules import arithmetic, same_dtype
 from arrows.ops.shaping import reshape, shape_of, transpose
 from arrows.ops.sums import matmul as product
 from arrows.ops.sums import sum_matmul, sum_rows

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from arrows.ops.bind import bind
-from arrows.ops.comparing import equal
+from arrows.ops.comparison import equal
 from arrows.ops.errors import ShapeError
 from arrows.ops.kernels import ufunc
 from arrows.ops.primitive import Primitive
 from arrows.ops.registry import register
-from arrows.ops.rules import broadcast
+from arrows.ops.shape_rules import broadcast
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
 

@@ -16,7 +16,7 @@ from arrows.ops.kernels import put, take
 from arrows.ops.primitive import Attributes, Primitive
 from arrows.ops.registry import register
 from arrows.ops.rowsparse import RowSparse, add_rows
-from arrows.ops.rules import arithmetic, integral
+from arrows.ops.shape_rules import arithmetic, integral
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
 

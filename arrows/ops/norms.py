@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from arrows.ops.bind import bind
-from arrows.ops.comparing import greater, maximum, where
+from arrows.ops.comparison import greater, maximum, where
 from arrows.ops.elementwise import divide, square, subtract
 from arrows.ops.errors import ShapeError
 from arrows.ops.kernels import put
 from arrows.ops.primitive import Primitive
 from arrows.ops.reductions import Axis, mean, reduced
 from arrows.ops.registry import register
-from arrows.ops.rules import floating, negative_axes
+from arrows.ops.shape_rules import floating, negative_axes
 from arrows.ops.shaping import reshape, shape_of
 from arrows.ops.sums import sum_axes
 from arrows.ops.tensorlike import Operand, TensorLike

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from arrows.ops import comparing
+from arrows.ops import comparison
 from arrows.ops import elementwise as e
 from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
 from arrows.ops.kernels import put
 from arrows.ops.primitive import Primitive
 from arrows.ops.registry import register
-from arrows.ops.rules import arithmetic, floating, negative_axes, negative_axis
+from arrows.ops.shape_rules import arithmetic, floating, negative_axes, negative_axis
 from arrows.ops.shaping import broadcast_to, cast, reshape, shape_of
 from arrows.ops.sums import sum_axes
 from arrows.ops.tensorlike import Operand, TensorLike
@@ -181,7 +181,7 @@ def _extreme_kernel(method: str) -> Any:
 
 
 def _extreme_vjp(g: Any, result: Any, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-    ties = cast(comparing.equal(x, _kept(result, x, axes)), x.dtype)
+    ties = cast(comparison.equal(x, _kept(result, x, axes)), x.dtype)
     share = _kept(g, x, axes) / sum(ties, axes, keepdims=True)
     return (ties * share,)
 

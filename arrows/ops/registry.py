@@ -16,12 +16,13 @@ A new primitive is one object and one line that binds it.  Here is the error fun
 >>> def softsign(x):
 ...     return ops.bind(ops.get("doc_softsign"), x)
 
-It works at once on arrays, inside Functions and in batches; `check_primitive` holds its rule, kernel,
-derivative and lifting against each other:
+It works at once on arrays, inside Functions and in batches; `arrows.testing.check_primitive` holds its rule,
+kernel, derivative and lifting against each other:
 
+>>> from arrows.testing import check_primitive
 >>> softsign(np.array([-1.0, 0.0, 3.0])).tolist()
 [-0.5, 0.0, 0.75]
->>> ops.check_primitive(ops.get("doc_softsign"), np.array([-1.0, 0.5, 3.0]))
+>>> check_primitive(ops.get("doc_softsign"), np.array([-1.0, 0.5, 3.0]))
 >>> ops.unregister("doc_softsign")
 """
 

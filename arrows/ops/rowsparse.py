@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from arrows.ops.reduce_segments import reduce_segments
-from arrows.ops.segments import Segments
+from arrows.ops.segment_kernels import reduce_segments
+from arrows.ops.segment_layout import Segments
 from arrows.typesys.errors import ArrowValueError
 
 

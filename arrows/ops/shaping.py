@@ -12,7 +12,7 @@ from arrows.ops.errors import ShapeError
 from arrows.ops.kernels import put
 from arrows.ops.primitive import Attributes, Primitive
 from arrows.ops.registry import register
-from arrows.ops.rules import arithmetic, negative_axis, product, same_dtype, sizes
+from arrows.ops.shape_rules import arithmetic, negative_axis, product, same_dtype, sizes
 from arrows.ops.sums import sum_axes
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.errors import ArrowTypeError

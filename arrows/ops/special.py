@@ -6,14 +6,14 @@ from math import pi
 from typing import Any
 
 from arrows.ops.bind import bind
-from arrows.ops.comparing import greater_equal, less_equal, where
+from arrows.ops.comparison import greater_equal, less_equal, where
 from arrows.ops.elementwise import exp, multiply, negative, square, unary
 from arrows.ops.errors import ShapeError
 from arrows.ops.kernels import put, ufunc
 from arrows.ops.logic import logical_and
 from arrows.ops.primitive import Primitive
 from arrows.ops.registry import register
-from arrows.ops.rules import arithmetic
+from arrows.ops.shape_rules import arithmetic
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from arrows.ops.bind import is_float
-from arrows.ops.chance_watch import ChanceWatch, where_defined
 from arrows.ops.context import Entered, Parameter
 from arrows.ops.errors import FunctionError, ShapeError
-from arrows.ops.once import once
+from arrows.ops.lazy import once
 from arrows.ops.primitive import INVARIANT, ROW, Primitive
+from arrows.ops.random_guard import ChanceWatch, where_defined
 from arrows.ops.structure import collect, spread
 from arrows.ops.tensorlike import TensorLike
 from arrows.typesys import types as T

@@ -11,8 +11,8 @@ from arrows.training.optimizer import Optimizer
 from arrows.training.optimizers import SGD, Adadelta, Adagrad, Adam, AdamW, RMSprop
 from arrows.training.progress import Epoch, Progress
 from arrows.training.rates import Rate, Schedule
-from arrows.training.rules import AdaptiveSquares, Momentum, Rule
 from arrows.training.state import load_state, save_state
+from arrows.training.update_rules import AdaptiveSquares, Momentum, Rule
 from arrows.typesys.errors import NotFiniteError
 
 __all__ = [

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from arrows.training.rates import Rate, require_rate
-from arrows.training.rules import Namespace, require_above, require_range
 from arrows.training.trainable import Array
+from arrows.training.update_rules import Namespace, require_above, require_range
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from arrows.engine.backend import Backend
+from arrows.engine.device.device import Backend
 from arrows.ops.kernels import quiet
 from arrows.training.arguments import require_number
-from arrows.training.blocks import blocks
+from arrows.training.row_chunks import blocks
 from arrows.training.trainable import Array, Trainable
 from arrows.typesys.errors import ArrowValueError
 
@@ -37,7 +37,7 @@ class Averages:
         ArrowValueError: `decay` is out of its range.
 
     >>> import numpy as np
-    >>> from arrows.engine.backend import backend
+    >>> from arrows.engine.device.device import backend
     >>> mean, w = Averages(1.0), np.zeros(2)
     >>> for step in (1, 2, 3):
     ...     mean.before(backend("cpu"), "w", w, step)

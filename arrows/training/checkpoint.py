@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from arrows.training.arguments import require_model, require_path
-from arrows.training.files import OURS, Stored, require_texts, stored, write_file
-from arrows.training.header import quoted
+from arrows.training.default_names import alike_layers, changed_order, is_table, unnamed_layers
+from arrows.training.file_header import quoted
 from arrows.training.interrupt import undisturbed
+from arrows.training.tensor_file import OURS, Stored, require_texts, stored, write_file
 from arrows.training.trainable import Trainable, notation
-from arrows.training.unnamed import alike_layers, changed_order, is_table, unnamed_layers
 from arrows.typesys.errors import ArrowValueError
 
 _KEY = OURS + "unnamed"
@@ -43,7 +43,7 @@ def save(model: Trainable, path: str | Path, metadata: Mapping[str, str] | None 
     >>> import tempfile
     >>> import numpy as np
     >>> from types import SimpleNamespace
-    >>> from arrows.engine.backend import backend
+    >>> from arrows.engine.device.device import backend
     >>> model = SimpleNamespace(params={"w": np.ones(2)}, backend=backend("cpu"))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(model, Path(folder) / "model.safetensors", {"size": "2"})
@@ -94,7 +94,7 @@ def load(model: Trainable, path: str | Path) -> dict[str, str]:
     >>> import tempfile
     >>> import numpy as np
     >>> from types import SimpleNamespace
-    >>> from arrows.engine.backend import backend
+    >>> from arrows.engine.device.device import backend
     >>> small = SimpleNamespace(params={"w": np.ones(2)}, backend=backend("cpu"))
     >>> large = SimpleNamespace(params={"w": np.ones((2, 3))}, backend=backend("cpu"))
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -139,7 +139,7 @@ def read_metadata(path: str | Path) -> dict[str, str]:
     >>> import tempfile
     >>> import numpy as np
     >>> from types import SimpleNamespace
-    >>> from arrows.engine.backend import backend
+    >>> from arrows.engine.device.device import backend
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(
     ...         SimpleNamespace(params={}, backend=backend("cpu")), folder + "/m.safetensors", {"size": "64"}

@@ -13,18 +13,18 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, is_dataclass, replace
 from typing import Any
 
-from arrows.engine.backend import Backend
-from arrows.engine.results import Ragged
-from arrows.engine.turns import in_turn
+from arrows.engine.device.device import Backend
+from arrows.engine.device.parameter_lock import in_turn
+from arrows.engine.values.results import Ragged
 from arrows.ops import RowSparse
 from arrows.ops.kernels import quiet
 from arrows.training.arguments import described, require_model, require_number
 from arrows.training.averages import Averages
-from arrows.training.blocks import blocks
-from arrows.training.identity import functions_in
 from arrows.training.rates import Rate, Rates, is_frozen, rate_at, require_rate
-from arrows.training.rules import Rule
+from arrows.training.row_chunks import blocks
+from arrows.training.schedule_identity import functions_in
 from arrows.training.trainable import Array, Trainable, notation
+from arrows.training.update_rules import Rule
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 
 Gradient = Any  # an array, or a RowSparse
@@ -188,7 +188,7 @@ class Optimizer:
 
         >>> import numpy as np
         >>> from types import SimpleNamespace
-        >>> from arrows.engine.backend import backend
+        >>> from arrows.engine.device.device import backend
         >>> from arrows.training import SGD
         >>> model = SimpleNamespace(
         ...     params={"embed/w": np.ones(2), "fc/w": np.ones(2)}, backend=backend("cpu")
@@ -210,7 +210,7 @@ class Optimizer:
 
         >>> import numpy as np
         >>> from types import SimpleNamespace
-        >>> from arrows.engine.backend import backend
+        >>> from arrows.engine.device.device import backend
         >>> from arrows.training import SGD
         >>> model = SimpleNamespace(params={"w": np.zeros(1)}, backend=backend("cpu"))
         >>> optimizer = SGD(1.0, average=1.0)
@@ -245,7 +245,7 @@ class Optimizer:
 
         >>> import numpy as np
         >>> from types import SimpleNamespace
-        >>> from arrows.engine.backend import backend
+        >>> from arrows.engine.device.device import backend
         >>> from arrows.training import SGD
         >>> model = SimpleNamespace(params={"w": np.ones(2)}, backend=backend("cpu"))
         >>> SGD(0.5).step(model, {"w": np.array([1.0, 2.0])})

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from arrows.training.adaptive import FadingDeltas, FadingSquares, Moments
 from arrows.training.optimizer import Optimizer
 from arrows.training.rates import Rate
-from arrows.training.rules import AdaptiveSquares, Momentum
+from arrows.training.update_rules import AdaptiveSquares, Momentum
 
 
 class SGD(Optimizer):

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from arrows.training.rates import Rate, rate_at, require_rate
-from arrows.training.rules import require_above, require_range
+from arrows.training.update_rules import require_above, require_range
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,14 +14,14 @@ import numpy as np
 
 from arrows.training.arguments import escaped, require_model, require_optimizer, require_path
 from arrows.training.checkpoint import differences
-from arrows.training.files import OURS, HostArray, Stored, require_texts, stored, write_file
-from arrows.training.header import quoted
+from arrows.training.default_names import changed_order, unnamed_layers
+from arrows.training.file_header import quoted
 from arrows.training.interrupt import undisturbed
 from arrows.training.optimizer import Optimizer
 from arrows.training.progress import Progress
 from arrows.training.saved_run import SavedRun
+from arrows.training.tensor_file import OURS, HostArray, Stored, require_texts, stored, write_file
 from arrows.training.trainable import Trainable, notation
-from arrows.training.unnamed import changed_order, unnamed_layers
 from arrows.typesys.errors import ArrowValueError
 
 T = TypeVar("T")

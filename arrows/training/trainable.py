@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from arrows.engine.backend import Backend
+from arrows.engine.device.device import Backend
 
 Array = Any  # of NumPy, CuPy or the fake device
 
@@ -17,7 +17,7 @@ class Trainable(Protocol):
 
     >>> import numpy as np
     >>> from types import SimpleNamespace
-    >>> from arrows.engine.backend import backend
+    >>> from arrows.engine.device.device import backend
     >>> model: Trainable = SimpleNamespace(params={"w": np.ones(2)}, backend=backend("cpu"))
     """
 
@@ -45,7 +45,7 @@ def not_finite_parameter(model: Trainable) -> str | None:
 
     >>> import numpy as np
     >>> from types import SimpleNamespace
-    >>> from arrows.engine.backend import backend
+    >>> from arrows.engine.device.device import backend
     >>> not_finite_parameter(SimpleNamespace(params={"w": np.array([1, np.nan, 3])}, backend=backend("cpu")))
     "1 of the 3 numbers of the parameter 'w' is not finite"
     """

@@ -98,7 +98,17 @@ class NotFiniteError(ArithmeticError):
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _INSIDE = tuple(
     os.path.join(_ROOT, room) + os.sep
-    for room in ("typesys", "ops", "combinators", "layers", "engine", "training", "onthefly")
+    for room in (
+        "typesys",
+        "ops",
+        "combinators",
+        "inference",
+        "layers",
+        "engine",
+        "training",
+        "onthefly",
+        "testing",
+    )
 )
 
 

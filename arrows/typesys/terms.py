@@ -9,7 +9,7 @@ from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError
 
 if TYPE_CHECKING:
-    from arrows.typesys.joint import Joint
+    from arrows.typesys.junction import Joint
     from arrows.typesys.unify import Solver
 
 Kind = Literal["tuple", "sequence", "broadcast"]

@@ -21,7 +21,7 @@ from typing import Any
 
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
-from arrows.typesys.joint import Joint, Waiting, waiting_for
+from arrows.typesys.junction import Joint, Waiting, waiting_for
 from arrows.typesys.terms import (
     MOST_PARTS,
     Clash,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from arrows import cli, demo
-from arrows.bench import command
+from arrows import cli
+from arrows.cli import demo
 from arrows.typesys.errors import ArrowValueError
 from arrows.version import __version__
 
@@ -43,7 +43,6 @@ def test_help_lists_the_commands():
     [
         ([], "required: COMMAND"),
         (["dance"], "invalid choice: 'dance'"),
-        (["bench", "nothing"], "invalid choice: 'nothing'"),
         (["demo", "--epochs", "-1"], "expected a whole number from 0, got '-1'"),
         (["demo", "--epochs", "few"], "expected a whole number from 0, got 'few'"),
     ],
@@ -100,40 +99,6 @@ def test_options_of_the_demo_arrive(monkeypatch):
     assert seen == {**given, "threads": 1}
 
 
-def test_the_measuring_process_is_started_without_pins(monkeypatch):
-    seen = {}
-
-    def run(command, env, check):
-        seen.update(command=command, env=env)
-        return subprocess.CompletedProcess(command, 7)
-
-    monkeypatch.setattr(command.subprocess, "run", run)
-    monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
-    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
-    assert cli.main(["bench", "treelstm", "--quick", "--json", "f"]) == 7
-    assert seen["command"][1:] == ["-m", "arrows.bench", "treelstm", "--quick", "--json", "f"]
-    assert "OPENBLAS_CORETYPE" not in seen["env"] and seen["env"]["OPENBLAS_NUM_THREADS"] == "1"
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (None, "No such file or directory"),
-        ("(3 (2 a)", "train.txt:1:9: the text ends, but the bracket opened"),
-    ],
-)
-def test_data_that_cannot_be_read_is_one_line_of_the_measuring_process(content, words, tmp_path):
-    if content is not None:
-        (tmp_path / "train.txt").write_text(content, encoding="utf-8")
-    done = arrows("bench", "treelstm", "--quick", "--data", str(tmp_path))
-    assert done.returncode == 2
-    assert words in done.stderr.splitlines()[-1]
-    assert "Traceback" not in done.stderr
-
-
-def test_results_that_could_not_be_written_are_refused_before_measuring(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(command, "describe", lambda: pytest.fail("it measured"))
-    with pytest.raises(FileNotFoundError, match="nowhere"):
-        command.measure(
-            command.parser("x").parse_args(["treelstm", "--json", str(tmp_path / "nowhere" / "f")])
-        )
+def test_bench_names_the_command_that_measures(capsys):
+    assert cli.main(["bench", "treelstm", "--quick", "--json", "my file"]) == 2
+    assert "python -m benchmarks treelstm --quick --json 'my file'\n" in capsys.readouterr().err

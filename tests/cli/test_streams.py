@@ -12,8 +12,8 @@ import pytest
 
 import arrows as ar
 from arrows import cli
-from arrows.commands.saved import describe
-from arrows.exits import exit_status
+from arrows.cli.exits import exit_status
+from arrows.cli.model_files import describe
 from arrows.models import sentiment
 from arrows.training import save
 
@@ -117,7 +117,7 @@ def test_a_disk_that_is_full_is_told(
         ("arrows check model.py <&- >&- 2>&-", 0, ""),
         ("arrows check none.py 2>/dev/full", 2, ""),
         ("arrows --version >/dev/full", 2, "arrows: [Errno 28] No space left on device\n"),
-        ("arrows bench steps --json /nowhere/f >&-", 2, "no such folder"),
+        ("arrows show /nowhere/f.py:x >&-", 2, "f.py"),
     ],
 )
 def test_processes_whose_streams_are_closed_or_full(line: str, status: int, words: str, folder: Path) -> None:

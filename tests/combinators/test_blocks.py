@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import arrows.combinators as ar
+import arrows as ar
 from arrows.combinators.fanout import Run
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import arrows.combinators as ar
+import arrows as ar
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
 from tests.combinators.kit import FC

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import arrows.combinators as ar
+import arrows as ar
 from arrows import ops
 from arrows.typesys import ArrowTypeError
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from arrows.engine.gradients import BatchGradients, GradientMemory
-from arrows.engine.memory import Arena
+from arrows.engine.device.arena import Arena
+from arrows.engine.running.gradients import BatchGradients, GradientMemory
 
 
 @pytest.fixture(autouse=True, scope="module")

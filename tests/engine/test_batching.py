@@ -10,10 +10,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import arrows as ar
-from arrows.engine import reference
-from arrows.engine.merge import merge
-from arrows.engine.results import collate
-from arrows.engine.verify import verify
+from arrows.engine.reference import evaluate as reference
+from arrows.engine.scheduling.merge import merge
+from arrows.engine.values.results import collate
+from arrows.testing.schedules import verify
 from arrows.typesys import types as T
 from tests.compare import close, meets_kink
 from tests.generate import PRODUCTIONS, RESULTS, Case, cases

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.merge import merge
-from arrows.engine.verify import verify
+from arrows.engine.scheduling.merge import merge
+from arrows.testing.schedules import verify
 
 DEVICES = ["cpu", "fake"]
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.fake import FakeArray
-from arrows.engine.prepared import Batch
-from arrows.engine.results import Labelled
+from arrows.engine.device.fake import FakeArray
+from arrows.engine.scheduling.prepared import Batch
+from arrows.engine.values.results import Labelled
 from arrows.ops import RowSparse
 
 SETTINGS = [

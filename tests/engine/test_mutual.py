@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.merge import merge
+from arrows.engine.scheduling.merge import merge
 from tests.agree import SETTINGS, agree
 
 SIZE = 3

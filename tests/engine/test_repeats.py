@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import arrows as ar
-from arrows.combinators.infer import Inference
-from arrows.combinators.typed import Typed
-from arrows.engine import reference
-from arrows.engine.lowering import lower
+from arrows.engine.lowering.lower import lower
+from arrows.engine.reference import evaluate as reference
+from arrows.inference.infer import Inference
+from arrows.inference.typed import Typed
 from tests.compare import close, random_parameters
 from tests.generate import Case, cases
 from tests.profile import draws

@@ -3,6 +3,7 @@ says what the reference says."""
 
 from __future__ import annotations
 
+import importlib
 from functools import partial
 from typing import Any
 
@@ -11,13 +12,16 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import arrows as ar
-from arrows.engine import codegen, compiling, jit, program_writer
-from arrows.engine.fuse import fuse
+from arrows.engine.device import jit
+from arrows.engine.program import codegen, program_writer
+from arrows.engine.program.fuse import fuse
 from tests.compare import close
-from tests.engine.test_fuse import interpreted
+from tests.engine.program.test_fuse import interpreted
 from tests.profile import NIGHTLY, counted, draws
 from tests.reuse.check import Models, dense, scripts
 from tests.reuse.program import objects, programs
+
+compiling = importlib.import_module("arrows.engine.compile")  # the function has its name
 
 PARTS = 4
 """How many tests share the work, so that processes can."""

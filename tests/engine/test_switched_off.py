@@ -9,20 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine import (
-    codegen,
-    derive,
-    execute,
-    node_table,
-    program_writer,
-    row_blocks,
-    sharing,
-    transposed,
-    unlike,
-)
-from arrows.engine.composition import Compositions
-from arrows.engine.pieces import Piece
-from arrows.engine.plan import Plan
+from arrows.engine.lowering.merge_chains import Compositions
+from arrows.engine.planning.plan import Plan
+from arrows.engine.program import codegen, derive, program_writer, row_blocks, transposed
+from arrows.engine.program.pieces import Piece
+from arrows.engine.reading import structural_hash as sharing
+from arrows.engine.running import execute, unlike
+from arrows.engine.scheduling import node_table
 from arrows.ops import linear
 from arrows.ops.trace import Equation, Recorder, Trace, Tracer, Var
 from tests.engine.test_batching import SETTINGS, compare

@@ -25,14 +25,10 @@ BY_KIND = {"OneOf", "Scalar", "Vector", "Tensor", "shared", "arrow", "fix", "For
 NOT_DRAWN = {
     "Block": "what all blocks are",
     "GraphNode": "a part of Graph",
-    "Knot": "the typed form of Fix",
-    "Path": "a place in messages",
     "Source": "a part of Graph",
-    "Typed": "what inference gives",
     "Wire": "what an arrow's body is called on",
     "as_block": "what the operators do with dicts and tuples",
     "has_effects": "a question about blocks",
-    "infer": "a function of blocks",
     "unpack": "the items of a wire; a feature below",
 }
 

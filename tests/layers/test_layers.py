@@ -27,8 +27,9 @@ from arrows.layers import (
     TreeLSTM,
     initializers,
 )
-from arrows.ops import Elements, Evaluation, Segments, ShapeError, check_grads, trace
-from arrows.ops.testing import run_lifted
+from arrows.ops import Evaluation, Segments, ShapeError, trace
+from arrows.testing import Elements, check_grads
+from arrows.testing.gradients import run_lifted
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 from arrows.typesys.static import Axis

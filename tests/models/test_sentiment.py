@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import arrows as ar
+from arrows.cli.demo import accuracy
 from arrows.data import generate, parse_tree, vocabulary
-from arrows.demo import accuracy
 from arrows.models import node_labels, sentiment
 from arrows.training import Adagrad, train
 from arrows.typesys.errors import InputError

@@ -9,10 +9,10 @@ import pytest
 
 import arrows as ar
 from arrows.data import TAGS
-from arrows.engine import reference
-from arrows.engine.merge import merge
-from arrows.engine.verify import verify
+from arrows.engine.reference import evaluate as reference
+from arrows.engine.scheduling.merge import merge
 from arrows.models import Lexicon, TagExamination, tagger
+from arrows.testing.schedules import verify
 from arrows.training import Adam, train
 from tests.compare import close
 

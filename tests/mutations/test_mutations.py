@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows.combinators.copying import parts_first
-from arrows.engine import params
+from arrows.engine.planning import parameters as params
 from tests.generate import PRODUCTIONS, cases
 from tests.generation import parts
 from tests.generation.build import Build

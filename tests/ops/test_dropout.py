@@ -9,7 +9,7 @@ import pytest
 
 from arrows import ops
 from arrows.ops import Evaluation, ShapeError, trace
-from arrows.ops.testing import run_lifted
+from arrows.testing.gradients import run_lifted
 from arrows.typesys import types as T
 
 KEY = T.Tensor((), "uint64")

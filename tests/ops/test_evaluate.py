@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from arrows import ops
-from arrows.ops import Elements, Evaluation, RowSparse, check_grads
+from arrows.ops import Evaluation, RowSparse
 from arrows.ops.context import Parameter, parameter
+from arrows.testing import Elements, check_grads
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowValueError
 
@@ -168,7 +169,7 @@ def test_row_sparse() -> None:
 
 
 def test_row_sparse_on_the_fake_device() -> None:
-    from arrows.engine.backend import backend
+    from arrows.engine.device.device import backend
 
     fake = backend("fake")
     rows, values = np.array([3, 1, 3]), np.arange(6.0).reshape(3, 2)

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from arrows import ops
-from arrows.ops import Evaluation, ShapeError, check_grads, trace
+from arrows.ops import Evaluation, ShapeError, trace
+from arrows.testing import check_grads
 from arrows.typesys import types as T
 
 from .table import d, i, n, p

@@ -12,7 +12,8 @@ import pytest
 
 import arrows as ar
 from arrows import ops
-from arrows.engine import jit, program_writer
+from arrows.engine.device import jit
+from arrows.engine.program import program_writer
 
 Array = np.ndarray[Any, Any]
 Function = Callable[[Any], Any]

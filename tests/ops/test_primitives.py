@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from arrows import ops
-from arrows.engine.backend import backend
-from arrows.ops.reduce_segments import reduce_segments
-from arrows.ops.testing import Device
+from arrows.engine.device.device import backend
+from arrows.ops.segment_kernels import reduce_segments
+from arrows.testing import HOST, check_primitive
+from arrows.testing.gradients import Device
 from arrows.typesys import types as T
 
 from .table import CASES
@@ -33,12 +34,12 @@ def test_every_primitive_stands_in_the_table() -> None:
 
 @pytest.mark.parametrize(("name", "operands", "attributes"), CASES, ids=IDS)
 def test_on_numpy(name: str, operands: tuple[Any, ...], attributes: dict[str, Any]) -> None:
-    ops.check_primitive(ops.get(name), *operands, **attributes)
+    check_primitive(ops.get(name), *operands, **attributes)
 
 
 @pytest.mark.parametrize(("name", "operands", "attributes"), CASES, ids=IDS)
 def test_on_the_fake_device(name: str, operands: tuple[Any, ...], attributes: dict[str, Any]) -> None:
-    ops.check_primitive(ops.get(name), *operands, device=fake(), gradients=False, **attributes)
+    check_primitive(ops.get(name), *operands, device=fake(), gradients=False, **attributes)
 
 
 @pytest.mark.parametrize("name", sorted({name for name, _, _ in CASES}))
@@ -97,7 +98,7 @@ def test_segments_of_every_length(name: str, width: tuple[int, ...]) -> None:
         for i, (a, b) in enumerate(pairwise(offsets)):
             if b > a:
                 wanted[i] = function(x[a:b], axis=0)
-        for device in (ops.testing.HOST, fake()):
+        for device in (HOST, fake()):
             segments = ops.Segments.of(device.xp, device.to_device(offsets), int(offsets[-1]))
             for out in (None, device.to_device(np.zeros_like(wanted))):
                 got = reduce_segments(device.xp, combine, device.to_device(x), segments, -7.0, out)

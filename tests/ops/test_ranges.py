@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from arrows import ops
-from arrows.engine.backend import backend
+from arrows.engine.device.device import backend
 from arrows.ops import Evaluation, get
 
 Array = np.ndarray[Any, Any]

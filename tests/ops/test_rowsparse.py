@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arrows.engine.backend import backend
+from arrows.engine.device.device import backend
 from arrows.ops import RowSparse
 
 

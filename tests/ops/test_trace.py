@@ -14,7 +14,7 @@ import pytest
 from arrows import ops
 from arrows.ops import ShapeError, trace
 from arrows.ops.context import Parameter, parameter
-from arrows.ops.testing import run_lifted
+from arrows.testing.gradients import run_lifted
 from arrows.typesys import types as T
 
 V3, V4, S = T.Tensor((3,)), T.Tensor((4,)), T.Tensor(())

@@ -11,9 +11,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 import arrows as ar
-from arrows.engine.reference import _Arrays, _shown
-from arrows.engine.results import collate
-from arrows.engine.trampoline import trampoline
+from arrows.engine.reference.evaluate import _Arrays, _shown
+from arrows.engine.values.results import collate
+from arrows.engine.values.trampoline import trampoline
 from arrows.training import SGD
 from tests.agree import plain
 from tests.compare import close, tape_meets_kink

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arrows.engine.backend import backend
+from arrows.engine.device.device import backend
 from arrows.ops import RowSparse
-from arrows.training import SGD, Adam, Epoch, blocks, save_state, train
+from arrows.training import SGD, Adam, Epoch, save_state, train
+from arrows.training import row_chunks as blocks
 from arrows.typesys.errors import ArrowValueError
 from tests.training.test_loop import Bookkeeper
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine.backend import backend
+from arrows.engine.device.device import backend
 from arrows.training import SGD, Epoch, train
 from arrows.typesys.errors import ArrowValueError
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import arrows as ar
+from arrows.cli.exits import exit_status
 from arrows.data import generate, vocabulary
 from arrows.engine.not_finite import first_not_finite
-from arrows.exits import exit_status
 from arrows.models import sentiment
 from arrows.training import SGD, Adam, NotFiniteError, save, train
-from arrows.training.files import read_file
+from arrows.training.tensor_file import read_file
 from arrows.typesys.errors import ArrowValueError
 from tests.profile import NIGHTLY
 from tests.training.test_loop import Bookkeeper

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arrows.engine.backend import Backend, backend
-from arrows.engine.results import Ragged
+from arrows.engine.device.device import Backend, backend
+from arrows.engine.values.results import Ragged
 from arrows.ops import RowSparse
 from arrows.training import SGD, Adadelta, Adagrad, Adam, AdamW, Optimizer, RMSprop
-from arrows.training import blocks as module
+from arrows.training import row_chunks as module
 from arrows.typesys.errors import ArrowValueError
 from tests.training.papers import CASES, NAMES
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.backend import backend
+from arrows.engine.device.device import backend
 from arrows.ops import RowSparse
 from arrows.training import SGD, Adam, train
 from arrows.typesys.errors import ArrowValueError

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from arrows.engine.backend import backend
+from arrows.engine.device.device import backend
 from arrows.ops import RowSparse
 from arrows.training import (
     SGD,
@@ -32,8 +32,8 @@ from arrows.training import (
     schedules,
     train,
 )
-from arrows.training.files import read_file
 from arrows.training.interrupt import Interrupts
+from arrows.training.tensor_file import read_file
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 from tests.training.test_loop import Bookkeeper
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
-from arrows.typesys.reading import parse_type
+from arrows.typesys.parse import parse_type
 
 SHAPES = st.lists(st.integers(0, 300), max_size=3).map(tuple)
 LEAVES = st.one_of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypedDict
 
-import arrows.combinators as ar
+import arrows as ar
 from arrows.combinators import Block, Wire
 from arrows.typesys.static import F32, I32, Axis, Tensor
 

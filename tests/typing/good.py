@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict, assert_type
 
-import arrows.combinators as ar
+import arrows as ar
 from arrows.combinators import Block, Wire
 from arrows.combinators.fanout import Run
 from arrows.typesys.static import F32, I32, Axis, Tensor

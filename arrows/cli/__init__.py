@@ -1,0 +1,5 @@
+"""The command `arrows`, its subcommands a file each, and the demonstration."""
+
+from arrows.cli.command import main
+
+__all__ = ["main"]

@@ -1,0 +1,221 @@
+"""`arrows show`: a block as a picture."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import arrows as ar
+from arrows.cli.check import type_option
+from arrows.cli.examples import examples_from
+from arrows.cli.exits import LINE
+from arrows.cli.option_values import count
+from arrows.cli.user_modules import Named, Unreadable, block_named, blocks_of, load, split, user_lines
+from arrows.drawing import (
+    CHARACTERS,
+    lay_out,
+    scene_of,
+    timeline_svg,
+    timeline_text,
+    to_mermaid,
+    to_page,
+    to_svg,
+    to_text,
+)
+from arrows.drawing.scene import Scene
+from arrows.drawing.views import shorten
+from arrows.engine.planning.plan import SCHEDULES
+from arrows.engine.timeline import Timeline, timeline
+from arrows.files import replacing, require_replaceable
+from arrows.inference.tree import typed_tree
+from arrows.inference.typed import Typed
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+from arrows.typesys.quoting import printable, printable_lines, shortened
+
+FORMATS = ("text", "mermaid", "svg", "html")
+ENDINGS = {
+    ".txt": "text",
+    ".mmd": "mermaid",
+    ".md": "mermaid",
+    ".svg": "svg",
+    ".html": "html",
+    ".htm": "html",
+}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of `arrows show`."""
+    parser.add_argument("file", metavar="FILE.py:NAME", help="a block of a file; a name may have dots")
+    parser.add_argument(
+        "--format", choices=FORMATS, help="default: as the ending of --output says, else text"
+    )
+    parser.add_argument(
+        "--input", type=type_option, metavar="TYPE", help="assume the type of the input, such as float32[300]"
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help=f"write here instead of standard output; without --format, it ends in {', '.join(ENDINGS)}, or "
+        "has no ending: text",
+    )
+    parser.add_argument(
+        "--schedule",
+        metavar="EXAMPLES",
+        help="draw the schedule of a batch instead: a list in the file, by name, or a .json or .jsonl file",
+    )
+    parser.add_argument(
+        "--batch", type=count, metavar="N", help="with --schedule: how many of the examples (default: 64)"
+    )
+    parser.add_argument("--how", choices=SCHEDULES, help="with --schedule: which schedule (default: strata)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Draws a block; an ill-typed one without types.
+
+    Returns:
+        0; 1 if the block is ill-typed: then it is drawn without types, and the error is told. It has no
+        schedule.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "model.py"
+    ...     _ = path.write_text("import arrows as ar\\nmodel = ar.Vector(3) >> ar.FC(2)\\n")
+    ...     run(
+    ...         argparse.Namespace(
+    ...             file=f"{path}:model",
+    ...             input=None,
+    ...             output=None,
+    ...             schedule=None,
+    ...             batch=None,
+    ...             how=None,
+    ...             format="mermaid",
+    ...         )
+    ...     )
+    flowchart TD
+      n0(( ))
+      n1["Vector#40;3#41;"]
+      n2["FC#40;2#41;"]
+      n3(( ))
+      n0 -->|"Input"| n1
+      n1 -->|"float32#91;3#93;"| n2
+      n2 -->|"float32#91;2#93;"| n3
+    0
+    """
+    if options.output is not None:
+        require_replaceable(options.output)
+    _check_schedule(options)
+    format = options.format or _format_of(options.output)
+    named, module = _named(options.file)
+    if options.schedule is not None:
+        try:
+            model = ar.compile(named.block, schedule=options.how or "strata", jit=False)
+        except ArrowTypeError as refused:
+            told = refused.details
+            reason = shortened(" ".join(f"{told.attempt}: {told.reason}".split()), LINE).rstrip(": ")
+            print(f"arrows show: {named.name} has no schedule: {printable(reason)}", file=sys.stderr)
+            return 1
+        path = split(options.file)[0]
+        most = 64 if options.batch is None else options.batch
+        examples = examples_from(options.schedule, module, path)[:most]
+        _write(_scheduled(named, timeline(model, examples), format), options.output)
+        return 0
+    typed: Typed | None = None
+    error = ""
+    try:
+        typed = ar.infer(named.block, options.input)
+    except (ArrowTypeError, ArrowValueError) as refused:
+        error = f"{type(refused).__name__}: {refused}"
+    text = _drawn(named, typed, error, format)
+    _write(text, options.output)
+    if error:
+        print(
+            f"arrows show: {named.name} is ill-typed, and drawn without types\n{printable_lines(error)}",
+            file=sys.stderr,
+        )
+    return 1 if error else 0
+
+
+def _check_schedule(options: argparse.Namespace) -> None:
+    """Refuses options that would say nothing."""
+    if options.schedule is not None and options.input is not None:
+        raise ArrowValueError("--input is not about a schedule, whose examples are its input: leave it out")
+    for name in ("batch", "how"):
+        if options.schedule is None and getattr(options, name) is not None:
+            raise ArrowValueError(f"--{name} is about a schedule: say which by --schedule EXAMPLES")
+
+
+def _format_of(output: Path | None) -> str:
+    """The format that the ending of a file says."""
+    if output is None or not output.suffix:
+        return "text"
+    if output.suffix.lower() not in ENDINGS:
+        there = ", ".join(f"{ending} ({format})" for ending, format in ENDINGS.items())
+        raise ArrowValueError(
+            f"--output {output}: no format has the ending {output.suffix}; there are {there}, or say --format"
+        )
+    return ENDINGS[output.suffix.lower()]
+
+
+def _named(text: str) -> tuple[Named, ModuleType]:
+    path, name = split(text)
+    try:
+        module = load(path)
+    except ArrowTypeError as error:
+        raise Unreadable(f"cannot import {path.name}: {error}", "".join(user_lines(error))) from error
+    if name is not None:
+        return block_named(module, name, path), module
+    found = blocks_of(module)
+    if len(found) == 1:
+        return found[0], module
+    names = ", ".join(named.name for named in found[:10]) or "none"
+    raise ArrowValueError(
+        f"say which block of {path.name} to show, as {path}:NAME; there {'are' if found else 'is'} {names}"
+    )
+
+
+def _drawn(named: Named, typed: Typed | None, error: str, format: str) -> str:
+    scene: Scene = scene_of(typed if typed is not None else named.block)
+    if format == "mermaid":
+        return to_mermaid(scene)
+    if format == "text":
+        ascii_only = not _can_write("│▼●┈")
+        return to_text(lay_out(scene, CHARACTERS), ascii_only=ascii_only)
+    drawing = lay_out(scene)
+    svg = to_svg(drawing, shorten(named.name))
+    if format == "svg":
+        return svg
+    tree = typed_tree(typed) if typed is not None else ""
+    return to_page(named.name, svg, drawing.width, tree, error)
+
+
+def _scheduled(named: Named, schedule: Timeline, format: str) -> str:
+    if format == "mermaid":
+        raise ArrowValueError("a schedule is drawn as text, svg or html, not as mermaid")
+    if format == "text":
+        return timeline_text(schedule)
+    svg = timeline_svg(schedule)
+    return svg if format == "svg" else to_page(f"{named.name}, a batch's schedule", svg, 600)
+
+
+def _write(text: str, output: Path | None) -> None:
+    if output is None:
+        _print(text)
+    else:
+        with replacing(output) as file:
+            file.write(text.encode("utf-8"))
+
+
+def _can_write(text: str) -> bool:
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _print(text: str) -> None:
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))

@@ -1,0 +1,143 @@
+"""`compile`: from a block to a model; `evaluate`: one example by the reference."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any
+
+from arrows.engine.device.device import Backend, backend
+from arrows.engine.device.jit import available
+from arrows.engine.model import Model
+from arrows.engine.planning.parameters import make_params
+from arrows.engine.planning.plan import SCHEDULES
+from arrows.engine.reference import evaluate as reference
+from arrows.engine.reference.interpret import MAX_NODES
+from arrows.engine.running.taps import show_tapped
+from arrows.inference.infer import infer
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+
+
+def compile(
+    block: Any,
+    *,
+    loss: str | Mapping[str, float] | None = None,
+    seed: int = 0,
+    schedule: str = "strata",
+    device: str | Backend = "cpu",
+    float_type: str | None = None,
+    params: Mapping[str, Any] | None = None,
+    max_nodes: int = MAX_NODES,
+    jit: bool | None = None,
+    fingerprint: str | None = None,
+) -> Model:
+    """Type-checks a block and makes a model of it.
+
+    Args:
+        block: a block, or what goes for one (a layer, a dict or tuple of blocks).
+        loss: what `Model.value_and_grad` differentiates: None for the block's own scalar result (the mean
+            over the examples); the name of a `Metric`, or names and weights: the (weighted) sum of their
+            values within an example, averaged over the examples.
+        seed: first values of parameters depend on it and on their names.
+        schedule: ``"strata"``: what stands outside of all recursion and folds runs once for the batch,
+            depth counts only within them; ``"depth"``: operations at the same depth run together (Looks et
+            al. 2017, section 2.1); ``"agenda"``: of the operations with ready nodes, the one whose nodes
+            lie least deep runs next (Neubig et al. 2017, section 3.2); ``"none"``: one node at a time, one
+            example after the other, which is what batching is measured against.
+        device: ``"cpu"`` (NumPy) or ``"cuda"`` (CuPy).
+        float_type: every float of the block becomes this type, say ``"float64"``.
+        params: another model's ``params``: its live arrays are used for the layers that both models have; a
+            plain mapping: values by name.
+        max_nodes: an example with more nodes (values read, functions and layers run; functions that follow
+            one another may be one), or more calls of recursive blocks, counts as endless.  Calls may nest
+            500,000 deep, or a twentieth of ``max_nodes`` if that is more: each level holds some 2 KB while
+            an example is read.
+        jit: compile runs of element-wise operations on float32 to fused loops, on the CPU: False: not; True:
+            do, which takes numba (``pip install 'arrows[jit]'``); left out: where numba is installed,
+            unless the environment variable ``ARROWS_JIT`` is 0.  The first compilation takes a second or so
+            for each operation; it is kept on disk, in the folder ``ARROWS_CACHE``, else ``arrows`` in the
+            user's folder for caches.  The folder is the user's alone (mode 0700); another one is not used,
+            with a warning.
+        fingerprint: stands for the data that the block's functions read examples with, a vocabulary say: a
+            prepared set of another model, or from a file, is taken where both models say the same, whatever
+            their functions hold.  Say something else when the data changes.  Left out: all that functions
+            hold is compared by its content; where that cannot be told (locks, open files, a model), sets
+            cannot be pickled.
+
+    Returns:
+        The model.  Nothing of it is kept on the block, which can be compiled again and used elsewhere.
+
+    Raises:
+        ArrowTypeError: the block is ill-typed, or its result is nothing a model can give.
+        ArrowValueError: an argument that cannot be.
+
+    Example:
+        >>> import arrows as ar
+        >>> model = ar.compile(ar.Map(ar.Scalar()) >> ar.Sum())
+        >>> model([[1, 2, 3], [], [10]]).tolist()
+        [6.0, 0.0, 10.0]
+    """
+    if schedule not in SCHEDULES:
+        raise ArrowValueError(
+            f"the schedule must be one of {', '.join(map(repr, SCHEDULES))}, not {schedule!r}"
+        )
+    if isinstance(max_nodes, bool) or not isinstance(max_nodes, int) or max_nodes < 1:
+        raise ArrowValueError(f"max_nodes must be a positive integer, not {max_nodes!r}")
+    first: Any = seed
+    if isinstance(first, bool) or not isinstance(first, Integral) or int(first) < 0:
+        raise ArrowValueError(f"the seed must be an integer from 0 on, not {seed!r}")
+    if params is not None and not isinstance(params, Mapping):
+        raise ArrowTypeError(f"params must be another model's params, or arrays by name, not {params!r}")
+    if float_type not in (None, "float16", "float32", "float64"):
+        raise ArrowValueError(f"float_type must be 'float16', 'float32' or 'float64', not {float_type!r}")
+    if fingerprint is not None and not isinstance(fingerprint, str):
+        raise ArrowTypeError(f"fingerprint must be a text, not {fingerprint!r}")
+    found = backend(device)
+    compiled = use_jit(jit, found.name)
+    typed = infer(block, float_type=float_type)
+    return Model(
+        typed, loss, int(seed), schedule, found, float_type, params, max_nodes, compiled, fingerprint
+    )
+
+
+def use_jit(jit: bool | None, device: str) -> bool:
+    """Whether element-wise chains are to be compiled; arguments as those of `compile`.
+
+    >>> use_jit(False, "cpu"), use_jit(None, "cuda")
+    (False, False)
+    """
+    if jit is not None and not isinstance(jit, bool):
+        raise ArrowValueError(f"jit must be True, False or left out, not {jit!r}")
+    if jit and device != "cpu":
+        raise ArrowValueError(f"jit=True compiles for the CPU, and the device is {device!r}; leave it out")
+    if jit and not available():
+        raise ArrowValueError("jit=True needs numba, which is not installed: pip install 'arrows[jit]'")
+    if jit is None:
+        return device == "cpu" and os.environ.get("ARROWS_JIT") != "0" and available()
+    return jit
+
+
+def evaluate(block: Any, example: Any) -> Any:
+    """The result of a block on one example by the reference, with first values of parameters (seed 0).
+
+    Unlike a model's, the result may hold Python objects and endless sequences.
+
+    Args:
+        block: a block, or what goes for one.
+        example: a Python object.
+
+    Raises:
+        ArrowTypeError: the block is ill-typed.
+        InputError: the example does not fit.
+
+    Example:
+        >>> import arrows as ar
+        >>> evaluate(ar.InputTransform(len), "tree")
+        4
+    """
+    typed = infer(block)
+    params = make_params(typed, backend("cpu"), 0, None)
+    outcome = reference.evaluate(typed, example, params.of)
+    show_tapped(outcome.tapped)
+    return outcome.value

@@ -1,0 +1,57 @@
+"""The arena: arrays kept between batches, so that a size seen before is not allocated again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from arrows.engine.device.device import Backend
+
+# A new array gets this much room to spare: the next batch is a little larger as often as not.
+_SPARE = 1.25
+
+
+class Arena:
+    """Named arrays on one device that grow and never shrink.
+
+    An array asked for by the same name is the same memory: what was there is overwritten by its next user.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+        self._arrays: dict[tuple[Hashable, Any], Any] = {}
+
+    def array(self, name: Hashable, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Returns an array of unspecified content.
+
+        Args:
+            name: who wants it; element types are kept apart.
+            shape: its shape.
+            dtype: its element type, a name or a type object; one name, one of the two.
+        """
+        size = math.prod(shape)
+        key = (name, dtype)
+        known = self._arrays.get(key)
+        if known is None or known.shape[0] < size:
+            known = self._arrays[key] = self.backend.empty((int(size * _SPARE) + 1,), dtype)
+        return known[:size].reshape(shape)
+
+    def zeros(self, name: Hashable, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Returns an array of zeros; otherwise as `array`."""
+        made = self.array(name, shape, dtype)
+        made[...] = 0
+        return made
+
+    @property
+    def bytes(self) -> int:
+        """How much memory the arena holds."""
+        return int(
+            sum(array.shape[0] * np.dtype(dtype).itemsize for (_, dtype), array in self._arrays.items())
+        )
+
+    def clear(self) -> None:
+        """Lets go of everything."""
+        self._arrays.clear()

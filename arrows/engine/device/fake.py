@@ -1,0 +1,346 @@
+"""A strict make-believe device: arrays that refuse every crossing between host and device.
+
+They are NumPy underneath.  Continuous integration has no GPU.  Code that runs on this device unchanged never
+mixes host and device arrays, never reads a device value from Python without saying so, and keeps to the
+functions that CuPy has.  Where CuPy would quietly wait for the device (`float(a)`, `if a:`, boolean masks,
+`nonzero`), this device refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+SCALARS = (int, float, bool, np.generic)
+
+
+class FakeDeviceError(TypeError):
+    """Host and device were mixed, or a value of the device was read without asking for it.
+
+    >>> from arrows.engine.device.device import backend
+    >>> fake = backend("fake")
+    >>> fake.xp.add(fake.to_device(np.ones(2)), np.ones(2))
+    Traceback (most recent call last):
+    ...
+    arrows.engine.device.fake.FakeDeviceError: add: a host array (float64, shape (2,)) ...
+    """
+
+
+def refuse(what: str) -> NoReturn:
+    raise FakeDeviceError(what)
+
+
+def checked_operand(value: Any, function: str) -> Any:
+    """What NumPy may see of one operand: a device array's data, or a Python or NumPy scalar as it is."""
+    if isinstance(value, FakeArray):
+        return value._data
+    if isinstance(value, SCALARS):
+        return value
+    if isinstance(value, np.ndarray):
+        refuse(f"{function}: a host array ({value.dtype}, shape {value.shape}) was handed to the device")
+    refuse(f"{function}: expected a device array or a scalar, got {type(value).__name__}")
+
+
+def checked_array(value: Any, function: str) -> np.ndarray[Any, Any]:
+    """Like `checked_operand`, for places where CuPy takes arrays only."""
+    if isinstance(value, SCALARS):
+        refuse(f"{function}: expected a device array, got the scalar {value!r}")
+    data: np.ndarray[Any, Any] = checked_operand(value, function)
+    return data
+
+
+def wrap(value: Any) -> Any:
+    """A result of NumPy as a result of the device: no bare NumPy number leaves, as none leaves CuPy."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return FakeArray(np.asarray(value))
+    if isinstance(value, tuple):
+        return tuple(wrap(item) for item in value)
+    if isinstance(value, list):
+        return [wrap(item) for item in value]
+    return value
+
+
+def plain(value: Any, function: str) -> Any:
+    """A keyword or a non-array argument: anything but an array, or something that hides one."""
+    if isinstance(value, (FakeArray, np.ndarray)):
+        refuse(f"{function}: an array was given where a shape, an axis or an element type belongs")
+    if isinstance(value, (tuple, list)):
+        for item in value:
+            plain(item, function)
+    return value
+
+
+def keywords_and_out(keywords: dict[str, Any], function: str) -> tuple[dict[str, Any], FakeArray | None]:
+    """Keywords for NumPy (with the data of `out` and `where`), and the device array that `out` names."""
+    ready: dict[str, Any] = {}
+    out: FakeArray | None = None
+    for key, value in keywords.items():
+        if key == "out":
+            if value is None:
+                continue
+            if isinstance(value, tuple) and len(value) == 1:
+                value = value[0]
+            if not isinstance(value, FakeArray):
+                refuse(f"{function}: out= must be a device array, got {type(value).__name__}")
+            out = value
+            ready[key] = value._data
+        elif isinstance(value, FakeArray):
+            refuse(f"{function}: {key}= does not take an array")
+        else:
+            ready[key] = plain(value, function)
+    return ready, out
+
+
+def _index(key: Any) -> Any:
+    """An index that needs no crossing: integers, slices, None, Ellipsis, device arrays of integers."""
+    items = key if isinstance(key, tuple) else (key,)
+    ready: list[Any] = []
+    for item in items:
+        if isinstance(item, FakeArray):
+            if item._data.dtype.kind not in "iu":
+                refuse("index: the host does not know how many a mask selects; use where() or indices")
+            ready.append(item._data)
+        elif item is None or item is Ellipsis:
+            ready.append(item)
+        elif isinstance(item, slice):
+            for bound in (item.start, item.stop, item.step):
+                if isinstance(bound, FakeArray):
+                    refuse("index: the bounds of a slice are read on the host")
+            ready.append(item)
+        elif isinstance(item, (int, np.integer)) and not isinstance(item, bool):
+            ready.append(item)
+        elif isinstance(item, np.ndarray):
+            refuse("index: a host array was used to index a device array; send it up with to_device")
+        else:
+            refuse(f"index: {type(item).__name__} would be copied to the device; send it up with to_device")
+    return tuple(ready) if isinstance(key, tuple) else ready[0]
+
+
+def _binary(name: str, reverse: bool = False) -> Callable[[FakeArray, Any], Any]:
+    function = getattr(np, name)
+
+    def operator(self: FakeArray, other: Any) -> Any:
+        value = checked_operand(other, name)
+        with np.errstate(all="ignore"):
+            return wrap(function(value, self._data) if reverse else function(self._data, value))
+
+    return operator
+
+
+def _in_place(name: str) -> Callable[[FakeArray, Any], FakeArray]:
+    function = getattr(np, name)
+
+    def operator(self: FakeArray, other: Any) -> FakeArray:
+        value = checked_operand(other, name)
+        with np.errstate(all="ignore"):
+            function(self._data, value, out=self._data)
+        return self
+
+    return operator
+
+
+def _unary(name: str) -> Callable[[FakeArray], Any]:
+    function = getattr(np, name)
+
+    def operator(self: FakeArray) -> Any:
+        return wrap(function(self._data))
+
+    return operator
+
+
+def _method(name: str) -> Callable[..., Any]:
+    """A method of arrays: shapes, axes and element types pass, arrays are checked."""
+
+    def method(self: FakeArray, *arguments: Any, **keywords: Any) -> Any:
+        given = [plain(argument, name) for argument in arguments]
+        ready, out = keywords_and_out(keywords, name)
+        with np.errstate(all="ignore"):
+            result = getattr(self._data, name)(*given, **ready)
+        return wrap(result) if out is None else out
+
+    method.__name__ = name
+    return method
+
+
+class FakeArray:
+    """An array on the make-believe device.  Only `to_device` makes one from host data, only `to_numpy` reads
+    one.
+
+    It has what CuPy's arrays have of shape, element type, operators, indexing and methods; whatever would
+    move data between host and device, or make the host wait, raises `FakeDeviceError`.
+
+    >>> from arrows.engine.device.device import backend
+    >>> fake = backend("fake")
+    >>> a = fake.to_device(np.arange(3.0))
+    >>> (a + 1).sum()
+    FakeArray(float64[])
+    >>> float(a.sum())
+    Traceback (most recent call last):
+    ...
+    arrows.engine.device.fake.FakeDeviceError: float() reads the device; bring the value down with to_numpy
+    """
+
+    __slots__ = ("_data",)
+    __array_ufunc__ = None  # NumPy's own functions and operators give up on us, so that ours can refuse
+    __array_priority__ = 1000.0
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, data: np.ndarray[Any, Any]) -> None:
+        self._data = data
+
+    def __repr__(self) -> str:
+        return f"FakeArray({self._data.dtype}{list(self._data.shape)})"
+
+    # What the host knows without asking the device.
+    @property
+    def shape(self) -> tuple[int, ...]:
+        shape: tuple[int, ...] = self._data.shape
+        return shape
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return self._data.strides
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        dtype: np.dtype[Any] = self._data.dtype
+        return dtype
+
+    @property
+    def ndim(self) -> int:
+        return self._data.ndim
+
+    @property
+    def size(self) -> int:
+        return self._data.size
+
+    @property
+    def nbytes(self) -> int:
+        return self._data.nbytes
+
+    @property
+    def itemsize(self) -> int:
+        return self._data.itemsize
+
+    @property
+    def flags(self) -> Any:
+        return self._data.flags
+
+    @property
+    def T(self) -> FakeArray:
+        return FakeArray(self._data.T)
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    # Reading and writing parts.
+    def __getitem__(self, key: Any) -> Any:
+        return wrap(self._data[_index(key)])
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._data[_index(key)] = checked_operand(value, "assignment")
+
+    # Crossings.
+    def __array__(self, *arguments: Any, **keywords: Any) -> NoReturn:
+        refuse("NumPy was given a device array; bring it down with to_numpy")
+
+    def __array_function__(self, function: Any, *rest: Any) -> NoReturn:
+        refuse(f"numpy.{function.__name__} was given a device array; use xp.{function.__name__} or to_numpy")
+
+    def __iter__(self) -> Iterator[Any]:
+        refuse("iterating a device array reads it element by element; bring it down with to_numpy")
+
+    def __contains__(self, item: Any) -> bool:
+        refuse("`in` reads the device; bring the value down with to_numpy")
+
+    def __bool__(self) -> bool:  # noqa: PLE0304 (it raises, and only it)
+        refuse("bool() reads the device; bring the value down with to_numpy")
+
+    def __float__(self) -> float:
+        refuse("float() reads the device; bring the value down with to_numpy")
+
+    def __int__(self) -> int:
+        refuse("int() reads the device; bring the value down with to_numpy")
+
+    def __index__(self) -> int:  # noqa: PLE0305 (it raises, and only it)
+        refuse("an index reads the device; bring the value down with to_numpy")
+
+    def __complex__(self) -> complex:
+        refuse("complex() reads the device; bring the value down with to_numpy")
+
+    def __round__(self, digits: int = 0) -> NoReturn:
+        refuse("round() reads the device; bring the value down with to_numpy")
+
+    def item(self, *arguments: Any) -> NoReturn:
+        refuse("item() reads the device; bring the value down with to_numpy")
+
+    def tolist(self) -> NoReturn:
+        refuse("tolist() reads the device; bring the value down with to_numpy")
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        refuse("a device array does not pickle; bring it down with to_numpy")
+
+    __add__, __radd__, __iadd__ = _binary("add"), _binary("add", True), _in_place("add")
+    __sub__, __rsub__, __isub__ = _binary("subtract"), _binary("subtract", True), _in_place("subtract")
+    __mul__, __rmul__, __imul__ = _binary("multiply"), _binary("multiply", True), _in_place("multiply")
+    __truediv__, __rtruediv__ = _binary("true_divide"), _binary("true_divide", True)
+    __itruediv__ = _in_place("true_divide")
+    __floordiv__, __rfloordiv__ = _binary("floor_divide"), _binary("floor_divide", True)
+    __mod__, __rmod__ = _binary("remainder"), _binary("remainder", True)
+    __pow__, __rpow__, __ipow__ = _binary("power"), _binary("power", True), _in_place("power")
+    __matmul__, __rmatmul__ = _binary("matmul"), _binary("matmul", True)
+    __and__, __rand__ = _binary("bitwise_and"), _binary("bitwise_and", True)
+    __or__, __ror__ = _binary("bitwise_or"), _binary("bitwise_or", True)
+    __xor__, __rxor__ = _binary("bitwise_xor"), _binary("bitwise_xor", True)
+    __lshift__, __rshift__ = _binary("left_shift"), _binary("right_shift")
+    __lt__, __le__ = _binary("less"), _binary("less_equal")
+    __gt__, __ge__ = _binary("greater"), _binary("greater_equal")
+    __eq__ = _binary("equal")
+    __ne__ = _binary("not_equal")
+    __neg__, __pos__, __abs__, __invert__ = (
+        _unary("negative"),
+        _unary("positive"),
+        _unary("abs"),
+        _unary("invert"),
+    )
+
+    all, any, argmax, argmin = _method("all"), _method("any"), _method("argmax"), _method("argmin")
+    astype, copy, cumsum = _method("astype"), _method("copy"), _method("cumsum")
+    max, mean, min, prod = _method("max"), _method("mean"), _method("min"), _method("prod")
+    ravel, reshape, squeeze = _method("ravel"), _method("reshape"), _method("squeeze")
+    swapaxes, transpose, view = _method("swapaxes"), _method("transpose"), _method("view")
+    argsort, sort = _method("argsort"), _method("sort")
+
+    def sum(self, axis: Any = None, **keywords: Any) -> Any:
+        """A device adds in a tree, which is about as exact as float64."""
+        ready, out = keywords_and_out({"axis": axis, **keywords}, "sum")
+        dtype = ready.pop("dtype", None) or self._data.dtype
+        wide = "float64" if self._data.dtype.kind == "f" else dtype
+        with np.errstate(all="ignore"):
+            result = np.asarray(
+                np.sum(self._data, dtype=wide, **{k: v for k, v in ready.items() if k != "out"})
+            )
+            if out is None:
+                return wrap(result.astype(dtype))
+            out._data[...] = result
+        return out
+
+    def fill(self, value: Any) -> None:
+        self._data.fill(plain(value, "fill"))
+
+    def take(self, indices: Any, axis: int | None = None, out: FakeArray | None = None) -> Any:
+        return take(self, indices, axis=axis, out=out)
+
+    def dot(self, other: Any) -> Any:
+        return FakeArray(np.asarray(self._data.dot(checked_array(other, "dot"))))
+
+
+def take(array: Any, indices: Any, axis: int | None = None, out: Any = None) -> Any:
+    """CuPy's `take`: no `mode`.  Stricter than CuPy, which wraps a wrong index round without a word."""
+    where = checked_operand(indices, "take")
+    if out is not None and not isinstance(out, FakeArray):
+        refuse(f"take: out= must be a device array, got {type(out).__name__}")
+    result = np.take(checked_array(array, "take"), where, axis=axis, out=None if out is None else out._data)
+    return wrap(result) if out is None else out

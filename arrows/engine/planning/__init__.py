@@ -1,0 +1,1 @@
+"""Once a model: operations, slabs, strata, parameters and losses."""

@@ -1,0 +1,117 @@
+"""What a model's loss is made of, what makes a step of it, and which results a model can give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from arrows.engine.planning.plan import Plan
+from arrows.inference.typed import Typed
+from arrows.typesys import types as T
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Side, message
+
+Check = Callable[[Any], object]
+"""Sees the loss of a training step before the step is made; may raise."""
+
+
+class Optimizer(Protocol):
+    """What `Model.train_step` asks of an optimizer."""
+
+    def step(self, model: Any, grads: Mapping[str, Any], /) -> None:
+        """Changes the model's parameters in place. The gradients are its own, to change and to keep."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The weight of each part of the loss.
+
+    Attributes:
+        metrics: by metric stream.
+        result: of the block's own scalar result; None if that is not the loss.
+        dtype: the loss's element type.
+        missing: None, or the message for who wants to differentiate a block without a loss.
+    """
+
+    metrics: Mapping[int, float]
+    result: float | None
+    dtype: str
+    missing: str | None = None
+
+
+def as_weights(typed: Typed, plan: Plan, loss: str | Mapping[str, float] | None) -> Weights:
+    """Reads the ``loss`` argument of `compile`.
+
+    Raises:
+        ArrowTypeError: it is no name and no mapping of names to numbers; a metric that is no float.
+        ArrowValueError: a name that no metric of the block has; no name at all.
+    """
+    if loss is None:
+        output = typed.output
+        if isinstance(output, T.Tensor) and output.shape == () and output.floating:
+            return Weights({}, 1.0, output.dtype)
+        missing = message(
+            "cannot differentiate a model without a loss",
+            [Side(typed.form.label, f"{typed.input} -> {output}", typed.form.site)],
+            reason=f"the result is {output}, and only a floating scalar is a loss by itself",
+            hint='name a Metric: ar.compile(block, loss="loss")',
+        )
+        return Weights({}, None, "float32", missing)
+    if isinstance(loss, str):
+        loss = {loss: 1.0}
+    if not isinstance(loss, Mapping):
+        raise ArrowTypeError(
+            f"loss must be the name of a Metric, or a dict of names and weights, not {loss!r}"
+        )
+    if not loss:
+        raise ArrowValueError("loss names no Metric; leave it out to differentiate the result itself")
+    weights: dict[int, float] = {}
+    numbers = {stream.name: number for number, stream in enumerate(plan.metric_streams)}
+    dtype = "float32"
+    for name, weight in loss.items():
+        if name not in numbers:
+            raise ArrowValueError(
+                f"no Metric is named {name!r}; the block has {', '.join(map(repr, numbers)) or 'none'}"
+            )
+        if isinstance(weight, bool) or not isinstance(weight, (int, float)):
+            raise ArrowTypeError(f"the weight of the metric {name!r} must be a number, not {weight!r}")
+        of = plan.metric_streams[numbers[name]].type
+        if not of.floating:
+            raise ArrowTypeError(f"the metric {name!r} is {of}, and only floats can be a loss")
+        weights[numbers[name]] = float(weight)
+        dtype = of.dtype
+    return Weights(weights, None, dtype)
+
+
+def check_output(typed: Typed) -> None:
+    """Refuses what a model cannot hand out.
+
+    Raises:
+        ArrowTypeError: the result holds a Python object or an endless sequence; the input is a tensor.
+    """
+    todo = [typed.output]
+    while todo:
+        of = todo.pop()
+        if isinstance(of, (T.Input, T.Broadcast)):
+            endless = isinstance(of, T.Broadcast)
+            raise ArrowTypeError(
+                message(
+                    f"cannot compile {typed.form.label}",
+                    [Side(typed.form.label, f"{typed.input} -> {typed.output}", typed.form.site)],
+                    reason="a model gives tensors, and its result "
+                    + (f"holds the endless sequence {of}" if endless else "holds a Python object (Input)"),
+                    hint="use it up inside the model"
+                    if endless
+                    else "read it as a tensor, say with ar.Scalar(); block.eval(x) shows Python objects too",
+                )
+            )
+        todo.extend(of.children)
+    if T.leaves(typed.input):
+        raise ArrowTypeError(
+            message(
+                f"cannot compile {typed.form.label}",
+                [Side(typed.form.label, f"{typed.input} -> {typed.output}", typed.form.site)],
+                reason=f"an example is a Python object (Input), and the block takes {typed.input}",
+                hint="read the tensors first: ar.Scalar(), ar.Vector(n) or ar.Tensor(shape) in front",
+            )
+        )

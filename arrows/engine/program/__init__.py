@@ -1,0 +1,1 @@
+"""What an operation computes: its trace, rewritten, differentiated and written as code."""

@@ -1,0 +1,110 @@
+"""Which gradients an operation computes for its operands, and which of them come as one array."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from arrows.engine.planning.plan import Operation
+from arrows.engine.program.derive import Backward
+from arrows.engine.program.joints import Joint
+from arrows.ops.trace import Equation, Trace, Var
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """Ports that get their gradients as one array.
+
+    Attributes:
+        ports: positions in `Operation.ports`; of several, the rows lie side by side.
+        var: the gradient.
+        late: it comes from the part that waits for all steps.
+    """
+
+    ports: tuple[int, ...]
+    var: Var
+    late: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Gradients:
+    """The gradients of all operands whose rows lie in one slab.
+
+    Attributes:
+        slab: its number.
+        operands: these.
+        early: all their rows are there before the operation's first step in a component.
+    """
+
+    slab: int
+    operands: tuple[Operand, ...]
+    early: bool
+
+
+def read_whole(
+    operation: Operation,
+    trace: Trace,
+    equations: Sequence[Equation],
+    joints: Sequence[Joint],
+    wanted: Sequence[bool],
+) -> dict[Var, list[int]]:
+    """The joined operands whose ports nothing else reads, with these ports' input leaves.
+
+    What gives the gradient of such a value gives that of its ports, side by side.
+
+    Args:
+        operation: the operation.
+        trace: its trace.
+        equations: those with rows.
+        joints: the values that one gather makes.
+        wanted: for each input leaf, whether its gradient is wanted.
+    """
+    readers: dict[Var, int] = {}
+    for equation in equations:
+        for var in equation.operands:
+            readers[var] = readers.get(var, 0) + 1
+    found = {}
+    for joint in joints:
+        leaves = [operation.ports[number].leaf for number in joint.ports]
+        inputs = [trace.inputs[leaf] for leaf in leaves]
+        alone = all(readers[var] == 1 and var not in trace.results for var in inputs)
+        if alone and all(wanted[leaf] for leaf in leaves):
+            found[joint.result] = leaves
+    return found
+
+
+def by_slab(
+    operation: Operation,
+    joints: Sequence[Joint],
+    backward: Backward | None,
+    whole: Sequence[Var],
+    late: Collection[int],
+) -> tuple[Gradients, ...]:
+    """The gradients of an operation's operands, by slab.
+
+    Args:
+        operation: the operation.
+        joints: the values that one gather makes.
+        backward: its backward program, if it has one.
+        whole: the joined values that the backward program gives the gradients of.
+        late: the ports whose gradients wait until all steps have run.
+    """
+    if backward is None:
+        return ()
+    number_of = {port.leaf: number for number, port in enumerate(operation.ports)}
+    ports_of = {joint.result: joint.ports for joint in joints}
+    found: list[tuple[tuple[int, ...], Var]] = []
+    for leaf, var in enumerate(backward.inputs):
+        if var is not None:
+            found.append(((number_of[leaf],), var))
+    for joined, var in zip(whole, backward.joined, strict=True):
+        if var is not None:
+            found.append((ports_of[joined], var))
+    slabs: dict[int, list[Operand]] = {}
+    for ports, var in found:
+        slab = operation.ports[ports[0]].slab
+        slabs.setdefault(slab, []).append(Operand(ports, var, all(port in late for port in ports)))
+    return tuple(
+        Gradients(slab, tuple(operands), all(set(operation.early).issuperset(one.ports) for one in operands))
+        for slab, operands in slabs.items()
+    )

@@ -1,0 +1,204 @@
+"""Where the time of a batch goes: by what was done, and by operation.
+
+A profiled model runs the same programs with a clock between their lines.  On a device the clock waits for
+what has been started, so that each piece gets its own time, and the whole takes longer than it would.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from arrows.engine.program.fuse import Chain
+from arrows.ops.trace import Equation
+
+if TYPE_CHECKING:
+    from arrows.engine.scheduling.merge import Merged
+
+PARTS = (
+    "prepare",
+    "merge",
+    "gather",
+    "matmul",
+    "element-wise",
+    "segment",
+    "other",
+    "scatter",
+    "sums",
+    "update",
+    "host",
+)
+_PRODUCTS = {"matmul", "outer", "dot"}
+_GATHERS = {"lookup", "pick", "gather"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One operation of a profile.
+
+    Attributes:
+        name: the block that stands there.
+        steps: how many steps it ran in.
+        rows: how many rows.
+        seconds: time by part.
+    """
+
+    name: str
+    steps: int
+    rows: int
+    seconds: dict[str, float]
+
+    @property
+    def total(self) -> float:
+        """All its seconds."""
+        return sum(self.seconds.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Where a step's time went; printed, a table.
+
+    Attributes:
+        what: `training`, `gradients` or `inference`.
+        examples: how many were in the batch.
+        runs: how many times it ran; times are means.
+        seconds: time of one run.
+        parts: time by part: `prepare` (lowering), `merge` (with scheduling), `gather`, `matmul`,
+            `element-wise`, `segment` (over sequences), `other` (further primitives), `scatter` (of
+            gradients), `sums` (of parameters' gradients), `update`, and `host`: what Python does between.
+        operations: time by operation, most of it first.
+    """
+
+    what: str
+    examples: int
+    runs: int
+    seconds: float
+    parts: dict[str, float]
+    operations: tuple[Line, ...]
+
+    def __str__(self) -> str:
+        shown = [part for part in PARTS if self.parts.get(part)]
+        steps = sum(line.steps for line in self.operations)
+        total = _milliseconds(self.seconds).strip()
+        head = f"{self.what} of {self.examples} examples: {total} ms in {steps} steps (mean of {self.runs})"
+        lines = [head, ""]
+        width = max([len(line.name) for line in self.operations] + [9])
+        columns = [part for part in shown if any(line.seconds.get(part) for line in self.operations)]
+        lines.append(
+            "  ".join(["ms".ljust(width), "steps", "   rows", *(f"{part:>9}" for part in ["all", *columns])])
+        )
+        for line in self.operations:
+            cells = [
+                _milliseconds(line.total),
+                *(_milliseconds(line.seconds.get(part, 0)) for part in columns),
+            ]
+            lines.append("  ".join([line.name.ljust(width), f"{line.steps:5}", f"{line.rows:7,}", *cells]))
+        lines.append("")
+        for part in shown:
+            share = self.parts[part] / self.seconds if self.seconds else 0.0
+            bar = "■" * round(30 * share)
+            lines.append(f"{part:<13}{_milliseconds(self.parts[part])}  {share:4.0%}  {bar}".rstrip())
+        return "\n".join(lines)
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1e3:9.2f}" if seconds else " " * 9
+
+
+@dataclass(eq=False, slots=True)
+class Clock:
+    """Collects time.
+
+    Attributes:
+        synchronize: waits for the device.
+        spent: seconds by operation (None: no operation's) and part.
+        counts: steps and rows by operation.
+    """
+
+    synchronize: Callable[[], None]
+    spent: dict[tuple[int | None, str], float] = field(default_factory=dict)
+    counts: dict[int, tuple[int, int]] = field(default_factory=dict)
+    _last: float = 0.0
+
+    def start(self) -> None:
+        """Begins to count."""
+        self.synchronize()
+        self._last = time.perf_counter()
+
+    def tick(self, part: str, operation: int | None = None) -> None:
+        """What passed since the last tick went into ``part`` of ``operation``."""
+        self.synchronize()
+        now = time.perf_counter()
+        key = (operation, part)
+        self.spent[key] = self.spent.get(key, 0.0) + now - self._last
+        self._last = time.perf_counter()
+
+    def saw(self, merged: Merged) -> None:
+        """Counts the steps and rows of a merged batch."""
+        for o, _ in merged.steps:
+            steps, rows = self.counts.get(o, (0, 0))
+            self.counts[o] = steps + 1, rows
+        for o in {o for o, _ in merged.steps}:
+            steps, rows = self.counts[o]
+            self.counts[o] = steps, rows + merged.operations[o].count
+
+
+def part_of(unit: Equation | Chain) -> str:
+    """The part that an equation's time goes to."""
+    if isinstance(unit, Chain):
+        return "element-wise"
+    primitive = unit.primitive
+    if primitive.name in _PRODUCTS:
+        return "matmul"
+    if primitive.name in _GATHERS:
+        return "gather"
+    if primitive.segmented:
+        return "segment"
+    return (
+        "element-wise" if primitive.elementwise or primitive.view or primitive.name == "concat" else "other"
+    )
+
+
+def profile(model: Any, examples: Any, optimizer: Any, runs: int) -> Profile:
+    """Runs a batch under a clock; see `Model.profile`."""
+    clock = Clock(model.backend.synchronize)
+    kept = model._executors, model.step, model._seen
+    model._executors, model._clock = {}, clock
+    run: Callable[[], object]
+    if optimizer is not None:
+        what, run = "training", partial(model.train_step, examples, optimizer)
+    elif model._weights.missing is None:
+        what, run = "gradients", partial(model.value_and_grad, examples)
+    else:
+        what, run = "inference", partial(model, examples)
+    try:
+        run()  # programs are written, memory is taken
+        clock.spent.clear()
+        clock.counts.clear()
+        start = time.perf_counter()
+        for _ in range(runs):
+            clock.start()
+            run()
+            clock.tick("host")
+        seconds = (time.perf_counter() - start) / runs
+    finally:
+        model._clock = None
+        model._executors, step, seen = kept
+        model._take(seen)
+        if optimizer is None:
+            model.step = step
+    parts = {part: sum(s for (_, p), s in clock.spent.items() if p == part) / runs for part in PARTS}
+    lines = [
+        Line(
+            model.plan.operations[o].name,
+            steps // runs,
+            rows // runs,
+            {part: s / runs for (p, part), s in clock.spent.items() if p == o},
+        )
+        for o, (steps, rows) in clock.counts.items()
+    ]
+    lines.sort(key=lambda line: -line.total)
+    return Profile(what, len(examples), runs, seconds, parts, tuple(lines))

@@ -1,0 +1,1 @@
+"""Once an example: runs what lowering wrote, and gives wirings: flat arrays of numbers."""

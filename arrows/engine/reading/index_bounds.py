@@ -1,0 +1,90 @@
+"""Integers that are read from examples and used as an index, and into how many rows: checked at lowering."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from arrows.engine.reading.source_layout import extents
+
+if TYPE_CHECKING:
+    from arrows.engine.planning.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class IndexPort:
+    """An operand that is used as an index.
+
+    Attributes:
+        site: where.
+        place: which of the site's operands of one row.
+        limit: into how many rows.
+    """
+
+    site: int
+    place: int
+    limit: int
+
+
+def index_ports(plan: Plan) -> list[IndexPort]:
+    """The operands that operations use as they are to look something up.
+
+    Args:
+        plan: the model's plan.
+    """
+    found = []
+    for site in plan.lowered.sites.sites:
+        if site.kind != "apply":
+            continue
+        for place, port in enumerate(port for port in site.ports if port.domain is None):
+            limits = []
+            for equation in site.trace.equations:
+                name, operands = equation.primitive.name, equation.operands
+                if name in ("lookup", "pick") and operands[1] == site.trace.inputs[port.leaf]:
+                    shape = operands[0].type.shape
+                    limits.append(shape[0] if name == "lookup" else shape[-1])
+            if limits:
+                found.append(IndexPort(site.index, place, min(limits)))
+    return found
+
+
+def first_out_of_range(
+    plan: Plan,
+    ports: list[IndexPort],
+    site: np.ndarray,
+    sources: np.ndarray,
+    counts: np.ndarray,
+    raw: list[np.ndarray],
+) -> tuple[int, int, int] | None:
+    """The first node that is given an index it cannot use, as it was read from an example.
+
+    Args:
+        plan: the model's plan.
+        ports: as `index_ports` gives them.
+        site: the site of each node, those of the constants first.
+        sources, counts: as in `Wirings`.
+        raw: for each tensor type that is read, its values in the order of the nodes.
+
+    Returns:
+        The node, the index and the limit; None if all is well.
+    """
+    if not ports:
+        return None
+    operation = plan.site_operation[site]
+    first = extents(plan, site, counts).first_source
+    for known in plan.operations:
+        if known.kind != "read" or known.outputs[0].shape or "int" not in known.outputs[0].dtype:
+            continue
+        read = operation == known.index
+        place = np.cumsum(read) - 1
+        for port in ports:
+            nodes = np.flatnonzero(site == port.site)
+            source = sources[first[nodes] + port.place] >> plan.shift
+            direct = read[source]
+            values = raw[known.stream][place[source[direct]]]
+            bad = np.flatnonzero((values < 0) | (values >= port.limit))
+            if len(bad):
+                return int(nodes[direct][bad[0]]), int(values[bad[0]]), port.limit
+    return None

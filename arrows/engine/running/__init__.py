@@ -1,0 +1,1 @@
+"""Executes a batch, forward and backward, and traces errors back to their example."""

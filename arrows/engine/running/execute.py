@@ -1,0 +1,387 @@
+"""Runs a merged batch: slabs of rows, forward steps in order, backward steps in reverse, deferred parts at
+the end."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from arrows.engine.device.arena import Arena
+from arrows.engine.device.device import Backend
+from arrows.engine.device.upload import Upload
+from arrows.engine.planning.plan import Plan
+from arrows.engine.program.profile import Clock
+from arrows.engine.program.program import Program
+from arrows.engine.program.program_writer import make_program
+from arrows.engine.program.rooms import all_apart, shared_rooms
+from arrows.engine.reading.source_layout import lengths_of
+from arrows.engine.running.binding import Binding
+from arrows.engine.running.dropout_keys import Chance, chance_keys
+from arrows.engine.running.flow_back import Flow, flows
+from arrows.engine.running.gradients import Gradient, GradientMemory, ParameterKey
+from arrows.engine.running.trace_back import KERNEL_ERRORS, StepRefused
+from arrows.engine.running.unlike import unlike
+from arrows.engine.scheduling.batch import Chosen
+from arrows.engine.scheduling.merge import Merged, OperationRows, merge
+from arrows.ops.context import Parameter
+from arrows.ops.kernels import quiet
+from arrows.ops.linear import FEW_TRANSPOSED
+
+Array = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Seeds:
+    """Where gradients come in.
+
+    Attributes:
+        metrics: for each metric stream, the weight of each of its values in the loss; absent: not in the
+            loss.
+        result: the weight of each example's result, if the loss is the (scalar) result.
+    """
+
+    metrics: Mapping[int, float]
+    result: float | None = None
+
+
+class Run:
+    """One batch on one device: its slabs and bound operations, from the forward pass to the gradients."""
+
+    def __init__(
+        self,
+        executor: Executor,
+        merged: Merged,
+        bindings: dict[int, Binding],
+        upload: Upload,
+        keys: Mapping[int, np.ndarray],
+        flows: Mapping[int, Flow],
+    ) -> None:
+        self.executor, self.merged, self.bindings, self.upload = executor, merged, bindings, upload
+        self.keys, self.flows = keys, flows
+        self.slabs: list[Array] = []
+
+    @quiet
+    def forward(self) -> None:
+        """Computes every value of the batch.
+
+        Raises:
+            StepRefused: a kernel refused what an example gave it.
+        """
+        executor, merged = self.executor, self.merged
+        plan, backend, arena = executor.plan, executor.backend, executor.arena
+        for room, slab, rows in zip(executor.rooms.slabs, plan.slabs, merged.slab_rows, strict=True):
+            self.slabs.append(arena.array(("slab", room), (rows, *slab.type.shape), slab.type.dtype))
+        for operation in plan.operations:
+            if operation.kind == "read":
+                found = merged.operations[operation.index]
+                if found.count:
+                    values = merged.raw[operation.stream]
+                    self._rows(operation.index, 0)[...] = backend.to_device(np.ascontiguousarray(values))
+        running: tuple[int, int | None] = 0, None
+        try:
+            for o, binding in self.bindings.items():
+                running = o, None
+                program = binding.program
+                invariants = executor.invariants(program, binding.rows)
+                keys = self.keys.get(o)
+                binding.bind(
+                    backend,
+                    arena,
+                    executor.rooms.operations[o],
+                    invariants,
+                    self.slabs,
+                    self._outputs(self.slabs, o),
+                    None if keys is None else backend.to_device(keys),
+                )
+            openings = deque(executor.rooms.openings)
+            for component, first, last in merged.spans:
+                self._write_constants(openings, component)
+                for running in merged.steps[first:last]:
+                    o, step = running
+                    self.bindings[o].run(step)
+            self._write_constants(openings, None)
+        except KERNEL_ERRORS as error:
+            raise StepRefused(*running) from error
+
+    def _write_constants(self, openings: deque[tuple[int, int]], component: int | None) -> None:
+        """Writes the constants of the slabs that are needed from a component on; None: of all that are
+        left."""
+        while openings and (component is None or openings[0][0] <= component):
+            _, slab = openings.popleft()
+            for row, constant in enumerate(self.executor.plan.slabs[slab].constants):
+                self.slabs[slab][row] = self.executor.constant(constant)
+
+    def _rows(self, operation: int, output: int, of: Sequence[Array] | None = None) -> Array:
+        """The rows of one output, as a range of its slab."""
+        plan, found = self.executor.plan, self.merged.operations[operation]
+        first = found.first_rows[output]
+        slab = (self.slabs if of is None else of)[plan.operations[operation].slabs[output]]
+        return slab[first : first + found.count]
+
+    def _outputs(self, of: Sequence[Array], operation: int) -> list[Array]:
+        """For each result of an operation, its rows in ``of``: one array for each slab, or None."""
+        plan = self.executor.plan
+        return [
+            None if of[plan.operations[owner].slabs[output]] is None else self._rows(owner, output, of)
+            for owner, output in plan.result_places[operation]
+        ]
+
+    def gather(self, slab: int, rows: np.ndarray) -> Array:
+        """Copies rows of a slab."""
+        index = self.executor.backend.to_device(rows.astype(self.executor.backend.index_dtype))
+        return self.executor.backend.take(self.slabs[slab], index)
+
+    @quiet
+    def backward(self, seeds: Seeds) -> dict[ParameterKey, Gradient]:
+        """Computes the gradients of all parameters, from the weights of the values that make the loss."""
+        executor, merged = self.executor, self.merged
+        plan, arena = executor.plan, executor.arena
+        self.gradients: list[Array] = [
+            arena.zeros(("gradient", s), (rows, *slab.type.shape), slab.type.dtype)
+            if s in executor.receiving
+            else None
+            for s, (slab, rows) in enumerate(zip(plan.slabs, merged.slab_rows, strict=True))
+        ]
+        if not executor.receiving:  # the loss depends on nothing that can change
+            return {}
+        self._seed(seeds)
+        for o, binding in self.bindings.items():
+            binding.bind_backward(self.gradients, self._outputs(self.gradients, o))
+        for o, binding in self.bindings.items():
+            binding.bind_flow(self.flows[o], self.bindings)
+        for o, step in reversed(merged.steps):
+            self.bindings[o].run_backward(step)
+        gradients = executor.gradients.begin(self.bindings)
+        for o, binding in self.bindings.items():
+            if binding.program.deferred is not None:
+                targets = gradients.targets(o, len(binding.program.pieces))
+                gradients.add(o, binding.run_deferred(targets))
+        return gradients.total()
+
+    @quiet
+    def loss(self, seeds: Seeds) -> Array:
+        """The weighted sum that the gradients are taken of, a scalar of the device."""
+        plan, merged = self.executor.plan, self.merged
+        parts = [
+            (plan.metrics[m], merged.outputs.metrics[m].values, weight) for m, weight in seeds.metrics.items()
+        ]
+        if seeds.result is not None:
+            parts.append((plan.results[0], merged.outputs.results[0].values, seeds.result))
+        return sum(self.gather(slab, rows).sum() * weight for slab, rows, weight in parts)
+
+    def input_gradients(self, chosen: Chosen, sites: Sequence[int]) -> tuple[Array, np.ndarray]:
+        """The gradients of what some read sites read, in the order of the visits, and where each example
+        starts."""
+        plan, backend = self.executor.plan, self.executor.backend
+        operation = plan.operations[plan.site_operation[sites[0]]]
+        site = chosen.wirings.site.select(chosen.indices)
+        wanted = np.isin(site.values, sites)
+        rank = np.zeros(len(wanted), np.intp)
+        example, number = self.merged.nodes(operation.index)
+        rank[site.offsets[example] + number] = np.arange(len(number))
+        rows = rank[wanted]
+        before = np.concatenate(([0], np.cumsum(wanted)))
+        gradients = self.gradients[operation.slabs[0]]
+        found = self.merged.operations[operation.index]
+        if gradients is None:
+            values = backend.zeros((len(rows), *operation.outputs[0].shape), operation.outputs[0].dtype)
+        else:
+            index = backend.to_device((rows + found.first_rows[0]).astype(backend.index_dtype))
+            values = backend.take(gradients, index)
+        return values, before[site.offsets]
+
+    def _seed(self, seeds: Seeds) -> None:
+        plan, merged, backend = self.executor.plan, self.merged, self.executor.backend
+        weights: dict[int, np.ndarray] = {}
+        placed = [
+            (plan.metrics[m], merged.outputs.metrics[m].values, weight) for m, weight in seeds.metrics.items()
+        ]
+        if seeds.result is not None:
+            placed.append((plan.results[0], merged.outputs.results[0].values, seeds.result))
+        for slab, rows, weight in placed:
+            # A value may count more than once: under two names, or returned by two branches.
+            counted = np.bincount(rows, minlength=merged.slab_rows[slab]) * weight
+            weights[slab] = weights[slab] + counted if slab in weights else counted
+        for slab, total in weights.items():
+            if self.gradients[slab] is not None:
+                of = plan.slabs[slab].type
+                column = total.astype(of.dtype).reshape(-1, *(1 for _ in of.shape))
+                self.gradients[slab][...] = backend.to_device(column)
+
+
+class Executor:
+    """Programs and memory of a model on one device, for one choice of what to differentiate.
+
+    Args:
+        plan: the model's plan.
+        backend: the device.
+        arena: memory, shared by the executors of a model.
+        parameter: gives the live array of a layer's parameter.
+        loss: the metric streams that make the loss; empty for none.
+        result: whether the (scalar) result is the loss.
+        inputs: the read sites whose gradients are wanted.
+        training: whether dropout acts.
+        jit: whether element-wise chains are compiled.
+        clock: notes where the time goes, for a profile.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        backend: Backend,
+        arena: Arena,
+        parameter: Callable[[object, Parameter], Array],
+        loss: Sequence[int] = (),
+        result: bool = False,
+        inputs: Sequence[int] = (),
+        training: bool = False,
+        jit: bool = False,
+        clock: Clock | None = None,
+    ) -> None:
+        self.clock = clock
+        self.plan, self.backend, self.arena, self.parameter = plan, backend, arena, parameter
+        seeds = {plan.metrics[m] for m in loss} | ({plan.results[0]} if result else set())
+        self.moving = _moving_slabs(plan, set(inputs))
+        self.receiving = _receiving_slabs(plan, seeds, self.moving) if seeds else set()
+        # Gradients need the values of all slabs; without them, memory that is no longer read is used again.
+        self.rooms = all_apart(plan) if self.receiving else shared_rooms(plan)
+        # Inputs whose gradients are wanted are told apart by their place, not by their value.
+        self.share = not inputs and not (training and plan.has_chance)
+        self._constants: dict[int, Array] = {}
+        self._invariants: dict[int, tuple[Array, ...]] = {}
+        self.programs: dict[int, Program] = {}
+        for operation in plan.operations:
+            if operation.kind != "apply":
+                continue
+            wanted = [port.slab in self.moving and port.slab in self.receiving for port in operation.ports]
+            places = plan.result_places[operation.index]
+            seeded = [plan.operations[owner].slabs[output] in self.receiving for owner, output in places]
+            self.programs[operation.index] = make_program(
+                operation, backend.xp, wanted, seeded, training=training, jit=jit, clock=clock
+            )
+        self.gradients = GradientMemory(self.programs, backend)
+        self._program_constants = {
+            o: tuple(backend.to_device(np.asarray(array)) for array in program.constants)
+            for o, program in self.programs.items()
+        }
+
+    @property
+    def kept(self) -> list[Array]:
+        """The arrays that are kept from batch to batch, beside the arena; parameters may be among them."""
+        computed = [*self._program_constants.values(), *self._invariants.values()]
+        return [
+            *self._constants.values(),
+            *(array for arrays in computed for array in arrays),
+            *self.gradients.kept,
+        ]
+
+    def constant(self, number: int) -> Array:
+        """A constant of the expression, on the device."""
+        if number not in self._constants:
+            self._constants[number] = self.backend.to_device(self.plan.constants[number])
+        return self._constants[number]
+
+    def refresh(self) -> None:
+        """Forgets what was computed of parameters, which may have changed since: once a call of the model."""
+        self._invariants.clear()
+
+    def invariants(self, program: Program, rows: OperationRows) -> tuple[Array, ...]:
+        """What a program computes of constants and parameters alone; the first batch after `refresh` says how
+        many rows its steps have."""
+        o = program.operation.index
+        if o not in self._invariants:
+            parameters = [self.parameter(owner, spec) for owner, spec, _ in program.trace.parameters]
+            steps = int((lengths_of(rows.bounds) > FEW_TRANSPOSED).sum())
+            self._invariants[o] = program.compute_invariants(self._program_constants[o], parameters, steps)
+        return self._invariants[o]
+
+    def no_gradient(self, owner: object, spec: Parameter) -> Gradient:
+        """The gradient of a parameter that a batch does not reach: of the kind that it has otherwise."""
+        return self.gradients.zero((id(owner), spec.name), spec)
+
+    def run(self, chosen: Chosen, chance: Chance) -> Run:
+        """Merges a batch and prepares it; computes nothing yet.
+
+        Args:
+            chosen: the batch.
+            chance: what dropout depends on, if it acts.
+        """
+        if self.clock is not None:
+            self.clock.tick("prepare")
+        merged = merge(self.plan, chosen, share=self.share)
+        keys = {
+            o: chance_keys(chosen, merged, o, chance)
+            for o, program in self.programs.items()
+            if program.trace.chance is not None
+        }
+        bound = self.bound(merged, keys)
+        if self.clock is not None:
+            self.clock.saw(merged)
+            self.clock.tick("merge")
+        return bound
+
+    def bound(self, merged: Merged, keys: Mapping[int, np.ndarray] = MappingProxyType({})) -> Run:
+        """Binds the operations of a merged batch and sends its index arrays; ``keys`` are those of chance."""
+        upload = Upload(self.backend)
+        bindings = {}
+        operations = list(merged.operations)
+        for o, program in self.programs.items():
+            if operations[o].count:
+                some = None if program.ahead is None else unlike(program.ahead, operations[o])
+                bindings[o] = Binding(program, operations[o], upload, some)
+                operations[o] = bindings[o].rows
+        found = {}
+        if self.receiving:
+            present = {o: binding.program for o, binding in bindings.items()}
+            found = flows(self.plan, replace(merged, operations=tuple(operations)), present, upload)
+        upload.send()
+        return Run(self, merged, bindings, upload, keys, found)
+
+
+def _moving_slabs(plan: Plan, wanted_sites: set[int]) -> set[int]:
+    """The slabs whose rows can depend on a parameter, or on a read whose gradient is wanted, through
+    floats."""
+    moving: set[int] = set()
+    for site in plan.lowered.sites.sites:
+        if site.index in wanted_sites:
+            moving.add(plan.operations[plan.site_operation[site.index]].slabs[0])
+    pending = True
+    while pending:
+        pending = False
+        for operation in plan.operations:
+            if operation.kind == "element":
+                source = plan.operations[operation.parent]
+            elif operation.kind == "apply":
+                source = operation
+            else:
+                continue
+            assert source.trace is not None
+            trained = any(spec.has_gradient for _, spec, _ in source.trace.parameters)
+            if trained or any(port.slab in moving for port in source.ports):
+                for of, slab in zip(operation.outputs, operation.slabs, strict=True):
+                    if of.dtype.startswith("float") and slab not in moving:
+                        moving.add(slab)
+                        pending = True
+    return moving
+
+
+def _receiving_slabs(plan: Plan, seeds: set[int], moving: set[int]) -> set[int]:
+    """The slabs that a gradient reaches, from the seeds back through the operations that moved them."""
+    receiving = seeds & moving
+    pending = True
+    while pending:
+        pending = False
+        for operation in plan.operations:
+            if operation.kind not in ("apply", "element") or not receiving.intersection(operation.slabs):
+                continue
+            source = plan.operations[operation.parent] if operation.kind == "element" else operation
+            for port in source.ports:
+                if port.slab in moving and port.slab not in receiving:
+                    receiving.add(port.slab)
+                    pending = True
+    return receiving

@@ -1,0 +1,104 @@
+"""What comes out of a call of a model: results, metrics, labels and what was tapped, from the rows of its
+runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from arrows.engine.device.device import Backend
+from arrows.engine.planning.plan import Plan
+from arrows.engine.reading.wiring import Outputs
+from arrows.engine.running.execute import Run
+from arrows.engine.running.taps import collect_taps, collect_values
+from arrows.engine.values.results import Named, Ragged
+from arrows.typesys import types as T
+
+Array = Any
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Rows:
+    """Copies of the rows that a run hands out: its slabs are the next batch's.
+
+    Attributes:
+        run: the run.
+        leaves: for each leaf stream, the result's first, then those of taps; None where nobody reads it.
+        metrics: for each metric stream.
+    """
+
+    run: Run
+    leaves: tuple[Array, ...]
+    metrics: tuple[Array, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Seen:
+    """What a call leaves beside its result; attributes as those of `Model`."""
+
+    metrics: dict[str, Ragged]
+    labels: dict[str, list[list[Any]]]
+    taps: dict[str, Any]
+
+
+class Outcomes:
+    """Puts together what comes out of the calls of a model.
+
+    Args:
+        plan: the model's plan.
+        backend: its device.
+    """
+
+    def __init__(self, plan: Plan, backend: Backend) -> None:
+        self.plan, self.backend = plan, backend
+
+    def rows(self, run: Run, *, result: bool) -> Rows:
+        """The rows that a run hands out, those of the result only where somebody reads it."""
+        plan, outputs = self.plan, run.merged.outputs
+        unread = 0 if result else plan.lowered.result.leaves
+        leaves = [
+            None if number < unread else run.gather(slab, column.values)
+            for number, (slab, column) in enumerate(zip(plan.results, outputs.results, strict=True))
+        ]
+        metrics = [
+            run.gather(slab, column.values)
+            for slab, column in zip(plan.metrics, outputs.metrics, strict=True)
+        ]
+        return Rows(run, tuple(leaves), tuple(metrics))
+
+    def result(self, parts: Sequence[Rows], outputs: Outputs) -> Any:
+        """The result of a batch, which ran in these parts."""
+        result = self.plan.lowered.result
+        arrays = [self._leaf(parts, number) for number in range(result.leaves)]
+        return collect_values(result, arrays, [column.values for column in outputs.levels])
+
+    def seen(self, parts: Sequence[Rows], outputs: Outputs | None) -> Seen:
+        """What a batch leaves beside its result; `outputs` are None if there has not been any."""
+        metrics: dict[str, Ragged] = {}
+        labels: dict[str, list[list[Any]]] = {}
+        for number, stream in enumerate(self.plan.metric_streams):
+            offsets = outputs.metrics[number].offsets if outputs is not None else np.zeros(1, np.int64)
+            values = self.joined([part.metrics[number] for part in parts], stream.type)
+            metrics[stream.name] = Ragged(values, offsets - offsets[0])
+            if stream.labelled:
+                found = outputs.labels[number] if outputs is not None else ()
+                labels[stream.name] = list(found or ())
+        lowered = self.plan.lowered
+        tapped = {}
+        if lowered.taps.streams:
+            result, count = lowered.result.leaves, len(lowered.leaf_types)
+            arrays = [None if number < result else self._leaf(parts, number) for number in range(count)]
+            tapped = collect_taps(lowered.taps, arrays, outputs)
+        return Seen(Named("metric", metrics), labels, Named("tap", tapped))
+
+    def joined(self, pieces: Sequence[Array], of: T.Tensor) -> Array:
+        """The rows of all parts, one after another."""
+        if not pieces:
+            return self.backend.zeros((0, *of.shape), of.dtype)
+        return pieces[0] if len(pieces) == 1 else self.backend.xp.concatenate(list(pieces))
+
+    def _leaf(self, parts: Sequence[Rows], number: int) -> Array:
+        return self.joined([part.leaves[number] for part in parts], self.plan.lowered.leaf_types[number])

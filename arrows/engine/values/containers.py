@@ -1,0 +1,74 @@
+"""Elements of the user's containers, as `Nth` and `Length` want them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from copy import copy
+from itertools import tee
+from operator import index
+from typing import Any
+
+from arrows.engine.values.tensor_leaf import describe
+from arrows.typesys.quoting import shortened
+
+
+class Again:
+    """Goes over what an example holds: over an iterator, which gives its elements once, from its start each
+    time.
+
+    Several blocks may read one iterator, for the block that gives it runs once, wherever it stands.
+
+    Example:
+        >>> again, numbers = Again(), map(float, "12")
+        >>> list(again(numbers)), list(again(numbers)), list(again([1]))
+        ([1.0, 2.0], [1.0, 2.0], [1])
+    """
+
+    def __init__(self) -> None:
+        # By identity; the iterator is kept beside its start, so that no other object gets its identity.
+        self._starts: dict[int, tuple[Any, Iterator[Any]]] = {}
+
+    def __call__(self, container: Any) -> Iterator[Any]:
+        """An iterator over the elements of a container."""
+        iterator: Iterator[Any] = iter(container)
+        if iterator is not container:
+            return iterator
+        if id(container) not in self._starts:
+            self._starts[id(container)] = container, tee(container, 1)[0]
+        return copy(self._starts[id(container)][1])
+
+    def clear(self) -> None:
+        """Forgets all iterators: another example begins."""
+        self._starts.clear()
+
+
+def nth(container: Any, place: Any) -> Any:
+    """The element at a place, negative from the end.
+
+    Raises:
+        TypeError: the container has no places, or this is none.
+        IndexError: the place is beyond the end.
+
+    >>> nth("tree", -1)
+    'e'
+    """
+    if isinstance(container, Mapping):
+        raise TypeError
+    return container[index(place)]
+
+
+def no_nth(container: Any, place: Any, error: Exception) -> str:
+    """Why there is no such element, in words.
+
+    >>> no_nth([1, 2], 2, IndexError())
+    'there is no element 2 in a list of 2'
+    """
+    try:
+        index(place)
+    except TypeError:
+        return f"expected an integer as the place of an element, got {describe(place)}"
+    if isinstance(error, IndexError):
+        return f"there is no element {describe(place)} in {describe(container)}"
+    if isinstance(error, TypeError):
+        return f"expected a list or another sequence, got {describe(container)}"
+    return f"the element {describe(place)}: {type(error).__name__}: {shortened(str(error), 300)}"

@@ -1,0 +1,304 @@
+"""What a model hands out: arrays, tuples with keys, and ragged values.
+
+A result has the structure of the block's output type with a batch in front: a `Tensor` is one array
+`[n, ...]`, a `Tuple` a tuple (`Labelled` where it has keys), a `Sequence` a `Ragged`, `Void` is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from itertools import chain, pairwise
+from types import MappingProxyType
+from typing import Any, NoReturn, Self, SupportsIndex
+
+import numpy as np
+import numpy.typing as npt
+
+from arrows.engine.device.device import host
+from arrows.engine.values.trampoline import Steps, trampoline
+from arrows.ops.rowsparse import RowSparse
+from arrows.typesys import types as T
+
+
+class Labelled(tuple[Any, ...]):  # noqa: SLOT001 (a tuple has no room for slots that hold anything)
+    """A tuple whose items have keys: `result["left"]` and `result[0]` are the same item.
+
+    It equals the plain tuple of its items.  A key that is an integer goes before a position.
+
+    >>> pair = Labelled((1, 2), ("left", "right"))
+    >>> pair["right"], pair[0], pair
+    (2, 1, (left: 1, right: 2))
+    """
+
+    labels: tuple[Hashable, ...]
+
+    def __new__(cls, items: Iterable[Any], labels: Iterable[Hashable]) -> Self:
+        self = super().__new__(cls, items)
+        self.labels = tuple(labels)
+        if len(self.labels) != len(self):
+            raise ValueError(f"{len(self.labels)} labels for {len(self)} items")
+        return self
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return Labelled(super().__getitem__(key), self.labels[key])
+        if key in self.labels:
+            return super().__getitem__(self.labels.index(key))
+        if isinstance(key, SupportsIndex):
+            return super().__getitem__(key)
+        raise KeyError(f"no {key!r} among {', '.join(map(T.label, self.labels))}")
+
+    def __reduce__(self) -> tuple[type[Labelled], tuple[Any, ...]]:
+        return Labelled, (tuple(self), self.labels)
+
+    def __repr__(self) -> str:
+        return f"({', '.join(f'{T.label(k)}: {x!r}' for k, x in zip(self.labels, self, strict=True))})"
+
+    def keys(self) -> tuple[Hashable, ...]:
+        """The keys, in the order of the items."""
+        return self.labels
+
+
+class Ragged:
+    """A batch of sequences of different lengths: all elements in one value, and where each sequence begins.
+
+    Attributes:
+        values: the elements of all sequences, one sequence after the other: an array `[total, ...]` of the
+            model's device, a tuple of such, a `Ragged` (sequences of sequences), or None (of Void).
+        offsets: integers `[n + 1]`, always on the host: sequence `i` is `values[offsets[i]:offsets[i + 1]]`.
+
+    >>> r = Ragged(np.array([1, 2, 3]), np.array([0, 2, 2, 3]))
+    >>> r, r.tolist(), len(r), r[0]
+    (Ragged(int64[3] in 3 sequences), [[1, 2], [], [3]], 3, array([1, 2]))
+    """
+
+    __slots__ = ("offsets", "values")
+
+    def __init__(self, values: Any, offsets: npt.NDArray[np.integer[Any]]) -> None:
+        self.values = values
+        self.offsets = offsets
+
+    def __len__(self) -> int:
+        """How many sequences there are."""
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> npt.NDArray[np.integer[Any]]:
+        """The number of elements of each sequence, `[n]`."""
+        return np.diff(self.offsets)
+
+    def __getitem__(self, i: int) -> Any:
+        """The elements of sequence `i`: views of the arrays, as tuples where the elements are tuples.
+
+        Raises:
+            IndexError: there is no such sequence.
+        """
+        n = len(self)
+        if not -n <= i < n:
+            raise IndexError(f"no sequence {i} among {n}")
+        i %= n
+        return rows(self.values, int(self.offsets[i]), int(self.offsets[i + 1]))
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def tolist(self) -> list[Any]:
+        """Nested lists:
+
+        for each sequence the list of its elements, with Python numbers (brought to the host).
+        """
+        result: list[Any] = trampoline(_tolist(self, len(self)))
+        return result
+
+    def __repr__(self) -> str:
+        values = self.values
+        text = f"{values.dtype}{list(values.shape)}" if hasattr(values, "dtype") else type(values).__name__
+        return f"Ragged({text} in {len(self)} sequences)"
+
+
+def rows(result: Any, start: int, stop: int) -> Any:
+    """Rows `start` to `stop` of every part of a result, as views.
+
+    >>> rows((np.arange(4), None), 1, 3)
+    (array([1, 2]), None)
+    """
+    return trampoline(_rows(result, start, stop))
+
+
+def element(result: Any, i: int) -> Any:
+    """Row `i` of every part of a result: an array, a tuple of such, the elements of a sequence, or None.
+
+    >>> element((np.arange(4), Ragged(np.arange(3), np.array([0, 2, 3]))), 1)
+    (np.int64(1), array([2]))
+    """
+    return trampoline(_element(result, i))
+
+
+def to_numpy(result: Any) -> Any:
+    """The same structure with every array brought down to the host.
+
+    Args:
+        result: what a model gave: arrays, tuples, ragged values, None, and dicts and lists of them
+            (gradients, parameters, metrics), row-sparse gradients included.
+
+    Returns:
+        NumPy arrays in the same structure.  On the CPU they are the arrays themselves, not copies.
+
+    Raises:
+        TypeError: something inside is not an array.
+
+    >>> from arrows.engine.device.device import backend
+    >>> to_numpy({"loss": backend("fake").to_device(np.ones(2))})
+    {'loss': array([1., 1.])}
+    """
+    return trampoline(_map(result, host))
+
+
+def assemble(output: T.Type, arrays: Iterable[Any], offsets: Iterable[npt.NDArray[np.integer[Any]]]) -> Any:
+    """A result from flat parts.
+
+    Args:
+        output: the block's output type: tensors, tuples, sequences and Void.
+        arrays: one array `[rows, ...]` for each tensor leaf, in the order of `T.leaves(output)`.
+        offsets: one offset array for each `Sequence` inside, in the order in which the notation names them.
+
+    >>> pairs = T.Sequence(T.Tuple((T.Tensor(()), T.Void())))
+    >>> assemble(pairs, [np.array([1.0, 2.0])], [np.array([0, 2, 2])]).tolist()
+    [[(1.0, None), (2.0, None)], []]
+    """
+    return trampoline(_assemble(output, iter(arrays), iter(offsets)))
+
+
+def collate(output: T.Type, values: list[Any]) -> Any:
+    """A batched result from the results of its examples, as the reference gives them.
+
+    Args:
+        output: the block's output type.
+        values: for each example an array, a tuple, a list (for a `Sequence`), or None.
+
+    >>> collate(T.Sequence(T.Tensor(())), [[np.float32(1)], []]).tolist()
+    [[1.0], []]
+    """
+    return trampoline(_collate(output, values))
+
+
+def like(items: list[Any], labels: tuple[Hashable, ...] | None) -> tuple[Any, ...]:
+    """A tuple of the items, with keys if there are any."""
+    return tuple(items) if labels is None else Labelled(items, labels)
+
+
+def _labels(part: tuple[Any, ...]) -> tuple[Hashable, ...] | None:
+    return part.labels if isinstance(part, Labelled) else None
+
+
+def _rows(part: Any, start: int, stop: int) -> Steps:
+    if part is None:
+        return None
+    if isinstance(part, tuple):
+        items: list[Any] = []
+        for item in part:
+            items.append((yield _rows(item, start, stop)))
+        return like(items, _labels(part))
+    if isinstance(part, Ragged):
+        offsets = part.offsets[start : stop + 1]
+        values = yield _rows(part.values, int(offsets[0]), int(offsets[-1]))
+        return Ragged(values, offsets - offsets[0])
+    return part[start:stop]
+
+
+def _element(part: Any, i: int) -> Steps:
+    if part is None:
+        return None
+    if isinstance(part, tuple):
+        items: list[Any] = []
+        for item in part:
+            items.append((yield _element(item, i)))
+        return like(items, _labels(part))
+    return part[i]
+
+
+def _map(part: Any, change: Callable[[Any], Any]) -> Steps:
+    if part is None:
+        return None
+    if isinstance(part, (tuple, list)):
+        items = []
+        for item in part:
+            items.append((yield _map(item, change)))
+        return items if isinstance(part, list) else like(items, _labels(part))
+    if isinstance(part, dict):
+        changed = {}
+        for key, item in part.items():
+            changed[key] = yield _map(item, change)
+        return changed
+    if isinstance(part, Ragged):
+        return Ragged((yield _map(part.values, change)), part.offsets)
+    if isinstance(part, RowSparse):
+        return RowSparse(change(part.rows), change(part.values), part.shape)
+    return change(part)
+
+
+def _tolist(part: Any, n: int) -> Steps:
+    """The `n` rows of a part as a list of Python objects."""
+    if part is None:
+        return [None] * n
+    if isinstance(part, tuple):
+        columns = []
+        for item in part:
+            columns.append((yield _tolist(item, n)))
+        return [like([column[i] for column in columns], _labels(part)) for i in range(n)]
+    if isinstance(part, Ragged):
+        bounds = part.offsets.tolist()
+        flat = yield _tolist(part.values, bounds[-1])
+        return [flat[a:b] for a, b in pairwise(bounds)]
+    return host(part).tolist()
+
+
+def _assemble(output: T.Type, arrays: Iterator[Any], offsets: Iterator[Any]) -> Steps:
+    if isinstance(output, T.Tensor):
+        return next(arrays)
+    if isinstance(output, T.Tuple):
+        items = []
+        for item in output.items:
+            items.append((yield _assemble(item, arrays, offsets)))
+        return like(items, output.labels)
+    if isinstance(output, T.Sequence):
+        own = next(offsets)
+        return Ragged((yield _assemble(output.element, arrays, offsets)), own)
+    return _nothing(output)
+
+
+def _collate(output: T.Type, values: list[Any]) -> Steps:
+    if isinstance(output, T.Tensor):
+        return np.stack(values) if values else np.empty((0, *output.shape), output.dtype)
+    if isinstance(output, T.Tuple):
+        items = []
+        for i, item in enumerate(output.items):
+            items.append((yield _collate(item, [value[i] for value in values])))
+        return like(items, output.labels)
+    if isinstance(output, T.Sequence):
+        offsets = np.zeros(len(values) + 1, np.int64)
+        np.cumsum([len(value) for value in values], out=offsets[1:])
+        return Ragged((yield _collate(output.element, list(chain.from_iterable(values)))), offsets)
+    return _nothing(output)
+
+
+def _nothing(output: T.Type) -> None:
+    if not isinstance(output, T.Void):
+        raise TypeError(f"a model cannot hand out {output}")
+
+
+class Named(dict[str, Any]):
+    """What a model gave by name; of an unknown name it is said which there are.
+
+    >>> Named("metric", {"loss": 1.0})["los"]
+    Traceback (most recent call last):
+    ...
+    KeyError: "no metric 'los'; there are loss"
+    """
+
+    def __init__(self, what: str, given: Mapping[str, Any] = MappingProxyType({})) -> None:
+        super().__init__(given)
+        self.what = what
+
+    def __missing__(self, name: str) -> NoReturn:
+        raise KeyError(f"no {self.what} {name!r}; there are {', '.join(self) or 'none'}")

@@ -1,0 +1,267 @@
+"""From Python objects to numbers: what a `Tensor` leaf takes of an example, and what it refuses.
+
+Integer tensors take `int`, `bool` and NumPy integers in range; float tensors any real number or `bool`;
+nested lists, tuples and arrays of exactly the right shape likewise.  None, text, dates, masked elements and
+casts that lose more than the rounding of a float are errors: a NaN that began as None is found a week later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from arrows.typesys import types as T
+from arrows.typesys.masked import masked_elements
+
+Array = npt.NDArray[Any]
+
+
+class LeafError(ValueError):
+    """A value does not fit a leaf's type.
+
+    Attributes:
+        index: which of the values given to `bulk` it was; None from `convert`.
+
+    >>> convert(None, T.Tensor((), "int32"))
+    Traceback (most recent call last):
+    ...
+    arrows.engine.values.tensor_leaf.LeafError: expected int, got None
+    """
+
+    def __init__(self, message: str, index: int | None = None) -> None:
+        super().__init__(message)
+        self.index = index
+
+
+def convert(value: Any, tensor: T.Tensor) -> Array:
+    """One leaf of an example as an array.
+
+    Args:
+        value: the Python object.
+        tensor: the type it must have.
+
+    Returns:
+        A new array of `tensor.shape` and `tensor.dtype`; 0-d for a scalar.
+
+    Raises:
+        LeafError: what was expected and what was found, and where inside a nested list.
+
+    >>> convert([1, 2.5], T.Tensor((2,), "float32"))
+    array([1. , 2.5], dtype=float32)
+    >>> convert([[1], [2.5]], T.Tensor((2, 1), "int32"))
+    Traceback (most recent call last):
+    ...
+    arrows.engine.values.tensor_leaf.LeafError: expected int at [1][0], got 2.5
+    """
+    refuse_masked(value, tensor)
+    array = _at_once(value, tensor.shape, tensor)
+    return _one_by_one(value, tensor) if array is None else array
+
+
+def refuse_masked(value: Any, tensor: T.Tensor) -> None:
+    """NumPy takes what stands under a mask for a number like the others.
+
+    Raises:
+        LeafError: an element is masked.
+    """
+    count = masked_elements(value)
+    if count:
+        raise LeafError(
+            f"expected {tensor}, got {_masked_words(value)} in which {count} "
+            f"element{' is' if count == 1 else 's are'} masked: fill them first, x.filled(0), or leave them "
+            "out, x.compressed()"
+        )
+
+
+def _masked_words(value: Any) -> str:
+    if isinstance(value, np.ma.MaskedArray):
+        return f"a masked array {value.dtype}{list(value.shape)}" if value.ndim else "a masked value"
+    return describe(value)
+
+
+def bulk(values: Sequence[Any], tensor: T.Tensor) -> Array:
+    """Many leaves of one type: the arrays that `convert` makes of them, stacked, in one NumPy call.
+
+    Args:
+        values: a list of `n` Python objects.
+        tensor: the type each must have.
+
+    Returns:
+        An array `[n, *tensor.shape]` of `tensor.dtype`.
+
+    Raises:
+        LeafError: as `convert`, for the first value that does not fit; its `index` says which.
+
+    >>> bulk([3, True], T.Tensor((), "int64"))
+    array([3, 1])
+    """
+    if len(values) == 0:
+        return np.empty((0, *tensor.shape), tensor.dtype)
+    array = _at_once(values, (len(values), *tensor.shape), tensor)
+    if array is not None:
+        return array
+    array = np.empty((len(values), *tensor.shape), tensor.dtype)
+    for i, value in enumerate(values):
+        try:
+            array[i] = convert(value, tensor)
+        except LeafError as error:
+            raise LeafError(str(error), i) from error.__cause__
+    return array
+
+
+def _at_once(value: Any, shape: tuple[int, ...], tensor: T.Tensor) -> Array | None:
+    """The whole value by NumPy's own conversion, or None where that cannot vouch for every element."""
+    try:
+        array = np.array(value)
+    except Exception:  # noqa: BLE001 (ragged lists, large numbers, a user's __array__: the slow way tells)
+        return None
+    if array.shape != shape:
+        return None
+    return _cast(array, np.dtype(tensor.dtype))
+
+
+def _cast(array: Array, dtype: np.dtype[Any]) -> Array | None:
+    """`array` as `dtype` if the rule allows it for every element, else None."""
+    kind = array.dtype.kind
+    if array.dtype == dtype:
+        return array
+    if array.size == 0:
+        return array.astype(dtype) if kind in "biuf" else None
+    if dtype.kind == "f":
+        if kind not in "biuf":
+            return None
+        # By way of float64 whatever the source, so that an integer rounds to the same float alone and among
+        # floats.
+        with np.errstate(all="ignore"):
+            result = array.astype(np.float64).astype(dtype)
+        if not np.isfinite(result).all() and (np.isinf(result) & np.isfinite(array)).any():
+            return None
+        return result
+    if dtype.kind == "b" or kind not in "biu":
+        return None
+    if not np.can_cast(array.dtype, dtype):
+        range_ = np.iinfo(dtype)
+        if int(array.min()) < range_.min or int(array.max()) > range_.max:
+            return None
+    return array.astype(dtype)
+
+
+def _one_by_one(value: Any, tensor: T.Tensor) -> Array:
+    """Element by element: for what NumPy has no type for (fractions), and to find the element at fault."""
+    result = np.empty(tensor.shape, tensor.dtype)
+
+    def fill(part: Any, index: tuple[int, ...]) -> None:
+        depth = len(index)
+        if depth == len(tensor.shape):
+            result[index] = _scalar(part, tensor, index)
+            return
+        if isinstance(part, np.ndarray) and part.ndim:
+            items: Sequence[Any] = list(part)
+        elif isinstance(part, (list, tuple)):
+            items = part
+        elif hasattr(part, "__array__") and not isinstance(part, (np.ndarray, np.generic)):
+            try:
+                items = list(np.asarray(part))
+            except Exception as error:
+                raise LeafError(_expected(tensor, index, part)) from error
+        else:
+            raise LeafError(_expected(tensor, index, part))
+        if len(items) != tensor.shape[depth]:
+            raise LeafError(_expected(tensor, index, part))
+        for i, item in enumerate(items):
+            fill(item, (*index, i))  # as deep as the type has axes, whatever the data
+
+    fill(value, ())
+    return result
+
+
+def _scalar(value: Any, tensor: T.Tensor, index: tuple[int, ...]) -> Any:
+    """One element, or the error that names it."""
+    dtype = np.dtype(tensor.dtype)
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if isinstance(value, np.timedelta64):  # NumPy takes it for an integer, of a unit that would be lost
+        raise LeafError(_expected(tensor, index, value))
+    if dtype.kind == "b":
+        if isinstance(value, (bool, np.bool_)):
+            return value
+    elif dtype.kind in "iu":
+        if isinstance(value, (int, np.integer, np.bool_)):
+            range_, number = np.iinfo(dtype), int(value)
+            if range_.min <= number <= range_.max:
+                return number
+            raise LeafError(
+                f"{_short(value)}{_place(index)} does not fit {dtype.name} ({range_.min} to {range_.max})"
+            )
+    elif isinstance(value, (Real, np.bool_)):
+        try:
+            with np.errstate(all="ignore"):
+                result = np.float64(float(value)).astype(dtype)
+        except OverflowError as error:
+            raise LeafError(f"{_short(value)}{_place(index)} is too large for {dtype.name}") from error
+        if np.isinf(result) and value not in (np.inf, -np.inf):  # also of what no float64 holds
+            raise LeafError(f"{_short(value)}{_place(index)} is too large for {dtype.name}")
+        return result
+    raise LeafError(_expected(tensor, index, value))
+
+
+def _place(index: tuple[int, ...]) -> str:
+    return f" at {''.join(f'[{i}]' for i in index)}" if index else ""
+
+
+def _expected(tensor: T.Tensor, index: tuple[int, ...], value: Any) -> str:
+    rest = tensor.shape[len(index) :]
+    kind = np.dtype(tensor.dtype).kind
+    word = str(T.Tensor(rest, tensor.dtype)) if rest else {"b": "bool", "f": "a number"}.get(kind, "int")
+    return f"expected {word}{_place(index)}, got {describe(value)}"
+
+
+def _short(value: Any) -> str:
+    try:
+        text = repr(value.item() if isinstance(value, np.generic) else value)
+    except ValueError:  # Python refuses to print integers of thousands of digits
+        return f"an integer of {value.bit_length()} bits"
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def describe(value: Any) -> str:
+    """A Python object in a few words for an error: small things as they are, large ones by kind and size.
+
+    >>> describe(None), describe("film"), describe([1, 2]), describe(np.zeros((2, 3)))
+    ('None', "'film'", 'a list of 2', 'an array float64[2, 3]')
+    """
+    if isinstance(value, (type, Enum)):
+        return key_text(value)
+    if isinstance(value, np.ndarray):
+        return f"an array {value.dtype}{list(value.shape)}"
+    if isinstance(value, (list, tuple, dict, set, frozenset)):
+        return f"a {type(value).__name__} of {len(value)}"
+    if isinstance(value, str):
+        return _short(value[:60])
+    if value is None or isinstance(value, (bytes, complex, Real, np.generic)):
+        return _short(value)
+    return f"a value of type {type(value).__name__}"
+
+
+def key_text(key: Any) -> str:
+    """A key of a choice for an error: what `describe` shrinks to kind and size, classes, enums and short
+    tuples, is told from other keys by its text.
+
+    >>> key_text(int), key_text(("NP", 2)), key_text(tuple(range(100)))
+    ("<class 'int'>", "('NP', 2)", 'a tuple of 100')
+    """
+    if isinstance(key, Enum):
+        return str(key) if key.name is None else f"{type(key).__name__}.{key.name}"
+    if isinstance(key, type):
+        return repr(key)
+    if isinstance(key, tuple) and len(key) <= 4:
+        items = [describe(item) for item in key]  # not deeper: a tuple in it is told by its length
+        text = f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+        if len(text) <= 60:
+            return text
+    return describe(key)

@@ -1,0 +1,265 @@
+"""What a person probably meant, where a block cannot take its input: confusions that are common.
+
+Each guess looks at the block, at what it got, and at what stands around it; it answers only where it is sure
+of what it sees. Only errors come here, so a look at all nodes costs nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+from arrows.combinators.apply import Apply, Function
+from arrows.combinators.compose import Pipe
+from arrows.combinators.effects import Metric
+from arrows.combinators.fanout import Run
+from arrows.combinators.inputs import Item
+from arrows.combinators.layer import Layer
+from arrows.combinators.scans import Scan
+from arrows.combinators.sequences import Fold, Map
+from arrows.inference.occurrences import Node
+from arrows.inference.reasons import first_of, name_of
+from arrows.typesys import types as T
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+from arrows.typesys.terms import find, ground, labels_of
+
+Guess = tuple[str, str]
+"""A reason and a hint; an empty one leaves what there was."""
+
+NOTHING: Guess = ("", "")
+
+
+def guess(nodes: Sequence[Node], node: Node) -> Guess:
+    """What was probably meant at this node; empty words where nothing is certain."""
+    t = ground(node.input)
+    around = _around(nodes, node)
+    for look in (
+        _swapped,
+        _one_record,
+        _arguments,
+        _network_result,
+        _after_metric,
+        _cell,
+        _passed_on,
+        _unread,
+    ):
+        found = look(node, t, around)
+        if found != NOTHING:
+            return found
+    return NOTHING
+
+
+def _around(nodes: Sequence[Node], node: Node) -> list[tuple[Node, int]]:
+    """The nodes around this one, from the inside out, and the part of each that leads to it."""
+    found: list[tuple[Node, int]] = []
+    while True:
+        outer = next((n for n in nodes if any(part is node for part in n.parts)), None)
+        if outer is None:
+            return found
+        found.append((outer, next(i for i, part in enumerate(outer.parts) if part is node)))
+        node = outer
+
+
+def _owner(node: Node, around: list[tuple[Node, int]]) -> Node | None:
+    """The node whose part begins with this one: through chains that it opens."""
+    for outer, place in around:
+        if not (isinstance(outer.form, Pipe) and place == 0):
+            return outer
+    return None
+
+
+def _takes(form: Any, t: T.Type) -> bool:
+    """Whether a layer or function would take this type."""
+    from arrows import ops
+
+    try:
+        if form.check(t) is not None:
+            return False
+        ops.trace(form.function, t)
+    except (ArrowTypeError, ArrowValueError):  # whatever the function itself raises comes out as one of these
+        return False
+    return True
+
+
+def _swapped(node: Node, t: T.Type | None, around: list[tuple[Node, int]]) -> Guess:
+    """A pair the other way round: a cell in a `Fold`, a loss of (label, scores)."""
+    form = node.form
+    if not isinstance(form, Apply) or not isinstance(t, T.Tuple) or len(t.items) != 2:
+        return NOTHING
+    if t.has_input or not _takes(form, T.Tuple((t.items[1], t.items[0]))):
+        return NOTHING
+    name, owner = name_of(node), _owner(node, around)
+    if owner is not None and isinstance(owner.form, Fold) and first_of(owner.parts[0]) is node:
+        return (
+            f"the step of a Fold gets (state, element), and {name} takes (element, state)",
+            f"a network is ar.RNN({name}); in a Fold, swap them: (ar.GetItem(1) & ar.GetItem(0)) >> {name}",
+        )
+    if owner is not None and isinstance(owner.form, Scan) and first_of(owner.parts[0]) is node:
+        return (
+            f"the step of {owner.form.kind} gets (element, state), and {name} takes (state, element)",
+            f"swap the two: (ar.GetItem(1) & ar.GetItem(0)) >> {name}",
+        )
+    return (
+        f"{name} takes this pair the other way round: {t.items[1]} first, {t.items[0]} second",
+        "swap the two",
+    )
+
+
+def _one_record(node: Node, t: T.Type | None, around: list[tuple[Node, int]]) -> Guess:
+    """`AllOf({...})`, where the record itself was meant."""
+    head = find(node.input).head
+    if not isinstance(t, T.Tuple) or len(t.items) != 1 or labels_of(head) is not None:
+        return NOTHING
+    inner = t.items[0]
+    if not isinstance(inner, T.Tuple) or inner.labels is None:
+        return NOTHING
+    form = node.form
+    if isinstance(form, Item) and inner.place(form.key) is None:
+        return NOTHING
+    if not isinstance(form, (Item, Apply)):
+        return NOTHING
+    keys = ", ".join(f"{key!r}: ..." for key in inner.labels[:3])
+    return (
+        "it gets a tuple whose one item is the record",
+        f"a record is ar.Record({{{keys}}}); ar.AllOf around it makes a tuple of one",
+    )
+
+
+def _arguments(node: Node, t: T.Type | None, around: list[tuple[Node, int]]) -> Guess:
+    """A function of another number of tensors."""
+    form = node.form
+    if not isinstance(form, Apply) or isinstance(form, Layer) or t is None:
+        return NOTHING
+    try:
+        signature = inspect.signature(form.function)
+    except (TypeError, ValueError):
+        return NOTHING
+    count = len(t.items) if isinstance(t, T.Tuple) else 1
+    try:
+        signature.bind(*[None] * count)
+    except TypeError:
+        pass
+    else:
+        return NOTHING
+    wanted = [
+        p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    names = [p.name for p in wanted if p.default is p.empty]
+    name = name_of(node)
+    if not isinstance(form, Function):
+        example = f"{form.example} >> {name}" if form.example else ""
+        return (
+            f"{form.kind} takes {len(names)} tensors, ({', '.join(names)}), and it gets {_number(count)}",
+            f"put them side by side first: {example}" if example else "",
+        )
+    taken = "no tensor" if not names else f"{_number(len(names))} ({', '.join(names)})"
+    hint = f"a tuple gives one argument for each item: (f & g) >> {name}" if count < len(names) else ""
+    if count > len(names):
+        letters = ", ".join("xyzuvw"[i] for i in range(count)) if count <= 6 else "*items"
+        hint = f"each item of a tuple is an argument: ar.Function(lambda {letters}: ...)"
+    return f"the function takes {taken}, and it gets {_number(count)}", hint
+
+
+def _number(count: int) -> str:
+    return "one tensor" if count == 1 else f"{count} tensors"
+
+
+def _network_result(node: Node, t: T.Type | None, around: list[tuple[Node, int]]) -> Guess:
+    """The whole result of a network, or its last state, where one tensor was meant."""
+    origin = find(node.input).origin
+    if not isinstance(origin, Node) or not isinstance(origin.form, Scan) or not isinstance(node.form, Apply):
+        return NOTHING
+    if not isinstance(t, T.Tuple) or len(t.items) != 2:
+        return NOTHING
+    first, state = t.items
+    kind = origin.form.kind
+    if isinstance(first, T.Sequence):
+        last = "ar.GetItem(1) >> ar.GetItem(0)" if isinstance(state, T.Tuple) else "ar.GetItem(1)"
+        what = "the last h" if isinstance(state, T.Tuple) else "the last state"
+        return (
+            f"what {kind} gives is the pair of its outputs and its last state",
+            f"the outputs are ar.GetItem(0) of it, {what} is {last}",
+        )
+    return f"the state of {kind} is the pair (h, c)", "h is ar.GetItem(0) of it"
+
+
+def _after_metric(node: Node, t: T.Type | None, around: list[tuple[Node, int]]) -> Guess:
+    origin = find(node.input).origin
+    after = isinstance(origin, Node) and isinstance(origin.form, Metric)
+    if isinstance(t, T.Void) and after and not isinstance(node.form, Metric):
+        name = origin.form.metric
+        return (
+            "a Metric records what it gets and gives nothing back (Void)",
+            f"let the Metric end a branch of its own: in an @ar.arrow, ar.Metric({name!r})(wire)",
+        )
+    return NOTHING
+
+
+def _cell(node: Node, t: T.Type | None, around: list[tuple[Node, int]]) -> Guess:
+    """A recurrent cell over a sequence, without the network around it."""
+    state = getattr(node.form, "state", None)
+    if not isinstance(t, T.Sequence) or not isinstance(node.form, Layer) or not isinstance(state, T.Type):
+        return NOTHING
+    if not _takes(node.form, T.Tuple((t.element, state))):
+        return NOTHING
+    name = name_of(node)
+    return f"{name} takes one element and a state, and it gets a sequence", f"go over it with ar.RNN({name})"
+
+
+def _passed_on(node: Node, t: T.Type | None, around: list[tuple[Node, int]]) -> Guess:
+    """`f & g` where `f >> g` was meant: the part before gives what this one takes."""
+    if not isinstance(t, T.Input) or not isinstance(node.form, Apply) or not around:
+        return NOTHING
+    outer, place = around[0]
+    if not isinstance(outer.form, Run) or place == 0:
+        return NOTHING
+    before = outer.parts[place - 1]
+    given = ground(before.output)
+    if given is None or given.has_input or not _takes(node.form, given):
+        return NOTHING
+    return (
+        f"`&` gives {name_of(node)} the input itself, a Python object, not the result of {name_of(before)}",
+        f"to pass the result on: {name_of(before)} >> {name_of(node)}",
+    )
+
+
+def _unread(node: Node, t: T.Type | None, around: list[tuple[Node, int]]) -> Guess:
+    """A Python object that was not read into a tensor: which block reads what is wanted, and where."""
+    form = node.form
+    if not isinstance(form, Apply) or t is None or not t.has_input:
+        return NOTHING
+    owner, name = _owner(node, around), name_of(node)
+    if (
+        owner is not None
+        and isinstance(owner.form, (Fold, Scan))
+        and isinstance(t, T.Tuple)
+        and len(t.items) == 2
+    ):
+        over = t.items[1] if isinstance(owner.form, Fold) else t.items[0]
+        if isinstance(over, T.Input) and first_of(owner.parts[0]) is node:
+            return (
+                "the elements are Python objects, and a function takes tensors",
+                f"read every element first: ar.Map(ar.Vector(n)) >> {name_of(owner)}",
+            )
+    if not isinstance(t, T.Input) or not isinstance(form, Layer):
+        return NOTHING
+    reader = next((text for kind, text in _READERS if _takes(form, kind)), "")
+    if not reader:
+        return NOTHING
+    if owner is not None and isinstance(owner.form, Map) and first_of(owner.parts[0]) is node:
+        return (
+            f"{form.kind} takes tensors, and the elements are Python objects",
+            f"read every element first: ar.Map({reader} >> {name})",
+        )
+    return (
+        f"{form.kind} takes tensors, and the input is a Python object",
+        f"read it first: {reader} >> {name}",
+    )
+
+
+_READERS: list[tuple[T.Type, str]] = [
+    (T.Tensor((3,)), "ar.Vector(n)"),
+    (T.Tensor((), "int32"), 'ar.Scalar("int32")'),
+    (T.Tensor(()), "ar.Scalar()"),
+]

@@ -1,0 +1,307 @@
+"""What type errors say: where two types differ, which block fixed them, and what to do about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from arrows.combinators.block import Block
+from arrows.combinators.choice import Choice
+from arrows.combinators.compose import Pipe
+from arrows.combinators.fanout import Fan, Run
+from arrows.combinators.inputs import Read
+from arrows.combinators.layer import Layer
+from arrows.combinators.notation import Graph
+from arrows.inference.occurrences import Joined, Node
+from arrows.typesys import types as T
+from arrows.typesys.errors import ArrowTypeError, Side, Site, message
+from arrows.typesys.junction import Joint
+from arrows.typesys.terms import Struct, Var, compound, find, ground, notation, passes
+
+
+def difference(left: Var, right: Var, a: Node | None, b: Node | None, results: bool) -> str:
+    """Where two types differ first, and what fixed each of them there."""
+    left, right = find(left), find(right)
+    where: list[str] = []
+    while True:
+        x, y = left.head, right.head
+        if not (compound(x) and compound(y)) or _word(x) != _word(y):
+            break
+        xs, ys = _parts(left), _parts(right)
+        if len(xs) != len(ys):
+            break
+        wrong = [i for i, (p, q) in enumerate(zip(xs, ys, strict=True)) if not _agree(p, q)]
+        if not wrong:
+            break
+        i = wrong[0]
+        if _word(x) == "a tuple":
+            names = x.labels if isinstance(x, (T.Tuple, Struct)) else None
+            where.append(f"item {names[i]!r}" if names is not None else f"item {i}")
+        else:
+            where.append("the element")
+        left, right = find(xs[i]), find(ys[i])
+    start = " of ".join(reversed(where)) + ": " if where else ""
+    what, l_word, r_word = _contrast(left.head, right.head)
+    l_by = fixed(left, a, "first" if results else "left")
+    r_by = fixed(right, b, "second" if results else "right")
+    sides = ("in the first", "in the second") if results else ("on the left", "on the right")
+    join = "\nand " if l_by or r_by else " and "
+    return f"{start}{what}{l_word} {sides[0]}{l_by}{',' if l_by else ''}{join}{r_word} {sides[1]}{r_by}"
+
+
+def _contrast(x: Any, y: Any) -> tuple[str, str, str]:
+    """What is different, and each side's part of it."""
+    if isinstance(x, T.Tensor) and isinstance(y, T.Tensor):
+        if len(x.shape) != len(y.shape):
+            return "there ", f"{_axes(x)} ({x})", f"{_axes(y, False)} ({y})"
+        for i, (n, m) in enumerate(zip(x.shape, y.shape, strict=True)):
+            if n != m:
+                return f"axis {i} is ", str(n), str(m)
+        return "the element type is ", x.dtype, y.dtype
+    if _word(x) == _word(y) == "a tuple":
+        n, m = _count(x), _count(y)
+        return "the tuple has ", f"{n} item{'s' * (n != 1)}", str(m)
+    return "there is ", _word(x), _word(y)
+
+
+def _axes(t: T.Tensor, verb: bool = True) -> str:
+    n = len(t.shape)
+    words = {0: "no axis", 1: "one axis", 2: "two axes", 3: "three axes"}.get(n, f"{n} axes")
+    return f"{'is' if n < 2 else 'are'} {words}" if verb else words
+
+
+def _word(head: Any) -> str:
+    if head is None:
+        return "something still open"
+    if isinstance(head, T.Input):
+        return "a Python object"
+    if isinstance(head, T.Tensor):
+        return "a tensor"
+    if isinstance(head, T.Void):
+        return "nothing (Void)"
+    kind = head.kind if isinstance(head, Struct) else type(head).__name__.lower()
+    return {"tuple": "a tuple", "sequence": "a sequence", "broadcast": "an endless sequence"}[kind]
+
+
+def _count(head: Any) -> int:
+    return len(head.args) if isinstance(head, Struct) else len(head.items)
+
+
+def _parts(v: Var) -> list[Var]:
+    if v.struct is not None:
+        return v.struct.args
+    return [Var(t, v.origin) for t in v.head.children] if isinstance(v.head, T.Type) else []
+
+
+def _agree(x: Var, y: Var) -> bool:
+    """Whether two parts may meet, as far as is known."""
+    todo = [(x, y)]
+    while todo:
+        x, y = todo.pop()
+        x, y = find(x), find(y)
+        if x is y or x.head is None or y.head is None:
+            continue
+        if isinstance(x.head, T.Type) and isinstance(y.head, T.Type):
+            if not passes(x.head, y.head):
+                return False
+        elif isinstance(y.head, T.Input):
+            if isinstance(x.head, Struct) and x.head.impure:
+                return False
+        elif not (compound(x.head) and compound(y.head)) or len(_parts(x)) != len(_parts(y)):
+            return False
+        else:
+            todo.extend(zip(_parts(x), _parts(y), strict=True))
+    return True
+
+
+def fixed(v: Var, shown: Node | None, side: str) -> str:
+    """Which block fixed a type, where that is not the block shown on this side."""
+    if v.via is not None and side == "right":
+        site = _site(v.via)
+        if site is not None:
+            by = origin_words(v, shown, site)
+            return f", fixed by its use at {site}" + (f", through {by}" if by else "")
+    words = origin_words(v, shown)
+    return f", fixed by {words}" if words else ""
+
+
+def origin_words(v: Var, shown: Node | None, site: Site | None = None) -> str:
+    """The block that fixed a type and its place, unless that is told already."""
+    origin = v.origin
+    if not isinstance(origin, Node) or origin is shown or (shown is not None and origin.form is shown.form):
+        return ""
+    where = f" at {origin.form.site}" if origin.form.site != site else ""
+    return _call(origin.form) + where
+
+
+def _site(joint: Joint) -> Site | None:
+    context = joint.context
+    if not isinstance(context, Joined):
+        return None
+    if context.kind == "call" and isinstance(context.node.form, Graph):
+        return context.node.form.nodes[context.index].site
+    return context.node.form.site
+
+
+def _call(form: Block[Any, Any]) -> str:
+    """A block by kind and arguments, whatever its name."""
+    if isinstance(form, Pipe):
+        return form.label if len(form.label) <= 40 else f"a chain of {len(form.parts)}"
+    if isinstance(form, Fan):
+        return form.label if len(form.label) <= 40 else f"a fan of {len(form.parts)}"
+    return f"{form.kind}({form.arguments()})"
+
+
+# Two sides
+
+
+def meet(
+    attempt: str,
+    a: Node | None,
+    b: Node | None,
+    left: Var,
+    right: Var,
+    at: Node,
+    *,
+    left_name: str = "",
+    right_name: str = "",
+    left_site: Site | None = None,
+    results: bool = False,
+    hint: str = "",
+) -> ArrowTypeError:
+    """The error of two sides that do not meet: `a` or else `left_name`, and `b` or else `right_name`."""
+    sides = [
+        side_of(a) if a is not None else Side(left_name, notation(left), left_site),
+        side_of(b) if b is not None else Side(right_name, notation(right)),
+    ]
+    reason = difference(left, right, a, b, results)
+    return ArrowTypeError(message(attempt, sides, str(at.path), reason, hint or repair(left, right, b, a)))
+
+
+# Obvious repairs
+
+
+def repair(left: Var, right: Var, b: Node | None, a: Node | None = None) -> str:
+    x, y = find(left).head, find(right).head
+    name = name_of(b) if b is not None else "it"
+    if isinstance(x, T.Input):
+        if isinstance(y, T.Tensor):
+            return f"read the object into a tensor first: {_reader(y)}"
+        return (
+            "a Python object is taken apart by ar.GetItem(key) or ar.Record({...}), and read by ar.Scalar()"
+        )
+    if isinstance(y, T.Input):
+        if isinstance(x, T.Void):
+            return f"Void carries nothing; give {name} its input another way"
+        if a is not None and isinstance(a.form, Read) and isinstance(x, T.Tensor):
+            return f"{name} takes the Python object itself: leave {name_of(a)} out"
+        if _holds_object(x):
+            hint = f"{name} takes one Python object: take it out of the tuple first, as ar.GetItem(0) >> f"
+            if b is not None and isinstance(b.form, Choice):
+                hint += "; the key may be such a block: ar.OneOf(ar.GetItem(0) >> ar.InputTransform(f), ...)"
+            return hint
+        return (
+            f"{name} takes a Python object, and there is no way back from a tensor to one; "
+            "what works on tensors is ar.Function(f)"
+        )
+    if isinstance(x, T.Tensor) and isinstance(y, T.Tensor):
+        if x.dtype != y.dtype and x.shape == y.shape:
+            return f"convert it: ar.Function(lambda x: ar.ops.cast(x, {y.dtype!r}))"
+        if x.ndim == y.ndim == 1:
+            kind = b.form.kind if b is not None and isinstance(b.form, Layer) else ""
+            return f"put FC({y.shape[0]}) between them" + (f", or use another {kind} here" if kind else "")
+        return ""
+    element = x.element if isinstance(x, (T.Sequence, T.Broadcast)) else None
+    if element is not None and element == y:
+        return f"apply it to every element: ar.Map({name})" + (
+            "; or reduce the sequence first: ar.Sum()" if isinstance(element, T.Tensor) else ""
+        )
+    if _word(x) == "a tuple" and isinstance(y, T.Tensor):
+        return "take one item with ar.GetItem(0), or join the tensors with ar.Concat()"
+    if isinstance(x, T.Tensor) and _word(y) == "a sequence":
+        return f"{name} goes over a sequence; a single value is a sequence of one nowhere by itself"
+    return ""
+
+
+def _holds_object(x: T.Type | Struct | None) -> bool:
+    """Whether it is a tuple with an item that is a Python object, or may be one."""
+    if isinstance(x, Struct):
+        return x.kind == "tuple" and any(find(arg).head in (None, T.Input()) for arg in x.args)
+    return isinstance(x, T.Tuple) and T.Input() in x.items
+
+
+# Words
+
+
+def _reader(t: T.Tensor) -> str:
+    """The block that reads a Python object into `t`."""
+    if t.ndim == 0:
+        return f"ar.Scalar({t.dtype!r})"
+    dtype = "" if t.dtype == "float32" else f", {t.dtype!r}"
+    return f"ar.Vector({t.shape[0]}{dtype})" if t.ndim == 1 else f"ar.Tensor({list(t.shape)}{dtype})"
+
+
+def first_of(node: Node) -> Node:
+    """The block that meets the input: the first step of an unnamed chain."""
+    while isinstance(node.form, Pipe) and node.form.name is None and node.parts:
+        node = node.parts[0]
+    return node
+
+
+def last_of(node: Node) -> Node:
+    while isinstance(node.form, Pipe) and node.form.name is None and node.parts:
+        node = node.parts[-1]
+    return node
+
+
+def name_of(node: Node) -> str:
+    """A block in at most 40 characters."""
+    form = node.form
+    label = form.label
+    if len(label) <= 40:
+        return label
+    if isinstance(form, Pipe):
+        return f"a chain of {len(form.parts)}"
+    return f"a fan of {len(form.parts)}" if isinstance(form, Run) else f"{form.kind}(...)"
+
+
+def step_of(node: Node) -> str:
+    """A block as it stands beside `>>`, which binds closer than `&`."""
+    form, words = node.form, name_of(node)
+    return f"({words})" if isinstance(form, Run) and form.name is None and words == form.label else words
+
+
+def type_of(node: Node) -> str:
+    return f"{notation(node.input)} -> {notation(node.output)}"
+
+
+def side_of(node: Node) -> Side:
+    return Side(name_of(node), type_of(node), node.form.site)
+
+
+def path(node: Node) -> str:
+    return str(node.path)
+
+
+def case(node: Node, i: int) -> str:
+    words = node.parts[i].path.word
+    return words or f"case {i}"
+
+
+def is_case(node: Node, j: int) -> bool:
+    return node.parts[j].path.word.startswith("case")
+
+
+def is_tuple(v: Var) -> bool:
+    head = find(v).head
+    return isinstance(head, Struct) and head.kind == "tuple"
+
+
+def items_of(v: Var) -> list[Var]:
+    """The items of a tuple, whether their types are known or open; none of anything else."""
+    found = find(v)
+    t = ground(found)
+    if isinstance(t, T.Tuple):
+        return [Var(item, found.origin) for item in t.items]
+    return (
+        [find(arg) for arg in found.head.args] if is_tuple(found) and isinstance(found.head, Struct) else []
+    )

@@ -1,0 +1,151 @@
+"""Comparisons, and what chooses by them.  Shapes broadcast as in NumPy; no gradient passes a truth value."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from arrows.ops.bind import bind, constant
+from arrows.ops.elementwise import binary
+from arrows.ops.errors import ShapeError
+from arrows.ops.kernels import put, ufunc
+from arrows.ops.primitive import Primitive
+from arrows.ops.registry import register
+from arrows.ops.shape_rules import arithmetic, broadcast, same_dtype, two_operands
+from arrows.ops.shaping import cast as cast_to
+from arrows.ops.shaping import sum_to
+from arrows.ops.tensorlike import Operand, TensorLike
+from arrows.typesys.types import Tensor
+
+
+def maximum(a: Operand, b: Operand) -> TensorLike:
+    """The greater of two, element by element; where they are equal, each gets half of the gradient.
+
+    >>> import numpy as np
+    >>> maximum(np.array([-1.0, 2.0]), 0.5).tolist()
+    [0.5, 2.0]
+    """
+    return bind(_maximum, a, b)
+
+
+def minimum(a: Operand, b: Operand) -> TensorLike:
+    """The lesser of two, element by element; where they are equal, each gets half of the gradient.
+
+    >>> import numpy as np
+    >>> minimum(np.array([-1.0, 2.0]), 0.5).tolist()
+    [-1.0, 0.5]
+    """
+    return bind(_minimum, a, b)
+
+
+def greater(a: Operand, b: Operand) -> TensorLike:
+    """a > b, as truth values; no gradient passes.
+
+    >>> import numpy as np
+    >>> greater(np.array([1.0, 2.0]), 1).tolist()
+    [False, True]
+    """
+    return bind(_greater, a, b)
+
+
+def greater_equal(a: Operand, b: Operand) -> TensorLike:
+    """a >= b, as truth values; no gradient passes.
+
+    >>> import numpy as np
+    >>> greater_equal(np.array([1.0, 2.0]), 2).tolist()
+    [False, True]
+    """
+    return bind(_greater_equal, a, b)
+
+
+def less(a: Operand, b: Operand) -> TensorLike:
+    """a < b, as truth values; no gradient passes.
+
+    >>> import numpy as np
+    >>> less(np.array([1.0, 2.0]), 2).tolist()
+    [True, False]
+    """
+    return bind(_greater, b, a)
+
+
+def less_equal(a: Operand, b: Operand) -> TensorLike:
+    """a <= b, as truth values; no gradient passes.
+
+    >>> import numpy as np
+    >>> less_equal(np.array([1.0, 2.0]), 1).tolist()
+    [True, False]
+    """
+    return bind(_greater_equal, b, a)
+
+
+def equal(a: Operand, b: Operand) -> TensorLike:
+    """a == b, as truth values; no gradient passes.
+
+    >>> import numpy as np
+    >>> equal(np.array([1, 2]), 2).tolist()
+    [False, True]
+    """
+    return bind(_equal, a, b)
+
+
+def where(condition: Operand, a: Operand, b: Operand) -> TensorLike:
+    """`a` where the condition holds, `b` elsewhere.
+
+    Args:
+        condition: truth values.
+        a, b: of one element type; Python numbers take the other's.
+
+    >>> import numpy as np
+    >>> where(np.array([True, False]), np.array([1.0, 2.0]), 0.0).tolist()
+    [1.0, 0.0]
+    """
+    beside = next((x for x in (a, b) if isinstance(x, TensorLike)), None)
+    if beside is None:
+        known = next((x for x in (a, b) if not isinstance(x, (bool, int, float))), 0.0)
+        beside = cast("TensorLike", _Typed(Tensor((), constant(known).dtype.name)))
+    a, b = (x if isinstance(x, TensorLike) else constant(x, beside) for x in (a, b))
+    return bind(_where, condition, a, b)
+
+
+class _Typed:
+    """Just the type of an array, for `constant`."""
+
+    def __init__(self, kind: Tensor) -> None:
+        self.type = kind
+        self.dtype = kind.dtype
+
+
+def _compare(name: str, check: Any = arithmetic) -> Primitive:
+    return register(Primitive(name, two_operands(name, check, "bool"), ufunc(name), elementwise=True))
+
+
+def _share_vjp(g: Any, a: Any, b: Any, first: Any) -> Any:
+    # Half where the two are equal, so that maximum(a, b) and maximum(b, a) have the same gradient.
+    share = (cast_to(greater(*first), g.dtype) + cast_to(greater_equal(*first), g.dtype)) * 0.5
+    ga = g * share
+    return sum_to(ga, a.shape), sum_to(g - ga, b.shape)
+
+
+def _where_rule(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    if condition.dtype != "bool":
+        raise ShapeError(
+            f"where: the condition holds truth values, and {condition} does not", hint="compare first"
+        )
+    return Tensor(broadcast("where", condition, a, b), same_dtype("where", a, b))
+
+
+def _where_kernel(xp: Any) -> Any:
+    def run(condition: Any, a: Any, b: Any, out: Any = None) -> Any:
+        return put(xp.where(condition, a, b), out)
+
+    return run
+
+
+def _where_vjp(g: Any, result: Any, condition: Any, a: Any, b: Any) -> Any:
+    return None, sum_to(where(condition, g, 0), a.shape), sum_to(where(condition, 0, g), b.shape)
+
+
+_maximum = binary("maximum", lambda g, result, a, b: _share_vjp(g, a, b, (a, b)))
+_minimum = binary("minimum", lambda g, result, a, b: _share_vjp(g, a, b, (b, a)))
+_greater, _greater_equal = _compare("greater"), _compare("greater_equal")
+_equal = _compare("equal", lambda name, kind: kind)
+_where = register(Primitive("where", _where_rule, _where_kernel, _where_vjp, elementwise=True))

@@ -1,0 +1,285 @@
+"""Reductions over the sequences of a batch, and the way back: one row for each example, one for each element.
+
+Inside a Function a sequence is one tensor that stands for all of its elements; these take it to one tensor
+for each example.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from arrows.ops.bind import bind
+from arrows.ops.comparison import equal, maximum, minimum
+from arrows.ops.elementwise import add, divide, multiply
+from arrows.ops.errors import ShapeError
+from arrows.ops.kernels import put, take
+from arrows.ops.primitive import Attributes, Primitive
+from arrows.ops.registry import register
+from arrows.ops.segment_kernels import reduce_segments
+from arrows.ops.segment_layout import Segments
+from arrows.ops.shape_rules import arithmetic, floating
+from arrows.ops.shaping import cast
+from arrows.ops.sums import sum_rows
+from arrows.ops.tensorlike import TensorLike
+from arrows.typesys.errors import ArrowValueError
+from arrows.typesys.types import Tensor
+
+
+def segment_sum(x: TensorLike) -> TensorLike:
+    """Sum of the elements of a sequence; zeros for an empty one.
+
+    >>> from arrows.ops import Evaluation
+    >>> segment_sum(Evaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
+    3.0
+    """
+    return bind(_segment_sum, x)
+
+
+def segment_max(x: TensorLike, default: float | None = None) -> TensorLike:
+    """Greatest of the elements of a sequence, element by element; equal ones share the gradient.
+
+    Args:
+        x: the sequence.
+        default: the result for an empty one; None promises that there is none.
+
+    Raises:
+        ArrowValueError: when computed, for an empty sequence without a default.
+
+    >>> from arrows.ops import Evaluation
+    >>> segment_max(Evaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
+    2.0
+    """
+    return bind(_segment_max, x, default=_default("segment_max", default))
+
+
+def segment_min(x: TensorLike, default: float | None = None) -> TensorLike:
+    """Least of the elements of a sequence, element by element; see `segment_max`.
+
+    Args:
+        x: the sequence.
+        default: the result for an empty one; None promises that there is none.
+
+    Raises:
+        ArrowValueError: when computed, for an empty sequence without a default.
+
+    >>> from arrows.ops import Evaluation
+    >>> segment_min(Evaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
+    1.0
+    """
+    return bind(_segment_min, x, default=_default("segment_min", default))
+
+
+def segment_count(x: TensorLike, dtype: str | None = None) -> TensorLike:
+    """Number of elements of a sequence, as a scalar of the sequence's element type or of `dtype`.
+
+    >>> from arrows.ops import Evaluation
+    >>> segment_count(Evaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
+    2.0
+    """
+    return bind(_segment_count, x, dtype=x.dtype if dtype is None else dtype)
+
+
+def segment_mean(x: TensorLike, default: float = 0.0) -> TensorLike:
+    """Mean of the elements of a sequence; `default` for an empty one.
+
+    >>> from arrows.ops import Evaluation
+    >>> segment_mean(Evaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
+    1.5
+    """
+    count = segment_count(x)
+    result = divide(segment_sum(x), maximum(count, 1))
+    return result if default == 0 else add(result, multiply(1 - minimum(count, 1), default))
+
+
+def segment_softmax(x: TensorLike) -> TensorLike:
+    """Softmax over the elements of a sequence, element by element: attention weights.
+
+    >>> from arrows.ops import Evaluation
+    >>> segment_softmax(Evaluation().value(np.array([1.0, 1.0]), rows=0)).array.tolist()
+    [0.5, 0.5]
+    """
+    return bind(_segment_softmax, x)
+
+
+def segment_broadcast(x: TensorLike, like: TensorLike) -> TensorLike:
+    """One tensor for each example, repeated for each element of the sequence of `like`.
+
+    >>> from arrows.ops import Evaluation
+    >>> evaluation = Evaluation()
+    >>> xs = evaluation.value(np.array([1.0, 2.0]), rows=0)
+    >>> segment_broadcast(evaluation.value(np.array(7.0)), xs).array.tolist()
+    [7.0, 7.0]
+    """
+    if like.rows < 0:
+        raise ShapeError(f"segment_broadcast: {like.type} is no sequence")
+    return bind(_segment_broadcast, x, like=like, domain=like.rows)
+
+
+def segment_position(x: TensorLike) -> TensorLike:
+    """The place of each element in its sequence, int64, counted from 0; no gradient passes.
+
+    >>> from arrows.ops import Evaluation
+    >>> segment_position(Evaluation().value(np.array([1.5, 2.5]), rows=0)).array.tolist()
+    [0, 1]
+    """
+    return bind(_segment_position, x)
+
+
+def _default(name: str, default: float | None) -> float | None:
+    if default is not None and (isinstance(default, bool) or not isinstance(default, (int, float))):
+        raise ShapeError(f"{name}: the default is a Python number or None, got {type(default).__name__}")
+    return default
+
+
+def _rule(name: str, check: Any) -> Any:
+    def rule(x: Tensor, **attributes: Any) -> Tensor:
+        kind: Tensor = check(name, x)
+        return kind
+
+    return rule
+
+
+def _lift(attributes: Attributes, has_rows: tuple[bool, ...], types: tuple[Tensor, ...]) -> Attributes:
+    return {**attributes, "rows": True} if any(has_rows) else attributes
+
+
+def _sum_kernel(xp: Any, rows: bool = False) -> Any:
+    def run(x: Any, *, segments: Segments, out: Any = None) -> Any:
+        if not rows:
+            return sum_rows(xp, x, out)
+        return reduce_segments(xp, "add", x, segments, 0, out)
+
+    return run
+
+
+def _max_kernel(xp: Any, default: float | None, rows: bool = False) -> Any:
+    return _extreme(xp, "max", default, rows)
+
+
+def _min_kernel(xp: Any, default: float | None, rows: bool = False) -> Any:
+    return _extreme(xp, "min", default, rows)
+
+
+def _extreme(xp: Any, name: str, default: float | None, rows: bool) -> Any:
+    combine = {"max": "maximum", "min": "minimum"}[name]
+
+    def run(x: Any, *, segments: Segments, out: Any = None) -> Any:
+        fill = default
+        if fill is None:
+            if xp is np and not segments.gapless and bool((segments.lengths == 0).any()):
+                raise ArrowValueError(f"segment_{name}: a sequence is empty")
+            fill = _neutral(name, np.dtype(x.dtype))
+        if rows:
+            return reduce_segments(xp, combine, x, segments, fill, out)
+        if not x.shape[0]:
+            return put(xp.full(x.shape[1:], fill, x.dtype), out)
+        return getattr(x, name)(axis=0, out=out)
+
+    return run
+
+
+def _neutral(name: str, dtype: Any) -> Any:
+    """What is no greater (no less) than anything of this element type."""
+    if dtype.kind == "f":
+        return -np.inf if name == "max" else np.inf
+    limits = np.iinfo(dtype)
+    return limits.min if name == "max" else limits.max
+
+
+def _count_kernel(xp: Any, dtype: str, rows: bool = False) -> Any:
+    def run(x: Any, *, segments: Segments, out: Any = None) -> Any:
+        lengths = segments.lengths if rows else segments.lengths.reshape(())
+        return put(lengths.astype(dtype) if out is None else lengths, out)
+
+    return run
+
+
+def _softmax_kernel(xp: Any, rows: bool = False) -> Any:
+    def run(x: Any, *, segments: Segments, out: Any = None) -> Any:
+        if not rows:
+            if not x.shape[0]:
+                return put(x, out)
+            out = xp.subtract(x, x.max(axis=0), out=out)
+            xp.exp(out, out=out)
+            return xp.divide(out, sum_rows(xp, out), out=out)
+        top = reduce_segments(xp, "maximum", x, segments, 0)
+        out = xp.subtract(x, take(xp, top, segments.ids, 0, None), out=out)
+        xp.exp(out, out=out)
+        total = reduce_segments(xp, "add", out, segments, 1)
+        return xp.divide(out, take(xp, total, segments.ids, 0, None), out=out)
+
+    return run
+
+
+def _broadcast_kernel(xp: Any, domain: int, rows: bool = False) -> Any:
+    def run(x: Any, *, segments: Segments, out: Any = None) -> Any:
+        if rows:
+            return take(xp, x, segments.ids, 0, out)
+        return put(xp.broadcast_to(x, (segments.total, *x.shape)) if out is None else x, out)
+
+    return run
+
+
+def _position_kernel(xp: Any, rows: bool = False) -> Any:
+    def run(x: Any, *, segments: Segments, out: Any = None) -> Any:
+        place = xp.arange(segments.total, dtype="int64")
+        if rows:
+            place = place - take(xp, segments.offsets, segments.ids, 0, None)
+        return put(place.astype("int64"), out)
+
+    return run
+
+
+def _max_vjp(g: Any, result: Any, x: Any, default: float | None) -> Any:
+    ties = cast(equal(x, segment_broadcast(result, x)), x.dtype)
+    # No division by zero where a sequence is empty: its share goes nowhere.
+    share = divide(g, maximum(segment_sum(ties), 1))
+    return (multiply(ties, segment_broadcast(share, x)),)
+
+
+def _softmax_vjp(g: Any, result: Any, x: Any) -> Any:
+    total = segment_sum(multiply(g, result))
+    return (multiply(result, g - segment_broadcast(total, x)),)
+
+
+def _segmented(name: str, kernel: Any, vjp: Any, check: Any, **fields: Any) -> Primitive:
+    return register(Primitive(name, _rule(name, check), kernel, vjp, _lift, segmented=True, **fields))
+
+
+_segment_sum = _segmented(
+    "segment_sum", _sum_kernel, lambda g, result, x: (segment_broadcast(g, x),), arithmetic, collapses=True
+)
+_segment_max = _segmented("segment_max", _max_kernel, _max_vjp, arithmetic, collapses=True)
+_segment_min = _segmented("segment_min", _min_kernel, _max_vjp, arithmetic, collapses=True)
+_segment_softmax = _segmented("segment_softmax", _softmax_kernel, _softmax_vjp, floating)
+_segment_count = register(
+    Primitive(
+        "segment_count",
+        lambda x, dtype: Tensor((), dtype),
+        _count_kernel,
+        lift=_lift,
+        segmented=True,
+        collapses=True,
+    )
+)
+_segment_position = register(
+    Primitive(
+        "segment_position",
+        lambda x: Tensor((), "int64"),
+        _position_kernel,
+        lift=_lift,
+        segmented=True,
+    )
+)
+_segment_broadcast = register(
+    Primitive(
+        "segment_broadcast",
+        lambda x, domain: x,
+        _broadcast_kernel,
+        lambda g, result, x, domain: (segment_sum(g),),
+        _lift,
+        segmented=True,
+    )
+)

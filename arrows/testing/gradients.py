@@ -1,0 +1,225 @@
+"""`check_grads` and helpers: derivatives against finite differences, traces run over many rows.
+
+For the tests of this package, and for anyone who registers a primitive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from arrows.ops.context import Parameter
+from arrows.ops.evaluate import Evaluation, Value
+from arrows.ops.primitive import INVARIANT, ROW
+from arrows.ops.segment_layout import Segments
+from arrows.ops.structure import collect
+from arrows.ops.trace import Trace
+
+NumpyArray = np.ndarray[Any, Any]
+
+
+class Elements:
+    """An argument of `check_grads` that is a sequence: arrays with the elements along axis 0.
+
+    Args:
+        arrays: one, or several of equal length for a sequence of tuples.
+
+    >>> len(Elements(np.zeros((4, 2))).arrays)
+    1
+    """
+
+    def __init__(self, *arrays: Any) -> None:
+        self.arrays = tuple(np.asarray(array) for array in arrays)
+
+
+@dataclass(frozen=True)
+class Device:
+    """Where `check_primitive` runs kernels: an array module and the ways there and back.
+
+    >>> Device(np, np.asarray, np.asarray).xp is np
+    True
+    """
+
+    xp: Any
+    to_device: Callable[[NumpyArray], Any]
+    to_numpy: Callable[[Any], NumpyArray]
+
+
+HOST = Device(np, np.asarray, np.asarray)
+
+
+def check_close(got: Any, wanted: Any, tolerance: float, what: str) -> None:
+    """Raise AssertionError unless |got - wanted| <= tolerance * (1 + max|wanted|), shapes included.
+
+    >>> check_close(np.ones(2), np.ones(3), 1e-9, "sum")
+    Traceback (most recent call last):
+    ...
+    AssertionError: sum: shape (2,), expected (3,)
+    """
+    got, wanted = np.asarray(got), np.asarray(wanted)
+    if got.shape != wanted.shape:
+        raise AssertionError(f"{what}: shape {got.shape}, expected {wanted.shape}")
+    if got.dtype == bool or not got.size:
+        worst, scale = float((got != wanted).any()), 0.0
+    else:
+        worst, scale = float(np.max(np.abs(got - wanted))), float(np.max(np.abs(wanted)))
+    if not worst <= tolerance * (1 + scale):
+        raise AssertionError(f"{what}: off by {worst:.3g} (tolerance {tolerance}): {got} and {wanted}")
+
+
+def check_grads(
+    function: Callable[..., Any],
+    *arguments: Any,
+    parameters: Callable[[Any, Parameter], NumpyArray] | None = None,
+    tolerance: float = 1e-6,
+    step: float = 1e-6,
+    seed: int = 0,
+) -> None:
+    """Check the gradients of a function on tensors against central finite differences, in float64.
+
+    All floating inputs and all parameters of layers that the function calls are checked, in the direction of
+    random cotangents.  The function should be smooth within `step` of the arguments.
+
+    Args:
+        function: takes tensors and tuples of them, as a Function does; layers may be called in it.
+        arguments: arrays, `Elements` for sequences, and tuples of them.
+        parameters: gives the parameters' values; their initializers by default.
+        tolerance: of |a - b| / (1 + max|b|).
+        step: of the differences.
+        seed: of cotangents and parameters.
+
+    Raises:
+        AssertionError: a gradient is off.
+
+    >>> from arrows import ops
+    >>> check_grads(lambda x, w: ops.tanh(x @ w), np.ones(2), np.array([[0.1, 0.2], [0.3, 0.4]]))
+    """
+    generator = np.random.default_rng(seed)
+    values: dict[tuple[Any, str], NumpyArray] = {}
+    inputs = [
+        np.array(array, "float64" if np.asarray(array).dtype.kind == "f" else None)
+        for array in _flat(arguments)
+    ]
+    cotangents: list[NumpyArray] = []
+
+    def lookup(owner: Any, spec: Parameter) -> NumpyArray:
+        key = (owner, spec.name)
+        if key not in values:
+            made = (
+                parameters(owner, spec) if parameters else spec.initializer(generator, spec.shape, "float64")
+            )
+            values[key] = np.array(made, "float64")
+        return values[key]
+
+    def run(record: bool) -> tuple[Evaluation, list[Value], list[Value]]:
+        evaluation = Evaluation(lookup, record=record, float_type="float64")
+        wrapped: list[Value] = []
+        with evaluation:
+            returned = function(*_wrap(arguments, iter(inputs), evaluation, wrapped))
+        return evaluation, wrapped, collect(returned, evaluation, "the function")[0]
+
+    def objective() -> float:
+        _, _, results = run(record=False)
+        return sum(float(np.sum(r.array * c)) for r, c in zip(results, cotangents, strict=True))
+
+    evaluation, wrapped, results = run(record=True)
+    cotangents += [np.asarray(generator.standard_normal(result.array.shape)) for result in results]
+    gradients = evaluation.backward(list(zip(results, cotangents, strict=True)))
+    cases = [(f"input {i}", inputs[i], gradients.get(v)) for i, v in enumerate(wrapped)]
+    cases += [(f"parameter {name}", values[owner, name], gradients[owner, name]) for owner, name in values]
+    for what, array, gradient in cases:
+        if array.dtype.kind == "f":
+            wanted = _differences(objective, array, step)
+            got = np.zeros_like(array) if gradient is None else gradient
+            check_close(got, wanted, tolerance, f"gradient of {what}")
+
+
+def run_lifted(
+    trace: Trace,
+    inputs: Sequence[Any],
+    parameters: Mapping[tuple[Any, str], Any] | None = None,
+    segments: Mapping[int, Segments] | None = None,
+    device: Device = HOST,
+) -> list[Any]:
+    """Run a trace over many rows at once, equation by equation: plain, slow, and what an engine's code must
+    equal.
+
+    Args:
+        trace: what to run.
+        inputs: arrays on the device, each with its rows in front.
+        parameters: by (owner, name), on the device.
+        segments: of each sequence, by its number.
+        device: the array module, and how constants get there.
+
+    Returns:
+        The results; one that does not depend on the example has no row axis.
+
+    >>> from arrows.ops import trace
+    >>> from arrows.typesys.types import Tensor
+    >>> run_lifted(trace(lambda x: x.sum(), Tensor((2,), "float64")), [np.ones((3, 2))])[0].tolist()
+    [2.0, 2.0, 2.0]
+    """
+    values: dict[Any, Any] = dict(zip(trace.inputs, inputs, strict=True))
+    values |= {var: device.to_device(array) for array, var in trace.constants}
+    values |= {var: (parameters or {})[owner, spec.name] for owner, spec, var in trace.parameters}
+    for equation in trace.equations:
+        has_rows = tuple(var.rows != INVARIANT for var in equation.operands)
+        types = tuple(var.type for var in equation.operands)
+        attributes = equation.primitive.lift(dict(equation.attributes), has_rows, types)
+        run = equation.primitive.kernel(device.xp, **attributes)
+        extra = {}
+        if equation.primitive.segmented:
+            domain = max(var.rows for var in (*equation.operands, equation.result))
+            extra["segments"] = (segments or {})[domain]
+        values[equation.result] = run(*(values[var] for var in equation.operands), **extra)
+    return [values[var] for var in trace.results]
+
+
+def _flat(arguments: Any) -> list[NumpyArray]:
+    found: list[NumpyArray] = []
+    stack = list(reversed(arguments))
+    while stack:
+        item = stack.pop()
+        if isinstance(item, Elements):
+            found += item.arrays
+        elif isinstance(item, tuple):
+            stack.extend(reversed(item))
+        else:
+            found.append(np.asarray(item))
+    return found
+
+
+def _wrap(arguments: Any, inputs: Any, evaluation: Evaluation, wrapped: list[Value]) -> tuple[Any, ...]:
+    sequences = 0
+
+    def leaf(rows: int) -> Value:
+        wrapped.append(evaluation.value(next(inputs), rows))
+        return wrapped[-1]
+
+    def wrap(item: Any) -> Any:
+        nonlocal sequences
+        if isinstance(item, Elements):
+            values = tuple(leaf(sequences) for _ in item.arrays)
+            sequences += 1
+            return values if len(values) > 1 else values[0]
+        return tuple(map(wrap, item)) if isinstance(item, tuple) else leaf(ROW)
+
+    return tuple(map(wrap, arguments))
+
+
+def _differences(objective: Callable[[], float], array: NumpyArray, step: float) -> NumpyArray:
+    found = np.zeros_like(array)
+    for place in np.ndindex(array.shape):
+        old = array[place]
+        array[place] = old + step
+        above = objective()
+        array[place] = old - step
+        found[place] = (above - objective()) / (2 * step)
+        array[place] = old
+    return found
+
+
+__all__ = ["HOST", "Device", "Elements", "check_close", "check_grads", "run_lifted"]

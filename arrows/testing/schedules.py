@@ -1,0 +1,112 @@
+"""A specification of schedules: what must hold of every merged batch, whatever made it.
+
+Run by the tests after each scheduling.  It looks at the merged arrays alone and knows nothing of how they
+came about.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arrows.engine.planning.plan import Plan
+from arrows.engine.scheduling.merge import Merged
+
+
+class ScheduleError(AssertionError):
+    """A merged batch that cannot be executed rightly.
+
+    Example:
+        >>> str(ScheduleError("a row of 'FC' is written twice"))
+        "a row of 'FC' is written twice"
+    """
+
+
+def verify(plan: Plan, merged: Merged) -> None:
+    """Checks a merged batch.
+
+    Every row of every slab is written once, by a constant, an input, or one step; no step reads a row that
+    has not been written before it, nor an early operand one that has not been written before the first step
+    of its component, which runs before the others; every node runs in exactly one step; every port and
+    every result reads rows that exist.
+
+    Args:
+        plan: the model's plan.
+        merged: what `arrows.engine.scheduling.merge.merge` made.
+
+    Raises:
+        ScheduleError: which of these does not hold, and where.
+
+    Example:
+        >>> import arrows as ar
+        >>> from arrows.engine.scheduling.merge import merge
+        >>> model = ar.compile(ar.Map(ar.Scalar()) >> ar.Sum())
+        >>> verify(model.plan, merge(model.plan, model.prepare([[1, 2], []])[:].chosen))
+    """
+    written = [np.zeros(rows, bool) for rows in merged.slab_rows]
+    for done, known in zip(written, plan.slabs, strict=True):
+        done[: len(known.constants)] = True
+    for operation in plan.operations:
+        if operation.kind == "read":
+            count = merged.operations[operation.index].count
+            _write(plan, merged, written, operation.index, 0, count)
+    run = [np.zeros(rows.count, bool) for rows in merged.operations]
+    component_of = [component for component, first, last in merged.spans for _ in range(first, last)]
+    for number, (o, step) in enumerate(merged.steps):
+        rows, operation = merged.operations[o], plan.operations[o]
+        a, z = int(rows.bounds[step]), int(rows.bounds[step + 1])
+        where = f"step {number} ({operation.name}, rows {a} to {z})"
+        if z <= a:
+            raise ScheduleError(f"{where} has no rows")
+        if run[o][a:z].any():
+            raise ScheduleError(f"{where} runs rows that have run")
+        run[o][a:z] = True
+        part = int(np.searchsorted(rows.parts, step, side="right")) - 1
+        if component_of[number : number + 1] != [rows.components[part]]:
+            raise ScheduleError(f"{where} runs in another component than its own")
+        opening = step == rows.parts[part]
+        ahead = int(rows.bounds[rows.parts[part + 1]]) if opening else z
+        for number, (port, found) in enumerate(zip(operation.ports, rows.ports, strict=True)):
+            # What is early has to be there for all steps of the component.
+            b, y = a, ahead if number in operation.early else z
+            if port.domain is not None:
+                b, y = (int(rows.offsets[port.domain][i]) for i in (b, y))
+            wanted = found.rows[b:y]
+            size = len(written[port.slab])
+            if len(wanted) and not (wanted.min() >= 0 and wanted.max() < size):
+                raise ScheduleError(f"{where} reads rows outside of slab {port.slab}")
+            if not written[port.slab][wanted].all():
+                raise ScheduleError(f"{where} reads rows of slab {port.slab} that are not there yet")
+        if operation.early and not opening and not run[o][rows.bounds[rows.parts[part]]]:
+            raise ScheduleError(f"{where} runs before the first step of its component")
+        _write(plan, merged, written, o, a, z)
+        for (parent, domain), element in plan.elements.items():
+            if parent == o:
+                offsets = rows.offsets[domain]
+                _write(plan, merged, written, element, int(offsets[a]), int(offsets[z]))
+    for o, ran in enumerate(run):
+        if plan.operations[o].kind == "apply" and not ran.all():
+            raise ScheduleError(f"{plan.operations[o].name}: {int((~ran).sum())} nodes never run")
+    for slab, done in enumerate(written):
+        if not done.all():
+            raise ScheduleError(f"{int((~done).sum())} rows of slab {slab} are never written")
+    outputs = [
+        *zip(plan.results, merged.outputs.results, strict=True),
+        *zip(plan.metrics, merged.outputs.metrics, strict=True),
+    ]
+    for slab, column in outputs:
+        if len(column.values) and not 0 <= column.values.min() <= column.values.max() < len(written[slab]):
+            raise ScheduleError(f"a result reads rows outside of slab {slab}")
+
+
+def _write(
+    plan: Plan, merged: Merged, written: list[np.ndarray], operation: int, start: int, stop: int
+) -> None:
+    for slab, first in zip(
+        plan.operations[operation].slabs, merged.operations[operation].first_rows, strict=True
+    ):
+        rows = written[slab][first + start : first + stop]
+        if len(rows) != stop - start or rows.any():
+            raise ScheduleError(
+                f"{plan.operations[operation].name} writes rows of slab {slab} that are not its own"
+            )
+        rows[...] = True

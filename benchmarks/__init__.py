@@ -1,0 +1,14 @@
+"""Benchmarks: `python -m benchmarks NAME`.
+
+Each gives medians of interleaved runs, and the machine that they were measured on.
+
+>>> from benchmarks import NAMES
+>>> NAMES
+('treelstm', 'iclr', 'bilstm', 'bilstm-char', 'growth', 'host', 'infer', 'steps')
+"""
+
+from __future__ import annotations
+
+NAMES = ("treelstm", "iclr", "bilstm", "bilstm-char", "growth", "host", "infer", "steps")
+
+__all__ = ["NAMES"]

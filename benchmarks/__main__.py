@@ -1,0 +1,18 @@
+"""`python -m benchmarks NAME`: measures in a process whose environment does not pin the BLAS."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from arrows.cli.exits import exit_status, open_streams
+from arrows.machine import PINS, unpinned
+from benchmarks.command import measure, parser
+
+if __name__ == "__main__":
+    open_streams()
+    options = parser().parse_args()
+    if any(name in os.environ for name in PINS):
+        # OpenBLAS has read the pins when NumPy was imported: only a new process can be without them.
+        os.execve(sys.executable, [sys.executable, "-m", "benchmarks", *sys.argv[1:]], unpinned(os.environ))
+    sys.exit(exit_status("benchmarks", lambda: measure(options)))

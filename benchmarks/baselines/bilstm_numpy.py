@@ -1,0 +1,223 @@
+"""numpy-hand: the bidirectional tagger in plain NumPy, for sentences that all have one length.
+
+What its engineer knows: nothing needs an index, so arrays are [direction, step, sentence, unit], the backward
+direction's steps counted from the end, and both directions of a step are one call. The inputs of all steps
+are projected at once; a step adds the product with the last state. Buffers are used again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.baselines.buffer import short_buffer
+
+Array = npt.NDArray[Any]
+WAYS = ("forward", "backward")
+
+
+class BiLSTM:
+    """The model of `benchmarks.networks.bilstm_tagger` with its parameters, copied.
+
+    Args:
+        parameters: those of the `arrows` model, by name.
+
+    >>> import arrows as ar
+    >>> from benchmarks.networks import bilstm_tagger
+    >>> model = ar.compile(bilstm_tagger(9, 3, 4, 2, 5), loss="loss")
+    >>> words, labels = np.array([[1, 2, 3]]), np.array([[0, 4, 1]])
+    >>> expected = model.value_and_grad([(words[0].tolist(), labels[0].tolist())])[0]
+    >>> bool(np.isclose(BiLSTM(model.params).value(words, labels), expected))
+    True
+    """
+
+    def __init__(self, parameters: Mapping[str, Array]) -> None:
+        self.layers = sum(name.startswith("forward_") for name in parameters) // 2
+        self.size = n = len(parameters["forward_0/bias"]) // 4
+        self.weights: dict[str, Array] = {
+            "words": parameters["words/weight"].copy(),
+            "classify": parameters["classify/weight"].copy(),
+            "classify bias": parameters["classify/bias"].copy(),
+        }
+        for k in range(self.layers):
+            both = [parameters[f"{way}_{k}/weight"] for way in WAYS]
+            self.weights[f"input {k}"] = np.stack([weight[:-n] for weight in both])
+            self.weights[f"state {k}"] = np.stack([weight[-n:] for weight in both])
+            self.weights[f"bias {k}"] = np.stack([parameters[f"{way}_{k}/bias"] for way in WAYS])
+        self._found: dict[str, Array] = {}
+        self._read: Array = np.zeros(0, np.intp)
+        self._buffers: dict[str, Array] = {}
+
+    @property
+    def parameters(self) -> dict[str, Array]:
+        """Copies of the parameters, by the `arrows` model's names."""
+        return self._named(self.weights)
+
+    @property
+    def gradients(self) -> dict[str, Array]:
+        """Those of the last `backward`, dense, by the `arrows` model's names."""
+        words = np.zeros_like(self.weights["words"])
+        words[self._read] = self._found["words"]
+        return self._named(self._found | {"words": words})
+
+    def train_step(self, words: Array, labels: Array, rate: float) -> float:
+        """One step of gradient descent.
+
+        Args:
+            words, labels: numbers, `[sentences, length]`.
+            rate: of the descent.
+
+        Returns:
+            The loss before it: the mean over the sentences of the sum over their words.
+        """
+        loss = self.value(words, labels, rate)
+        self.backward(words)
+        self.update(1.0)
+        return loss
+
+    @short_buffer()
+    def value(self, words: Array, labels: Array, factor: float = 1.0) -> float:
+        """The loss; leaves its gradient by the scores, times a factor, for `backward`."""
+        batch, length = words.shape
+        weights, rows = self.weights, length * batch
+        x = self._rows("x 0", 2, length, batch, weights["words"].shape[1])
+        np.take(weights["words"], words.T, axis=0, out=x[0], mode="clip")
+        x[1] = x[0, ::-1]
+        for k in range(self.layers):
+            above = self._rows(f"x {k + 1}", 2, length, batch, 2 * self.size)
+            self._forward(k, x, above[0])
+            if k + 1 < self.layers:
+                above[1] = above[0, ::-1]
+            x = above
+        scores = self._rows("scores", rows, weights["classify"].shape[1])
+        np.matmul(x[0].reshape(rows, -1), weights["classify"], out=scores)
+        np.add(scores, weights["classify bias"], out=scores)
+        every, right = np.arange(rows), labels.T.reshape(-1)
+        np.subtract(scores, scores.max(axis=1, keepdims=True), out=scores)
+        chosen = scores[every, right].sum()
+        np.exp(scores, out=scores)
+        total = scores.sum(axis=1, keepdims=True)
+        loss: float = float(np.log(total).sum() - chosen) / batch
+        np.multiply(scores, (factor / batch) / total, out=scores)
+        scores[every, right] -= factor / batch
+        return loss
+
+    @short_buffer()
+    def backward(self, words: Array) -> None:
+        """The gradients of the loss whose `value` was just computed."""
+        batch, length = words.shape
+        rows, n = length * batch, self.size
+        scores = self._rows("scores", rows, self.weights["classify"].shape[1])
+        x = self._rows(f"x {self.layers}", 2, length, batch, 2 * n)[0].reshape(rows, 2 * n)
+        self._found = {"classify": x.T @ scores, "classify bias": scores.sum(axis=0)}
+        up = self._rows("up", rows, 2 * n)
+        np.matmul(scores, self.weights["classify"].T, out=up)
+        up = up.reshape(length, batch, 2 * n)
+        for k in range(self.layers)[::-1]:
+            up = self._backward(k, up)
+        order = np.argsort(words.T.reshape(-1), kind="stable")
+        self._read, first = np.unique(words.T.reshape(-1)[order], return_index=True)
+        self._found["words"] = np.add.reduceat(up.reshape(rows, -1)[order], first, axis=0)
+
+    def update(self, rate: float) -> None:
+        """Gradient descent by the last gradients."""
+        for name, weight in self.weights.items():
+            step = self._found[name] if rate == 1 else self._found[name] * rate
+            if name == "words":
+                weight[self._read] -= step
+            else:
+                np.subtract(weight, step, out=weight)
+
+    def _forward(self, k: int, x: Array, out: Array) -> None:
+        _, length, batch, width = x.shape
+        n, weights = self.size, self.weights
+        gates = self._rows(f"gates {k}", 2, length, batch, 4 * n)
+        flat = gates.reshape(2, length * batch, 4 * n)
+        np.matmul(x.reshape(2, length * batch, width), weights[f"input {k}"], out=flat)
+        np.add(flat, weights[f"bias {k}"][:, None], out=flat)
+        # Step 0 is what comes before the first word.
+        h, c, t = (self._rows(f"{name} {k}", 2, length + 1, batch, n) for name in "hct")
+        h[:, 0] = c[:, 0] = 0
+        product, kept = self._rows("product", 2, batch, 4 * n), self._rows("kept", 2, batch, n)
+        for s in range(length):
+            g = gates[:, s]
+            if s:
+                np.add(g, np.matmul(h[:, s], weights[f"state {k}"], out=product), out=g)
+            opened = g[..., n:]
+            np.multiply(opened, 0.5, out=opened)
+            np.tanh(g, out=g)
+            np.multiply(opened, 0.5, out=opened)
+            np.add(opened, 0.5, out=opened)
+            memory = np.multiply(g[..., :n], g[..., n : 2 * n], out=c[:, s + 1])
+            np.add(memory, np.multiply(g[..., 3 * n :], c[:, s], out=kept), out=memory)
+            np.tanh(memory, out=t[:, s + 1])
+            np.multiply(g[..., 2 * n : 3 * n], t[:, s + 1], out=h[:, s + 1])
+        out[..., :n] = h[0, 1:]
+        out[..., n:] = h[1, :0:-1]
+
+    def _backward(self, k: int, up: Array) -> Array:
+        """From the gradient of the layer's output to that of its input, both `[length, batch, width]`."""
+        length, batch, _ = up.shape
+        n, rows, state = self.size, length * batch, self.weights[f"state {k}"]
+        entry = self.weights[f"input {k}"]
+        gates, d_gates = (self._rows(f"{name} {k}", 2, length, batch, 4 * n) for name in ("gates", "d gates"))
+        h, c, t = (self._rows(f"{name} {k}", 2, length + 1, batch, n) for name in "hct")
+        turned = self._rows("turned", 2, 4 * n, n)
+        np.copyto(turned, state.transpose(0, 2, 1))  # small products are slower with a transposed operand
+        dh, dc, spare = (self._rows(name, 2, batch, n) for name in ("dh", "dc", "spare"))
+        dc[:] = 0
+        for s in range(length)[::-1]:
+            g, d, tanh = gates[:, s], d_gates[:, s], t[:, s + 1]
+            if s + 1 < length:
+                np.matmul(d_gates[:, s + 1], turned, out=dh)
+                np.add(dh[0], up[s, :, :n], out=dh[0])
+                np.add(dh[1], up[length - 1 - s, :, n:], out=dh[1])
+            else:
+                dh[0], dh[1] = up[s, :, :n], up[0, :, n:]
+            u, i, o, f = (g[..., j * n : (j + 1) * n] for j in range(4))
+            du, di, do, df = (d[..., j * n : (j + 1) * n] for j in range(4))
+            np.multiply(g, g, out=d)
+            np.subtract(g[..., n:], d[..., n:], out=d[..., n:])
+            np.subtract(1, du, out=du)
+            # The slope of h = o * tanh(c) by c is o - h * tanh(c).
+            np.subtract(o, np.multiply(h[:, s + 1], tanh, out=spare), out=spare)
+            np.add(dc, np.multiply(spare, dh, out=spare), out=dc)
+            for part, by in ((do, np.multiply(dh, tanh, out=dh)), (du, i), (di, u), (df, c[:, s])):
+                np.multiply(part, by, out=part)
+            for part in (du, di, df):
+                np.multiply(part, dc, out=part)
+            np.multiply(dc, f, out=dc)
+        flat = d_gates.reshape(2, rows, 4 * n)
+        x = self._rows(f"x {k}", 2, length, batch, entry.shape[1]).reshape(2, rows, -1)
+        before = np.ascontiguousarray(h[:, :-1]).reshape(2, rows, n)
+        self._found[f"input {k}"] = np.matmul(x.transpose(0, 2, 1), flat)
+        self._found[f"state {k}"] = np.matmul(before.transpose(0, 2, 1), flat)
+        self._found[f"bias {k}"] = flat.sum(axis=1)
+        both = self._rows(f"dx {k}", 2, length, batch, entry.shape[1])
+        np.matmul(flat, entry.transpose(0, 2, 1), out=both.reshape(2, rows, -1))
+        summed: Array = np.add(both[0], both[1, ::-1], out=both[0])
+        return summed
+
+    def _named(self, values: Mapping[str, Array]) -> dict[str, Array]:
+        named = {
+            "words/weight": values["words"].copy(),
+            "classify/weight": values["classify"].copy(),
+            "classify/bias": values["classify bias"].copy(),
+        }
+        for k in range(self.layers):
+            for j, way in enumerate(WAYS):
+                both = [values[f"{name} {k}"][j] for name in ("input", "state")]
+                named[f"{way}_{k}/weight"] = np.concatenate(both)
+                named[f"{way}_{k}/bias"] = values[f"bias {k}"][j].copy()
+        return named
+
+    def _rows(self, name: str, *shape: int) -> Array:
+        size = prod(shape)
+        held = self._buffers.get(name)
+        if held is None or len(held) < size:
+            held = self._buffers[name] = np.empty(size, self.weights["words"].dtype)
+        return held[:size].reshape(shape)

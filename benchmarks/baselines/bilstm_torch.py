@@ -1,0 +1,196 @@
+"""torch-hand: the bidirectional taggers in PyTorch, by `torch.nn.LSTM`, which is fused native code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from arrows.data import Sentence
+from arrows.models import Lexicon
+from benchmarks.baselines.pytorch import functional, torch
+
+Array = npt.NDArray[Any]
+
+
+class TorchTagger:
+    """The model of `benchmarks.networks.bilstm_tagger`, for sentences that all have one length.
+
+    Args:
+        parameters: those of the `arrows` model, by name; copied.
+
+    >>> hand = TorchTagger(model.params)  # doctest: +SKIP
+    """
+
+    def __init__(self, parameters: Mapping[str, Array]) -> None:
+        layers = sum(name.startswith("forward_") for name in parameters) // 2
+        self.names = [name for name in parameters if "ward" not in name]
+        self.weights = {name: _weight(parameters[name]) for name in self.names}
+        self.cells = {"": [(f"forward_{k}", f"backward_{k}") for k in range(layers)]}
+        self.lstms = {"": _lstm(parameters, self.cells[""])}
+
+    @property
+    def parameters(self) -> dict[str, Array]:
+        """Copies of the parameters, by the `arrows` model's names."""
+        return self._named(lambda weight: weight.detach())
+
+    @property
+    def gradients(self) -> dict[str, Array]:
+        """Those of the last backward pass, dense, by the `arrows` model's names."""
+        return self._named(
+            lambda weight: (
+                torch.zeros_like(weight)
+                if weight.grad is None
+                else weight.grad.to_dense()
+                if weight.grad.is_sparse
+                else weight.grad
+            )
+        )
+
+    def train_step(self, *batch: Any, rate: float) -> float:
+        """One step of gradient descent; `batch` as `loss` takes it. Returns the loss before it."""
+        loss = self.loss(*batch)
+        loss.backward()
+        value = float(loss.item())
+        self.update(rate)
+        return value
+
+    def update(self, rate: float) -> None:
+        """Gradient descent by the gradients that are there, which are dropped."""
+        with torch.no_grad():
+            for weight in self._all():
+                if weight.grad is not None:
+                    weight.add_(weight.grad, alpha=-rate)
+                    weight.grad = None
+
+    def loss(self, *batch: Any) -> Any:
+        """The mean over the sentences of the sum over their words.
+
+        Args:
+            batch: numbers of the words, and of the labels, `[sentences, length]` each.
+        """
+        words, labels = batch
+        x = functional.embedding(torch.from_numpy(words.T), self.weights["words/weight"], sparse=True)
+        states, _ = self.lstms[""](x)
+        right = torch.from_numpy(np.ascontiguousarray(labels.T).reshape(-1))
+        return self._cross_entropy(states.flatten(0, 1), right) / len(words)
+
+    def _cross_entropy(self, states: Any, labels: Any) -> Any:
+        scores = torch.addmm(self.weights["classify/bias"], states, self.weights["classify/weight"])
+        return functional.cross_entropy(scores, labels, reduction="sum")
+
+    def _all(self) -> list[Any]:
+        cells = [weight for lstm in self.lstms.values() for weight in lstm.parameters()]
+        return [*self.weights.values(), *(weight for weight in cells if weight.requires_grad)]
+
+    def _named(self, value: Any) -> dict[str, Array]:
+        named = {name: value(weight).numpy().copy() for name, weight in self.weights.items()}
+        for which, lstm in self.lstms.items():
+            for k, names in enumerate(self.cells[which]):
+                for name, end in zip(names, ("", "_reverse"), strict=True):
+                    both = [
+                        _gates(value(getattr(lstm, f"weight_{part}_l{k}{end}")).numpy().T, back=True)
+                        for part in ("ih", "hh")
+                    ]
+                    named[f"{name}/weight"] = np.concatenate(both)
+                    bias = value(getattr(lstm, f"bias_ih_l{k}{end}")).numpy()
+                    named[f"{name}/bias"] = _gates(bias, back=True)
+        return named
+
+
+class TorchCharTagger(TorchTagger):
+    """The model of `benchmarks.networks.character_tagger`, with packed sequences.
+
+    Args:
+        parameters: those of the `arrows` model, by name; copied.
+        lexicon: numbers of words and characters.
+        tags: the names of the labels, in their order.
+
+    >>> hand = TorchCharTagger(model.params, lexicon, tags)  # doctest: +SKIP
+    """
+
+    def __init__(self, parameters: Mapping[str, Array], lexicon: Lexicon, tags: Sequence[str]) -> None:
+        self.names = [name for name in parameters if "ward" not in name]
+        self.weights = {name: _weight(parameters[name]) for name in self.names}
+        self.cells = {
+            "words": [("forward", "backward")],
+            "characters": [("spelling_forward", "spelling_backward")],
+        }
+        self.lstms = {which: _lstm(parameters, cells) for which, cells in self.cells.items()}
+        self.lexicon = lexicon
+        self.tags = {tag: k for k, tag in enumerate(tags)}
+
+    def prepare(self, sentences: Sequence[Sentence]) -> list[tuple[Any, list[Any], Any]]:
+        """Of each sentence the words' numbers, the characters' numbers of each rare word, the labels.
+
+        What a sentence gives does not depend on its batch, so it is made once.
+        """
+        made = []
+        for sentence in sentences:
+            numbers = [self.lexicon.number(word["word"]) for word in sentence]
+            rare = [
+                torch.tensor(self.lexicon.spelling(word["word"]))
+                for word, number in zip(sentence, numbers, strict=True)
+                if not number
+            ]
+            labels = torch.tensor([self.tags[word["tag"]] for word in sentence])
+            made.append((torch.tensor(numbers), rare, labels))
+        return made
+
+    def loss(self, *batch: Any) -> Any:
+        """The mean over the sentences of the sum over their words; takes a list of prepared sentences."""
+        (prepared,) = batch
+        lengths = torch.tensor([len(numbers) for numbers, _, _ in prepared])
+        numbers = torch.cat([numbers for numbers, _, _ in prepared])
+        spellings = [letters for _, rare, _ in prepared for letters in rare]
+        x = functional.embedding(numbers, self.weights["words/weight"], sparse=True)
+        if spellings:
+            x = self._with_spellings(x, numbers, spellings)
+        pack = torch.nn.utils.rnn.pack_padded_sequence
+        padded = torch.nn.utils.rnn.pad_sequence(x.split(lengths.tolist()))
+        packed = pack(padded, lengths, enforce_sorted=False)
+        states, _ = self.lstms["words"](packed)
+        labels = torch.nn.utils.rnn.pad_sequence([labels for _, _, labels in prepared])
+        right = pack(labels, lengths, enforce_sorted=False).data
+        return self._cross_entropy(states.data, right) / len(prepared)
+
+    def _with_spellings(self, x: Any, numbers: Any, spellings: list[Any]) -> Any:
+        """The vectors of words, those of rare words from their characters."""
+        letters = torch.nn.utils.rnn.pad_sequence(spellings)
+        lengths = torch.tensor([len(letters) for letters in spellings])
+        vectors = functional.embedding(letters, self.weights["characters/weight"], sparse=True)
+        packed = torch.nn.utils.rnn.pack_padded_sequence(vectors, lengths, enforce_sorted=False)
+        _, (last, _) = self.lstms["characters"](packed)
+        rare = torch.nonzero(numbers == 0).squeeze(1)
+        return x.index_copy(0, rare, torch.cat([last[0], last[1]], 1))
+
+
+def _weight(value: Array) -> Any:
+    return torch.tensor(np.array(value), requires_grad=True)
+
+
+def _gates(columns: Array, *, back: bool = False) -> Array:
+    """Columns u, i, o, f in PyTorch's order i, f, u, o; or back."""
+    parts = np.split(columns, 4, axis=-1)
+    return np.concatenate([parts[k] for k in ((2, 0, 3, 1) if back else (1, 3, 0, 2))], axis=-1)
+
+
+def _lstm(parameters: Mapping[str, Array], cells: Sequence[tuple[str, str]]) -> Any:
+    """A `torch.nn.LSTM` with the weights of these cells. Its second bias stays zero, as ours have one."""
+    n = len(parameters[f"{cells[0][0]}/bias"]) // 4
+    entry = len(parameters[f"{cells[0][0]}/weight"]) - n
+    lstm = torch.nn.LSTM(entry, n, num_layers=len(cells), bidirectional=True)
+    lstm = lstm.to(torch.from_numpy(np.array(parameters[f"{cells[0][0]}/bias"])).dtype)
+    with torch.no_grad():
+        for k, names in enumerate(cells):
+            for name, end in zip(names, ("", "_reverse"), strict=True):
+                weight = _gates(np.array(parameters[f"{name}/weight"]))
+                getattr(lstm, f"weight_ih_l{k}{end}").copy_(torch.tensor(weight[:-n].T.copy()))
+                getattr(lstm, f"weight_hh_l{k}{end}").copy_(torch.tensor(weight[-n:].T.copy()))
+                getattr(lstm, f"bias_ih_l{k}{end}").copy_(
+                    torch.tensor(_gates(np.array(parameters[f"{name}/bias"])))
+                )
+                getattr(lstm, f"bias_hh_l{k}{end}").zero_().requires_grad_(False)
+    return lstm

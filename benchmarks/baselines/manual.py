@@ -1,0 +1,142 @@
+"""manual-paper and manual-level: trees of one shape, batched by hand (Looks et al., 2017, table 1).
+
+Where every tree has the same shape, a batch needs no index: node k of all trees is one array. `manual-paper`
+runs one call for each node of the tree over the whole batch, as the paper's manual batching does;
+`manual-level` runs one call for each level, after copying the slices of its halves into the operand. Both
+know the shape beforehand, write into buffers that the next batch uses again, and use the kernels that the
+engine uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+Shape = list[tuple[int, int]]
+
+
+class Manual:
+    """The cell of `benchmarks.networks.random_trees` with its parameters.
+
+    Args:
+        parameters: those of the `arrows` model, by name.
+        tree: the shape of all trees, nested pairs; what stands at its leaves plays no part.
+
+    >>> import arrows as ar
+    >>> from benchmarks.networks import random_trees
+    >>> model = ar.compile(random_trees(4, 10))
+    >>> hand = Manual(model.params, ((0, 0), 0))
+    >>> words = np.array([[7, 8, 9]])
+    >>> expected = model([((7, 8), 9)])
+    >>> [bool(np.allclose(run(words), expected)) for run in (hand.by_node, hand.by_level)]
+    [True, True]
+    """
+
+    def __init__(self, parameters: Mapping[str, Array], tree: Any) -> None:
+        self.embed = parameters["words/weight"]
+        self.hidden, self.hidden_bias = parameters["hidden/weight"], parameters["hidden/bias"]
+        self.gates, self.gates_bias = parameters["gates/weight"], parameters["gates/bias"]
+        self.size = self.hidden.shape[1]
+        self.leaves, self.pairs, heights = _numbered(tree)
+        ranks = sorted(range(len(self.pairs)), key=heights.__getitem__)
+        place = {self.leaves + pair: self.leaves + rank for rank, pair in enumerate(ranks)}
+        ordered = [self.pairs[pair] for pair in ranks]
+        self._levels: list[Shape] = [[] for _ in range(max(heights, default=0))]
+        for pair, (left, right) in zip(ranks, ordered, strict=True):
+            self._levels[heights[pair] - 1].append((place.get(left, left), place.get(right, right)))
+        self._buffers: dict[str, Array] = {}
+
+    def by_node(self, words: Array) -> Array:
+        """States of the roots, one call for each node.
+
+        Args:
+            words: numbers of the words at the leaves, from left to right, `[trees, leaves]`.
+
+        Returns:
+            `[trees, size]`, valid until the next batch.
+        """
+        states = self._leaf_states(words)
+        for k, (left, right) in enumerate(self.pairs, start=self.leaves):
+            self._level(states, [(left, right)], k)
+        root: Array = states[-1]
+        return root
+
+    def by_level(self, words: Array) -> Array:
+        """States of the roots, one call for each level; argument and result as those of `by_node`."""
+        states = self._leaf_states(words)
+        first = self.leaves
+        for level in self._levels:
+            self._level(states, level, first)
+            first += len(level)
+        root: Array = states[-1]
+        return root
+
+    def _leaf_states(self, words: Array) -> Array:
+        trees, leaves = words.shape
+        states = self._rows("states", leaves + len(self.pairs), trees, self.size)
+        np.take(self.embed, words.T, axis=0, out=states[:leaves], mode="clip")
+        return states
+
+    def _level(self, states: Array, halves: Shape, first: int) -> None:
+        n, trees = self.size, states.shape[1]
+        operand = self._rows("operand", len(halves), trees, 2 * n)
+        for k, (left, right) in enumerate(halves):
+            operand[k, :, :n] = states[left]
+            operand[k, :, n:] = states[right]
+        rows = len(halves) * trees
+        both = operand.reshape(rows, 2 * n)
+        hidden = np.matmul(both, self.hidden, out=self._rows("hidden", rows, n))
+        np.add(hidden, self.hidden_bias, out=hidden)
+        np.maximum(hidden, 0, out=hidden)
+        gates = np.matmul(hidden, self.gates, out=self._rows("gates", rows, 4 * n))
+        np.add(gates, self.gates_bias, out=gates)
+        open_ = gates[:, : 3 * n]
+        np.multiply(open_, 0.5, out=open_)
+        np.tanh(gates, out=gates)
+        np.multiply(open_, 0.5, out=open_)
+        np.add(open_, 0.5, out=open_)
+        result = states[first : first + len(halves)].reshape(rows, n)
+        np.multiply(gates[:, :n], gates[:, 3 * n :], out=result)
+        kept = np.multiply(gates[:, n : 3 * n], both, out=both)
+        np.add(result, kept[:, :n], out=result)
+        np.add(result, kept[:, n:], out=result)
+
+    def _rows(self, name: str, *shape: int) -> Array:
+        size = prod(shape)
+        held = self._buffers.get(name)
+        if held is None or len(held) < size:
+            held = self._buffers[name] = np.empty(size, self.embed.dtype)
+        return held[:size].reshape(shape)
+
+
+def _numbered(tree: Any) -> tuple[int, Shape, list[int]]:
+    """How many leaves there are, the pairs in an order in which they can run, and their heights.
+
+    Leaves are numbered from left to right, pairs after them.
+    """
+    leaves, pairs, heights = 0, [], []
+    stack: list[tuple[Any, bool]] = [(tree, False)]
+    done: list[tuple[bool, int, int]] = []  # whether it is a leaf, its number among its kind, its height
+    while stack:
+        node, known = stack.pop()
+        if not isinstance(node, tuple):
+            done.append((True, leaves, 0))
+            leaves += 1
+        elif known:
+            right, left = done.pop(), done.pop()
+            pairs.append((left[:2], right[:2]))
+            heights.append(1 + max(left[2], right[2]))
+            done.append((False, len(pairs) - 1, heights[-1]))
+        else:
+            stack += ((node, True), (node[1], False), (node[0], False))
+
+    def number(half: tuple[bool, int]) -> int:
+        is_leaf, k = half
+        return k if is_leaf else leaves + k
+
+    return leaves, [(number(left), number(right)) for left, right in pairs], heights

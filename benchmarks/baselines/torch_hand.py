@@ -1,0 +1,151 @@
+"""torch-hand: the sentiment Tree-LSTM in PyTorch, level by level, by eager autograd.
+
+Leaves and pairs have weights of their own, as a leaf has no children and a pair no word. A frontier holds the
+rows that are not yet consumed: each level selects its halves from it, drops them and adds its own. Leaves are
+ordered by the level that consumes them and join the frontier there, so that none is carried along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.baselines.forest import Batch
+from benchmarks.baselines.pytorch import functional, torch
+
+Array = npt.NDArray[Any]
+
+
+class TorchHand:
+    """The model of `arrows.models.sentiment` with its parameters, copied.
+
+    Args:
+        parameters: those of the `arrows` model, by name.
+
+    >>> hand = TorchHand(model.params)  # doctest: +SKIP
+    """
+
+    def __init__(self, parameters: Mapping[str, Array]) -> None:
+        weight, bias = parameters["cell/weight"], parameters["cell/bias"]
+        self.size = n = len(bias) // 5
+        self.idle = weight[: -2 * n, 3 * n :].copy()  # what a word would do to a forget gate: no leaf has one
+        self.embed, self.leaf, self.pair, self.bias, self.classify, self.classify_bias = self.weights = [
+            torch.tensor(value, requires_grad=True)
+            for value in (
+                parameters["embed/weight"],
+                weight[: -2 * n, : 3 * n],
+                weight[-2 * n :],
+                bias,
+                parameters["classify/weight"],
+                parameters["classify/bias"],
+            )
+        ]
+
+    @property
+    def parameters(self) -> dict[str, Array]:
+        """Copies of the parameters, by the `arrows` model's names."""
+        return self._named([weight.detach().numpy().copy() for weight in self.weights], self.idle)
+
+    @property
+    def gradients(self) -> dict[str, Array]:
+        """Those of the last `backward`, dense, by the `arrows` model's names."""
+        found = [
+            np.zeros(weight.shape, self.idle.dtype)
+            if weight.grad is None
+            else (weight.grad.to_dense() if weight.grad.is_sparse else weight.grad).numpy().copy()
+            for weight in self.weights
+        ]
+        return self._named(found, np.zeros_like(self.idle))
+
+    def train_step(self, batch: Batch, rate: float) -> float:
+        """One step of gradient descent; returns the loss before it."""
+        loss = self.loss(batch)
+        loss.backward()
+        value = float(loss.item())
+        self.update(rate)
+        return value
+
+    def update(self, rate: float) -> None:
+        """Gradient descent by the gradients that are there, which are dropped."""
+        with torch.no_grad():
+            for weight in self.weights:
+                if weight.grad is not None:
+                    weight.add_(weight.grad, alpha=-rate)
+                    weight.grad = None
+
+    def loss(self, batch: Batch) -> Any:
+        """The mean over the trees of the sum over their nodes."""
+        scores, order = self._scores(batch)
+        labels = torch.from_numpy(batch.labels[order])
+        return functional.cross_entropy(scores, labels, reduction="sum") / batch.trees
+
+    def scores(self, batch: Batch) -> Array:
+        """Class scores of all nodes, `[rows, classes]`, in the order of the batch's rows."""
+        with torch.inference_mode():
+            scores, order = self._scores(batch)
+            back = np.empty_like(order)
+            back[order] = np.arange(len(order))
+            return np.asarray(scores.index_select(0, torch.from_numpy(back)))
+
+    def _scores(self, batch: Batch) -> tuple[Any, npt.NDArray[np.intp]]:
+        """Class scores of all nodes, and the row of each."""
+        n, leaves = self.size, batch.leaves
+        height = np.repeat(np.arange(len(batch.bounds) - 1), np.diff(batch.bounds))
+        consumer = np.zeros(batch.rows, np.intp)  # the height of the parent: 0 for roots
+        consumer[batch.children] = height[leaves:, None]
+        order = np.arange(batch.rows)
+        order[:leaves] = np.argsort(consumer[:leaves].astype(np.int16), kind="stable")
+        joining = np.bincount(consumer[:leaves], minlength=len(batch.bounds) - 1).tolist()
+
+        words = torch.from_numpy(batch.words[order[:leaves]])
+        x = functional.embedding(words, self.embed, sparse=True)
+        gates = torch.addmm(self.bias[: 3 * n], x, self.leaf)
+        u, io = gates.split([n, 2 * n], 1)
+        i, o = io.sigmoid().chunk(2, 1)
+        c = i * u.tanh()
+        h = o * c.tanh()
+        states = [h]
+        leaf_h, leaf_c = h.split(joining), c.split(joining)
+        place = np.empty(batch.rows, np.intp)  # of a row within the frontier
+        waiting = np.zeros(0, np.intp)
+        first_leaf = joining[0]
+        frontier_h, frontier_c = h[:0], c[:0]
+        for level, (first, last) in enumerate(batch.levels, start=1):
+            joined = order[first_leaf : first_leaf + joining[level]]
+            first_leaf += joining[level]
+            frontier_h = torch.cat([leaf_h[level], frontier_h]) if len(joined) else frontier_h
+            frontier_c = torch.cat([leaf_c[level], frontier_c]) if len(joined) else frontier_c
+            rows = np.concatenate([joined, waiting])
+            place[rows] = np.arange(len(rows))
+            halves = torch.from_numpy(place[batch.children[first - leaves : last - leaves].reshape(-1)])
+            both_h = frontier_h.index_select(0, halves).view(-1, 2 * n)
+            both_c = frontier_c.index_select(0, halves).view(-1, 2 * n)
+            u, iof = torch.addmm(self.bias, both_h, self.pair).split([n, 4 * n], 1)
+            i, o, f = iof.sigmoid().split([n, n, 2 * n], 1)
+            left, right = (f * both_c).chunk(2, 1)
+            c = torch.addcmul(left + right, i, u.tanh())
+            h = o * c.tanh()
+            states.append(h)
+            stays = np.flatnonzero(consumer[rows] > level)
+            new = np.arange(first, last)
+            if len(stays):
+                keep = torch.from_numpy(stays)
+                frontier_h = torch.cat([frontier_h.index_select(0, keep), h])
+                frontier_c = torch.cat([frontier_c.index_select(0, keep), c])
+                waiting = np.concatenate([rows[stays], new])
+            else:
+                frontier_h, frontier_c, waiting = h, c, new
+        return torch.addmm(self.classify_bias, torch.cat(states), self.classify), order
+
+    def _named(self, values: list[Array], idle: Array) -> dict[str, Array]:
+        embed, leaf, pair, bias, classify, classify_bias = values
+        return {
+            "embed/weight": embed,
+            "cell/weight": np.concatenate([np.concatenate([leaf, idle], axis=1), pair]),
+            "cell/bias": bias,
+            "classify/weight": classify,
+            "classify/bias": classify_bias,
+        }

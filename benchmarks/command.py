@@ -1,0 +1,115 @@
+"""The command `python -m benchmarks`: its options, the measurement, and where results go."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import importlib
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+from arrows.machine import describe, set_threads, slowdowns, summary
+from benchmarks import NAMES, plot
+from benchmarks.report import Result, json_lines, table
+
+DESCRIPTION = "Measures arrows against hand-written code and PyTorch on this machine."
+MODULES = {"host": "host_work"}  # benchmarks whose file has another name
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of a benchmark.
+
+    >>> parser = argparse.ArgumentParser()
+    >>> add_options(parser)
+    >>> parser.parse_args(["treelstm", "--quick"]).quick
+    True
+    """
+    parser.add_argument("name", choices=NAMES, metavar="NAME", help=f"one of: {', '.join(NAMES)}")
+    parser.add_argument("--quick", action="store_true", help="one size, few runs: about a minute")
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="write the results there, one JSON object a line"
+    )
+    parser.add_argument(
+        "--plot", type=Path, metavar="FILE", help="draw the results there (.svg, .png, ...; needs matplotlib)"
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help="folder with the Stanford Sentiment Treebank's train.txt, for bilstm-char with *train*.conllu "
+        "(default: ../shared/data/sst, .../ud if they are there, else generated data)",
+    )
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of `python -m benchmarks`.
+
+    >>> parser().parse_args(["treelstm"]).json is None
+    True
+    """
+    made = argparse.ArgumentParser(prog="python -m benchmarks", description=DESCRIPTION)
+    made.add_argument(
+        "--threads",
+        type=int,
+        metavar="N",
+        help="at most so many for NumPy's matrix products (default: one and all are tried)",
+    )
+    add_options(made)
+    return made
+
+
+def benchmark(name: str) -> ModuleType:
+    """The module of a benchmark; its `run` measures.
+
+    >>> benchmark("bilstm-char").__name__
+    'benchmarks.bilstm_char'
+    """
+    return importlib.import_module(f"benchmarks.{MODULES.get(name, name.replace('-', '_'))}")
+
+
+def measure(options: argparse.Namespace) -> int:
+    """Measures, writes each result to the JSON file if asked, and prints the table.
+
+    Returns:
+        0.
+
+    Raises:
+        OSError: a file cannot be written, or its folder is not there; nothing has been measured then.
+        ArrowValueError: the plot could not be drawn; nothing has been measured then.
+
+    >>> measure(parser().parse_args(["treelstm", "--quick"]))  # doctest: +SKIP
+    0
+    """
+    if options.json is not None and not options.json.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder", str(options.json.parent))
+    if options.plot is not None:
+        plot.check(options.plot)
+    if options.threads is not None:
+        set_threads(options.threads)
+    machine = describe()
+    print("\n".join(summary(machine)), flush=True)
+    for warning in slowdowns(machine):
+        print(f"warning: {warning}", file=sys.stderr)
+    module = benchmark(options.name)
+    if not getattr(module, "installed", True):
+        print("PyTorch is not there to measure against: pip install 'arrows[bench]'", file=sys.stderr)
+    results: list[Result] = []
+    measured = _noted(module.run(quick=options.quick, data=options.data), results)
+    # One line at a time: a run that is cut off keeps what it has measured.
+    with open(options.json or os.devnull, "w", encoding="utf-8", buffering=1) as file:
+        file.writelines(f"{line}\n" for line in json_lines(machine, measured))
+    print(table(results))
+    if options.plot is not None:
+        plot.plot(results, options.plot)
+    return 0
+
+
+def _noted(measured: Iterable[Result], results: list[Result]) -> Iterator[Result]:
+    """The results, told and put on a list when they come."""
+    for result in measured:
+        results.append(result)
+        print(f"  measured {result.system} {result.config.get('mode', '')}", file=sys.stderr, flush=True)
+        yield result

@@ -1,0 +1,141 @@
+"""How time and memory grow with the nodes of a batch: wide, many trees at once; deep, one long chain.
+
+A node is an operation. What runs is a value with its gradients. Memory is the most that arrays take beside
+what was there before, for a model's first batch, as `tracemalloc` counts it.
+"""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain as chain_tasks
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import arrows as ar
+from arrows.data import vocabulary
+from arrows.models import sentiment
+from benchmarks.baselines.chain_numpy import Chain
+from benchmarks.baselines.forest import Forest
+from benchmarks.baselines.numpy_hand import NumpyHand
+from benchmarks.host_work import operation_nodes
+from benchmarks.networks import chain
+from benchmarks.report import Result
+from benchmarks.timing import best_threads, interleaved
+from benchmarks.treelstm import load_trees
+from benchmarks.variants import compiled
+
+NAME = "growth"
+WIDE = (10_000, 100_000, 1_000_000)
+DEEP = (1_000, 10_000, 50_000)
+
+
+def run(
+    *,
+    quick: bool = False,
+    data: Path | None = None,
+    wide: tuple[int, ...] | None = None,
+    deep: tuple[int, ...] | None = None,
+    state: int = 300,
+) -> Iterator[Result]:
+    """Measures both ways of growing, and yields each result when it is there.
+
+    Args:
+        quick: all sizes but the largest, few rounds.
+        data: a folder with `train.txt` of the Stanford Sentiment Treebank.
+        wide: about how many nodes, in growing order.
+        deep: how long the chains are.
+        state: of the Tree-LSTM.
+
+    Yields:
+        Results of `arrows` (and `arrows-jit`) and `numpy-hand`; figures are nanoseconds a node (a step, for
+        chains), `growth`, which is these over those at the first size, and megabytes.
+
+    >>> results = list(run(quick=True))  # doctest: +SKIP
+    """
+    wide, deep = wide or (WIDE[:-1] if quick else WIDE), deep or (DEEP[:-1] if quick else DEEP)
+    rounds = 3 if quick else 5
+    first: dict[tuple[str, str], float] = {}
+    for mode, count, config, systems in chain_tasks(_wide(wide, state, data), _deep(deep)):
+        megabytes = {name: peak(make()) for name, make in systems.items()}
+        tasks = {name: make() for name, make in systems.items()}
+        threads = best_threads(tasks, 1)
+        for system, seconds in interleaved(tasks, rounds, threads=threads).items():
+            each = float(np.median(seconds)) / count * 1e9
+            growth = each / first.setdefault((mode, system), each)
+            figures = {"ns/node": each, "growth": growth, "MB": megabytes[system]}
+            yield Result(NAME, {"mode": mode, **config}, system, seconds, figures)
+
+
+def peak(task: Callable[[], object]) -> float:
+    """The most memory that arrays and objects take while something runs, beside what there was: megabytes.
+
+    >>> 7.9 < peak(lambda: np.ones(1_000_000)) < 8.1
+    True
+    """
+    tracemalloc.start()
+    try:
+        task()
+        return tracemalloc.get_traced_memory()[1] / 1e6
+    finally:
+        tracemalloc.stop()
+
+
+Systems = dict[str, Callable[[], Callable[[], object]]]  # makes what is measured, from nothing
+Task = tuple[str, float, dict[str, Any], Systems]
+
+
+def _wide(sizes: tuple[int, ...], state: int, data: Path | None) -> Iterator[Task]:
+    trees, source = load_trees(data)
+    numbers = vocabulary(trees)
+    block = sentiment(numbers, size=state).learn
+    base = ar.compile(block, loss="loss")
+    forest = Forest(trees, numbers)
+    for size in sizes:
+        count = max(1, round(size / operation_nodes(trees)))
+        chosen = np.resize(np.random.default_rng(0).permutation(len(trees)), count)
+
+        def ours(name: str, chosen: Any = chosen) -> Callable[[], object]:
+            model = ar.compile(block, loss="loss", params=base.params, jit=name == "arrows-jit")
+            prepared = model.prepare(trees)
+            return lambda: model.value_and_grad(prepared[chosen])
+
+        def by_hand(chosen: Any = chosen) -> Callable[[], object]:
+            hand = NumpyHand(base.params)
+
+            def run() -> None:
+                hand.value(forest.batch(chosen))
+                hand.backward(forest.batch(chosen))
+
+            return run
+
+        nodes = count * operation_nodes(trees)
+        systems: Systems = {name: partial(ours, name) for name in ("arrows", *compiled())}
+        systems["numpy-hand"] = by_hand
+        config = {"state": state, "batch": count, "nodes": round(nodes), "trees": source}
+        yield "wide", nodes, config, systems
+
+
+def _deep(sizes: tuple[int, ...]) -> Iterator[Task]:
+    block = chain()
+    base = ar.compile(block)
+    for length in sizes:
+        words = np.random.default_rng(0).integers(0, 1000, length)
+        nested: Any = None
+        for word in words.tolist():
+            nested = (nested, word)
+
+        def ours(name: str, nested: Any = nested) -> Callable[[], object]:
+            model = ar.compile(block, params=base.params, jit=name == "arrows-jit")
+            prepared = model.prepare([nested])
+            return lambda: model.value_and_grad(prepared)
+
+        def by_hand(words: Any = words) -> Callable[[], object]:
+            return partial(Chain(base.params).value_and_gradients, words)
+
+        systems: Systems = {name: partial(ours, name) for name in ("arrows", *compiled())}
+        systems["numpy-hand"] = by_hand
+        yield "deep", length, {"state": 100, "depth": length}, systems

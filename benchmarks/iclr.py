@@ -1,0 +1,134 @@
+"""Dynamic batching against batching by hand: inference on random binary trees of 128 leaves.
+
+Looks et al., "Deep Learning with Dynamic Computation Graphs", ICLR 2017, table 1.
+
+By hand, all trees have one shape; `arrows` runs trees that all differ, and beside it, as `arrows-equal`,
+trees of that one shape. The paper's cost ratio of dynamic to manual batching runs from 0.49 for one tree to
+1.26 for 256.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.baselines.manual import Manual
+from benchmarks.networks import random_trees
+from benchmarks.report import Result
+from benchmarks.timing import best_threads, interleaved, repeats
+from benchmarks.variants import variants
+
+NAME = "iclr"
+BATCHES = (1, 32, 64, 128, 256)
+ALONE = 2  # trees that are run one by one; their time stands for that of the others
+VOCABULARY = 10_000
+
+
+def run(
+    *,
+    quick: bool = False,
+    data: Path | None = None,
+    state: int = 1024,
+    leaves: int = 128,
+    batches: tuple[int, ...] | None = None,
+    seconds: float = 0.5,
+) -> Iterator[Result]:
+    """Measures inference at each batch size, and yields each result when it is there.
+
+    Args:
+        quick: one batch size (32), few rounds.
+        data: not used.
+        state: size of the state.
+        leaves: of each tree.
+        batches: sizes of batches, to measure others than the paper's.
+        seconds: about how long one run of `arrows` takes at least; it sets how many batches a run has.
+
+    Yields:
+        Seconds a batch. Those of `one-by-one` are of two trees, times as many as a batch has of them.
+
+    >>> results = list(run(quick=True))  # doctest: +SKIP
+    """
+    random = np.random.default_rng(0)
+    models = variants(random_trees(state, VOCABULARY))
+    hand_shape = random_tree(random, leaves)
+    hand = Manual(models["arrows"].params, hand_shape)
+    for batch in batches or ((32,) if quick else BATCHES):
+        different = [random_tree(random, leaves) for _ in range(batch)]
+        words = random.integers(0, VOCABULARY, (batch, leaves))
+        equal = [_with_words(hand_shape, row) for row in words.tolist()]
+        tasks: dict[str, Callable[[], object]] = {
+            name: _calls(model, different[:ALONE] if name == "one-by-one" else different)
+            for name, model in models.items()
+        }
+        tasks["arrows-equal"] = _calls(models["arrows"], equal)
+        tasks["manual-paper"] = partial(hand.by_node, words)
+        tasks["manual-level"] = partial(hand.by_level, words)
+        count = repeats(tasks["arrows"], seconds, most=32)
+        times = {name: 1 if name == "one-by-one" else count for name in tasks}
+        tasks = {name: partial(_often, call, times[name]) for name, call in tasks.items()}
+        threads = best_threads(tasks, 1)
+        measured = interleaved(tasks, 3 if quick else 15, threads=threads)
+        config = {"mode": "inference", "state": state, "leaves": leaves, "batch": batch}
+        for system, runs in measured.items():
+            share = min(ALONE, batch) / batch if system == "one-by-one" else 1.0
+            a_batch = [s / times[system] / share for s in runs]
+            figures = {"trees/s": batch / float(np.median(a_batch)), "threads": threads[system]}
+            yield Result(NAME, config, system, a_batch, figures)
+
+
+def _often(call: Callable[[], object], times: int) -> None:
+    for _ in range(times):
+        call()
+
+
+def random_tree(random: np.random.Generator, leaves: int) -> Any:
+    """A tree of nested pairs, each cut at a random place, with random words at its leaves.
+
+    >>> random_tree(np.random.default_rng(0), 3)
+    (8506, (6369, 5111))
+    """
+    row = random.integers(0, VOCABULARY, leaves).tolist()
+    cuts: list[tuple[int, int, bool]] = [(0, leaves, False)]
+    done: list[Any] = []
+    while cuts:
+        first, last, known = cuts.pop()
+        if known:
+            right, left = done.pop(), done.pop()
+            done.append((left, right))
+        elif last - first == 1:
+            done.append(row[first])
+        else:
+            cut = int(random.integers(first + 1, last))
+            cuts += ((first, last, True), (cut, last, False), (first, cut, False))
+    return done[0]
+
+
+def _with_words(tree: Any, words: list[int]) -> Any:
+    """The same shape with other words at its leaves, from left to right."""
+    rest = iter(words)
+    stack: list[tuple[Any, bool]] = [(tree, False)]
+    done: list[Any] = []
+    while stack:
+        node, known = stack.pop()
+        if not isinstance(node, tuple):
+            done.append(next(rest))
+        elif known:
+            right, left = done.pop(), done.pop()
+            done.append((left, right))
+        else:
+            stack += ((node, True), (node[1], False), (node[0], False))
+    return done[0]
+
+
+def _calls(model: Any, trees: list[Any]) -> Callable[[], object]:
+    prepared = model.prepare(trees)
+
+    def call() -> None:
+        model(prepared)
+        model.backend.synchronize()
+
+    return call

@@ -1,0 +1,150 @@
+"""`arrows train tagger` on few sentences: figures, files, resuming, errors."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arrows import cli
+from arrows.cli.train_tagger import describe, restore
+from arrows.data import read_conllu
+from arrows.models import Lexicon, TagExamination
+from arrows.training import read_metadata, save
+from arrows.typesys import ArrowValueError
+
+SMALL = ["--state-size", "6", "--embedding-size", "5", "--epochs", "3", "--batch-size", "4"]
+WORDS = {
+    "DET": "the a this",
+    "NOUN": "tree trees town house",
+    "VERB": "grows stands fell",
+    "ADV": "slowly often",
+}
+FORMS = ["DET NOUN VERB", "NOUN VERB ADV", "DET NOUN VERB ADV", "ADV NOUN VERB"]
+
+
+def text(count: int, seed: int) -> str:
+    """Sentences in CoNLL-U form."""
+    generator = np.random.default_rng(seed)
+    pieces = []
+    for _ in range(count):
+        for number, tag in enumerate(FORMS[generator.integers(len(FORMS))].split(), start=1):
+            forms = WORDS[tag].split()
+            pieces.append(
+                "\t".join([str(number), forms[generator.integers(len(forms))], "_", tag, *"______"])
+            )
+        pieces.append("")
+    return "\n".join([*pieces, ""])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A small treebank."""
+    place = tmp_path / "ud"
+    place.mkdir()
+    for seed, (name, count) in enumerate({"train": 24, "dev": 8, "test": 8}.items()):
+        (place / f"xx-ud-{name}.conllu").write_text(text(count, seed), encoding="utf-8")
+    return place
+
+
+def run(folder: Path, *more: object) -> int:
+    return cli.main(["train", "tagger", "--data", str(folder), *SMALL, *map(str, more)])
+
+
+def test_training_prints_figures_and_keeps_the_best_model(folder, tmp_path, capsys):
+    path = tmp_path / "m"
+    assert run(folder, "--save", path, "--epochs", "4") == 0
+    out, err = capsys.readouterr()
+    lines = out.splitlines()
+    assert re.match(
+        r"\d+ words in 24 sentences to learn from, \d+ dev, \d+ test; \d+ words with vectors", lines[0]
+    )
+    pattern = (
+        r"epoch (\d): loss ([\d.]+), dev accuracy ([\d.]+), rare words ([\d.]+), "
+        r"[\d,]+ tokens/s(, best so far)?"
+    )
+    epochs = [re.fullmatch(pattern, line) for line in lines[1:5]]
+    figures = [epoch[3] for epoch in epochs]
+    best = figures.index(max(figures))
+    assert epochs[best][5] and not any(epoch[5] for epoch in epochs[best + 1 :])
+    assert lines[5] == f"test, with the model of epoch {best + 1} ({path}):"
+    assert float(epochs[-1][2]) < float(epochs[0][2])
+    model, lexicon = restore(path)
+    accuracy = {}
+    for part in ("dev", "test"):
+        sentences = read_conllu(folder / f"xx-ud-{part}.conllu")
+        accuracy[part] = TagExamination.of(model, sentences, lexicon)()["accuracy"]
+    assert f"{accuracy['dev']:.4f}" == figures[best]
+    assert lines[6].startswith(f"  accuracy {accuracy['test']:.4f}; ")
+    assert "epoch 4/4" in err
+    assert sorted(os.listdir(tmp_path)) == ["m", "m.state", "ud"]
+
+
+def test_a_seed_fixes_the_numbers_and_a_run_goes_on(folder, tmp_path, capsys):
+    for name, seed in (("a", 3), ("b", 3), ("c", 4)):
+        assert run(folder, "--seed", seed, "--save", tmp_path / name) == 0
+    assert run(folder, "--seed", 3, "--save", tmp_path / "cut", "--epochs", 1) == 0
+    assert run(folder, "--seed", 3, "--save", tmp_path / "cut", "--resume") == 0
+    a, b, c, cut = (restore(tmp_path / name)[0].params for name in ("a", "b", "c", "cut"))
+    assert all(np.array_equal(a[name], b[name]) and np.array_equal(a[name], cut[name]) for name in a)
+    assert not np.array_equal(a["classify/weight"], c["classify/weight"])
+
+
+def spoil(folder: Path, part: str, content: bytes) -> Path:
+    path = folder / f"xx-ud-{part}.conllu"
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("part", "content", "reason"),
+    [
+        ("train", b"1\ttree\t_\tNOUNS\t_\t_\t_\t_\t_\t_\n", ":1:10: expected a universal part of speech"),
+        ("dev", b"# a sentence\n\n", ":1:1: the sentence that begins here has no words"),
+        ("test", b"1\tt\xff", ":1:4: this byte is not UTF-8: 0xff"),
+        ("test", b"1\ttree\n", ":1:7: expected 10 columns with tabs between them, got 2"),
+        ("test", b"", ": there are no sentences in this file"),
+    ],
+)
+def test_bad_data_is_one_line_and_status_2(folder, tmp_path, capsys, part, content, reason):
+    path = spoil(folder, part, content)
+    assert run(folder, "--save", tmp_path / "m") == 2
+    out, err = capsys.readouterr()
+    assert err.startswith(f"arrows train tagger: {path}{reason}")
+    assert (err.count("\n"), out) == (1, "")
+    assert os.listdir(tmp_path) == ["ud"]
+
+
+def test_files_that_are_missing_or_too_many(folder, tmp_path, capsys):
+    (folder / "yy-ud-dev.conllu").write_text("")
+    assert run(folder, "--save", tmp_path / "m") == 2
+    found = "expected one file *dev.conllu, found xx-ud-dev.conllu, yy-ud-dev.conllu"
+    assert capsys.readouterr().err == f"arrows train tagger: {folder}: {found}\n"
+    for path in folder.iterdir():
+        path.unlink()
+    assert run(folder, "--save", tmp_path / "m") == 2
+    assert "expected one file *train.conllu, found none" in capsys.readouterr().err
+    assert run(folder / "nowhere", "--save", tmp_path / "m") == 2
+    assert "No such file or directory" in capsys.readouterr().err
+    assert run(folder, "--save", tmp_path / "no" / "m") == 2
+    assert "no such folder" in capsys.readouterr().err
+
+
+def test_a_file_that_holds_something_else(tmp_path):
+    from types import SimpleNamespace
+
+    from arrows.engine.device.device import backend
+
+    model = SimpleNamespace(params={"w": np.ones(2)}, backend=backend("cpu"))
+    sizes = {"size": 1, "embedding": 1, "character_size": 1, "character_embedding": 1}
+    for texts in ({}, {"model": "sentiment", "words": "3"}, describe(Lexicon({}, {}), {"size": 3})):
+        save(model, tmp_path / "m", texts)
+        with pytest.raises(ArrowValueError, match="holds no tagger"):
+            restore(tmp_path / "m")
+    save(model, tmp_path / "m", describe(Lexicon({"a": 1}, {"é": 1}), sizes))
+    assert read_metadata(tmp_path / "m")["characters"] == '{"é": 1}'
+    with pytest.raises(ArrowValueError, match="does not fit"):
+        restore(tmp_path / "m")

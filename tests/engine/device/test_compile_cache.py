@@ -1,0 +1,368 @@
+"""Machine code on disk: whatever befalls the folder, the numbers are right, and the next start is well."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+import shutil
+import stat
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows.engine.device import compile_cache, jit
+
+pytestmark = pytest.mark.skipif(not jit.available(), reason="numba is not installed")
+posix = pytest.mark.skipif(os.name != "posix", reason="owners and modes")
+not_root = pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere"
+)
+
+SOURCE = "def chain(x, out):\n    for i in range(x.shape[0]):\n        out[i] = x[i] * F(3) - F(1)\n"
+X = np.arange(4, dtype=np.float32)
+
+
+@pytest.fixture(autouse=True)
+def anew() -> Iterator[None]:
+    """Each test warns anew; what other tests compile stays."""
+    compile_cache._warn.cache_clear()
+    yield
+    compile_cache._warn.cache_clear()
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder, named and not made yet."""
+    where = tmp_path / "a cache" / "of chains"
+    monkeypatch.setenv("ARROWS_CACHE", str(where))
+    return where
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the code of `SOURCE`."""
+    where = tmp_path_factory.mktemp("filled") / "chains"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ARROWS_CACHE", str(where))
+        assert start() == "compiled"
+    return where
+
+
+def start() -> str:
+    """Does what a new process does: makes the function and calls it. Whether its code was there."""
+    chain: Any = jit.compiled.__wrapped__(SOURCE, "float32")
+    out = np.empty_like(X)
+    chain(X, out)
+    assert out.tolist() == [-1, 2, 5, 8]
+    hits, misses = (sum(count.values()) for count in (chain.stats.cache_hits, chain.stats.cache_misses))
+    assert hits + misses == 1
+    return "loaded" if hits else "compiled"
+
+
+def only(where: Path) -> Path:
+    (file,) = where.iterdir()
+    return file
+
+
+def test_a_folder_is_made_for_the_user_alone_and_code_is_found_again(place: Path) -> None:
+    assert [start(), start()] == ["compiled", "loaded"]
+    assert only(place).suffix == ".code"
+    if os.name == "posix":
+        assert stat.S_IMODE(place.stat().st_mode) == 0o700
+        assert stat.S_IMODE(only(place).stat().st_mode) == 0o600
+
+
+@posix
+def test_under_any_umask(place: Path) -> None:
+    before = os.umask(0o002)
+    try:
+        assert [start(), start()] == ["compiled", "loaded"]
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+
+
+def other_versions(content: bytes) -> bytes:
+    return pickle.dumps("0.1") + pickle.dumps(("another numba", {}))
+
+
+class Planted:
+    """Runs when it is unpickled."""
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return warnings.warn, ("it was unpickled",)
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda content: b"",
+    "one byte": lambda content: b"\x80",
+    "hash alone": lambda content: content[:32],
+    "half a hash": lambda content: content[:16],
+    "half": lambda content: content[: len(content) // 2],
+    "a byte less": lambda content: content[:-1],
+    "a byte more": lambda content: content + b"\0",
+    "zeros": lambda content: bytes(len(content)),
+    "a hole": lambda content: content[:100] + bytes(4096) + content[4196:],
+    "text": lambda content: b"import os\n",
+    "another pickle": lambda content: pickle.dumps({}),
+    "another version": other_versions,
+    "planted": lambda content: pickle.dumps(Planted()),
+    "planted behind the hash": lambda content: content[:32] + pickle.dumps(Planted()),
+    "planted with a hash of its own": lambda content: (
+        compile_cache._hash(b"", pickle.dumps(Planted())) + pickle.dumps(Planted())
+    ),
+    "backwards": lambda content: content[::-1],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_what_is_damaged_is_not_used(damage: str, filled: Path, place: Path) -> None:
+    """The cache is asked as numba asks it; a planted file would warn, and a warning is an error here."""
+    ask = question(filled, place)
+    file = only(place)
+    content = file.read_bytes()
+    assert ask() is not None
+    file.write_bytes(DAMAGES[damage](content))
+    assert ask() is None
+
+
+def test_no_flipped_bit_and_no_lost_end_is_used(filled: Path, place: Path) -> None:
+    ask = question(filled, place)
+    file = only(place)
+    content = file.read_bytes()
+    places = random.Random(0)
+    for _ in range(200):
+        flipped = bytearray(content)
+        flipped[places.randrange(len(content))] ^= 1 << places.randrange(8)
+        file.write_bytes(flipped)
+        assert ask() is None
+        file.write_bytes(content[: places.randrange(len(content))])
+        assert ask() is None
+    file.write_bytes(content)
+    assert ask() is not None
+
+
+@pytest.mark.parametrize("damage", ["empty", "half", "planted behind the hash"])
+def test_what_is_damaged_is_made_anew_and_the_next_start_finds_it(
+    damage: str, filled: Path, place: Path
+) -> None:
+    shutil.copytree(filled, place)
+    file = only(place)
+    file.write_bytes(DAMAGES[damage](file.read_bytes()))
+    assert [start(), start()] == ["compiled", "loaded"]
+
+
+def test_code_of_another_function_is_not_used(filled: Path, place: Path) -> None:
+    """A whole file under the name of another: its hash is of what it is for, too."""
+    ask = question(filled, place)
+    cache = compile_cache.CodeCache("another source")
+    assert ask(cache) is None
+    shutil.copytree(filled, place, dirs_exist_ok=True)
+    signature, target = types()
+    name = compile_cache._name(cache._key(signature, target.codegen()))
+    shutil.copy(only(place), place / name)
+    assert ask(cache) is None
+
+
+def test_what_numba_cannot_rebuild_is_made_anew(
+    filled: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from numba.core.compiler import CompileResult
+
+    ask = question(filled, place)
+
+    def fail(*_: Any) -> Any:
+        raise AttributeError("of another version")
+
+    monkeypatch.setattr(CompileResult, "_rebuild", fail)
+    assert ask() is None
+
+
+def types() -> tuple[Any, Any]:
+    """The types of the arguments of `SOURCE`, and numba's context of this processor."""
+    import numba
+
+    chain: Any = jit.compiled.__wrapped__(SOURCE, "float32")
+    return (numba.typeof(X), numba.typeof(X)), chain.targetctx
+
+
+def question(filled: Path, place: Path) -> Callable[..., Any]:
+    """A copy of the folder, and what asks it for the code as numba does."""
+    shutil.copytree(filled, place)
+    signature, target = types()
+    chain: Any = jit.compiled.__wrapped__(SOURCE, "float32")
+    own = chain._cache
+    return lambda cache=own: cache.load_overload(signature, target)
+
+
+def refused(place: Path, words: str) -> None:
+    """Two starts work without the cache, and the first warns once, of the folder."""
+    with pytest.warns(RuntimeWarning, match="compiled code is not kept in") as caught:
+        assert [start(), start()] == ["compiled", "compiled"]
+    (warning,) = caught
+    assert str(place) in str(warning.message) and words in str(warning.message)
+
+
+def test_a_full_disk(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is left of what could not be written."""
+
+    def full(self: Path, target: Path) -> Path:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    refused(place, "No space left on device")
+    assert not list(place.iterdir())
+
+
+PROGRAM = """
+import resource, sys
+import arrows as ar
+model = ar.compile(ar.Vector(3) >> ar.Function(lambda x: ar.ops.relu(x) * x + 1.0), jit=True)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+print(model([[1, 2, 3]]).tolist(), model([[1, 2, 3]]).tolist())
+"""
+
+
+@posix
+def test_a_disk_that_fills_up_while_it_is_written(place: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=dict(os.environ), capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[[2.0, 5.0, 10.0]] [[2.0, 5.0, 10.0]]\n"
+    assert done.stderr.count("RuntimeWarning") == 1 and str(place) in done.stderr
+    assert not list(place.iterdir())
+
+
+def test_a_folder_that_is_a_file(place: Path) -> None:
+    place.parent.mkdir()
+    place.write_text("", encoding="utf-8")
+    refused(place, "File exists")
+
+
+def test_a_folder_below_a_file(place: Path) -> None:
+    place.parent.write_text("", encoding="utf-8")
+    refused(place, "Not a directory")
+
+
+@posix
+@not_root
+@pytest.mark.parametrize("mode", [0o000, 0o500])
+def test_a_folder_that_cannot_be_written(mode: int, place: Path) -> None:
+    place.mkdir(parents=True)
+    place.chmod(mode)
+    try:
+        refused(place, "Permission denied")
+    finally:
+        place.chmod(0o700)
+
+
+@posix
+@not_root
+def test_a_folder_that_can_be_read_alone_is_read(filled: Path, place: Path) -> None:
+    shutil.copytree(filled, place)
+    place.chmod(0o500)
+    try:
+        assert start() == "loaded"
+    finally:
+        place.chmod(0o700)
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o777, 0o755, 0o750, 0o720, 0o1777])
+def test_a_folder_that_others_may_enter_is_not_used(mode: int, filled: Path, place: Path) -> None:
+    shutil.copytree(filled, place)
+    place.chmod(mode)
+    refused(place, f"chmod 700 {place}")
+    assert stat.S_IMODE(place.stat().st_mode) == mode
+    place.chmod(0o700)
+    assert start() == "loaded"
+
+
+@posix
+def test_a_folder_of_another_user_is_not_used(
+    filled: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(filled, place)
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    refused(place, "another user's")
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o660, 0o602, 0o666])
+def test_a_file_that_others_may_write_is_not_used(mode: int, filled: Path, place: Path) -> None:
+    """Where it lay before counts no more than where it lies."""
+    shutil.copytree(filled, place)
+    only(place).chmod(mode)
+    assert [start(), start()] == ["compiled", "loaded"]
+
+
+@posix
+@pytest.mark.parametrize("kind", ["pipe", "link", "dangling link"])
+def test_what_is_no_file_is_replaced(kind: str, filled: Path, place: Path, tmp_path: Path) -> None:
+    shutil.copytree(filled, place)
+    file = only(place)
+    elsewhere = tmp_path / "elsewhere"
+    if kind == "link":
+        shutil.copy(file, elsewhere)
+    file.unlink()
+    if kind == "pipe":
+        os.mkfifo(file)
+    else:
+        file.symlink_to(elsewhere)
+    assert [start(), start()] == ["compiled", "loaded"]
+    assert not file.is_symlink() and file.is_file()
+
+
+def test_a_folder_in_the_place_of_a_file(filled: Path, place: Path) -> None:
+    shutil.copytree(filled, place)
+    file = only(place)
+    file.unlink()
+    file.mkdir()
+    refused(place, "s a directory")
+    assert only(place) == file
+
+
+@posix
+def test_the_folder_of_an_earlier_version_is_closed_to_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The default folder was made under the umask; nobody else could write there, so it can be used on."""
+    monkeypatch.delenv("ARROWS_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    where = tmp_path / "arrows"
+    where.mkdir(mode=0o755)
+    where.chmod(0o755)
+    assert [start(), start()] == ["compiled", "loaded"]
+    assert stat.S_IMODE(where.stat().st_mode) == 0o700
+    where.chmod(0o775)
+    refused(where, f"chmod 700 {where}")
+
+
+@posix
+def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ARROWS_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+    def none() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", none)
+    with pytest.warns(RuntimeWarning, match="compiled code is not kept: Could not determine home") as caught:
+        assert [start(), start()] == ["compiled", "compiled"]
+    assert len(caught) == 1
+
+
+def test_a_model_predicts_without_a_cache(place: Path) -> None:
+    place.parent.mkdir()
+    place.write_text("", encoding="utf-8")
+    block = ar.Vector(3) >> ar.Function(lambda x: (x * 3.0 - 1.0) * x)
+    with pytest.warns(RuntimeWarning, match="not kept"):
+        np.testing.assert_allclose(ar.compile(block, jit=True)([[1, 2, 3]]), [[2, 10, 24]])

@@ -1,0 +1,165 @@
+"""Backends: transfers, gathers and the transposes of gathers, on every device that is here."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arrows.engine.device.device import Backend, backend, host
+from arrows.engine.device.fake import FakeArray
+
+DEVICES = ["cpu", "fake", pytest.param("cuda", marks=pytest.mark.gpu)]
+
+
+@pytest.fixture(params=DEVICES)
+def device(request: pytest.FixtureRequest) -> Backend:
+    return backend(request.param)
+
+
+def test_transfers(device: Backend) -> None:
+    array = np.arange(4, dtype=np.int32)
+    there = device.to_device(array)
+    assert device.is_array(there)
+    assert device.is_array(array) == (device.name == "cpu")
+    np.testing.assert_array_equal(device.to_numpy(there), array)
+    np.testing.assert_array_equal(host(there), array)
+    assert device.zeros((2, 3), "float32").shape == device.empty((2, 3), "float32").shape == (2, 3)
+    device.synchronize()
+    assert repr(device) == f"backend({device.name!r})"
+    assert backend(device) is device
+    assert backend(device.name) is device
+    with pytest.raises(TypeError):
+        device.to_device([1, 2])  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        device.to_numpy([1, 2])
+
+
+def test_fake_transfers_copy() -> None:
+    fake, array = backend("fake"), np.zeros(3)
+    there = fake.to_device(array)
+    array[0] = 1
+    there[1] = 2
+    down = fake.to_numpy(there)
+    down[2] = 3
+    assert array.tolist() == [1, 0, 0]
+    assert fake.to_numpy(there).tolist() == [0, 2, 0]
+    with pytest.raises(TypeError):
+        fake.to_device(there)
+    with pytest.raises(TypeError):
+        backend("cpu").to_numpy(there)
+
+
+def test_host_takes_numbers_and_refuses_the_rest() -> None:
+    assert host(3) == 3
+    assert host(np.float32(2)).dtype == np.float32
+    assert isinstance(host(FakeArray(np.ones(2))), np.ndarray)
+    with pytest.raises(TypeError, match="expected an array, got str"):
+        host("a")
+
+
+@pytest.mark.parametrize("shape", [(5,), (5, 3), (5, 2, 2), (5, 0)])
+@pytest.mark.parametrize("rows", [[], [4], [1, 1, 0, 4]])
+def test_take(device: Backend, shape: tuple[int, ...], rows: list[int]) -> None:
+    values = np.arange(np.prod(shape), dtype="float32").reshape(shape)
+    index = np.array(rows, device.index_dtype)
+    there, where = device.to_device(values), device.to_device(index)
+    np.testing.assert_array_equal(device.to_numpy(device.take(there, where)), values[index])
+    out = device.empty((len(rows), *shape[1:]), "float32")
+    assert device.take(there, where, out) is out
+    np.testing.assert_array_equal(device.to_numpy(out), values[index])
+    if len(shape) == 2:
+        wide = device.zeros((len(rows), 2 * shape[1]), "float32")
+        device.take(there, where, wide[:, shape[1] :])
+        np.testing.assert_array_equal(
+            device.to_numpy(wide), np.concatenate([np.zeros_like(values[index]), values[index]], 1)
+        )
+
+
+def test_add_at_unique(device: Backend) -> None:
+    target, values = np.ones((4, 2)), np.array([[1.0, 2], [3, 4]])
+    there = device.to_device(target.copy())
+    device.add_at_unique(there, device.to_device(np.array([3, 0])), device.to_device(values))
+    assert device.to_numpy(there).tolist() == [[4, 5], [1, 1], [1, 1], [2, 3]]
+
+
+def reduced(device: Backend, target: Any, readers: Any, values: Any, **options: Any) -> Any:
+    """target[readers[i]] += values[i], by way of a sort."""
+    order = np.argsort(readers, kind="stable")
+    rows, starts = np.unique(readers[order], return_index=True)
+    there = device.to_device(target.copy())
+    index = [device.to_device(np.asarray(a, device.index_dtype)) for a in (rows, order, starts)]
+    device.add_reduced(there, index[0], device.to_device(values), index[1], index[2], **options)
+    return device.to_numpy(there)
+
+
+@given(
+    readers=st.lists(st.integers(0, 7), max_size=40).flatmap(
+        lambda short: st.sampled_from([short, short + [3] * 20, short * 30 + [1] * 1500])
+    ),
+    width=st.sampled_from([(), (1,), (3,), (2, 2), (0,)]),
+    name=st.sampled_from(["cpu", "fake"]),
+)
+def test_add_reduced_is_add_at(readers: list[int], width: tuple[int, ...], name: str) -> None:
+    values = np.random.default_rng(len(readers)).normal(size=(len(readers), *width))
+    target, index = np.ones((8, *width)), np.array(readers, np.intp)
+    expected = target.copy()
+    np.add.at(expected, index, values)
+    np.testing.assert_allclose(reduced(backend(name), target, index, values), expected, rtol=0, atol=1e-11)
+    longest = int(np.bincount(index, minlength=1).max())
+    np.testing.assert_allclose(
+        reduced(backend(name), target, index, values, longest=longest), expected, rtol=0, atol=1e-11
+    )
+
+
+@pytest.mark.gpu
+def test_add_reduced_on_cuda() -> None:
+    index, values = np.arange(1000) % 7, np.random.default_rng(0).normal(size=(1000, 5))
+    expected = np.ones((8, 5))
+    np.add.at(expected, index, values)
+    np.testing.assert_allclose(reduced(backend("cuda"), np.ones((8, 5)), index, values), expected, atol=1e-11)
+
+
+def test_add_reduced_ignores_other_segments(device: Backend) -> None:
+    """An infinity in one row must not leak into another (differences of running sums let it)."""
+    values = np.array([[np.inf], [1.0], [np.nan], [2.0]])
+    result = reduced(device, np.zeros((3, 1)), np.array([0, 1, 2, 1]), values)
+    assert result[1] == 3
+    assert np.isinf(result[0])
+    assert np.isnan(result[2])
+
+
+def test_add_reduced_of_a_long_float32_segment_is_exact_enough(device: Backend) -> None:
+    values = np.random.default_rng(0).random((100_000, 2)).astype("float32")
+    result = reduced(device, np.zeros((1, 2), "float32"), np.zeros(len(values), np.intp), values)
+    np.testing.assert_allclose(result[0], values.sum(axis=0, dtype="float64"), rtol=2e-6)
+
+
+def test_unknown_device() -> None:
+    for device in ("gpu", None, 3):
+        with pytest.raises(ValueError, match="it must be 'cpu' or 'cuda'"):
+            backend(device)  # type: ignore[arg-type]
+
+
+def test_cuda_without_cupy_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    from arrows.engine.device import device as module
+
+    monkeypatch.setitem(sys.modules, "cupy", None)  # what makes an import fail, wherever this runs
+    module._made.cache_clear()
+    with pytest.raises(ImportError) as caught:
+        backend("cuda")
+    module._made.cache_clear()
+    assert str(caught.value) == (
+        'device="cuda" needs CuPy, which is not installed: '
+        "pip install cupy-cuda12x (or cupy-cuda13x for CUDA 13)"
+    )
+
+
+def test_cupy_is_not_imported() -> None:
+    code = "import sys, arrows.engine.device.device; assert 'cupy' not in sys.modules"
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)

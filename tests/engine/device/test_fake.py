@@ -1,0 +1,229 @@
+"""Every crossing between host and fake device is caught, and what CuPy can do works."""
+
+from __future__ import annotations
+
+import copy
+import operator
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arrows.engine.device.device import backend
+from arrows.engine.device.fake import FakeArray, FakeDeviceError
+from arrows.engine.device.fake_module import xp
+
+HOST = np.arange(6.0).reshape(2, 3)
+
+
+def up(array: Any) -> Any:
+    return backend("fake").to_device(np.asarray(array))
+
+
+def down(array: Any) -> Any:
+    return backend("fake").to_numpy(array)
+
+
+def set_item(array: Any, key: Any, value: Any) -> None:
+    array[key] = value
+
+
+def in_place_host(a: Any) -> None:
+    host = HOST.copy()
+    host += a
+
+
+CROSSINGS: dict[str, Callable[[Any], Any]] = {
+    "host + device": lambda a: HOST + a,
+    "device + host": lambda a: a + HOST,
+    "device - host 0-d": lambda a: a - np.array(1.0),
+    "host @ device": lambda a: HOST.T @ a,
+    "device @ host": lambda a: a @ HOST.T,
+    "device + list": lambda a: a.__add__([1.0, 2.0, 3.0]),
+    "host += device": in_place_host,
+    "device += host": lambda a: a.__iadd__(HOST),
+    "host[:] = device": lambda a: set_item(HOST.copy(), slice(None), a),
+    "device[:] = host": lambda a: set_item(a, slice(None), HOST),
+    "device[0] = list": lambda a: set_item(a, 0, [1.0, 2.0, 3.0]),
+    "numpy ufunc": lambda a: np.add(a, a),
+    "numpy ufunc out": lambda a: np.add(HOST, HOST, out=a),
+    "numpy function": lambda a: np.concatenate([a, a]),
+    "numpy function of a list": lambda a: np.stack([HOST, a]),
+    "numpy.asarray": lambda a: np.asarray(a),
+    "numpy.array of a list": lambda a: np.array([a, a]),
+    "numpy.take by a device index": lambda a: np.take(HOST, up([0])),
+    "host[device]": lambda a: HOST[up([0])],
+    "host[device scalar]": lambda a: HOST[up(0)],
+    "device[host]": lambda a: a[np.array([0, 1])],
+    "device[list]": lambda a: a[[0, 1]],
+    "device[mask]": lambda a: a[a > 1],
+    "device[host, device]": lambda a: a[np.array([0]), up([0])],
+    "device[slice of device]": lambda a: a[: up(1)],
+    "xp ufunc of host": lambda a: xp.exp(HOST),
+    "xp ufunc of device and host": lambda a: xp.multiply(a, HOST),
+    "xp ufunc, host out": lambda a: xp.add(a, a, out=HOST.copy()),
+    "xp ufunc, host out last": lambda a: xp.add(a, a, HOST.copy()),
+    "xp.matmul host out": lambda a: xp.matmul(a, a.T, out=np.empty((2, 2))),
+    "xp.maximum of None": lambda a: xp.maximum(a, None),
+    "xp.sum of host": lambda a: xp.sum(HOST),
+    "xp.sum of a list": lambda a: xp.sum([1.0, 2.0]),
+    "xp.sum, host out": lambda a: xp.sum(a, axis=0, out=np.empty(3)),
+    "xp.take of host": lambda a: xp.take(HOST, up([0]), axis=0),
+    "xp.take by host": lambda a: xp.take(a, np.array([0]), axis=0),
+    "xp.take, host out": lambda a: xp.take(a, up([0]), axis=0, out=np.empty((1, 3))),
+    "xp.concatenate with host": lambda a: xp.concatenate([a, HOST]),
+    "xp.concatenate of one device array": lambda a: xp.concatenate(a),
+    "xp.stack with a number": lambda a: xp.stack([a[0, 0], 1.0]),
+    "xp.where with host": lambda a: xp.where(a > 1, a, HOST),
+    "xp.dot with host": lambda a: xp.dot(a, HOST.T),
+    "xp.einsum with host": lambda a: xp.einsum("ij,ij->i", a, HOST),
+    "xp.asarray of host": lambda a: xp.asarray(HOST),
+    "xp.array of a list": lambda a: xp.array([1.0, 2.0]),
+    "xp.zeros of a device shape": lambda a: xp.zeros(up(3)),
+    "xp.full with a device value": lambda a: xp.full((2,), up(3)),
+    "xp.reshape to a device shape": lambda a: xp.reshape(a, up([3, 2])),
+    "xp.copyto from host": lambda a: xp.copyto(a, HOST),
+    "method with host out": lambda a: a.sum(axis=0, out=np.empty(3)),
+    "reshape to a host array": lambda a: a.reshape(np.array([3, 2])),
+    "bool": lambda a: bool(a.sum()),
+    "if of one element": lambda a: 1 if a[0, 0] > 0 else 2,
+    "float": lambda a: float(a[0, 0]),
+    "int": lambda a: int(a[0, 0]),
+    "complex": lambda a: complex(a[0, 0]),
+    "round": lambda a: round(a[0, 0]),
+    "range": lambda a: range(up(3)),
+    "list index": lambda a: [1, 2][up(1)],
+    "list": lambda a: list(a),
+    "unpacking": lambda a: max(*a),
+    "in": lambda a: 1.0 in a,
+    "sum": lambda a: sum(a),
+    "item": lambda a: a[0, 0].item(),
+    "tolist": lambda a: a.tolist(),
+    "equal to None": lambda a: a == None,  # noqa: E711
+    "pickle": lambda a: pickle.dumps(a),
+    "deepcopy": lambda a: copy.deepcopy(a),
+    "hash": lambda a: hash(a),
+    "math": lambda a: __import__("math").sqrt(a[0, 0]),
+    "%f": lambda a: "%f" % a[0, 0],  # noqa: UP031
+}
+
+
+@pytest.mark.parametrize("name", CROSSINGS)
+def test_crossing_is_refused(name: str) -> None:
+    # NumPy's own functions say TypeError themselves, everything of ours says FakeDeviceError, which is one.
+    with pytest.raises(TypeError):
+        CROSSINGS[name](up(HOST))
+
+
+@pytest.mark.parametrize(
+    "name", ["add.reduceat", "add.at", "unique", "nonzero", "allclose", "array_equal", "bincount"]
+)
+def test_what_cupy_lacks_or_waits_for_is_absent(name: str) -> None:
+    with pytest.raises(AttributeError):
+        operator.attrgetter(name)(xp)
+
+
+def test_take_has_no_mode() -> None:
+    with pytest.raises(TypeError):
+        xp.take(up(HOST), up([0]), axis=0, mode="clip")
+    with pytest.raises(IndexError):
+        xp.take(up(HOST), up([2]), axis=0)
+
+
+ALLOWED: dict[str, Callable[[Any, Any], Any]] = {
+    "operators": lambda m, a: -(((a + 1) * a - 2 / (a + 1)) ** 2) @ a.T,
+    "reversed operators": lambda m, a: 1 - (2 * a) + np.float64(3) * a,
+    "comparison": lambda m, a: (a > 1) & (a <= 4) | (a == 0),
+    "slices": lambda m, a: a[1:, ::-1],
+    "new axes": lambda m, a: a[:, None] * a[None, ..., :1],
+    "integer": lambda m, a: a[1],
+    "scalar element": lambda m, a: a[1, 2],
+    "methods": lambda m, a: a.reshape(3, 2).T.sum(axis=0, keepdims=True).astype("float32"),
+    "mean, max": lambda m, a: a.mean(axis=1) + a.max(axis=1) - a.min(),
+    "ufuncs": lambda m, a: m.tanh(m.maximum(m.exp(-a), m.sqrt(a))),
+    "matmul": lambda m, a: m.matmul(a, a.T),
+    "where": lambda m, a: m.where(a > 1, a, 0.0),
+    "concatenate": lambda m, a: m.concatenate([a, a * 2], axis=1),
+    "stack": lambda m, a: m.stack([a, a]),
+    "reduce": lambda m, a: m.add.reduce(a, axis=0),
+    "outer": lambda m, a: m.outer(a[0], a[1]),
+    "einsum": lambda m, a: m.einsum("ij,kj->ik", a, a),
+    "cumsum": lambda m, a: m.cumsum(a, axis=0),
+    "argsort": lambda m, a: m.argsort(-a, axis=1),
+    "full": lambda m, a: m.full(a.shape, 3, a.dtype) + m.arange(3) + m.zeros_like(a),
+    "broadcast_to": lambda m, a: m.broadcast_to(a[:1], (2, 3)),
+    "log of zero without a warning": lambda m, a: m.log(m.maximum(a, 1) - 0),
+}
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_allowed_matches_numpy(name: str) -> None:
+    result = ALLOWED[name](xp, up(HOST))
+    assert isinstance(result, FakeArray)
+    expected = np.asarray(ALLOWED[name](np, HOST))
+    assert result.shape == expected.shape
+    assert result.dtype == expected.dtype
+    np.testing.assert_array_equal(down(result), expected)
+
+
+def test_in_place_and_out() -> None:
+    a, b = up(HOST), xp.empty((2, 3), "float64")
+    view = a[:, :2]
+    view += 1
+    view *= up([[2.0], [3.0]])
+    view -= 1
+    view /= 2
+    expected = HOST.copy()
+    expected[:, :2] = ((expected[:, :2] + 1) * [[2.0], [3.0]] - 1) / 2
+    np.testing.assert_array_equal(down(a), expected)
+    assert xp.add(a, 1, out=b) is b
+    assert xp.add(a, 1, b) is b
+    np.testing.assert_array_equal(down(b), expected + 1)
+    total = xp.empty((3,), "float64")
+    assert a.sum(axis=0, out=total) is total
+    assert xp.sum(a, axis=0, out=total) is total
+    assert xp.take(a, up([1, 0]), axis=0, out=b) is b
+    assert xp.concatenate([a[:1], a[1:]], out=b) is b
+    np.testing.assert_array_equal(down(b), expected)
+    assert xp.einsum("ij->ji", a, out=xp.empty((3, 2), "float64")).shape == (3, 2)
+
+
+def test_fancy_assignment() -> None:
+    a = up(np.zeros((3, 2)))
+    a[up([2, 0])] = up([[1.0, 2.0], [3.0, 4.0]])
+    a[1] = 5
+    a[up([0]), 1] = up([7.0])
+    assert down(a).tolist() == [[3, 7], [5, 5], [1, 2]]
+
+
+def test_shape_is_known_to_the_host() -> None:
+    a = up(HOST.astype("float32"))
+    assert (a.shape, a.dtype, a.ndim, a.size, a.nbytes, len(a), a.T.shape) == (
+        (2, 3),
+        np.float32,
+        2,
+        6,
+        24,
+        2,
+        (3, 2),
+    )
+    assert a.strides == (12, 4)
+    assert a.itemsize == 4
+    assert a.flags.c_contiguous
+    assert repr(a) == "FakeArray(float32[2, 3])"
+
+
+def test_floating_flags_stay_silent() -> None:
+    """A device sets no flags, so neither does this one."""
+    zero = up(np.zeros(2))
+    assert np.isneginf(down(xp.log(zero))).all()
+    assert np.isnan(down(zero / zero)).all()
+
+
+def test_errors_say_what_to_do() -> None:
+    with pytest.raises(FakeDeviceError, match="bring the value down with to_numpy"):
+        float(up(1.0))
+    with pytest.raises(FakeDeviceError, match="add: a host array"):
+        up(HOST) + HOST

@@ -1,0 +1,175 @@
+"""What a model holds is let go of: with the model, at once, and when one asks."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows.training import Adam, train
+
+EXAMPLES = ["a", ["a", "b"], ["b", ["a", "a"]], [], [["b"], "a"]]
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def tree() -> Any:
+    words = {"a": 0, "b": 1}
+    leaf = ar.InputTransform(words.get) >> ar.Scalar("int32") >> ar.Embedding(2, 3, name="e")
+    return ar.fix(
+        lambda t: ar.OneOf(
+            lambda x: isinstance(x, str),
+            {True: leaf >> ar.Tap("words"), False: ar.Map(t) >> ar.Sum() >> ar.FC(3, name="fc")},
+        )
+    )
+
+
+def scalar(block: Any) -> Any:
+    return block >> ar.Function(lambda v: ar.ops.sum(v * v))
+
+
+def parts(model: Any) -> list[weakref.ref[Any]]:
+    """What takes memory in a model."""
+    arrays = list(model.params.values()) + list(model._arena._arrays.values())
+    arrays += [array for executor in model._executors.values() for array in executor.kept]
+    others = [model, model.lowerer, model.lowerer._idle[0], *model._executors.values()]
+    return [weakref.ref(part) for part in [*arrays, *others]]
+
+
+@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
+@pytest.mark.parametrize("jit", [False, None])
+def test_a_model_is_freed_at_once(schedule: str, jit: bool | None, no_collector: None) -> None:
+    model = ar.compile(scalar(tree()), schedule=schedule, jit=jit)
+    model(EXAMPLES)
+    model.value_and_grad(EXAMPLES)
+    train(model, EXAMPLES, Adam(0.1), epochs=2, batch_size=2, progress=False)
+    model.profile(EXAMPLES, runs=1)
+    with pytest.raises(ar.InputError):
+        model([3])
+    model(EXAMPLES)
+    held = parts(model)
+    assert len(held) > 20 and all(part() is not None for part in held)
+    del model
+    assert [part() for part in held if part() is not None] == []
+
+
+def test_a_prepared_set_does_not_keep_its_model(no_collector: None) -> None:
+    model = ar.compile(scalar(tree()))
+    prepared = model.prepare(EXAMPLES)
+    model(prepared)
+    held = weakref.ref(model), weakref.ref(model.params["fc/weight"])
+    other = ar.compile(scalar(tree()))
+    wanted = model(prepared)
+    del model
+    assert [part() for part in held] == [None, None]
+    assert np.array_equal(other(pickle.loads(pickle.dumps(prepared))), wanted)
+
+
+def test_memory_is_released_and_taken_anew() -> None:
+    model, twin = ar.compile(scalar(tree())), ar.compile(scalar(tree()))
+    many = [[["a", "b"] * 50] * 20] * 20
+    optimizer, other = Adam(0.01), Adam(0.01)
+    for batch in (EXAMPLES, many, EXAMPLES):
+        assert np.isclose(model.train_step(batch, optimizer), twin.train_step(batch, other))
+        result, _ = model(batch), model.value_and_grad(batch)
+        metrics = model.taps["words"].tolist()
+        assert model.held_memory > 0
+        arrays = [weakref.ref(array) for array in model._arena._arrays.values()]
+        model.release_memory()
+        assert model.held_memory == 0
+        assert [array() for array in arrays if array() is not None] == []
+        assert np.array_equal(model.taps["words"].values, twin_taps(twin, batch)) and metrics
+        np.testing.assert_allclose(model(batch), result)
+
+
+def twin_taps(twin: Any, batch: Any) -> Any:
+    twin.value_and_grad(batch)
+    return twin.taps["words"].values
+
+
+def test_how_much_is_held() -> None:
+    size, rows = 100, 1000
+    model = ar.compile(ar.Vector(size) >> ar.FC(size))
+    assert model.held_memory == 0
+    model(np.arange(rows * size).reshape(rows, size))
+    assert rows * size * 4 < model.held_memory < 4 * rows * size * 4
+    parameters = sum(array.nbytes for array in model.params.values())
+    model(np.ones((1, size)))
+    held = model.held_memory
+    model.release_memory()
+    model(np.ones((1, size)))
+    assert model.held_memory < 0.1 * held and model.held_memory < parameters + 10 * size * 4
+
+
+def test_what_was_read_is_not_kept(no_collector: None) -> None:
+    class Word(str):
+        __slots__ = ("__weakref__",)
+
+    model = ar.compile(tree())
+    word = Word("a")
+    held = weakref.ref(word)
+    model([[word]])
+    model.prepare([word])
+    del word
+    assert held() is None
+
+
+# ---------------------------------------------------------------------------------- the inputs of gradients
+
+
+def pair() -> Any:
+    a, b = ar.GetItem(0) >> ar.Scalar(name="a"), ar.GetItem(1) >> ar.Scalar(name="b")
+    return ar.compile((a & b) >> ar.Function(lambda a, b: a * b))
+
+
+def test_named_inputs_in_any_order_are_one_executor() -> None:
+    model = pair()
+    examples = [(2, 3), (4, 5)]
+    wanted = {"a": [[1.5], [2.5]], "b": [[1.0], [2.0]]}
+    for names in (("a", "b"), ("b", "a"), ["a", "b", "a"], iter(["b", "a"]), {"a": 0, "b": 0}.keys()):
+        _, grads = model.value_and_grad(examples, inputs=names)
+        assert {name: grads[name].tolist() for name in ("a", "b")} == wanted
+    assert len(model._executors) == 1
+    _, grads = model.value_and_grad(examples, ["b"])
+    assert grads["b"].tolist() == wanted["b"] and "a" not in grads and len(model._executors) == 2
+
+
+@pytest.mark.parametrize("inputs", ["a", None, 3, [3], [None], [["a"]]])
+def test_inputs_that_are_no_names(inputs: Any) -> None:
+    with pytest.raises(ar.ArrowTypeError, match="inputs must be a list of names"):
+        pair().value_and_grad([(2, 3)], inputs)
+
+
+def test_gradients_do_not_gather_results_that_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    from arrows.engine.running.execute import Run
+
+    gathered: list[int] = []
+    gather = Run.gather
+
+    def watched(run: Run, slab: int, rows: Any) -> Any:
+        gathered.append(len(rows))
+        return gather(run, slab, rows)
+
+    monkeypatch.setattr(Run, "gather", watched)
+    words = ar.Map(ar.Vector(8) >> ar.FC(8, name="fc") >> ar.Tap("word"))
+    loss = ar.Sum() >> ar.Function(lambda v: v.sum()) >> ar.Metric("loss")
+    model = ar.compile(words >> (words.__class__(ar.Identity()) & loss), loss="loss")
+    batch = [np.ones((length, 8)).tolist() for length in (30, 10, 3)]
+    model.value_and_grad(batch)
+    assert sorted(gathered) == [3, 3, 43]  # the loss, the metric, what was tapped
+    assert model.taps["word"].offsets.tolist() == [0, 30, 40, 43]
+    gathered.clear()
+    model(batch)
+    assert sorted(gathered) == [3, 43, 43]

@@ -1,0 +1,362 @@
+"""Threads that share a model, processes that are forked beside them, and Ctrl-C at any line."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Any, Self
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows import machine
+from arrows.engine import model as model_module
+from arrows.engine.device import parameter_lock as turns
+from arrows.engine.reading import reader as lowerer
+from arrows.engine.running import outputs as outcome
+from arrows.engine.scheduling import intake
+from arrows.training import SGD, Optimizer
+from tests.profile import NIGHTLY
+
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+LAYER = ar.FC(4, activation=ar.ops.tanh, name="fc")
+
+
+def block() -> Any:
+    state = ar.Map(ar.Vector(4) >> LAYER) >> ar.Sum() >> ar.Tap("state")
+    return (
+        state >> (ar.Function(lambda v: (v * v).sum()) >> ar.Metric("loss") & ar.Identity()) >> ar.GetItem(1)
+    )
+
+
+def batches(count: int = 8) -> list[Any]:
+    """A batch knows its number: it has so many examples and one more."""
+    rng = np.random.default_rng(0)
+    lengths = [[int(n) for n in rng.integers(0, 5, number + 1)] for number in range(count)]
+    return [[rng.normal(size=(n, 4)).round(3).tolist() for n in some] for some in lengths]
+
+
+# ------------------------------------------------------------------------------------------------- threads
+
+
+def test_a_thread_reads_the_metrics_of_its_own_call() -> None:
+    model = ar.compile(block(), loss="loss")
+    data = [model.prepare(batch) for batch in batches()]
+    barrier = threading.Barrier(8)
+
+    def work(number: int) -> None:
+        barrier.wait()
+        for _ in range(60):
+            model(data[number])
+            time.sleep(0)
+            assert len(model.metrics["loss"]) == len(model.taps["state"]) == number + 1
+            model.value_and_grad(data[number])
+            time.sleep(0)
+            assert len(model.metrics["loss"]) == len(model.taps["state"]) == number + 1
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(work, range(8)))
+    finally:
+        sys.setswitchinterval(before)
+
+
+def test_a_thread_without_a_call_reads_those_of_any() -> None:
+    model = ar.compile(block())
+    model(batches()[2])
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(lambda: len(model.metrics["loss"])).result() == 3
+        pool.submit(model, batches()[4]).result()
+        assert pool.submit(lambda: len(model.metrics["loss"])).result() == 5
+    assert len(model.metrics["loss"]) == 3
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(lambda: len(model.metrics["loss"])).result() == 5
+
+
+class Halfway:
+    """Changes parameters, and while it does, they must not be seen."""
+
+    def step(self, model: Any, grads: Any) -> None:
+        weight = model.params["fc/weight"]
+        weight[...] = np.nan
+        time.sleep(0.002)
+        weight[...] = 0.5
+
+
+class Slow:
+    """A rule that lets another thread run the model when half of its work is done."""
+
+    learning_rate, weight_decay, slots = 0.1, 0.0, {}
+
+    def __init__(self, call: Callable[[], object]) -> None:
+        self.thread = threading.Thread(target=call)
+
+    def update(self, xp: Any, parameter: Any, *_: Any, rate: float, step: Any) -> None:
+        parameter[...] = np.nan
+        if not self.thread.ident:
+            self.thread.start()
+        self.thread.join(0.05)
+        parameter[...] = 0.5
+
+
+@pytest.mark.parametrize("in_train_step", [True, False])
+def test_nobody_sees_half_a_step(in_train_step: bool) -> None:
+    model = ar.compile(block(), loss="loss")
+    sharing = ar.compile(block(), params=model.params)
+    batch, seen = batches()[3], []
+    rule = Slow(lambda: seen.append(sharing(batch)))
+    optimizer = Optimizer(rule)
+    if in_train_step:
+        model.train_step(batch, optimizer)
+    else:
+        optimizer.step(model, model.value_and_grad(batch)[1])
+    rule.thread.join()
+    assert np.isfinite(seen[0]).all()
+
+
+@pytest.mark.parametrize("chain", [1, 2])
+def test_models_that_share_parameters_take_turns(chain: int) -> None:
+    training = ar.compile(block(), loss="loss")
+    predicting = training
+    for _ in range(chain):
+        predicting = ar.compile(block(), params=predicting.params)
+    batch, stop = batches()[3], threading.Event()
+
+    def train() -> None:
+        while not stop.is_set():
+            training.train_step(batch, Halfway())
+
+    thread = threading.Thread(target=train)
+    thread.start()
+    try:
+        for _ in range(60):
+            assert np.isfinite(predicting(batch)).all()
+    finally:
+        stop.set()
+        thread.join()
+
+
+# --------------------------------------------------------------------------------------------------- forks
+
+forks = pytest.mark.skipif(sys.platform != "linux", reason="forks beside threads: Linux alone")
+
+
+def in_a_fork(work: Callable[[], object]) -> str:
+    """What a forked process says; it has ten seconds."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)
+        try:
+            said = str(work())
+        except BaseException:  # noqa: BLE001  whatever it is, the parent hears it
+            said = traceback.format_exc()
+        os.write(writing, said.encode()[:60000])
+        os._exit(0)
+    os.close(writing)
+    with open(reading, encoding="utf-8") as pipe:
+        said = pipe.read()
+    os.waitpid(child, 0)
+    return said
+
+
+@contextmanager
+def busy(work: Callable[[], object]) -> Iterator[None]:
+    """Another thread does this over and over."""
+    stop = threading.Event()
+
+    def run() -> None:
+        while not stop.is_set():
+            work()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+@forks
+@pytest.mark.parametrize("kind", ["call", "gradients", "prepare"])
+def test_a_process_forked_while_another_thread_runs_the_model(kind: str) -> None:
+    model = ar.compile(block(), loss="loss")
+    data = batches()
+    work: Callable[[], object] = {
+        "call": lambda: model(data[7]),
+        "gradients": lambda: model.value_and_grad(data[6]),
+        "prepare": lambda: model.prepare(data[7] * 20),
+    }[kind]
+    wanted = [float(model.value_and_grad(batch)[0]) for batch in data]
+
+    def child() -> object:
+        losses = [float(model.value_and_grad(batch)[0]) for batch in data]
+        np.testing.assert_allclose(losses, wanted, rtol=1e-6)
+        for batch in data:
+            model.train_step(batch, SGD(0.01))
+        model.prepare(data[0])
+        return "right"
+
+    with busy(work):
+        for _ in range(100 if NIGHTLY else 10):
+            assert in_a_fork(child) == "right"
+    np.testing.assert_allclose([float(model.value_and_grad(batch)[0]) for batch in data], wanted, rtol=1e-6)
+
+
+@forks
+def test_a_fork_waits_for_the_products_of_other_threads() -> None:
+    """OpenBLAS loses its threads in a fork: a product that is under way would never end, here or there."""
+    state = ar.Map(ar.Vector(20)) >> ar.RNN(ar.LSTMCell(30, name="cell")) >> ar.GetItem(1) >> ar.GetItem(0)
+    model = ar.compile(state)
+    prepared = model.prepare([np.ones((30, 20), "float32").tolist()] * 20)
+    with machine.limited_to(2):
+        wanted = model(prepared)
+        with busy(lambda: model(prepared)):
+            for _ in range(5):
+                assert in_a_fork(lambda: np.array_equal(model(prepared), wanted)) == "True"
+
+
+@forks
+def test_parameters_that_were_half_changed_when_a_process_was_forked() -> None:
+    model = ar.compile(block(), loss="loss")
+    sharing = ar.compile(block(), params=model.params)
+    batch, changing, go_on = batches()[3], threading.Event(), threading.Event()
+
+    class Waits:
+        def step(self, model: Any, grads: Any) -> None:
+            changing.set()
+            go_on.wait()
+
+    def child() -> object:
+        for one in (model, sharing):
+            for call in (one, one.value_and_grad, lambda batch: model.train_step(batch, SGD(0.1))):
+                with pytest.raises(RuntimeError, match=r"half old, half\s+new"):
+                    call(batch)
+        anew = ar.compile(block(), params=dict(model.params))
+        return np.isfinite(anew(batch)).all()
+
+    thread = threading.Thread(target=model.train_step, args=(batch, Waits()))
+    thread.start()
+    changing.wait()
+    said = in_a_fork(child)
+    go_on.set()
+    thread.join()
+    assert said == "True", said
+    assert in_a_fork(lambda: np.isfinite(model(batch)).all()) == "True"
+
+
+@forks
+def test_a_function_of_a_model_may_fork() -> None:
+    """The thread that forks holds the lock itself, and goes on in the new process."""
+    said: list[str] = []
+
+    def show(value: Any) -> None:
+        said.append(in_a_fork(lambda: model([2])))
+
+    model = ar.compile(ar.Scalar() >> ar.Tap("x"))
+    model = ar.compile(ar.Scalar() >> ar.Tap("x", show=lambda x: show(x) if x == 1 else None))
+    assert model([1]).tolist() == [1]
+    assert said == ["[2.]"]
+
+
+# -------------------------------------------------------------------------------------------------- Ctrl-C
+
+
+class Interrupting:
+    """Raises `KeyboardInterrupt` at the so-many-th line that runs in some files, as Ctrl-C may."""
+
+    def __init__(self, at: int, files: set[str]) -> None:
+        self.left, self.files = at, files
+
+    def __enter__(self) -> Self:
+        sys.settrace(self.called)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.settrace(None)
+
+    def called(self, frame: FrameType, event: str, argument: Any) -> Any:
+        return self.line if frame.f_code.co_filename in self.files else None
+
+    def line(self, frame: FrameType, event: str, argument: Any) -> Any:
+        # Python runs no handler of signals between the end of a `with` and the release of its lock.
+        if event != "line" or "_turns.lock" in linecache.getline(frame.f_code.co_filename, frame.f_lineno):
+            return self.line
+        self.left -= 1
+        if self.left == 0:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return self.line
+
+
+MODULES = (intake, lowerer, model_module, outcome, turns)
+FILES = {*(str(module.__file__) for module in MODULES), "<arrows lowering>"}
+
+
+def interrupted_everywhere(call: Callable[[], object], check: Callable[[], None]) -> int:
+    """Interrupts a call at each of its lines in turn; returns how many there are."""
+    every = 1 if NIGHTLY else 3
+    at = 1
+    while True:
+        with Interrupting(at, FILES) as interrupting, suppress(KeyboardInterrupt):
+            call()
+        check()
+        if interrupting.left > 0:
+            return at
+        at += every
+
+
+def test_a_call_that_was_interrupted_leaves_the_next_alone() -> None:
+    words = {"a": 0, "b": 1}
+    leaf = ar.InputTransform(words.__getitem__) >> ar.Scalar("int32") >> ar.Embedding(2, 4, name="e")
+    shared = ar.shared(ar.Map(leaf) >> ar.Sum())
+    tree = ar.fix(
+        lambda t: ar.OneOf(
+            len, {1: ar.GetItem(0) >> leaf, 2: (shared & shared) >> ar.Sum(), 3: ar.Map(t) >> LAST}
+        )
+    )
+    loss = tree >> ar.Tap("state") >> ar.Function(lambda v: (v * v).sum())
+    model = ar.compile(loss >> (ar.Metric("loss") & ar.Identity()) >> ar.GetItem(1))
+    twin = ar.compile(model.typed.form, params=model.params)
+    batch = [["a"], ["a", "b"], [["b", "b"], ["b"], [["a"], ["b"], ["a", "a"]]]]
+    wanted = twin(batch)
+
+    def check() -> None:
+        found: list[Any] = []
+        thread = threading.Thread(target=lambda: found.append(model(batch)), daemon=True)
+        thread.start()  # which waits for ever if the interrupted call still holds the lock
+        thread.join(30)
+        for result in (*found, model(batch)):
+            np.testing.assert_array_equal(result, wanted)
+        assert len(found) == 1 and len(model.metrics["loss"]) == len(model.taps["state"]) == 3
+
+    count = interrupted_everywhere(lambda: model(batch), check)
+    assert count > 100
+    gradients = twin.value_and_grad(batch)[1]
+
+    def check_gradients() -> None:
+        for name, gradient in model.value_and_grad(batch)[1].items():
+            found, right = (
+                np.asarray(g.to_dense(np) if hasattr(g, "to_dense") else g)
+                for g in (gradient, gradients[name])
+            )
+            np.testing.assert_allclose(found, right, rtol=1e-5)
+
+    assert interrupted_everywhere(lambda: model.prepare(batch), check) > 50
+    assert interrupted_everywhere(lambda: model.value_and_grad(batch), check_gradients) > 100
+
+
+LAST = ar.Sum() >> ar.FC(4, name="fc")

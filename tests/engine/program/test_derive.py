@@ -1,0 +1,307 @@
+"""What the engine makes of an operation: its backward program, folded zeros, the prologue."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows import ops
+from arrows.engine.program.derive import Backward, differentiate, specialise
+from arrows.engine.program.program import Program
+from arrows.engine.reference import evaluate as reference
+from arrows.engine.running.binding import Binding
+from arrows.layers import initializers
+from arrows.ops.context import Parameter
+from arrows.ops.primitive import INVARIANT
+from arrows.ops.trace import trace
+from arrows.typesys import types as T
+from tests.compare import close
+
+
+def backward(function: Any, input: Any) -> Backward:
+    traced = trace(function, T.as_type(input))
+    found = differentiate(traced, [True] * len(traced.inputs), [True] * len(traced.results))
+    assert found is not None
+    return found
+
+
+def names(equations: Any) -> list[str]:
+    return [equation.primitive.name for equation in equations]
+
+
+def programs(model: ar.Model) -> dict[str, list[Program]]:
+    """The training programs by the name of the operation."""
+    found: dict[str, list[Program]] = {}
+    for program in model._executor((), training=True, gradients=True).programs.values():
+        for name in program.operation.name.split(" >> "):
+            found.setdefault(name, []).append(program)
+    return found
+
+
+def agrees(model: ar.Model, examples: list[Any], prepared: Any = None) -> None:
+    """Value and gradients are those of the reference; of the prepared examples, if these are given."""
+
+    def lookup(owner: Any, spec: Any) -> Any:
+        return ar.to_numpy(model.params.of(owner, spec))
+
+    value, grads = model.value_and_grad(examples if prepared is None else prepared)
+    wanted = reference.value_and_grad(model.typed, examples, lookup, float_type="float64")
+    assert close(float(ar.to_numpy(value)), wanted.value, 1e-9)
+    for name in model.params:
+        owner, spec = model.params.owner(name)
+        found = ar.to_numpy(grads[name])
+        found = found.to_dense(np) if isinstance(found, ops.RowSparse) else found
+        assert close(found, wanted.parameters[owner, spec.name], 1e-9), name
+
+
+# ------------------------------------------------------------------------------------------ slices
+
+
+def test_gradients_of_slices_become_one_concat() -> None:
+    """The gates of a cell: four slices of one product."""
+
+    def gates(z: Any) -> Any:
+        return ops.sigmoid(z[:2]) * ops.tanh(z[2:4]) + z[4:6] * z[6:]
+
+    found = names(backward(gates, [8]).step)
+    assert found.count("concat") == 1 and "pad_slice" not in found
+
+
+def test_slices_with_a_gap_are_filled_up_with_zeros() -> None:
+    def some(z: Any) -> Any:
+        return z[1:3] * 2.0 + z[5:7]
+
+    found = names(backward(some, [8]).step)
+    assert found.count("concat") == 1 and "pad_slice" not in found
+    model = ar.compile(ar.Vector(8, name="z") >> ar.Function(some) >> ar.Function(lambda v: v.sum()))
+    _, grads = model.value_and_grad([[0] * 8], inputs=["z"])
+    assert grads["z"][0].tolist() == [[0, 2, 2, 0, 0, 1, 1, 0]]
+
+
+@pytest.mark.parametrize("device", ["cpu", "fake"])
+def test_slices_of_all_kinds(device: str) -> None:
+    """Overlapping, strided, reversed, of several axes, used twice: the sum is right."""
+
+    def one(z: Any) -> Any:
+        return (
+            (z[0:3] * z[1:4]).sum()
+            + (z[::2] * 3.0).sum()
+            + (z[::-1][:2] * z[4:]).sum()
+            + z[3] * z[0]
+            + (z.reshape((2, 3))[1] * z.reshape((2, 3))[:, ::-1][0]).sum()
+            + (z.reshape((2, 3))[:, 1:].T[0] * 2.0).sum()
+            + z[2:2].sum()
+            + (z[0:3] * z[0:3]).sum()
+        )
+
+    model = ar.compile(ar.Vector(6, name="z") >> ar.Function(one), float_type="float64", device=device)
+    batch = np.random.default_rng(0).normal(size=(4, 6))
+    _, grads = model.value_and_grad(list(batch), inputs=["z"])
+    wanted = reference.value_and_grad(
+        model.typed, list(batch), lambda o, p: None, inputs=["z"], float_type="float64"
+    )
+    for n in range(4):
+        assert close(list(ar.to_numpy(grads["z"])[n]), wanted.inputs[n]["z"], 1e-9)
+
+
+# ------------------------------------------------------------------------------------------ parameters
+
+
+@pytest.mark.parametrize("device", ["cpu", "fake"])
+def test_gradients_of_parameters_run_once_an_operation(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: dict[str, int] = {}
+    late: dict[str, int] = {}
+
+    def counted(method: str, into: dict[str, int]) -> None:
+        plain = getattr(Binding, method)
+
+        def count(self: Binding, *arguments: Any) -> Any:
+            name = self.program.operation.name
+            into[name] = into.get(name, 0) + 1
+            return plain(self, *arguments)
+
+        monkeypatch.setattr(Binding, method, count)
+
+    counted("run_backward", steps)
+    counted("run_deferred", late)
+    dense = ar.FC(2, ops.tanh, name="dense")
+    fold = ar.Fold((ar.GetItem(0) & ar.GetItem(1) >> ar.Vector(2)) >> ar.Concat() >> dense, ar.Zeros([2]))
+    model = ar.compile(fold >> ar.Function(lambda h: h.sum()), device=device, float_type="float64")
+    agrees(model, [np.random.default_rng(1).normal(size=(n, 2)).tolist() for n in (9, 4, 1)])
+    assert late == {"Concat >> dense": 1}  # the same operation whether the state is zeros or not
+    assert steps["Concat >> dense"] == 9
+    # The product over all rows is in the deferred part alone.
+    (program,) = programs(model)["dense"]
+    assert program.deferred is not None and {number for number, _ in program.pieces} == {0, 1}
+
+
+def test_no_gradient_no_program() -> None:
+    """Nothing is derived for what the loss does not reach, or what nothing learns from."""
+    block = ar.Vector(2) >> ar.Function(lambda x: x * 2.0) >> ar.FC(1, name="used")
+    block = block >> (ar.FC(3, name="unused") & ar.Function(lambda x: x.sum()) >> ar.Metric("loss"))
+    found = programs(ar.compile(block, loss="loss"))
+    assert found["unused"][0].backward is None and found["unused"][0].deferred is None
+    assert found["used"][0].deferred is not None and found["used"][0].backward is None
+    inference = ar.compile(block, loss="loss")._executor(()).programs.values()
+    assert all(p.backward is None and p.deferred is None and not p.kept for p in inference)
+
+
+def test_integers_carry_no_gradient() -> None:
+    traced = trace(lambda x, i: x * ops.cast(i, "float32"), T.as_type(([2], [2, "int32"])))
+    found = differentiate(traced, [True, True], [True])
+    assert found is not None and found.inputs[0] is not None and found.inputs[1] is None
+    assert differentiate(traced, [False, True], [True]) is None
+    assert differentiate(traced, [True, True], [False]) is None
+
+
+# ------------------------------------------------------------------------------------------ zeros
+
+
+def products(program: Program) -> list[tuple[int, ...]]:
+    """The shapes of the matrices that rows are multiplied by."""
+    return [
+        equation.operands[1].type.shape
+        for equation in program.trace.equations
+        if equation.primitive.name == "matmul" and equation.result.rows != INVARIANT
+    ]
+
+
+@pytest.mark.parametrize("device", ["cpu", "fake"])
+def test_zeros_of_a_leaf_are_folded_away(device: str) -> None:
+    size, word = 4, 3
+    cell, table = ar.TreeLSTM(size, children=2, name="cell"), ar.Embedding(9, word)
+
+    @ar.fix
+    def tree(me: Any) -> Any:
+        leaf = (ar.Scalar("int32") >> table & ar.Zeros((cell.state, cell.state))) >> cell
+        pair = (ar.Zeros([word]) & (ar.GetItem(0) >> me & ar.GetItem(1) >> me)) >> cell
+        return ar.OneOf(lambda t: isinstance(t, tuple), {True: pair, False: leaf})
+
+    model = ar.compile(tree >> ar.Function(lambda h, c: (h * c).sum()), float_type="float64", device=device)
+    rows = sorted(shape[0] for program in programs(model)["cell"] for shape in products(program))
+    assert rows == [word, 2 * size]  # the whole matrix has word + 2 * size
+    agrees(model, [((1, 2), (3, (4, 5))), 7, (7, 7)])
+
+
+@pytest.mark.parametrize(
+    ("function", "input", "kept"),
+    [
+        (lambda x, z: x + z, ([3], [3]), []),
+        (lambda x, z: z + x, ([3], [3]), []),
+        (lambda x, z: x - z, ([3], [3]), []),
+        (lambda x, z: z - x, ([3], [3]), ["subtract"]),
+        (lambda x, z: x * z, ([3], [3]), []),
+        (lambda x, z: x / (z + 1.0), ([3], [3]), ["divide"]),
+        (lambda x, z: x.sum() + z, ([3], [3]), ["sum", "reshape", "add"]),
+    ],
+)
+def test_zeros_fold(function: Any, input: Any, kept: list[str]) -> None:
+    """Where `z` is zeros: only what has rows counts."""
+    traced = trace(function, T.as_type(input))
+    found = specialise(traced, [(1, np.zeros(3, "float32"))])
+    with_rows = [e.primitive.name for e in found.equations if e.result.rows != INVARIANT]
+    assert with_rows == kept
+    block = (ar.Vector(3) & ar.Zeros([3])) >> ar.Function(function) >> ar.Function(lambda v: v.sum())
+    model = ar.compile(block, float_type="float64")
+    agrees(model, [[1, 2, 3], [0, -1, 5]])
+    assert close(float(model([[1, 2, 3]])[0]), float(model.eval([1, 2, 3])), 1e-12)
+
+
+def test_zeros_are_known_by_the_site_not_by_the_data() -> None:
+    """Zeros of an example are multiplied like all other numbers."""
+    block = (
+        (ar.Vector(2) & ar.Vector(2))
+        >> ar.Concat()
+        >> ar.FC(2, name="dense")
+        >> ar.Function(lambda v: v.sum())
+    )
+    (program,) = programs(ar.compile(block))["dense"]
+    assert products(program) == [(4, 2)]
+
+
+# ------------------------------------------------------------------------------------------ prologue
+
+
+class Normal(ar.Layer[Any, Any]):
+    """A product with a matrix of normalised columns, and back through its transpose."""
+
+    def __init__(self, size: int, *, back: bool = False) -> None:
+        super().__init__()
+        self.size, self.back = size, back
+
+    def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
+        assert isinstance(input, T.Tensor)
+        return (
+            Parameter("v", (input.shape[0], self.size), input.dtype, initializers.glorot_uniform),
+            Parameter("g", (self.size,), input.dtype, initializers.ones),
+        )
+
+    def forward(self, parameters: Any, *args: Any) -> Any:
+        (x,) = args
+        v = parameters["v"]
+        weight = v * (parameters["g"] / ops.sqrt((v * v).sum(axis=0)))
+        hidden = ops.tanh(x @ weight)
+        return hidden @ weight.T if self.back else hidden
+
+
+@pytest.mark.parametrize("device", ["cpu", "fake"])
+@pytest.mark.parametrize("back", [False, True])
+def test_what_depends_on_parameters_alone_runs_once(device: str, back: bool) -> None:
+    layer = Normal(3, back=back)
+    step = (ar.GetItem(0) & ar.GetItem(1) >> ar.Vector(3)) >> ar.Function(lambda h, x: h + x) >> layer
+    model = ar.compile(
+        ar.Fold(step, ar.Zeros([3])) >> ar.Function(lambda h: (h * h).sum()),
+        device=device,
+        float_type="float64",
+    )
+    agrees(model, [np.random.default_rng(2).normal(size=(n, 3)).tolist() for n in (5, 2)])
+    (program,) = programs(model)["Normal"]
+    for part in (program.forward, program.backward):
+        assert part is not None and "sqrt" not in part.source
+    rows = [e for e in program.trace.equations if e.result.rows != INVARIANT]
+    assert {"sqrt", "divide"}.isdisjoint(names(rows))
+    # Nothing of the pull-back through the norm is done step by step.
+    traced = trace(lambda x: layer(x), T.as_type([3]))
+    found = differentiate(traced, [True], [True])
+    assert found is not None and found.pullback is not None
+    assert all(e.result.rows != INVARIANT for e in (*found.step, *found.deferred))
+    assert "divide" in names(found.pullback.equations)
+    assert len(found.pullback.seeds) <= 2  # the matrix, and its transpose if that is read
+
+
+@pytest.mark.parametrize("device", ["cpu", "fake"])
+def test_a_parameter_used_in_many_ways(device: str) -> None:
+    """By rows, by its transpose, by slices, elementwise, in a sequence, and not at all by some examples."""
+    table = ar.Embedding(4, 3)
+
+    class Odd(ar.Layer[Any, Any]):
+        def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
+            return (Parameter("w", (3, 3), "float32", initializers.glorot_uniform),)
+
+        def forward(self, parameters: Any, *args: Any) -> Any:
+            x, rows = args
+            w = parameters["w"]
+            y = (
+                (x @ w) * w[0]
+                + w.T @ x
+                - (w * w).sum()
+                + ops.segment_sum(rows @ w[:, ::-1])
+                + w[1:2].reshape((3,))
+            )
+            return (y * (x @ w[:, :2])[:1]).sum() + w[2, 1]
+
+    x = ar.GetItem("x") >> ar.OneOf(
+        lambda x: isinstance(x, int), {True: ar.Scalar("int32") >> table, False: ar.Vector(3)}
+    )
+    block = (x & ar.GetItem("rows") >> ar.Map(ar.Vector(3))) >> Odd()
+    model = ar.compile(block, device=device, float_type="float64")
+    batch = [
+        {"x": [1, -1, 2], "rows": [[1, 2, 3], [0, 1, 0]]},
+        {"x": 2, "rows": []},
+        {"x": 2, "rows": [[1, 1, 1]]},
+    ]
+    for some in (batch, batch[:1], batch[1:2], [batch[1], batch[1]]):
+        agrees(model, some)

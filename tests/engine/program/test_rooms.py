@@ -1,0 +1,98 @@
+"""Memory that is used again while a batch runs without gradients: never before its last reader is done."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import arrows as ar
+from arrows.engine.planning.plan import Plan
+from arrows.engine.program.rooms import all_apart, shared_rooms
+from arrows.engine.running import execute
+from arrows.engine.scheduling.merge import Merged, merge
+from benchmarks.networks import bilstm_tagger
+from tests.generate import Case, cases
+
+Times = dict[int, list[float]]
+
+
+def uses(plan: Plan, merged: Merged) -> tuple[Times, Times]:
+    """When each slab is written or read, and when each operation runs, by the number of the step."""
+    slabs: Times = defaultdict(list)
+    operations: Times = defaultdict(list)
+    for operation in plan.operations:
+        if operation.kind == "read" and merged.operations[operation.index].count:
+            slabs[operation.slabs[0]].append(-1)
+    for at, (o, _) in enumerate(merged.steps):
+        operations[o].append(at)
+        for owner, output in plan.result_places[o]:
+            slabs[plan.operations[owner].slabs[output]].append(at)
+        for port in plan.operations[o].ports:
+            slabs[port.slab].append(at)
+    for slab in (*plan.results, *plan.metrics):
+        slabs[slab].append(len(merged.steps))
+    starts = [(component, first) for component, first, _ in merged.spans]
+    for n, (begin, slab) in enumerate(shared_rooms(plan).openings):
+        step = next((at for component, at in starts if component >= begin), len(merged.steps))
+        slabs[slab].append(step - 0.5 + n / 1000)  # one after another, before the step
+    return slabs, operations
+
+
+def meet(a: list[float], b: list[float]) -> bool:
+    return bool(a and b) and max(min(a), min(b)) <= min(max(a), max(b))
+
+
+@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
+@given(case=cases(), data=st.data())
+def test_what_shares_memory_is_never_needed_at_once(schedule: str, case: Case, data: st.DataObject) -> None:
+    model = ar.compile(case.block, schedule=schedule, float_type="float64")
+    plan, found = model.plan, shared_rooms(model.plan)
+    slabs, operations = uses(plan, merge(plan, model.prepare(case.examples)[:].chosen))
+    for n, slab in enumerate(plan.slabs):
+        for k, other in enumerate(plan.slabs[:n]):
+            if found.slabs[n] == found.slabs[k] and slab.type.dtype == other.type.dtype:
+                assert not meet(slabs[n], slabs[k])
+    for o in operations:
+        for other_operation in operations:
+            if other_operation != o and found.operations[o] == found.operations[other_operation]:
+                assert not meet(operations[o], operations[other_operation])
+
+
+def sentences(count: int, length: int) -> list[Any]:
+    rng = np.random.default_rng(0)
+    words, tags = rng.integers(0, 9, (2, count, length))
+    return list(zip(words.tolist(), tags.tolist(), strict=True))
+
+
+def test_memory_is_used_again_from_layer_to_layer() -> None:
+    def held() -> int:
+        model = ar.compile(bilstm_tagger(vocabulary=9, embedding=32, size=32, layers=8, labels=9))
+        model(sentences(16, 40))
+        return int(model._arena.bytes)
+
+    shared = held()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(execute, "shared_rooms", all_apart)
+        assert held() > 2 * shared
+
+
+def test_inference_and_training_by_turns() -> None:
+    """They share the arena: neither finds what the other left."""
+    block = bilstm_tagger(vocabulary=9, embedding=3, size=4, layers=3, labels=9)
+    model = ar.compile(block, loss="loss", float_type="float64")
+    some = sentences(5, 7)
+    for batch in (some, some[:2], some[::-1], some[3:]):
+        model(batch)
+        scored = model.metrics["loss"].values.copy()
+        value, grads = model.value_and_grad(batch)
+        np.testing.assert_allclose(scored.sum() / len(batch), value)
+        fresh = ar.compile(block, loss="loss", float_type="float64", params=model.params)
+        for name, gradient in fresh.value_and_grad(batch)[1].items():
+            for one in (gradient, grads[name]):
+                assert np.isfinite(getattr(one, "values", one)).all()
+            np.testing.assert_array_equal(*(getattr(g, "values", g) for g in (gradient, grads[name])))

@@ -1,0 +1,540 @@
+"""A prepared set of another model is taken by models that read examples alike, and by no others: one rule for
+sets that are pickled and for those that are not."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import operator
+import os
+import pickle
+import subprocess
+import sys
+import types
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows.engine.reading import content_digest as contents
+
+REFUSED = "(?s)prepared by another model"
+EXAMPLES = ["a", "b", "a", "c"]
+
+
+def live(prepared: Any) -> Any:
+    return prepared
+
+
+def pickled(prepared: Any) -> Any:
+    return pickle.loads(pickle.dumps(prepared))
+
+
+TRANSPORT = pytest.mark.parametrize("sent", [live, pickled])
+
+
+def reader(function: Any, **arguments: Any) -> Any:
+    return ar.compile(ar.InputTransform(function) >> ar.Scalar(), **arguments)
+
+
+# ------------------------------------------------------------ the block and its functions
+
+
+def letters(elements: Any = "abc", stop: int = 2, key: Any = None, size: int = 3, rows: int = 5) -> Any:
+    key = key or (lambda w: len(w) > 3)
+    one = ar.OneHotFromList(elements)
+    choice = ar.OneOf(
+        key, {True: ar.Map(one) >> ar.Slice(stop=stop) >> ar.Sum(), False: ar.Map(one) >> ar.Sum()}
+    )
+    number = ar.GetItem("n") >> ar.Scalar("int32") >> ar.Embedding(rows, size, name="e")
+    return (ar.GetItem("w") >> choice >> ar.FC(size, name="fc")) & number
+
+
+LETTERS = [{"w": "abca", "n": 1}, {"w": "cb", "n": 4}]
+
+
+@TRANSPORT
+@pytest.mark.parametrize(
+    "other", [{}, {"key": lambda word: len(word) > 3}, {"size": 7}, {"elements": list("abc")}]
+)
+def test_models_that_read_alike(sent: Any, other: dict[str, Any]) -> None:
+    prepared = sent(ar.compile(letters()).prepare(LETTERS))
+    model = ar.compile(letters(**other))
+    for found, wanted in zip(model(prepared), model(LETTERS), strict=True):
+        assert found.tolist() == wanted.tolist()
+    assert len(model.prepare(prepared)) == 2 and len(model.prepare(prepared[[1]])) == 1
+
+
+@TRANSPORT
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"elements": "cba"},
+        {"stop": 1},
+        {"rows": 6},
+        {"key": lambda w: len(w) > 1},
+        {"key": lambda w, least=3: len(w) > least},
+    ],
+)
+def test_models_that_read_otherwise(sent: Any, other: dict[str, Any]) -> None:
+    model = ar.compile(letters(**other))
+    prepared = sent(ar.compile(letters()).prepare(LETTERS))
+    for call in (model, model.prepare):
+        for foreign in (prepared, prepared[[0]]):
+            with pytest.raises(ar.ArrowValueError, match=REFUSED):
+                call(foreign)
+
+
+@TRANSPORT
+@pytest.mark.parametrize("schedule", ["depth", "none"])
+def test_models_of_another_schedule(sent: Any, schedule: str) -> None:
+    prepared = sent(ar.compile(letters()).prepare(LETTERS))
+    with pytest.raises(ar.ArrowValueError, match=REFUSED):
+        ar.compile(letters(), schedule=schedule)(prepared)
+
+
+# ------------------------------------------------------------ what functions hold
+
+
+class Vocabulary:
+    def __init__(self, table: dict[str, int]) -> None:
+        self.table = table
+
+    def number(self, word: str) -> int:
+        return self.table[word]
+
+    def __call__(self, word: str) -> int:
+        return self.table[word]
+
+    def __getitem__(self, word: str) -> int:
+        return self.table[word]
+
+
+class Slotted:
+    __slots__ = ("table",)
+
+    def __init__(self, table: dict[str, int]) -> None:
+        self.table = table
+
+    def __call__(self, word: str) -> int:
+        return self.table[word]
+
+
+class Secretive(Vocabulary):
+    """Would be pickled without its table."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}
+
+
+class Reduced(Vocabulary):
+    def __reduce__(self) -> Any:
+        return Vocabulary, ({},)
+
+
+class Extended(dict[str, int]):
+    def __reduce__(self) -> Any:
+        return dict, ()
+
+
+@dataclass(frozen=True)
+class Rule:
+    table: tuple[tuple[str, int], ...]
+
+    def __call__(self, word: str) -> int:
+        return dict(self.table)[word]
+
+
+def of_class(table: dict[str, int]) -> Any:
+    class Table:
+        words = table
+
+        @classmethod
+        def number(cls, word: str) -> int:
+            return cls.words[word]
+
+    return Table.number
+
+
+def of_instance_of_class(table: dict[str, int]) -> Any:
+    class Table:
+        words = table
+
+        def __call__(self, word: str) -> int:
+            return self.words[word]
+
+    return Table()
+
+
+def default(table: dict[str, int]) -> Any:
+    def number(word: str, known: dict[str, int] = table) -> int:
+        return known[word]
+
+    return number
+
+
+def keyword_default(table: dict[str, int]) -> Any:
+    def number(word: str, *, known: dict[str, int] = table) -> int:
+        return known[word]
+
+    return number
+
+
+def nested(table: dict[str, int]) -> Any:
+    def number(word: str) -> int:
+        return next(known[word] for known in (lambda: [table])())  # noqa: PLC3002
+
+    return number
+
+
+def attribute(table: dict[str, int]) -> Any:
+    def number(word: str) -> int:
+        return number.table[word]  # type: ignore[attr-defined]
+
+    number.table = table  # type: ignore[attr-defined]
+    return number
+
+
+def cached(table: dict[str, int]) -> Any:
+    return functools.lru_cache(lambda word: table[word])
+
+
+def decorated(table: dict[str, int]) -> Any:
+    @functools.wraps(len)
+    def number(word: str) -> int:
+        return table[word]
+
+    return number
+
+
+SOURCE = """
+TABLE = {table}
+
+def helper(word):
+    return TABLE[word]
+
+class Table:
+    words = TABLE
+    def number(self, word):
+        return self.words[word]
+
+direct = lambda word: TABLE[word]
+by_helper = lambda word: helper(word)
+by_class = lambda word: Table().number(word)
+by_recursion = lambda word, again=True: by_recursion(word, False) if again else TABLE[word]
+inside = lambda word: (lambda: TABLE)()[word]
+"""
+
+
+def in_module(name: str) -> Callable[[dict[str, int]], Any]:
+    def make(table: dict[str, int]) -> Any:
+        names: dict[str, Any] = {"__name__": "somebodys_model"}
+        exec(SOURCE.format(table=table), names)
+        return names[name]
+
+    return make
+
+
+def module_attribute(table: dict[str, int]) -> Any:
+    config = types.ModuleType("somebodys_config")
+    config.inner = types.ModuleType("somebodys_config.inner")  # type: ignore[attr-defined]
+    config.inner.TABLE = table
+    names: dict[str, Any] = {"__name__": "somebodys_model", "config": config}
+    exec("def number(word): return config.inner.TABLE[word]", names)
+    return names["number"]
+
+
+def imported(table: dict[str, int]) -> Any:
+    config = types.ModuleType("somebodys_words")
+    config.TABLE = table  # type: ignore[attr-defined]
+    sys.modules["somebodys_words"] = config
+    names: dict[str, Any] = {"__name__": "somebodys_model"}
+    exec("def number(word):\n    from somebodys_words import TABLE\n    return TABLE[word]", names)
+    return names["number"]
+
+
+HOLDERS: dict[str, Callable[[dict[str, int]], Any]] = {
+    "dict.get": lambda table: table.get,
+    "dict.__getitem__": lambda table: table.__getitem__,
+    "partial": lambda table: functools.partial(dict.get, table),
+    "partial of a partial": lambda table: functools.partial(functools.partial(lambda t, w: t[w]), table),
+    "closure": lambda table: lambda word: table[word],
+    "default": default,
+    "keyword default": keyword_default,
+    "nested": nested,
+    "attribute": attribute,
+    "cached": cached,
+    "decorated": decorated,
+    "bound method": lambda table: Vocabulary(table).number,
+    "object": Vocabulary,
+    "slots": Slotted,
+    "dataclass": lambda table: Rule(tuple(table.items())),
+    "own state": Secretive,
+    "own reduction": Reduced,
+    "extended": lambda table: Extended(table).__getitem__,
+    "class": of_class,
+    "instance of a class": of_instance_of_class,
+    "ordered": lambda table: OrderedDict(table).get,
+    "counted": lambda table: Counter(table).get,
+    "default dict": lambda table: defaultdict(int, table).get,
+    "proxy": lambda table: types.MappingProxyType(table).get,
+    "list": lambda table: lambda word: list(table.values())["abc".index(word)],
+    "array": lambda table: functools.partial(
+        lambda a, w: int(a["abc".index(w)]), np.array(list(table.values()))
+    ),
+    "object array": lambda table: functools.partial(
+        lambda a, w: a["abc".index(w)], np.array(list(table.values()), object)
+    ),
+    "deque": lambda table: functools.partial(lambda d, w: d["abc".index(w)], deque(table.values())),
+    "sets": lambda table: functools.partial(
+        lambda sets, w: sum(n * (w in words) for n, words in sets), [(n, {w}) for w, n in table.items()]
+    ),
+    "views": lambda table: functools.partial(lambda items, w: dict(items)[w], table.items()),
+    "item getter": lambda table: lambda word: operator.itemgetter(word)(table),
+    "two": lambda table: functools.partial(lambda f, g, w: f(w) + 0 * g(w), table.get, Vocabulary(table)),
+    "module attribute": module_attribute,
+    "import": imported,
+    **{
+        f"global, {name}": in_module(name)
+        for name in ("direct", "by_helper", "by_class", "by_recursion", "inside")
+    },
+}
+TABLE = {"a": 0, "b": 1, "c": 2}
+
+
+@TRANSPORT
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_what_functions_hold_counts_by_content(sent: Any, holder: str) -> None:
+    make = HOLDERS[holder]
+    prepared = sent(reader(make(dict(TABLE))).prepare(EXAMPLES))
+    model = reader(make(dict(TABLE)))
+    assert model(prepared).tolist() == [0, 1, 0, 2]
+    other = reader(make({"a": 0, "b": 5, "c": 2}))
+    with pytest.raises(ar.ArrowValueError, match=REFUSED):
+        other(prepared)
+    assert other(EXAMPLES).tolist() == [0, 5, 0, 2]
+    assert model(prepared[[1]]).tolist() == [1]  # taken once, it is taken for good
+
+
+@TRANSPORT
+def test_keys_of_choices_count_too(sent: Any) -> None:
+    def block(table: dict[str, bool]) -> Any:
+        return ar.compile(ar.OneOf(table.get, {True: ar.Zeros([]), False: ar.Void() >> ar.Constant(1.0)}))
+
+    prepared = sent(block({"a": True, "b": False}).prepare(["a", "b"]))
+    assert block({"b": False, "a": True})(prepared).tolist() == [0, 1]
+    with pytest.raises(ar.ArrowValueError, match=REFUSED):
+        block({"a": False, "b": True})(prepared)
+
+
+def test_the_message_names_the_functions() -> None:
+    def block(a: Any, b: Any) -> Any:
+        read = ar.InputTransform(a) >> ar.Scalar() & ar.InputTransform(b) >> ar.Scalar()
+        return ar.compile(read)
+
+    def rightly(word: str) -> int:
+        return TABLE[word]
+
+    prepared = block(rightly, Vocabulary(TABLE).number).prepare(EXAMPLES)
+    with pytest.raises(ar.ArrowValueError) as refused:
+        block(rightly, Vocabulary({}).number)(prepared)
+    assert "number (test_fingerprint.py:" in str(refused.value) and "rightly" not in str(refused.value)
+
+
+def test_memos_of_shared_blocks_do_not_count() -> None:
+    def block() -> Any:
+        shared = ar.shared(ar.GetItem("x") >> ar.Scalar())
+        return shared & shared
+
+    model = ar.compile(block())
+    prepared = pickled(model.prepare([{"x": 1.0}]))
+    other = ar.compile(block())
+    other([{"x": 2.0}])
+    assert [array.tolist() for array in other(prepared)] == [[1], [1]]
+
+
+# ------------------------------------------------------------ what changes, and when it counts
+
+
+def numbering(table: dict[Any, int]) -> Any:
+    return lambda word: table.setdefault(word, len(table))
+
+
+@TRANSPORT
+def test_a_vocabulary_that_is_filled_counts_as_it_was_in_the_end(sent: Any) -> None:
+    table: dict[Any, int] = {}
+    model = reader(numbering(table))
+    prepared = model.prepare(EXAMPLES)
+    assert table == {"a": 0, "b": 1, "c": 2}
+    sets = [sent(prepared)]
+    model.prepare(["d"])  # the vocabulary goes on
+    assert model(prepared).tolist() == [0, 1, 0, 2]  # a live set of the same model is its own
+    sets.append(sent(prepared))
+    for foreign in sets:
+        assert reader(numbering({"c": 2, "a": 0, "b": 1}))(foreign).tolist() == [0, 1, 0, 2]
+        for start in ({}, {"a": 0}, {"b": 0, "a": 1, "c": 2}, table):
+            with pytest.raises(ar.ArrowValueError, match=REFUSED):
+                reader(numbering(dict(start)))(foreign)
+
+
+def test_a_set_once_taken_stays() -> None:
+    table = dict(TABLE)
+    model = reader(numbering(table))
+    prepared = pickled(reader(numbering(dict(TABLE))).prepare(EXAMPLES))
+    assert model(prepared).tolist() == [0, 1, 0, 2]
+    model.prepare(["d"])
+    assert model(prepared).tolist() == [0, 1, 0, 2]
+    with pytest.raises(ar.ArrowValueError, match=REFUSED):
+        model(pickled(prepared))
+
+
+@TRANSPORT
+def test_a_part_of_a_set_is_as_old_as_the_set(sent: Any) -> None:
+    table: dict[Any, int] = {}
+    model = reader(numbering(table))
+    prepared = model.prepare(EXAMPLES)
+    model.prepare(["d"])
+    part = sent(model.prepare(prepared[[3, 1]]))
+    assert reader(numbering(dict(TABLE)))(part).tolist() == [2, 1]
+    with pytest.raises(ar.ArrowValueError, match=REFUSED):
+        reader(numbering(dict(table)))(part)
+
+
+# ------------------------------------------------------------ what cannot be told
+
+
+def endless() -> Any:
+    yield 1
+
+
+def unspeakable() -> dict[str, Any]:
+    return {
+        "a generator": endless(),
+        "a model": ar.compile(ar.Scalar()),
+        "a file": sys.__stderr__,
+        "inside": {"deep": [1, {"x": (endless(),)}]},
+        "many": [object() for _ in range(2000)],
+    }
+
+
+@pytest.mark.parametrize("what", ["a generator", "a model", "a file", "inside", "many"])
+def test_what_cannot_be_told_is_said_when_it_matters(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contents, "MOST", 1500)
+
+    def block() -> Any:
+        thing = unspeakable()[what]
+        return lambda word: TABLE[word] if thing is not None else 0
+
+    model = reader(block())
+    prepared = model.prepare(EXAMPLES)
+    assert model(prepared).tolist() == [0, 1, 0, 2]
+    with pytest.raises(
+        ar.ArrowTypeError, match=r"(?s)cannot pickle.*lambda.*thing.*fingerprint='"
+    ) as refused:
+        pickle.dumps(prepared)
+    if what == "inside":
+        assert "thing['deep'][1]['x'][0]" in str(refused.value).replace("\n  ", " ")
+    with pytest.raises(ar.ArrowValueError, match=r"(?s)prepared by another model.*nothing shows"):
+        reader(block())(prepared)
+    stated = reader(block(), fingerprint="May")
+    again = stated.prepare(EXAMPLES)
+    for sent in (live, pickled):
+        assert reader(block(), fingerprint="May")(sent(again)).tolist() == [0, 1, 0, 2]
+        for other in (
+            reader(block(), fingerprint="June"),
+            reader(TABLE.get, fingerprint="May"),
+            reader(block()),
+        ):
+            if other.typed.form.parts[0].function == TABLE.get:
+                assert other(sent(again)).tolist() == [0, 1, 0, 2]  # as it says
+                continue
+            with pytest.raises(ar.ArrowValueError, match=r"(?s)prepared by another model.*fingerprint="):
+                other(sent(again))
+
+
+def test_functions_of_another_python_are_not_compared() -> None:
+    for stated in (None, "May"):
+        prepared = reader(TABLE.get, fingerprint=stated).prepare(EXAMPLES)
+        prepared.fingerprint = dataclasses.replace(prepared.fingerprint, python="Python 2.7")
+        if stated is not None:
+            assert reader(TABLE.get, fingerprint=stated)(pickled(prepared)).tolist() == [0, 1, 0, 2]
+            continue
+        with pytest.raises(ar.ArrowValueError, match=r"(?s)Python 2\.7.*fingerprint="):
+            reader(TABLE.get)(pickled(prepared))
+
+
+@pytest.mark.parametrize("stated", [1, b"x", ["a"]])
+def test_a_fingerprint_is_a_text(stated: Any) -> None:
+    with pytest.raises(ar.ArrowTypeError, match="fingerprint must be a text"):
+        reader(len, fingerprint=stated)
+
+
+def test_a_stated_fingerprint_says_nothing_of_the_block() -> None:
+    prepared = ar.compile(letters(), fingerprint="x").prepare(LETTERS)
+    with pytest.raises(ar.ArrowValueError, match=r"(?s)its block reads\s+examples otherwise"):
+        ar.compile(letters(stop=1) >> ar.GetItem(0), fingerprint="x")(prepared)
+
+
+# ------------------------------------------------------------ other processes
+
+SCRIPT = """
+import functools, pickle, sys
+import arrows as ar
+
+words = {f"word {n}" for n in range(50)}
+table = {word: len(word) for word in words}  # in the order of the set, which differs from process to process
+
+
+class Vocabulary:
+    known = frozenset(words)
+
+    def __init__(self, table):
+        self.table, self.words = table, {word: {word, 1} for word in words}
+
+    def __call__(self, word):
+        return self.table.get(word, -1) if word in self.known else 0
+
+
+def block(name):
+    function = {
+        "get": table.get,
+        "object": Vocabulary(table),
+        "lambda": lambda word: table[word] if word in words and word not in {"x", "y", "z"} else 0,
+        "partial": functools.partial(table.get, *()),
+    }[name]
+    return ar.InputTransform(function) >> ar.Scalar()
+
+
+for name in ("get", "object", "lambda", "partial"):
+    model = ar.compile(block(name))
+    path = f"{sys.argv[1]}/{name}"
+    if sys.argv[2] == "write":
+        with open(path, "wb") as file:
+            pickle.dump(model.prepare(["word 1", "word 22"]), file)
+    else:
+        with open(path, "rb") as file:
+            print(name, model(pickle.load(file)).tolist())
+"""
+
+
+def test_sets_go_from_process_to_process(tmp_path: Path) -> None:
+    """Whatever order sets and hashes have there."""
+    script = tmp_path / "somebodys.py"
+    script.write_text(SCRIPT, encoding="utf-8")
+    root = str(Path(ar.__file__).parents[1])
+    for seed, mode in (("1", "write"), ("2", "read"), ("random", "read")):
+        done = subprocess.run(
+            [sys.executable, str(script), str(tmp_path), mode],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": root},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        lines = [f"{name} [6.0, 7.0]" for name in ("get", "object", "lambda", "partial")]
+        assert done.stdout.splitlines() == (lines if mode == "read" else [])

@@ -1,0 +1,43 @@
+"""The walk that computes nothing and only complains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import arrows as ar
+from arrows.engine.reference.diagnose import check_example
+from arrows.typesys.errors import InputError
+
+MANY = 10**6
+
+
+def test_what_fits_passes_and_what_does_not_is_named() -> None:
+    @ar.arrow
+    def block(x: Any) -> Any:
+        rows = ar.Map(ar.Vector(2))(x["rows"])
+        pairs = ar.Function(lambda a, b: (a * 2.0, b + 1.0))(rows, ar.Map(ar.Vector(2))(x["other"]))
+        ar.Metric("m")(ar.Scalar()(x["n"]), x["label"])
+        first = ar.Map(ar.Function(lambda a: a + 1.0))(pairs[0])
+        return first, ar.Zeros(([2], [3]))(x), ar.GetItem(1)(first)
+
+    typed = ar.infer(block)
+    good = {"rows": [[1, 2], [3, 4]], "other": [[1, 2], [3, 4]], "n": 1, "label": None}
+    check_example(typed, good, 0, MANY)
+    with pytest.raises(InputError, match=r"example 2: rows > \[1\]: expected float32\[2\], got 'no'"):
+        check_example(typed, {**good, "rows": [[1, 2], "no"]}, 2, MANY)
+    with pytest.raises(InputError, match="example 0: rows: there is no item 1 in a list of 1"):
+        check_example(typed, {**good, "rows": [[1, 2]], "other": [[3, 4]]}, 0, MANY)
+
+
+def test_indices_are_no_matter_of_a_check() -> None:
+    typed = ar.infer(ar.Scalar("int32") >> ar.Embedding(4, 2))
+    check_example(typed, 9, 0, MANY)
+
+
+def test_endless_recursion_ends() -> None:
+    more = ar.InputTransform(lambda x: [x])
+    deeper = ar.fix(lambda me: ar.OneOf(lambda x: x == "end").case(True, ar.Scalar()).case(False, more >> me))
+    with pytest.raises(InputError, match="endless"):
+        check_example(ar.infer(deeper), 0, 0, 1000)

@@ -1,0 +1,268 @@
+"""The reference: it runs on every random block, and its gradients are the slopes of its values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import arrows as ar
+from arrows.engine.reference import evaluate as reference
+from arrows.engine.reference.evaluate import evaluate, parameters, value_and_grad
+from arrows.engine.values.results import Labelled, collate
+from arrows.typesys import types as T
+from arrows.typesys.errors import InputError
+from tests.compare import close, meets_kink, random_parameters
+from tests.generate import Case, cases
+from tests.profile import NIGHTLY
+
+NOTHING = ar.Zeros([])
+
+
+def no_parameters(owner: Any, parameter: Any) -> Any:
+    raise AssertionError("there are none")
+
+
+def run(block: Any, example: Any, **options: Any) -> Any:
+    return evaluate(ar.infer(block), example, no_parameters, **options)
+
+
+def fits(output: T.Type, value: Any) -> bool:
+    """Whether a result has its type."""
+    if isinstance(output, T.Tensor):
+        return isinstance(value, np.ndarray) and value.shape == output.shape and value.dtype == output.dtype
+    if isinstance(output, T.Tuple):
+        keyed = output.labels is None or (isinstance(value, Labelled) and value.keys() == output.labels)
+        return isinstance(value, tuple) and keyed and all(map(fits, output.items, value))
+    if isinstance(output, T.Sequence):
+        return isinstance(value, list) and all(fits(output.element, item) for item in value)
+    return isinstance(output, T.Void) and value is None
+
+
+@given(cases())
+def test_every_random_block_runs(case: Case) -> None:
+    lookup = random_parameters()
+    for float_type in (None, "float64"):
+        typed = ar.infer(case.block, float_type=float_type)
+        values = []
+        for i, example in enumerate(case.examples):
+            outcome = evaluate(typed, example, lookup, number=i, float_type=float_type)
+            assert fits(typed.output, outcome.value)
+            values.append(outcome.value)
+        collate(typed.output, values)
+
+
+@given(cases())
+def test_float32_is_near_float64(case: Case) -> None:
+    """So that 1e-4 is a fair demand on the engine: the values stay bounded."""
+    lookup = random_parameters()
+    narrow, wide = ar.infer(case.block), ar.infer(case.block, float_type="float64")
+    for example in case.examples:
+        a = evaluate(narrow, example, lookup)
+        b = evaluate(wide, example, lookup, float_type="float64")
+        assert close(a.value, b.value, 1e-4)
+        assert close(a.metrics, b.metrics, 1e-4)
+
+
+class Nudged(reference._Arrays):
+    """The reference, with what is read under a name moved along a direction."""
+
+    def __init__(self, lookup: Any, step: float, directions: dict[str, list[Any]]) -> None:
+        super().__init__(lookup, "float64", record=False)
+        self.step = step
+        self.directions = {name: iter(steps) for name, steps in directions.items()}
+
+    def read(self, typed: Any, thing: Any) -> Any:
+        value = super().read(typed, thing)
+        if typed.form.name in self.directions:
+            value.array = value.array + self.step * next(self.directions[typed.form.name])
+        return value
+
+
+@settings(max_examples=1000 if NIGHTLY else 60)
+@given(cases(), st.integers(0, 3))
+def test_gradients_are_slopes(case: Case, seed: int) -> None:
+    assume(case.loss != "")
+    assume(case.examples)
+    lookup = random_parameters(seed)
+    typed = ar.infer(case.block, float_type="float64")
+    assume(not meets_kink(typed, case.examples, lookup, "float64", tolerance=1e-4))
+    gradient = value_and_grad(
+        typed, case.examples, lookup, loss=case.loss, inputs=case.inputs, float_type="float64"
+    )
+    generator = np.random.default_rng(seed)
+    along = {key: generator.normal(size=g.shape) for key, g in gradient.parameters.items()}
+    directions = [
+        {name: [generator.normal(size=g.shape) for g in gs] for name, gs in example.items()}
+        for example in gradient.inputs or [{} for _ in case.examples]
+    ]
+
+    def loss(step: float) -> float:
+        def moved(owner: Any, parameter: Any) -> Any:
+            return lookup(owner, parameter) + step * along[owner, parameter.name]
+
+        total = 0.0
+        for example, direction in zip(case.examples, directions, strict=True):
+            arrays = Nudged(moved, step, direction)
+            value = arrays.run(typed, example, None, 10**7)
+            seeds = [(value, 1.0)] if case.loss is None else arrays.seeds(case.loss)
+            total += sum(weight * float(seed.array.sum()) for seed, weight in seeds)
+        return total / len(case.examples)
+
+    slope = (loss(1e-5) - loss(-1e-5)) / 2e-5
+    expected = sum(float((g * along[key]).sum()) for key, g in gradient.parameters.items())
+    for given_, direction in zip(gradient.inputs, directions, strict=False):
+        for name, gs in given_.items():
+            expected += sum(float((g * d).sum()) for g, d in zip(gs, direction[name], strict=True))
+    assert gradient.value == pytest.approx(loss(0.0), abs=1e-12)
+    assert slope == pytest.approx(expected, rel=1e-6, abs=1e-7)
+
+
+@settings(max_examples=30)
+@given(cases())
+def test_the_gradient_of_a_batch_is_the_mean_over_its_examples(case: Case) -> None:
+    assume(case.loss != "")
+    typed, lookup = ar.infer(case.block, float_type="float64"), random_parameters()
+    options: dict[str, Any] = {"loss": case.loss, "float_type": "float64"}
+    whole = value_and_grad(typed, case.examples, lookup, **options)
+    parts = [value_and_grad(typed, [example], lookup, **options) for example in case.examples]
+    count = max(len(parts), 1)
+    assert close(whole.value, sum(part.value for part in parts) / count, 1e-12)
+    for key, g in whole.parameters.items():
+        assert close(g, sum(part.parameters[key] for part in parts) / count + np.zeros_like(g), 1e-12)
+
+
+# One thing at a time
+
+
+def test_results_as_users_see_them() -> None:
+    record = ar.Record(
+        {"a": ar.Scalar(), "b": ar.Map(ar.Vector(2)), "c": ar.Void(), "d": ar.Zeros(([1], "int32"))}
+    )
+    outcome = run(record, {"a": 1, "b": [[1, 2]], "c": None})
+    assert isinstance(outcome.value, Labelled)
+    assert outcome.value["a"].tolist() == 1.0
+    assert outcome.value["a"].dtype == np.float32
+    assert [v.tolist() for v in outcome.value["b"]] == [[1, 2]]
+    assert outcome.value["c"] is None
+    assert outcome.value["d"][1].dtype == np.int32
+
+
+def test_inputs_come_out_as_they_are() -> None:
+    thing = object()
+    assert run(ar.Identity(), thing).value is thing
+    assert run(ar.Map(ar.Identity()), "ab").value == ["a", "b"]
+
+
+def test_constants() -> None:
+    assert run(ar.Constant([1.5, 2.5]), None).value.tolist() == [1.5, 2.5]
+    wide = evaluate(
+        ar.infer(ar.Constant(0.5), float_type="float64"), None, no_parameters, float_type="float64"
+    )
+    assert wide.value.dtype == np.float64
+    empty = run(ar.Zeros((ar.types.Sequence(ar.types.Tensor((2,))), [])), None).value
+    assert empty[0] == []
+    assert empty[1].tolist() == 0.0
+
+
+def test_metrics_and_labels() -> None:
+    @ar.arrow
+    def block(x: Any) -> Any:
+        v = ar.Scalar()(x[0])
+        ar.Metric("m")(v, x[1])
+        ar.Metric("plain")(v)
+        return ar.Void()(x)
+
+    outcome = run(ar.Map(block), [(1, "a"), (2, "b")])
+    assert [float(m) for m in outcome.metrics["m"]] == [1, 2]
+    assert outcome.labels == {"m": ["a", "b"], "plain": [None, None]}
+    assert outcome.value == [None, None]
+
+
+def test_functions_on_sequences() -> None:
+    block = ar.Map(ar.Vector(2)) >> ar.Function(lambda rows: (rows * 2.0, ar.ops.segment_sum(rows)))
+    doubled, total = run(block, [[1, 2], [3, 4]]).value
+    assert [v.tolist() for v in doubled] == [[2, 4], [6, 8]]
+    assert total.tolist() == [4, 6]
+    doubled, total = run(block, []).value
+    assert doubled == []
+    assert total.tolist() == [0, 0]
+
+
+def test_a_function_of_parameters_alone_may_be_gathered_in_a_sequence() -> None:
+    constant = ar.Function(lambda x: np.array([1.0, 2.0], "float32"))
+    block = ar.Map(ar.Scalar() >> constant) >> ar.Function(lambda rows: ar.ops.segment_sum(rows))
+    assert run(block, [1, 2, 3]).value.tolist() == [3, 6]
+
+
+def test_named_inputs() -> None:
+    block = ar.Map(ar.Scalar(name="x")) >> ar.Function(lambda rows: ar.ops.segment_sum(rows * rows))
+    typed = ar.infer(block)
+    gradient = value_and_grad(typed, [[1, 2], []], no_parameters, inputs=["x"])
+    assert gradient.value == 2.5
+    assert [[float(g) for g in example["x"]] for example in gradient.inputs] == [[1, 2], []]
+    assert [float(x) for x in run(block, [3, 4]).inputs["x"]] == [3, 4]
+
+
+def test_an_empty_batch_has_loss_0_and_zero_gradients() -> None:
+    typed = ar.infer(ar.Vector(2) >> ar.FC(1) >> ar.Function(ar.ops.sum))
+    gradient = value_and_grad(typed, [], random_parameters())
+    assert gradient.value == 0
+    assert [g.tolist() for g in gradient.parameters.values()] == [[[0], [0]], [0]]
+
+
+def test_a_result_that_cannot_be_a_loss() -> None:
+    for block in (ar.Vector(2), ar.Scalar("int32"), ar.Void()):
+        with pytest.raises(ValueError, match=r"no floating scalar; name a Metric"):
+            value_and_grad(ar.infer(block), [], no_parameters)
+
+
+def test_parameters_in_the_order_of_first_use_and_once() -> None:
+    first, second = ar.FC(2, name="first"), ar.FC(2, name="second")
+    nested = ar.fix(
+        lambda me: (
+            (ar.GetItem(0) >> ar.Vector(2) >> second & ar.GetItem(1) >> ar.Optional(me, ar.Zeros([2])))
+            >> ar.Sum()
+        )
+    )
+    typed = ar.infer((ar.GetItem(0) >> ar.Vector(2) >> first >> first & ar.GetItem(1) >> nested) >> ar.Sum())
+    assert [(owner.name, spec.name) for owner, spec in parameters(typed)] == [
+        ("first", "weight"),
+        ("first", "bias"),
+        ("second", "weight"),
+        ("second", "bias"),
+    ]
+
+
+def test_numbers_that_do_not_fit_are_an_error_of_the_input() -> None:
+    block = ar.Map(ar.GetItem("word") >> ar.Scalar("int32") >> ar.Embedding(4, 2))
+    with pytest.raises(
+        InputError, match=r"example 3: \[1\] > word: IndexOutOfRange: lookup: index 9"
+    ) as caught:
+        evaluate(ar.infer(block), [{"word": 1}, {"word": 9}], random_parameters(), number=3)
+    assert isinstance(caught.value.__cause__, IndexError)
+
+
+def test_overflow_is_silent() -> None:
+    block = ar.Scalar() >> ar.Function(lambda x: ar.ops.exp(x * 1000.0))
+    assert np.isinf(run(block, 1).value)
+
+
+def test_a_chain_20_000_deep_is_differentiated() -> None:
+    chain = ar.fix(
+        lambda me: (
+            (ar.GetItem(0) >> ar.Scalar(name="x") & ar.GetItem(1) >> ar.Optional(me, NOTHING))
+            >> ar.Function(lambda x, rest: ar.ops.tanh(x + rest))
+        )
+    )
+    data: Any = None
+    for _ in range(20_000):
+        data = (0.25, data)
+    gradient = value_and_grad(ar.infer(chain), [data], no_parameters, inputs=["x"])
+    assert gradient.value == pytest.approx(0.25, abs=1.0)
+    assert len(gradient.inputs[0]["x"]) == 20_000
+    while data is not None:  # a tuple this deep is taken apart by hand; Python would recurse
+        data = data[1]

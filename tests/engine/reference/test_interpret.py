@@ -1,0 +1,413 @@
+"""The walk over one example: what each form means, and what it says when an example does not fit."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows.engine.reference.algebra import Endless
+from arrows.engine.reference.interpret import interpret
+from arrows.engine.values.paths import Where
+from arrows.engine.values.tensor_leaf import LeafError
+from arrows.typesys import types as T
+from arrows.typesys.errors import InputError
+
+
+class Plain:
+    """An algebra without arrays: a read is a pair, an application says what it was given."""
+
+    def __init__(self) -> None:
+        self.log: list[Any] = []
+
+    def constant(self, typed: Any) -> Any:
+        return "constant"
+
+    def read(self, typed: Any, thing: Any) -> Any:
+        if not isinstance(thing, int):
+            raise LeafError(f"expected int, got {thing!r}")
+        self.log.append(thing)
+        return thing
+
+    def apply(self, typed: Any, value: Any) -> Any:
+        self.log.append(value)
+        return ("applied", value)
+
+    def metric(self, typed: Any, value: Any, label: Any) -> None:
+        self.log.append((typed.form.metric, value, label))
+
+
+def walk(block: Any, example: Any, input: Any = None, **options: Any) -> Any:
+    return interpret(ar.infer(block, input), example, Plain(), **options)
+
+
+def log(block: Any, example: Any) -> list[Any]:
+    plain = Plain()
+    interpret(ar.infer(block), example, plain)
+    return plain.log
+
+
+def refused(block: Any, example: Any, **options: Any) -> InputError:
+    with pytest.raises(InputError) as caught:
+        walk(block, example, **options)
+    return caught.value
+
+
+READ = ar.Scalar("int32")
+twice = ar.Function(lambda x: x * 2)
+
+
+@ar.fix
+def tree(me: Any) -> Any:
+    pair = ar.GetItem("left") >> me & ar.GetItem("right") >> me
+    node = pair >> ar.Function(lambda x, y: x + y)
+    return ar.OneOf(lambda t: "word" in t).case(True, ar.GetItem("word") >> READ).case(False, node)
+
+
+def test_pipe_fan_item() -> None:
+    block = ar.GetItem("a") >> (ar.GetItem(0) & ar.GetItem(-1) >> ar.InputTransform(len) & ar.Identity())
+    assert walk(block, {"a": [1, "xyz"]}) == (1, 3, [1, "xyz"])
+    assert walk(ar.Identity(), "x") == "x"
+
+
+def test_items_of_tuples_and_sequences() -> None:
+    record = ar.Record({"l": READ, "r": ar.Map(READ)})
+    assert walk(record >> ar.GetItem("r") >> ar.GetItem(-1), {"l": 1, "r": [2, 3]}) == 3
+    assert walk(record >> ar.GetItem(slice(0, 1)), {"l": 1, "r": [2, 3]}) == (1,)
+    assert walk(record >> ar.GetItem(1) >> ar.GetItem(slice(1, None)), {"l": 1, "r": [2, 3, 4]}) == [3, 4]
+
+
+def test_constants_ignore_their_input() -> None:
+    assert walk(ar.Record({"x": ar.Zeros([2])}), {}) == ("constant",)
+
+
+def test_choice() -> None:
+    block = ar.OneOf(ar.GetItem("kind")).case("n", ar.GetItem("v") >> READ).case(None, ar.Zeros("int32"))
+    assert walk(block, {"kind": "n", "v": 3}) == 3
+    assert walk(block, {"kind": None}) == "constant"
+    assert walk(ar.Optional(READ), 0) == 0
+    assert walk(ar.Optional(READ), None) == "constant"
+
+
+def test_map_and_fold() -> None:
+    assert walk(ar.Map(ar.InputTransform(str)), (1, 2)) == ["1", "2"]
+    assert walk(ar.Map(READ), range(3)) == [0, 1, 2]
+    assert walk((READ & READ) >> ar.Map(twice), 1) == [("applied", 1), ("applied", 1)]
+    fold = ar.Fold(ar.GetItem(0), ar.Zeros("int32"))
+    assert walk(ar.Map(READ) >> fold, []) == "constant"
+    assert walk(ar.Map(READ) >> fold, [1, 2]) == "constant"
+    last = ar.Fold(ar.GetItem(1), ar.Zeros("int32"))
+    assert walk(ar.Map(READ) >> last, [1, 2]) == 2
+
+
+def test_a_map_over_an_endless_sequence_stays_endless() -> None:
+    result = walk(ar.Map(twice), Endless(3), T.Broadcast(T.Tensor((), "int32")))
+    assert isinstance(result, Endless)
+    assert result.element == ("applied", 3)
+
+
+def test_graph() -> None:
+    @ar.arrow
+    def graph(x: Any) -> Any:
+        a = READ(x["a"])
+        ar.Metric("first")(a, x["b"])
+        b = twice(a)
+        return {"nested": (a, (b, a)), "plain": x}
+
+    assert walk(graph, {"a": 1, "b": "label"}) == (
+        (1, (("applied", 1), 1)),
+        {"a": 1, "b": "label"},
+    )
+    assert log(graph, {"a": 1, "b": "label"}) == [1, ("first", 1, "label"), 1]
+
+
+def test_metrics_come_in_the_order_of_visits() -> None:
+    @ar.fix
+    def nested(me: Any) -> Any:
+        @ar.arrow
+        def node(x: Any) -> Any:
+            ar.Metric("n")(READ(x[0]))
+            return ar.Void()(ar.Map(me)(x[1]))
+
+        return node
+
+    assert log(nested, (1, [(2, [(3, [])]), (4, [])])) == [
+        1,
+        ("n", 1, None),
+        2,
+        ("n", 2, None),
+        3,
+        ("n", 3, None),
+        4,
+        ("n", 4, None),
+    ]
+
+
+def test_inputs_become_python_tuples_and_lists_again() -> None:
+    block = ar.Record({"a": ar.Identity(), "b": ar.Map(ar.Identity())}) >> ar.InputTransform(repr)
+    assert walk(block, {"a": 1, "b": "xy"}) == "(1, ['x', 'y'])"
+
+
+def test_shared_runs_once_for_an_object() -> None:
+    counted = ar.shared(READ_LIST := ar.GetItem(0) >> READ)
+    one, other = [1], [1]
+    assert log(ar.Map(counted), [one, one, other, one]) == [1, 1]
+    assert log(ar.Map(READ_LIST), [one, one]) == [1, 1]
+    both = ar.GetItem(0) >> counted & ar.GetItem(1) >> counted
+    assert log(both, [one, one]) == [1]  # one block in two places has one memory
+
+
+def test_shared_over_a_graph_without_cycles_is_linear() -> None:
+    @ar.fix
+    def dag(me: Any) -> Any:
+        inner = ar.GetItem("a") >> me & ar.GetItem("b") >> me
+        pair = inner >> ar.Function(lambda x, y: x + y)
+        return ar.shared(ar.OneOf(lambda x: x is None).case(True, ar.Constant(1)).case(False, pair))
+
+    data: Any = None
+    for _ in range(60):
+        data = {"a": data, "b": data}
+    assert len(log(dag, data)) == 60
+
+
+# What goes wrong
+
+
+def line(text: str) -> str:
+    return text.splitlines()[0]
+
+
+def test_the_text_of_an_input_error() -> None:
+    error = refused(
+        tree, {"left": {"word": 1}, "right": {"left": {"word": 2}, "right": {"word": None}}}, number=17
+    )
+    head, block = str(error).splitlines()
+    assert head == "example 17: tree > right > right > word: expected int, got None"
+    assert re.fullmatch(r"  in  Scalar\('int32'\)  test_interpret\.py:\d+", block)
+    assert isinstance(error.__cause__, LeafError)
+
+
+@pytest.mark.parametrize(
+    ("block", "example", "message"),
+    [
+        (READ, None, "expected int, got None"),
+        (ar.GetItem("a") >> READ, {"a": "x"}, "a: expected int, got 'x'"),
+        (ar.Map(READ), [1, None], "[1]: expected int, got None"),
+        (
+            ar.GetItem("two words") >> ar.Map(READ),
+            {"two words": [0.5]},
+            "'two words' > [0]: expected int, got 0.5",
+        ),
+        (ar.GetItem(0) >> ar.GetItem("b") >> READ, [{"b": None}], "[0] > b: expected int, got None"),
+        (ar.GetItem("a"), {}, "there is no 'a' in an empty dict"),
+        (
+            ar.GetItem("x") >> ar.GetItem("a"),
+            {"x": {"b": 1, "c": 2}},
+            "x: there is no 'a' among the keys 'b', 'c'",
+        ),
+        (ar.GetItem(2), [1, 2], "there is no item 2 in a list of 2"),
+        (ar.GetItem("a"), None, "expected something with the item 'a', got None"),
+        (ar.GetItem("a"), [1], "expected something with the item 'a', got a list of 1"),
+        (ar.Map(READ) >> ar.GetItem(3), [1, 2], "there is no item 3 in a list of 2"),
+        (ar.Map(READ), None, "expected a sequence, got None"),
+        (ar.GetItem("a") >> ar.Map(READ), {"a": 3}, "a: expected a sequence, got 3"),
+        (ar.InputTransform(lambda x: 1 // x), 0, "ZeroDivisionError: integer division or modulo by zero"),
+        (ar.OneOf(lambda x: x["k"], {"a": READ}), {}, "the key function raised KeyError: 'k'"),
+        (
+            ar.OneOf(lambda x: x, {"a": READ, "b": READ}),
+            "c",
+            "there is no case for the key 'c'; there are 'a', 'b'",
+        ),
+        (ar.OneOf(lambda x: x, {"a": READ}), [], "there is no case for the key a list of 0; there are 'a'"),
+        (ar.InputTransform(lambda x: next(iter(x))), [], "StopIteration"),
+        (
+            (ar.GetItem("a") & ar.GetItem("b")) >> ar.GetItem(1) >> READ,
+            {"a": 1, "b": None},
+            "b: expected int, got None",
+        ),
+        (
+            ar.InputTransform(str.split) >> ar.Map(ar.InputTransform(int) >> READ),
+            "1 x",
+            "[1]: ValueError: invalid literal for int() with base 10: 'x'",
+        ),
+    ],
+)
+def test_messages(block: Any, example: Any, message: str) -> None:
+    assert line(str(refused(block, example))) == message
+    assert line(str(refused(block, example, number=3))) == f"example 3: {message}"
+
+
+def test_the_original_error_is_chained() -> None:
+    def broken(x: Any) -> Any:
+        raise LookupError("mine")
+
+    error = refused(ar.InputTransform(broken), 1)
+    assert isinstance(error.__cause__, LookupError)
+    assert line(str(error)) == "LookupError: mine"
+    assert "InputTransform(broken)  test_interpret.py:" in str(error)
+
+
+def test_the_place_follows_the_data_along_wires() -> None:
+    @ar.arrow
+    def graph(x: Any) -> Any:
+        late = x["outer"]
+        READ_FIRST = ar.Void()(READ(x["first"]))
+        return READ_FIRST, ar.Map(ar.GetItem("n") >> READ)(late["items"])
+
+    error = refused(graph, {"first": 1, "outer": {"items": [{"n": 1}, {"n": []}]}})
+    assert line(str(error)) == "outer > items > [1] > n: expected int, got []"
+
+
+def test_iterators_of_the_user_may_fail() -> None:
+    def numbers() -> Any:
+        yield 1
+        raise RuntimeError("torn")
+
+    assert line(str(refused(ar.Map(READ), numbers()))) == "RuntimeError: torn"
+
+
+def test_a_fold_places_its_elements() -> None:
+    fold = ar.Fold(ar.GetItem(1) >> READ, ar.Zeros("int32"))
+    assert line(str(refused(ar.GetItem("xs") >> fold, {"xs": [1, "a"]}))) == "xs > [1]: expected int, got 'a'"
+
+
+# Depth, and its end
+
+
+def chain_of(n: int) -> Any:
+    data: Any = {"word": 1}
+    for _ in range(n):
+        data = {"left": data, "right": {"word": 2}}
+    return data
+
+
+def unchain(data: Any) -> None:
+    while "left" in data:
+        data = data.pop("left")
+
+
+def test_a_chain_50_000_deep() -> None:
+    data = chain_of(50_000)
+    plain = Plain()
+    typed = ar.infer(tree)
+
+    class Sum(Plain):
+        def apply(self, typed: Any, value: Any) -> Any:
+            return value[0] + value[1]
+
+    assert interpret(typed, data, Sum()) == 100_001
+    bottom = data
+    while "left" in bottom:
+        bottom = bottom["left"]
+    bottom["word"] = None
+    with pytest.raises(InputError) as caught:
+        interpret(typed, data, plain)
+    assert line(str(caught.value)) == (
+        f"tree > {'left > ' * 7}... 49986 more ... > {'left > ' * 7}word: expected int, got None"
+    )
+    unchain(data)
+
+
+def test_cyclic_data_is_found_early() -> None:
+    data: Any = {"right": {"word": 1}}
+    data["left"] = {"left": data, "right": {"word": 2}}
+    error = refused(tree, data)
+    assert "the data is cyclic: this is the object at tree" in str(error)
+    assert error.__cause__ is None
+
+    loop: list[Any] = []
+    loop.append(loop)
+    nested = ar.fix(lambda me: ar.Map(me) >> ar.InputTransform(len))
+    assert "cyclic" in str(refused(nested, loop))
+    once = ar.fix(lambda me: ar.shared(ar.Map(me) >> ar.InputTransform(len)))
+    assert "cyclic" in str(refused(once, loop))
+    loop[:] = [[loop]]
+    assert "cyclic: this object contains itself" in str(refused(once, loop))
+
+
+def test_a_long_cycle_is_found() -> None:
+    data = chain_of(1000)
+    bottom = data
+    while "left" in bottom:
+        bottom = bottom["left"]
+    bottom.update(left=data, right={"word": 3})
+    del bottom["word"]
+    assert "cyclic" in str(refused(tree, data))
+    unchain({"left": bottom})
+
+
+def test_the_same_object_in_two_places_is_no_cycle() -> None:
+    leaf = {"word": 1}
+    shared: Any = leaf
+    for _ in range(10):
+        shared = {"left": shared, "right": leaf}
+    assert len(log(tree, shared)) == 21
+
+
+def test_a_recursion_that_comes_back_to_the_same_object_is_not_called_cyclic() -> None:
+    """The lists are finite; it is the recursion that goes into none of them."""
+    stuck = ar.fix(lambda t: ar.OneOf(type).case(int, READ).case(list, t))
+    error = str(refused(stuck, [[1]]))
+    assert "endless: the recursion came back to the same object without going into a part of it" in error
+    assert "cyclic" not in error
+    inside = ar.fix(lambda t: ar.OneOf(type).case(int, READ).case(list, ar.GetItem(0) >> stuck))
+    assert "[0] > lambda: endless: the recursion came back to the same" in str(refused(inside, [[[1]]]))
+
+
+def test_a_recursion_that_does_not_look_at_its_input() -> None:
+    """Of every element of a sequence it looks at the whole sequence."""
+    pairs = (ar.Identity() & ar.Broadcast()) >> ar.Zip()
+    add = ar.Fold(ar.Function(lambda s, x: s + x), ar.Zeros("int32"))
+    endless = ar.Map(READ) >> ar.fix(lambda me: pairs >> ar.Map(ar.GetItem(1) >> me) >> add)
+    assert walk(endless, []) == "constant"
+    text = "endless: the recursion came back to the same lengths, and nothing else could end it"
+    assert text in str(refused(endless, [1, 2]))
+
+
+def test_endless_recursion_on_new_objects() -> None:
+    more = ar.InputTransform(lambda x: [x])
+    endless = ar.fix(lambda me: ar.OneOf(lambda x: x == "end").case(True, READ).case(False, more >> me))
+    error = refused(endless, 0, max_nodes=10_000)
+    expected = "endless: more than 10,000 calls of recursive blocks; raise max_nodes if it is meant"
+    assert expected in line(str(error))
+
+
+def test_an_endless_iterator() -> None:
+    from itertools import repeat
+
+    assert "endless: more than 100 elements" in str(refused(ar.Map(ar.Identity()), repeat(1), max_nodes=100))
+
+
+def test_max_nodes_lets_pass_what_fits() -> None:
+    assert len(walk(ar.Map(READ), range(50), max_nodes=50)) == 50
+    with pytest.raises(InputError, match="more than 49 elements"):
+        walk(ar.Map(READ), range(50), max_nodes=49)
+
+
+def test_expressions_may_be_deep() -> None:
+    block: Any = READ
+    for _ in range(5_000):
+        block = ar.Pipe(block, name="step") & ar.Void()
+    result = walk(block, 1)
+    for _ in range(5_000):
+        result = result[0]
+    assert result == 1
+
+
+def test_where() -> None:
+    place = Where().named("tree").down("a").down(0)
+    assert str(Where()) == ""
+    assert str(place.down(slice(1, None))) == "tree > a > [0] > [1:]"
+    both = place.over((place.down("x"), place.down("y")))
+    assert str(both) == "tree > a > [0]"
+    assert str(both.down(1)) == "tree > a > [0] > y"
+    assert str(both.down("k")) == "tree > a > [0] > k"
+    assert str(both.down(2)) == "tree > a > [0] > [2]"
+
+
+def test_numpy_keys_select_cases() -> None:
+    block = ar.OneOf(lambda x: np.bool_(x > 0), {True: READ, False: ar.Zeros("int32")})
+    assert walk(block, 3) == 3

@@ -1,0 +1,162 @@
+"""The table of a set's nodes, and batches that are chosen from it."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import arrows as ar
+from arrows import ops
+from arrows.engine.reading import structural_hash as sharing
+from arrows.engine.scheduling.batch import Chosen
+from arrows.engine.scheduling.merge import merge
+from arrows.engine.scheduling.node_table import node_table
+from arrows.testing.schedules import verify
+from tests.generate import Case, cases
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _always() -> Any:
+    """Small sets are shared as well here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sharing, "_FEWEST_A_LEVEL", 0)
+        yield
+
+
+@settings(max_examples=40)
+@given(case=cases(), schedule=st.sampled_from(["strata", "depth", "none"]), share=st.booleans())
+def test_numbers_ascend_by_operation_component_and_depth(case: Case, schedule: str, share: bool) -> None:
+    model = ar.compile(case.block, schedule=schedule)
+    wirings, plan = model.prepare(case.examples).wirings, model.plan
+    table = node_table(plan, wirings, share)
+    pair = plan.site_pair[wirings.site.values]
+    depth = wirings.depth.values if schedule != "none" else np.zeros_like(wirings.depth.values)
+    by_node = table.numbers.values
+    # What the table knows of a number is so of every node that has it.
+    assert np.array_equal(table.key_pair[table.key[by_node]], pair)
+    assert np.array_equal(table.key_depth[table.key[by_node]], depth)
+    order = np.lexsort((depth, pair))
+    assert np.all(np.diff(table.key[by_node[order]]) >= 0) and np.all(np.diff(table.key) >= 0)
+    # As many numbers as there are unlike nodes, and all of them used.
+    alike = wirings.same.values if share and wirings.same is not None else np.arange(len(pair))
+    assert len(np.unique(by_node)) == len(table.place) == len(np.unique(alike))
+    assert len(set(zip(by_node.tolist(), alike.tolist(), strict=True))) == len(table.place)
+    assert np.array_equal(by_node[table.place], np.arange(len(table.place)))
+
+
+@settings(max_examples=40)
+@given(case=cases(), schedule=st.sampled_from(["strata", "depth", "agenda", "none"]), data=st.data())
+def test_a_batch_is_scheduled_alike_whatever_set_it_is_chosen_from(
+    case: Case, schedule: str, data: st.DataObject
+) -> None:
+    model = ar.compile(case.block, schedule=schedule)
+    wirings = model.prepare(case.examples).wirings
+    places = st.lists(st.integers(0, len(wirings) - 1), max_size=6) if len(wirings) else st.just([])
+    indices = np.array(data.draw(places), np.intp)
+    share = data.draw(st.booleans())
+    chosen = merge(model.plan, Chosen(wirings, indices), share=share)
+    alone = merge(model.plan, Chosen.all(wirings.select(indices)), share=share)
+    verify(model.plan, chosen)
+    verify(model.plan, alone)
+    if schedule != "agenda":  # its ties are broken by the order of the nodes
+        assert chosen.slab_rows == alone.slab_rows
+        for mine, other in zip(chosen.operations, alone.operations, strict=True):
+            assert mine.bounds.tolist() == other.bounds.tolist()
+    for mine, other in zip(chosen.outputs.results, alone.outputs.results, strict=True):
+        assert mine.offsets.tolist() == other.offsets.tolist()
+
+
+def test_an_example_that_is_chosen_twice_has_its_own_dropout() -> None:
+    model = ar.compile(ar.Vector(60) >> ar.Function(lambda x: ops.drop(x, 0.5)))
+    prepared = model.prepare([[1.0] * 60, [2.0] * 60])
+    rows = model(prepared[[1, 0, 1]], training=True, ids=[7, 8, 9])
+    assert not np.array_equal(rows[0], rows[2])
+    model.step = 0
+    again = model(prepared[[1, 1]], training=True, ids=[9, 7])
+    assert np.array_equal(again, rows[[2, 0]])
+
+
+def test_input_gradients_of_an_example_that_is_chosen_twice() -> None:
+    model = ar.compile(ar.Map(ar.Scalar(name="x") >> ar.Function(lambda x: x * x)) >> ar.Sum())
+    prepared = model.prepare([[1.0, 2.0], [3.0]])
+    _, grads = model.value_and_grad(prepared[[1, 0, 1]], inputs=["x"])
+    assert [len(found) for found in grads["x"]] == [1, 2, 1]
+    np.testing.assert_allclose(np.concatenate(list(grads["x"])), [2, 2 / 3, 4 / 3, 2], rtol=1e-6)
+
+
+def test_the_table_is_made_once_and_not_pickled() -> None:
+    model = ar.compile(ar.Map(ar.Scalar()) >> ar.Sum())
+    prepared = model.prepare([[1.0], [2.0, 3.0]])
+    model(prepared[[0]])
+    (table,) = prepared.tables.values()
+    model(prepared[[1]])
+    assert list(prepared.tables.values()) == [table]
+    loaded = pickle.loads(pickle.dumps(prepared))
+    assert loaded.tables == {} and model(loaded).tolist() == [1.0, 5.0]
+
+
+def test_what_reads_every_node_once_reads_a_range() -> None:
+    """The output layer of a tree, and the loss after it, whatever batch is chosen."""
+
+    @ar.fix
+    def tree(me: Any) -> Any:
+        pair = (ar.GetItem(0) >> me & ar.GetItem(1) >> me) >> ar.Concat() >> ar.FC(3, ops.tanh)
+        leaf = ar.Scalar("int32") >> ar.Embedding(40, 3)
+        state = ar.OneOf(lambda t: isinstance(t, tuple), {True: pair, False: leaf})
+        return (
+            state >> (ar.Identity() & ar.FC(2) >> ar.Function(ops.sum) >> ar.Metric("loss")) >> ar.GetItem(0)
+        )
+
+    generator = np.random.default_rng(0)
+
+    def example(words: int) -> Any:
+        if words == 1:
+            return int(generator.integers(0, 40))
+        left = int(generator.integers(1, words))
+        return example(left), example(words - left)
+
+    model = ar.compile(tree, loss="loss", float_type="float64")
+    prepared = model.prepare([example(n) for n in (9, 2, 14, 1, 6, 11)])
+    for indices in ([0, 1, 2, 3, 4, 5], [4, 2], [5], [3, 0, 3, 1]):
+        merged = merge(model.plan, prepared[indices].chosen)
+        verify(model.plan, merged)
+        outer = [o for o in model.plan.operations if o.kind == "apply" and len(o.early) == len(o.ports)]
+        (layer,) = [o for o in outer if o.outputs[0].shape == ()]
+        (port,) = merged.operations[layer.index].ports
+        assert port.whole >= 0, indices
+
+
+@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
+def test_a_node_that_reads_one_of_many_constants(schedule: str) -> None:
+    ones, twos = ar.Constant(np.ones(2, "float32")), ar.Constant(np.full(2, 2, "float32"))
+    which = ar.OneOf(lambda x: x, {0: ar.Zeros([2]), 1: ones, 2: twos})
+    model = ar.compile(which >> ar.Function(lambda x: x.sum()), schedule=schedule)
+    assert [float(model([x])[0]) for x in (0, 1, 2)] == [0, 2, 4]
+    assert model([2, 0, 1, 2]).tolist() == [4, 0, 2, 4]
+
+
+@pytest.mark.parametrize("schedule", ["strata", "none"])
+def test_a_prepared_set_is_numbered_at_once(schedule: str) -> None:
+    model = ar.compile(ar.Map(ar.Scalar()) >> ar.Sum(), schedule=schedule)
+    prepared = model.prepare([[1.0, 2.0], [2.0]])
+    tables = dict(prepared.tables)
+    assert list(tables) == [schedule != "none"]
+    assert model(prepared[[1, 0]]).tolist() == [2.0, 3.0]
+    assert prepared.tables == tables  # and a batch makes no other
+    part = model.prepare(prepared[[1]])
+    assert len(part.tables) == 1 and model(part).tolist() == [2.0]
+
+
+def test_with_dropout_the_first_batch_of_each_use_numbers_the_set() -> None:
+    model = ar.compile(ar.Vector(2) >> ar.FC(2) >> ar.Dropout(0.5) >> ar.Function(lambda x: x.sum()))
+    prepared = model.prepare([[1.0, 2.0], [1.0, 2.0]])
+    assert not prepared.tables
+    model(prepared[:])
+    assert list(prepared.tables) == [True]
+    model.value_and_grad(prepared[:])
+    assert list(prepared.tables) == [True, False]

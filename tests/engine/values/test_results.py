@@ -1,0 +1,149 @@
+"""What a model hands out: putting together, taking apart, bringing down."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arrows.engine.device.device import backend
+from arrows.engine.device.fake import FakeArray
+from arrows.engine.values.results import Labelled, Ragged, assemble, collate, rows, to_numpy
+from arrows.ops.rowsparse import RowSparse
+from arrows.typesys import types as T
+
+VECTOR, INDEX = T.Tensor((2,)), T.Tensor((), "int32")
+
+
+def test_labelled() -> None:
+    pair = Labelled((1, 2), ("left", "right"))
+    assert pair["left"] == pair[0] == pair[-2] == 1
+    assert pair == (1, 2)
+    assert pair.keys() == ("left", "right")
+    assert dict(zip(pair.keys(), pair, strict=True)) == {"left": 1, "right": 2}
+    assert repr(pair) == "(left: 1, right: 2)"
+    left, right = pair
+    assert (left, right) == (1, 2)
+    assert pair[1:].keys() == ("right",)
+    with pytest.raises(KeyError, match="no 'up' among left, right"):
+        pair["up"]
+    with pytest.raises(IndexError):
+        pair[2]
+    with pytest.raises(ValueError, match="1 labels for 2 items"):
+        Labelled((1, 2), ("a",))
+
+
+def test_labelled_by_numbers_goes_by_the_key_first() -> None:
+    swapped = Labelled(("a", "b"), (1, 0))
+    assert swapped[0] == "b"
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_labelled_is_copied_with_its_keys(duplicate: Any) -> None:
+    pair = duplicate(Labelled((1, [2]), ("left", "right")))
+    assert isinstance(pair, Labelled)
+    assert pair["right"] == [2]
+
+
+def test_ragged() -> None:
+    r = Ragged(np.arange(6).reshape(3, 2), np.array([0, 2, 2, 3]))
+    assert len(r) == 3
+    assert r.lengths.tolist() == [2, 0, 1]
+    assert r.tolist() == [[[0, 1], [2, 3]], [], [[4, 5]]]
+    assert [part.tolist() for part in r] == r.tolist()
+    assert r[-1].tolist() == [[4, 5]]
+    assert r[1].shape == (0, 2)
+    assert np.shares_memory(r[0], r.values)
+    assert repr(r) == "Ragged(int64[3, 2] in 3 sequences)"
+    for i in (3, -4):
+        with pytest.raises(IndexError, match=f"no sequence {i} among 3"):
+            r[i]
+
+
+def test_ragged_of_tuples_of_raggeds_and_nothing() -> None:
+    inner = Ragged(np.arange(3), np.array([0, 1, 3, 3]))
+    r = Ragged(Labelled((inner, None, ()), ("deep", "void", "empty")), np.array([0, 1, 3]))
+    assert r.tolist() == [[([0], None, ())], [([1, 2], None, ()), ([], None, ())]]
+    second = r[1]
+    assert second["deep"].tolist() == [[1, 2], []]
+    assert second["deep"].offsets.tolist() == [0, 2, 2]
+    assert second["void"] is None
+    assert Ragged(None, np.array([0, 2, 2])).tolist() == [[None, None], []]
+    assert Ragged(None, np.array([0])).tolist() == []
+
+
+def test_rows() -> None:
+    part = rows(Labelled((np.arange(4), Ragged(np.arange(3), np.array([0, 1, 1, 2, 3]))), "ab"), 2, 4)
+    assert part["a"].tolist() == [2, 3]
+    assert part["b"].tolist() == [[1], [2]]
+
+
+def test_assemble_and_collate_agree() -> None:
+    output = T.Tuple(
+        (VECTOR, T.Sequence(T.Tuple((INDEX, T.Sequence(VECTOR)), ("n", "v"))), T.Void(), T.Sequence(T.Void()))
+    )
+    one: Any = (np.ones(2, "f4"), [(np.int32(1), [np.zeros(2, "f4")]), (np.int32(2), [])], None, [None, None])
+    two: Any = (np.zeros(2, "f4"), [], None, [])
+    collated = collate(output, [one, two])
+    assembled = assemble(
+        output,
+        [np.array([[1, 1], [0, 0]], "f4"), np.array([1, 2], "i4"), np.zeros((1, 2), "f4")],
+        [np.array([0, 2, 2]), np.array([0, 1, 1]), np.array([0, 2, 2])],
+    )
+    for result in (collated, assembled):
+        assert result[0].tolist() == [[1, 1], [0, 0]]
+        assert result[1].tolist() == [[(1, [[0, 0]]), (2, [])], []]
+        assert isinstance(result[1].values, Labelled)
+        assert result[1].values["v"].values.dtype == np.float32
+        assert result[2] is None
+        assert result[3].tolist() == [[None, None], []]
+
+
+def test_collate_of_an_empty_batch_keeps_shapes_and_types() -> None:
+    result = collate(T.Tuple((VECTOR, T.Sequence(INDEX))), [])
+    assert (result[0].shape, result[0].dtype) == ((0, 2), np.float32)
+    assert (result[1].values.shape, result[1].values.dtype) == ((0,), np.int32)
+    assert len(result[1]) == 0
+
+
+@pytest.mark.parametrize("output", [T.Input(), T.Sequence(T.Input()), T.Broadcast(VECTOR)])
+def test_what_cannot_be_handed_out(output: T.Type) -> None:
+    with pytest.raises(TypeError, match="a model cannot hand out"):
+        collate(output, [])
+    with pytest.raises(TypeError, match="a model cannot hand out"):
+        assemble(output, [], [np.array([0])])
+
+
+def test_to_numpy_brings_every_part_down() -> None:
+    up = backend("fake").to_device
+    result = {
+        "a": [up(np.ones(2)), None],
+        "b": Labelled((Ragged(up(np.arange(3)), np.array([0, 3])),), ("r",)),
+        "c": RowSparse(up(np.array([1])), up(np.ones((1, 2))), (3, 2)),
+    }
+    down = to_numpy(result)
+    assert down["a"][0].tolist() == [1, 1]
+    assert down["a"][1] is None
+    assert isinstance(down["b"], Labelled)
+    assert down["b"]["r"].tolist() == [[0, 1, 2]]
+    assert down["c"].to_dense(np).tolist() == [[0, 0], [1, 1], [0, 0]]
+    assert isinstance(result["a"][0], FakeArray)
+    assert result["b"]["r"].tolist() == [[0, 1, 2]]  # asking for a list is asking for a transfer
+    array = np.ones(2)
+    assert to_numpy(array) is array
+    with pytest.raises(TypeError, match="expected an array, got str"):
+        to_numpy(["x"])
+
+
+def test_deep_types() -> None:
+    output: T.Type = INDEX
+    value: Any = np.int32(7)
+    for _ in range(5_000):
+        output, value = T.Tuple((T.Sequence(output),)), ([value],)
+    result = to_numpy(collate(output, [value]))
+    for _ in range(5_000):
+        result = result[0].values
+    assert result.tolist() == [7]
