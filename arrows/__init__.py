@@ -11,6 +11,10 @@ differently shaped examples into few large operations, and differentiates it.
 
 from __future__ import annotations
 
+import importlib
+from types import ModuleType
+from typing import TYPE_CHECKING
+
 from arrows import ops as ops
 from arrows.combinators import RNN as RNN
 from arrows.combinators import AllOf as AllOf
@@ -89,3 +93,109 @@ from arrows.typesys.errors import ArrowTypeError as ArrowTypeError
 from arrows.typesys.errors import ArrowValueError as ArrowValueError
 from arrows.typesys.errors import InputError as InputError
 from arrows.version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from arrows import data as data
+    from arrows import drawing as drawing
+    from arrows import models as models
+    from arrows import testing as testing
+    from arrows import training as training
+else:
+    # Rooms that `import arrows` does not load.  A type checker must not see `__getattr__`: it would take any
+    # misspelt name for one of them.
+    _LATER = ("data", "drawing", "models", "testing", "training")
+
+    def __getattr__(name: str) -> ModuleType:
+        if name in _LATER:
+            return importlib.import_module(f"arrows.{name}")
+        raise AttributeError(f"module 'arrows' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_LATER})
+
+
+__all__ = [
+    "FC",
+    "RNN",
+    "AllOf",
+    "ArrowTypeError",
+    "ArrowValueError",
+    "Attention",
+    "Bidirectional",
+    "Block",
+    "Broadcast",
+    "Composition",
+    "Concat",
+    "Constant",
+    "Dropout",
+    "Embedding",
+    "Fold",
+    "ForwardDeclaration",
+    "Function",
+    "GRUCell",
+    "GetItem",
+    "Hinge",
+    "Huber",
+    "Identity",
+    "Input",
+    "InputError",
+    "InputTransform",
+    "LSTMCell",
+    "Layer",
+    "LayerNorm",
+    "Length",
+    "Linear",
+    "Map",
+    "Max",
+    "Mean",
+    "Metric",
+    "Min",
+    "Model",
+    "NGrams",
+    "Nth",
+    "OneHot",
+    "OneHotFromList",
+    "OneOf",
+    "Optional",
+    "Pipe",
+    "Prepared",
+    "Ragged",
+    "Record",
+    "Reduce",
+    "Reverse",
+    "Scalar",
+    "Scan",
+    "SigmoidCrossEntropy",
+    "Slice",
+    "SoftmaxCrossEntropy",
+    "SquaredError",
+    "Stack",
+    "Sum",
+    "Tap",
+    "Tensor",
+    "TreeLSTM",
+    "Vector",
+    "Void",
+    "Wire",
+    "Zeros",
+    "Zip",
+    "ZipWith",
+    "__version__",
+    "arrow",
+    "compile",
+    "data",
+    "drawing",
+    "fix",
+    "infer",
+    "initializers",
+    "models",
+    "ops",
+    "set_threads",
+    "shared",
+    "show_config",
+    "testing",
+    "to_numpy",
+    "training",
+    "types",
+    "unpack",
+]

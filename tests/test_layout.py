@@ -55,6 +55,8 @@ ENGINE = [
     "timeline",
     "not_finite",
     "compile",
+    "prepared",
+    "results",
 ]
 LINES = 450
 # What these rooms make for users is reached through the front door.
@@ -143,6 +145,20 @@ def test_import_does_not_touch_cupy_or_other_extras():
     loaded = python("import sys, arrows; print(*{name.split('.')[0] for name in sys.modules})").split()
     assert "numpy" in loaded
     assert not {"cupy", "numba", "torch", "cloudpickle", "hypothesis", "pytest", "matplotlib"} & set(loaded)
+
+
+LATER = {"cli", "data", "drawing", "models", "testing", "training"}
+
+
+def test_import_leaves_rooms_for_later():
+    rooms = python("import sys, arrows; print(*{n.split('.')[1] for n in sys.modules if n[:7] == 'arrows.'})")
+    assert "engine" in rooms.split() and not LATER & set(rooms.split())
+
+
+def test_rooms_come_when_they_are_asked_for():
+    assert python("import arrows as ar; print(ar.training.Adam.__name__, 'models' in dir(ar))") == "Adam True"
+    with pytest.raises(AttributeError, match="module 'arrows' has no attribute 'Linnear'"):
+        arrows.Linnear
 
 
 ONLY_CORE = """

@@ -13,8 +13,9 @@ def collector_paused() -> Iterator[None]:
 
     The collector runs again and again while objects are made, and looks each time at what is there. Inference
     makes about forty objects a block, all of which live until it ends, so that looking found nothing and took
-    as long as inference itself (`python -m benchmarks infer`). Whoever paused the collector starts it again; one that
-    was off stays off. Two threads may do this at the same time: at worst the collector comes back early.
+    as long as inference itself (`python -m benchmarks infer`). Whoever paused the collector starts it again.
+    A collector that was off stays off. Two threads may do this at the same time: at worst the collector comes
+    back early.
 
     Example:
         >>> import gc

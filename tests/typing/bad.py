@@ -211,3 +211,5 @@ with composed.scope():
     composed.output.reads(3)  # E not a wire
     composed.output.reads(vector)  # E another axis flows out
 composed >> hid2lab  # E after a Composition
+ar.Linnear(3)  # E a misspelt name of the package
+ar.trainning  # E a misspelt room
