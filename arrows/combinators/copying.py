@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from arrows.combinators.block import Block
 from arrows.combinators.recursion import Reference, Token
 from arrows.typesys.errors import Site
+from arrows.typesys.old_pickles import refusal_of
 
 B = TypeVar("B", bound=Block[Any, Any])
 
@@ -21,7 +22,7 @@ B = TypeVar("B", bound=Block[Any, Any])
 def reduce(block: Block[Any, Any]) -> tuple[Any, ...]:
     """What `__reduce_ex__` returns."""
     if not block.parts and block.definition is None:
-        return _bare, (type(block),), dict(block.__dict__)
+        return _empty, (type(block),), dict(block.__dict__)
     rows: list[Any] = []
     place: dict[int, int] = {}
     order = parts_first(block)
@@ -33,10 +34,10 @@ def reduce(block: Block[Any, Any]) -> tuple[Any, ...]:
         else:
             rows.append(part)
     knots = [(token, place[id(token.definition)]) for token in _tokens(order)]
-    return assemble, (rows, place[id(block)], knots)
+    return restore, (rows, place[id(block)], knots)
 
 
-def assemble(rows: list[Any], root: int, knots: list[tuple[Token, int]]) -> Block[Any, Any]:
+def restore(rows: list[Any], root: int, knots: list[tuple[Token, int]]) -> Block[Any, Any]:
     """The block that `reduce` took apart.
 
     Args:
@@ -50,7 +51,7 @@ def assemble(rows: list[Any], root: int, knots: list[tuple[Token, int]]) -> Bloc
             made.append(row)
             continue
         cls, state, places = row
-        block = _bare(cls)
+        block = _empty(cls)
         block.__dict__.update(state)
         block.__dict__["_parts"] = tuple(made[i] for i in places)
         made.append(block)
@@ -65,7 +66,7 @@ def deep_copy(block: B, memo: dict[int, Any]) -> B:
     for part in order:
         if id(part) in memo:
             continue
-        made = _bare(type(part))
+        made = _empty(type(part))
         for key, value in part.__dict__.items():
             if key == "_parts":
                 made.__dict__[key] = tuple(memo[id(p)] for p in value)
@@ -90,7 +91,7 @@ def _tokens(blocks: list[Block[Any, Any]]) -> list[Token]:
 def shallow_copy(block: B) -> B:
     """Another block with the same parts."""
     block.parts  # noqa: B018  lays a chain flat, so that the state is complete
-    made = _bare(type(block))
+    made = _empty(type(block))
     made.__dict__.update(block.__dict__)
     return made
 
@@ -115,5 +116,9 @@ def parts_first(block: Block[Any, Any]) -> list[Block[Any, Any]]:
     return order
 
 
-def _bare(cls: type[B]) -> B:
+def _empty(cls: type[B]) -> B:
     return object.__new__(cls)
+
+
+# Every pickle of a block from before the modules moved begins with one of these functions.
+__getattr__ = refusal_of(__name__, {"assemble", "_bare"}, "a block", "build it again from its source")
