@@ -25,7 +25,7 @@ from arrows.cli.user_modules import (
 from arrows.inference.tree import tree_lines
 from arrows.inference.typed import Typed
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys.parse import parse_type
 from arrows.typesys.quoting import printable_lines
 
@@ -263,5 +263,5 @@ def _kind(error: Exception) -> str:
     return "ArrowTypeError" if isinstance(error, ArrowTypeError) else "ArrowValueError"
 
 
-def _place(site: Site | None) -> dict[str, Any]:
+def _place(site: SourceLine | None) -> dict[str, Any]:
     return {"file": None, "line": None} if site is None else {"file": site.file, "line": site.line or None}

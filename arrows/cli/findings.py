@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 import arrows as ar
-from arrows.cli.user_modules import Named
+from arrows.cli.user_modules import NamedBlock
 from arrows.combinators.apply import Apply
 from arrows.combinators.compose import Pipe
 from arrows.combinators.constant import Default
-from arrows.combinators.fanout import Run
+from arrows.combinators.fanout import AndFan
 from arrows.engine.planning.parameters import named_parameters
 from arrows.inference.tree import typed_tree
 from arrows.inference.typed import Typed
@@ -87,7 +87,7 @@ class Finding:
         note: without an error, why it has no types by itself; with one, what might mend it; or empty.
     """
 
-    named: Named
+    named: NamedBlock
     typed: Typed | None = None
     counts: Counts | None = None
     error: ArrowTypeError | ArrowValueError | None = None
@@ -105,7 +105,7 @@ class Finding:
 
 
 def examine(
-    wanted: Iterable[Named], around: Iterable[ar.Block[Any, Any]], input: T.Type | None, *, asked: bool
+    wanted: Iterable[NamedBlock], around: Iterable[ar.Block[Any, Any]], input: T.Type | None, *, asked: bool
 ) -> list[Finding]:
     """Infers blocks.
 
@@ -121,7 +121,10 @@ def examine(
     >>> classify = ar.FC(5, name="classify")
     >>> model = ar.Vector(3) >> classify
     >>> found = examine(
-    ...     [Named("classify", classify), Named("model", model)], [classify, model], None, asked=False
+    ...     [NamedBlock("classify", classify), NamedBlock("model", model)],
+    ...     [classify, model],
+    ...     None,
+    ...     asked=False,
     ... )
     >>> [(finding.status, finding.note) for finding in found]
     [('note', 'takes what it is given: float32[3] -> float32[5] in model'), ('ok', '')]
@@ -142,7 +145,7 @@ def examine(
     return findings
 
 
-def _infer(named: Named, input: T.Type | None) -> Finding:
+def _infer(named: NamedBlock, input: T.Type | None) -> Finding:
     try:
         typed = ar.infer(named.block, input)
         return Finding(named, typed, Counts.of(typed))
@@ -175,7 +178,7 @@ class _Parts:
             definition = getattr(block, "definition", None)
             parts = (*block.parts, *([] if definition is None else [definition]))
             self.inside.update(id(part) for part in parts)
-            if isinstance(block, (Pipe, Run)):
+            if isinstance(block, (Pipe, AndFan)):
                 for place, part in enumerate(block.parts):
                     self.rows.setdefault(id(part), []).append((block.parts, place))
             todo.extend(parts)
@@ -186,7 +189,7 @@ class _Parts:
             return True
         steps = block.parts  # of a chain that went up in a longer one, the steps are left
         return (
-            isinstance(block, (Pipe, Run))
+            isinstance(block, (Pipe, AndFan))
             and bool(steps)
             and any(
                 len(row) > len(steps) and row[place : place + len(steps)] == steps
@@ -195,7 +198,7 @@ class _Parts:
         )
 
 
-def _note(named: Named, findings: Iterable[Finding]) -> str:
+def _note(named: NamedBlock, findings: Iterable[Finding]) -> str:
     for where, occurrence in _occurrences(named.block, findings):
         return f"takes what it is given: {occurrence.input} -> {occurrence.output} in {where}"
     return "takes what it is given, which is not known here; assume a type by --input TYPE"

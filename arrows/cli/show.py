@@ -12,7 +12,7 @@ from arrows.cli.check import type_option
 from arrows.cli.examples import examples_from
 from arrows.cli.exits import LINE
 from arrows.cli.option_values import count
-from arrows.cli.user_modules import Named, Unreadable, block_named, blocks_of, load, split, user_lines
+from arrows.cli.user_modules import NamedBlock, Unreadable, block_named, blocks_of, load, split, user_lines
 from arrows.drawing import (
     CHARACTERS,
     lay_out,
@@ -159,7 +159,7 @@ def _format_of(output: Path | None) -> str:
     return ENDINGS[output.suffix.lower()]
 
 
-def _named(text: str) -> tuple[Named, ModuleType]:
+def _named(text: str) -> tuple[NamedBlock, ModuleType]:
     path, name = split(text)
     try:
         module = load(path)
@@ -176,7 +176,7 @@ def _named(text: str) -> tuple[Named, ModuleType]:
     )
 
 
-def _drawn(named: Named, typed: Typed | None, error: str, format: str) -> str:
+def _drawn(named: NamedBlock, typed: Typed | None, error: str, format: str) -> str:
     scene: Scene = scene_of(typed if typed is not None else named.block)
     if format == "mermaid":
         return to_mermaid(scene)
@@ -191,7 +191,7 @@ def _drawn(named: Named, typed: Typed | None, error: str, format: str) -> str:
     return to_page(named.name, svg, drawing.width, tree, error)
 
 
-def _scheduled(named: Named, schedule: Timeline, format: str) -> str:
+def _scheduled(named: NamedBlock, schedule: Timeline, format: str) -> str:
     if format == "mermaid":
         raise ArrowValueError("a schedule is drawn as text, svg or html, not as mermaid")
     if format == "text":

@@ -19,7 +19,7 @@ from typing import Any
 
 import arrows as ar
 from arrows.combinators import as_block
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine
 
 PREFIX = "_arrows_reads_"
 HOUSE = str(Path(ar.__file__).parent)
@@ -38,7 +38,7 @@ class Unreadable(ArrowValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedBlock:
     """A block by the name that it has in a module.
 
     Attributes:
@@ -138,7 +138,7 @@ def _words(error: BaseException) -> str:
     return "".join(traceback.format_exception_only(error)[-1:]).strip()
 
 
-def blocks_of(module: ModuleType) -> list[Named]:
+def blocks_of(module: ModuleType) -> list[NamedBlock]:
     """The blocks among a module's public names, and in its public dataclasses, dicts, lists and tuples.
 
     A compiled model stands for its block.
@@ -149,11 +149,11 @@ def blocks_of(module: ModuleType) -> list[Named]:
     >>> [named.name for named in blocks_of(module)]
     ['model', 'layers.0']
     """
-    found: dict[int, Named] = {}
+    found: dict[int, NamedBlock] = {}
     for name, block in _blocks(vars(module)):
         known = found.get(id(block))
         found[id(block)] = (
-            Named(name, block) if known is None else dataclasses.replace(known, also=(*known.also, name))
+            NamedBlock(name, block) if known is None else dataclasses.replace(known, also=(*known.also, name))
         )
     return list(found.values())
 
@@ -228,7 +228,7 @@ def attribute(module: ModuleType, name: str, file: Path) -> Any:
     return value
 
 
-def block_named(module: ModuleType, name: str, file: Path) -> Named:
+def block_named(module: ModuleType, name: str, file: Path) -> NamedBlock:
     """The block that a name stands for, with dots as in `attribute`.
 
     Raises:
@@ -242,14 +242,14 @@ def block_named(module: ModuleType, name: str, file: Path) -> Named:
     """
     for known in blocks_of(module):  # keys need not be words
         if name in (known.name, *known.also):
-            return Named(name, known.block)
+            return NamedBlock(name, known.block)
     value = attribute(module, name, file)
     block = _block(value)
     if block is not None:
-        return Named(name, block)
+        return NamedBlock(name, block)
     if isinstance(value, (Mapping, tuple)) or hasattr(value, "_not_yet_a_block"):
         with contextlib.suppress(ArrowTypeError):  # a dict or a tuple of something else than blocks
-            return Named(name, _placed(as_block(value, f"the block {name}"), name, file))
+            return NamedBlock(name, _placed(as_block(value, f"the block {name}"), name, file))
     what = "a function" if isinstance(value, FunctionType) else f"of the type {type(value).__name__}"
     makes = isinstance(value, (FunctionType, type))
     hint = "; nothing is called here: give what it returns a name" if makes else ""
@@ -258,7 +258,7 @@ def block_named(module: ModuleType, name: str, file: Path) -> Named:
 
 def _placed(block: ar.Block[Any, Any], name: str, file: Path) -> ar.Block[Any, Any]:
     """A block that was just made here for a name of the user's, moved to where that name is given."""
-    site = Site(str(file.absolute()), _line(name.partition(".")[0], file))
+    site = SourceLine(str(file.absolute()), _line(name.partition(".")[0], file))
     todo = [block]
     while todo:
         made = todo.pop()

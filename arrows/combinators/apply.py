@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeVar, TypeVarTuple, overload
 from arrows.combinators.block import Block, set_name
 from arrows.combinators.inputs import function_name
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, Site, message
+from arrows.typesys.errors import ArrowTypeError, SourceLine, message
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -85,7 +85,7 @@ class Function(Apply[A, B]):
         if isinstance(function, Block) or not callable(function):
             raise ArrowTypeError(
                 message(
-                    f"cannot make a Function at {Site.here()}",
+                    f"cannot make a Function at {SourceLine.here()}",
                     reason=f"expected a function of tensors, got {function!r}",
                     hint=hint,
                 )
@@ -130,7 +130,7 @@ class Concat(Apply[Any, Any]):
         if isinstance(dim, bool) or not isinstance(dim, int):
             raise ArrowTypeError(
                 message(
-                    f"cannot make a Concat at {Site.here()}",
+                    f"cannot make a Concat at {SourceLine.here()}",
                     reason=f"the axis must be an integer, not {dim!r}",
                     hint="the tensors come as a tuple: (f & g) >> ar.Concat()"
                     if hasattr(dim, "parts")
@@ -140,7 +140,7 @@ class Concat(Apply[Any, Any]):
         if not isinstance(flatten, bool):
             raise ArrowTypeError(
                 message(
-                    f"cannot make a Concat at {Site.here()}",
+                    f"cannot make a Concat at {SourceLine.here()}",
                     reason=f"flatten is True or False, not {flatten!r}",
                 )
             )

@@ -14,7 +14,7 @@ from arrows.combinators.reductions import Needy, each, has_sequence
 from arrows.combinators.sequences import Map
 from arrows.combinators.wires import Wire
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, Site, message
+from arrows.typesys.errors import ArrowTypeError, SourceLine, message
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -99,7 +99,7 @@ class Attention(Phrase[Sequence[A], B]):
         if not isinstance(weights, bool):
             raise ArrowTypeError(
                 message(
-                    f"cannot make an Attention at {Site.here()}",
+                    f"cannot make an Attention at {SourceLine.here()}",
                     reason=f"weights is True or False, not {weights!r}",
                 )
             )

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeAl
 import numpy as np
 
 from arrows.combinators.wires import Wire, recorder_of, scope_is_open
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
 from arrows.typesys.quoting import unwritable
 
 if TYPE_CHECKING:
     from arrows.combinators.compose import Identity
-    from arrows.combinators.fanout import Run
+    from arrows.combinators.fanout import AndFan
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -55,7 +55,7 @@ class Block(Generic[A_contra, B_co]):
     """
 
     name: str | None
-    site: Site
+    site: SourceLine
     kind: str
     _parts: tuple[Block[Any, Any], ...]
     _sealed: bool
@@ -69,7 +69,7 @@ class Block(Generic[A_contra, B_co]):
         self = super().__new__(cls)
         state = self.__dict__
         state["name"] = None
-        state["site"] = Site.here()
+        state["site"] = SourceLine.here()
         state["kind"] = cls.__name__
         state["_parts"] = ()
         return self
@@ -152,7 +152,7 @@ class Block(Generic[A_contra, B_co]):
                 hint = "to run it on an example: block.eval(x); to compose blocks: f >> g"
             raise ArrowTypeError(
                 message(
-                    f"cannot call {self.label} on {got} at {Site.here()}",
+                    f"cannot call {self.label} on {got} at {SourceLine.here()}",
                     reason="a block is called on wires, inside the body of an @ar.arrow",
                     hint=hint,
                 )
@@ -202,7 +202,7 @@ class Block(Generic[A_contra, B_co]):
         if recorder is None or recorder.kind != "Composition":
             raise ArrowTypeError(
                 message(
-                    f"cannot connect {self.label} at {Site.here()}",
+                    f"cannot connect {self.label} at {SourceLine.here()}",
                     at=recorder.inside if recorder is not None else "",
                     reason="blocks read wires inside the scope of a Composition",
                     hint="with composition.scope(): ...; in the body of an @ar.arrow, call it: block(wire)",
@@ -226,7 +226,7 @@ class Block(Generic[A_contra, B_co]):
 
         return chain(other, self)
 
-    def __and__(self: Block[A, B], other: Callable[[Wire[A]], Wire[C]]) -> Run[A, B, C]:
+    def __and__(self: Block[A, B], other: Callable[[Wire[A]], Wire[C]]) -> AndFan[A, B, C]:
         from arrows.combinators.fanout import fan_out
 
         return fan_out(self, other)
@@ -267,7 +267,7 @@ class Block(Generic[A_contra, B_co]):
     def __iter__(self) -> NoReturn:
         raise ArrowTypeError(
             message(
-                f"cannot iterate over {self.label} at {Site.here()}",
+                f"cannot iterate over {self.label} at {SourceLine.here()}",
                 reason="a block has no items; its result has, once it is on a wire",
                 hint="in an @ar.arrow: `a, b = ar.unpack(block(x), 2)`; elsewhere: block >> ar.GetItem(0)",
             )
@@ -276,7 +276,7 @@ class Block(Generic[A_contra, B_co]):
     def __getitem__(self, key: object) -> NoReturn:
         raise ArrowTypeError(
             message(
-                f"cannot index {self.label} at {Site.here()}",
+                f"cannot index {self.label} at {SourceLine.here()}",
                 reason="a block has no items; its result has",
                 hint=f"take the item of the result: block >> ar.GetItem({key!r})",
             )
@@ -379,7 +379,7 @@ def require_name(kind: str, what: str, name: object, hint: str = "") -> None:
         ArrowTypeError: the name is not text.
         ArrowValueError: no file can hold it.
     """
-    attempt = f"cannot make a {kind} at {Site.here()}"
+    attempt = f"cannot make a {kind} at {SourceLine.here()}"
     if not isinstance(name, str):
         raise ArrowTypeError(message(attempt, reason=f"{what} must be a string, not {name!r}", hint=hint))
     if reason := unwritable(name):

@@ -12,7 +12,7 @@ from arrows.combinators.convert import as_block
 from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import Item, Transform, function_name
 from arrows.combinators.wires import Wire
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message, unhashed
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message, unhashed
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -155,7 +155,7 @@ class NoCases(Generic[A, K]):
         self._key = key
         self._name = name
         self._pre_block = pre_block
-        self._site = Site.here()
+        self._site = SourceLine.here()
 
     def case(self, key: K, block: Block[A, B]) -> Cases[A, K, B]:
         """The choice with its first case; see `Cases.case`."""
@@ -165,7 +165,7 @@ class NoCases(Generic[A, K]):
     def _not_yet_a_block(self, where: str = "a block") -> NoReturn:
         raise ArrowValueError(
             message(
-                f"cannot use a OneOf without cases as {where} at {Site.here()}",
+                f"cannot use a OneOf without cases as {where} at {SourceLine.here()}",
                 reason=f"the OneOf made at {self._site} has no case to choose",
                 hint="ar.OneOf(key).case(True, f).case(False, g)",
             )
@@ -244,7 +244,7 @@ def OneOf(key: Any, cases: Any = None, *, pre_block: Any = None, name: str | Non
         if isinstance(key, Mapping) and cases is None:
             raise ArrowTypeError(
                 message(
-                    f"cannot make a OneOf at {Site.here()}",
+                    f"cannot make a OneOf at {SourceLine.here()}",
                     reason="the first argument is the key that chooses, and it got the cases",
                     hint="ar.OneOf(lambda x: x['kind'], {'leaf': f, 'pair': g})",
                 )
@@ -254,7 +254,7 @@ def OneOf(key: Any, cases: Any = None, *, pre_block: Any = None, name: str | Non
         else:
             raise ArrowTypeError(
                 message(
-                    f"cannot make a OneOf at {Site.here()}",
+                    f"cannot make a OneOf at {SourceLine.here()}",
                     reason=f"expected as key a function of the input, or a block, got {key!r}",
                     hint="to choose by a field: ar.OneOf(lambda x: x['kind'])",
                 )
@@ -272,7 +272,7 @@ def OneOf(key: Any, cases: Any = None, *, pre_block: Any = None, name: str | Non
     else:
         raise ArrowTypeError(
             message(
-                f"cannot make a OneOf at {Site.here()}",
+                f"cannot make a OneOf at {SourceLine.here()}",
                 reason="expected a dict of blocks, a list of pairs (key, block) or a list of blocks, "
                 f"got {cases!r}",
                 hint="ar.OneOf(key, {'leaf': f, 'pair': g})",
@@ -289,7 +289,7 @@ def _cases(key: Any, pairs: list[Any], name: str | None, pre_block: Any = None) 
         if isinstance(k, Block) and not isinstance(case, Block):
             raise ArrowTypeError(
                 message(
-                    f"cannot make a OneOf at {Site.here()}",
+                    f"cannot make a OneOf at {SourceLine.here()}",
                     reason=f"a case has the block {k.label} as its key and {case!r} as its block",
                     hint=f"the key comes first: .case({case!r}, {k.label})",
                 )
@@ -299,12 +299,12 @@ def _cases(key: Any, pairs: list[Any], name: str | None, pre_block: Any = None) 
             twice = k in seen
         except Exception as error:  # noqa: BLE001 (its own __hash__ or __eq__ may raise anything)
             raise ArrowTypeError(
-                message(f"cannot make a OneOf at {Site.here()}", reason=f"the key {unhashed(k, error)}")
+                message(f"cannot make a OneOf at {SourceLine.here()}", reason=f"the key {unhashed(k, error)}")
             ) from (None if isinstance(error, TypeError) else error)
         if twice:
             raise ArrowValueError(
                 message(
-                    f"cannot make a OneOf at {Site.here()}",
+                    f"cannot make a OneOf at {SourceLine.here()}",
                     reason=f"there are two cases for the key {k!r}",
                     hint="keys that compare equal are one key, as True and 1 are",
                 )

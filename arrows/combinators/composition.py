@@ -9,8 +9,8 @@ from typing import Any, Generic, NoReturn, Self, TypeVar, overload
 from arrows.combinators.block import Block, set_name
 from arrows.combinators.compose import Phrase
 from arrows.combinators.notation import drawn, output_source
-from arrows.combinators.wires import Recorder, Source, Wire, scope_is_open, switch
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message
+from arrows.combinators.wires import CallRecorder, Source, Wire, scope_is_open, switch
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -51,9 +51,9 @@ class Composition(Phrase[A, B]):
 
     def __init__(self: Composition[Any, Any], *, name: str | None = None) -> None:
         set_name(self, name)
-        recorder = Recorder(name or "", ("input",), self.site, "Composition")
+        recorder = CallRecorder(name or "", ("input",), self.site, "Composition")
         recorder.open = False
-        self._recorder: Recorder | None = recorder
+        self._recorder: CallRecorder | None = recorder
         self._result: Source | None = None
         self._state = "new"
 
@@ -83,7 +83,7 @@ class Composition(Phrase[A, B]):
 
     # The scope
 
-    def _enter(self) -> Recorder:
+    def _enter(self) -> CallRecorder:
         recorder = self._recorder
         if recorder is None:
             self._over("enter the scope of")
@@ -93,7 +93,7 @@ class Composition(Phrase[A, B]):
             )
             raise ArrowValueError(
                 message(
-                    f"cannot enter the scope of {recorder.title} at {Site.here()}",
+                    f"cannot enter the scope of {recorder.title} at {SourceLine.here()}",
                     reason=f"it {words}",
                     hint="a Composition has one scope; make another Composition",
                 )
@@ -101,14 +101,14 @@ class Composition(Phrase[A, B]):
         self.__dict__["_state"] = "open"
         return recorder
 
-    def _leave(self, recorder: Recorder, finished: bool) -> None:
+    def _leave(self, recorder: CallRecorder, finished: bool) -> None:
         recorder.open = False
         state = self.__dict__
         if finished and self._result is None:
             state["_state"] = "broken"
             raise ArrowValueError(
                 message(
-                    f"cannot finish {recorder.title} at {Site.here()}",
+                    f"cannot finish {recorder.title} at {SourceLine.here()}",
                     reason="nothing is wired to its output",
                     hint="composition.output.reads(wire); if there is nothing but side outputs: "
                     "composition.output.reads()",
@@ -136,7 +136,7 @@ class Composition(Phrase[A, B]):
             )
             raise ArrowTypeError(
                 message(
-                    f"cannot {attempt} at {Site.here()}",
+                    f"cannot {attempt} at {SourceLine.here()}",
                     reason=words,
                     hint="with composition.scope(): composition.output.reads(wire)",
                 )
@@ -144,7 +144,7 @@ class Composition(Phrase[A, B]):
         if self._result is not None:
             raise ArrowValueError(
                 message(
-                    f"cannot {attempt} at {Site.here()}",
+                    f"cannot {attempt} at {SourceLine.here()}",
                     at=recorder.inside,
                     reason="it is wired already",
                     hint="several wires are a tuple: composition.output.reads(a, b)",
@@ -157,7 +157,7 @@ class Composition(Phrase[A, B]):
         words = f"the Composition {self.name}" if self.name is not None else "the Composition"
         raise ArrowTypeError(
             message(
-                f"cannot {attempt} {words} at {Site.here()}",
+                f"cannot {attempt} {words} at {SourceLine.here()}",
                 reason=f"it was made at {self.site}, and is finished: its scope is over",
                 hint="it is a block now: use it as one, and make another for another wiring",
             )
@@ -172,7 +172,7 @@ class Composition(Phrase[A, B]):
         }[self._state]
         raise ArrowTypeError(
             message(
-                f"cannot use {self._recorder.title} as {where} at {Site.here()}",
+                f"cannot use {self._recorder.title} as {where} at {SourceLine.here()}",
                 reason=f"it is not finished: {words}",
                 hint="make it anew"
                 if self._state == "broken"
@@ -230,7 +230,7 @@ class Scope(Generic[A, B]):
             self._composition._leave(recorder, finished=False)
             raise ArrowValueError(
                 message(
-                    f"cannot leave the scope of {recorder.title} at {Site.here()}",
+                    f"cannot leave the scope of {recorder.title} at {SourceLine.here()}",
                     reason="a scope that was entered later is still open, or another thread entered this one",
                     hint="scopes are left in the reverse order of entering, as nested `with` statements do",
                 )
@@ -270,7 +270,7 @@ class Output(Generic[B]):
         title = composition._recorder.title if composition._recorder is not None else composition.label
         raise ArrowTypeError(
             message(
-                f"cannot {attempt} at {Site.here()}",
+                f"cannot {attempt} at {SourceLine.here()}",
                 reason=f"the output of {title} is written, and not read",
                 hint="read the wire that the output reads",
             )

@@ -9,7 +9,7 @@ import numpy as np
 from arrows.combinators.block import Block, set_name
 from arrows.typesys import static
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, Site, message
+from arrows.typesys.errors import ArrowTypeError, SourceLine, message
 from arrows.typesys.masked import masked_elements
 
 B_co = TypeVar("B_co", covariant=True)
@@ -67,7 +67,7 @@ class Constant(Block[object, B_co], Generic[B_co]):
         if trainable and array.dtype.kind != "f":
             raise ArrowTypeError(
                 message(
-                    f"cannot make a trainable Constant at {Site.here()}",
+                    f"cannot make a trainable Constant at {SourceLine.here()}",
                     reason=f"only floats can be trained, and {_shortened(value)} is {array.dtype.name}",
                     hint="ar.Constant(value, 'float32', trainable=True)",
                 )
@@ -120,7 +120,7 @@ class Zeros(Constant[Any]):
         if bad is not None:
             raise ArrowTypeError(
                 message(
-                    f"cannot make Zeros({kind}) at {Site.here()}",
+                    f"cannot make Zeros({kind}) at {SourceLine.here()}",
                     reason=f"there is no zero of {bad}",
                     hint="ar.Constant(array), or ar.InputTransform(lambda x: value) for a Python object",
                 )
@@ -179,7 +179,7 @@ def _array(value: Any, dtype: str | None) -> np.ndarray[Any, Any]:
     if masked_elements(value):
         raise ArrowTypeError(
             message(
-                f"cannot make a Constant at {Site.here()}",
+                f"cannot make a Constant at {SourceLine.here()}",
                 reason=f"a masked element has no value, and {_shortened(value)} has some",
                 hint="fill it first: ar.Constant(x.filled(0))",
             )
@@ -194,7 +194,7 @@ def _array(value: Any, dtype: str | None) -> np.ndarray[Any, Any]:
     if array.dtype.kind not in "biuf":
         raise ArrowTypeError(
             message(
-                f"cannot make a Constant at {Site.here()}",
+                f"cannot make a Constant at {SourceLine.here()}",
                 reason="expected a number, nested lists of numbers of one shape, or an array, "
                 f"got {_shortened(value)}",
                 hint="a Python object, whatever the input, is ar.InputTransform(lambda x: value)",
@@ -209,7 +209,7 @@ def _array(value: Any, dtype: str | None) -> np.ndarray[Any, Any]:
     if array.dtype.kind in "iu" and not np.array_equal(result, array):
         raise ArrowTypeError(
             message(
-                f"cannot make a Constant at {Site.here()}",
+                f"cannot make a Constant at {SourceLine.here()}",
                 reason=f"{value!r} does not fit into {name}",
                 hint="give a wider element type: ar.Constant(value, 'int64')",
             )
@@ -217,7 +217,7 @@ def _array(value: Any, dtype: str | None) -> np.ndarray[Any, Any]:
     if array.dtype.kind == "f" and result.dtype.kind in "iub":
         raise ArrowTypeError(
             message(
-                f"cannot make a Constant at {Site.here()}",
+                f"cannot make a Constant at {SourceLine.here()}",
                 reason=f"{value!r} would lose its fraction in {name}",
                 hint="round it first, or drop the element type",
             )

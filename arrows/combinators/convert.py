@@ -10,7 +10,7 @@ import numpy as np
 
 from arrows.combinators.block import Block
 from arrows.combinators.wires import Wire
-from arrows.typesys.errors import ArrowTypeError, Site, message
+from arrows.typesys.errors import ArrowTypeError, SourceLine, message
 
 
 def as_block(x: Any, where: str) -> Block[Any, Any]:
@@ -44,7 +44,7 @@ def as_block(x: Any, where: str) -> Block[Any, Any]:
         return Constant(x)
     raise ArrowTypeError(
         message(
-            f"cannot use {_short(x)} as {where} at {Site.here()}",
+            f"cannot use {_short(x)} as {where} at {SourceLine.here()}",
             reason=f"expected a block, or a dict or tuple of blocks, got {_kind(x)}",
             hint=_hint(x),
         )

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from arrows.combinators.block import Block
 from arrows.combinators.recursion import Reference, Token
-from arrows.typesys.errors import Site
+from arrows.typesys.errors import SourceLine
 from arrows.typesys.old_pickles import refusal_of
 
 B = TypeVar("B", bound=Block[Any, Any])
@@ -71,7 +71,7 @@ def deep_copy(block: B, memo: dict[int, Any]) -> B:
             if key == "_parts":
                 made.__dict__[key] = tuple(memo[id(p)] for p in value)
             else:
-                made.__dict__[key] = value if isinstance(value, Site) else copy.deepcopy(value, memo)
+                made.__dict__[key] = value if isinstance(value, SourceLine) else copy.deepcopy(value, memo)
         memo[id(part)] = made
     for token in _tokens(order):
         memo[id(token)].define(memo[id(token.definition)])

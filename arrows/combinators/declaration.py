@@ -10,7 +10,7 @@ from arrows.combinators.convert import as_block
 from arrows.combinators.recursion import DECLARATION, Reference, Token
 from arrows.combinators.wires import Wire
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -70,7 +70,7 @@ class ForwardDeclaration(Generic[A, B]):
         if token.definition is not None:
             raise ArrowValueError(
                 message(
-                    f"cannot refer to {token.words} at {Site.here()}",
+                    f"cannot refer to {token.words} at {SourceLine.here()}",
                     reason=f"it was made at {token.site}, and is resolved already",
                     hint="use the finished block, which resolve_to returned",
                 )
@@ -95,7 +95,7 @@ class ForwardDeclaration(Generic[A, B]):
             assert token.definition is not None
             raise ArrowValueError(
                 message(
-                    f"cannot resolve {token.words} at {Site.here()}",
+                    f"cannot resolve {token.words} at {SourceLine.here()}",
                     reason=f"it was made at {token.site}, and is resolved already, "
                     f"to the block made at {token.definition.site}",
                     hint="a declaration stands for one block; make another one for another block",
@@ -112,7 +112,7 @@ class ForwardDeclaration(Generic[A, B]):
     def _not_yet_a_block(self, where: str = "a block") -> NoReturn:
         raise ArrowTypeError(
             message(
-                f"cannot use {self._reference.token.words} as {where} at {Site.here()}",
+                f"cannot use {self._reference.token.words} as {where} at {SourceLine.here()}",
                 reason=f"it was made at {self._reference.token.site}, and is no block itself",
                 hint="call it, without arguments, for a block that refers to it; once it is resolved, "
                 "use what resolve_to returned",

@@ -8,7 +8,7 @@ import numpy as np
 
 from arrows.combinators.constant import Default
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, Site, message
+from arrows.typesys.errors import ArrowTypeError, SourceLine, message
 from arrows.typesys.masked import masked_elements
 
 Given: TypeAlias = "int | float | np.ndarray[Any, Any] | tuple[Given, ...]"
@@ -66,7 +66,7 @@ def _frozen(x: Any, value: Any, kind: str) -> Given:
     if array.dtype.kind not in "iuf" or masked_elements(x):
         raise ArrowTypeError(
             message(
-                f"cannot make {'an' if kind[0] in 'AEIO' else 'a'} {kind} at {Site.here()}",
+                f"cannot make {'an' if kind[0] in 'AEIO' else 'a'} {kind} at {SourceLine.here()}",
                 reason=f"a default is a number, an array, or a tuple of these, and this is {value!r}",
             )
         )

@@ -9,7 +9,7 @@ from arrows.combinators.block import Block, require_name, set_name
 from arrows.combinators.convert import as_block
 from arrows.combinators.inputs import function_name
 from arrows.combinators.wires import Wire
-from arrows.typesys.errors import ArrowTypeError, Site, message
+from arrows.typesys.errors import ArrowTypeError, SourceLine, message
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -84,7 +84,7 @@ class Tap(Block[Any, Any]):
         if show is not None and (isinstance(show, Block) or not callable(show)):
             raise ArrowTypeError(
                 message(
-                    f"cannot make the Tap {tap!r} at {Site.here()}",
+                    f"cannot make the Tap {tap!r} at {SourceLine.here()}",
                     reason=f"what shows its values must be a function of one value, not {show!r}",
                     hint="ar.Tap('state', show=print)",
                 )

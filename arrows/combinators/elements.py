@@ -13,7 +13,7 @@ from arrows.combinators.wires import Wire
 from arrows.combinators.zips import Zip
 from arrows.typesys import static
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -87,7 +87,7 @@ class Length(Block[Any, static.Tensor[Any, tuple[()]]]):
         if self.type.dtype == "bool":
             raise ArrowTypeError(
                 message(
-                    f"cannot make a Length at {Site.here()}",
+                    f"cannot make a Length at {SourceLine.here()}",
                     reason="a length is a number, and bool holds none",
                     hint="ar.Length() is int32, ar.Length('float32') can be divided by",
                 )
@@ -134,13 +134,15 @@ class Slice(Item[Any, Any]):
             if place is not None and (isinstance(place, bool) or not isinstance(place, int)):
                 raise ArrowTypeError(
                     message(
-                        f"cannot make a Slice at {Site.here()}",
+                        f"cannot make a Slice at {SourceLine.here()}",
                         reason=f"{word} is an integer or None, not {place!r}",
                     )
                 )
         if step == 0:
             raise ArrowValueError(
-                message(f"cannot make a Slice at {Site.here()}", reason="with a step of 0 it would not move")
+                message(
+                    f"cannot make a Slice at {SourceLine.here()}", reason="with a step of 0 it would not move"
+                )
             )
         super().__init__(slice(start, stop, step), name=name)
         self.kind = "Slice"
@@ -182,19 +184,19 @@ class NGrams(Phrase[Any, Sequence[Any]]):
         set_name(self, name)
         if isinstance(n, bool) or not isinstance(n, int):
             raise ArrowTypeError(
-                message(f"cannot make NGrams at {Site.here()}", reason=f"n is an integer, not {n!r}")
+                message(f"cannot make NGrams at {SourceLine.here()}", reason=f"n is an integer, not {n!r}")
             )
         if n < 1:
             raise ArrowValueError(
                 message(
-                    f"cannot make NGrams at {Site.here()}",
+                    f"cannot make NGrams at {SourceLine.here()}",
                     reason=f"a run has at least one element, and n is {_number(n)}",
                 )
             )
         if n > MOST:
             raise ArrowValueError(
                 message(
-                    f"cannot make NGrams at {Site.here()}",
+                    f"cannot make NGrams at {SourceLine.here()}",
                     reason=f"a run is a tuple of at most {MOST:,} elements, and n is {_number(n)}",
                 )
             )
@@ -265,7 +267,7 @@ class Unroll(Block[Any, Any]):
 
     def __init__(self, length: int, *, kind: str = "Unroll") -> None:
         self.kind = kind
-        attempt = f"cannot make a {kind} at {Site.here()}"
+        attempt = f"cannot make a {kind} at {SourceLine.here()}"
         if isinstance(length, bool) or not isinstance(length, int):
             raise ArrowTypeError(message(attempt, reason=f"the length is an integer, not {length!r}"))
         if length < 1:

@@ -11,7 +11,7 @@ from arrows.combinators.constant import Constant
 from arrows.combinators.convert import as_block
 from arrows.combinators.inputs import Item
 from arrows.combinators.wires import Wire
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message, unhashed
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message, unhashed
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -45,7 +45,7 @@ class Fan(Block[A, B]):
         return f"{self.kind} of {len(self.parts)}"
 
 
-class Run(Fan[A, tuple[*Bs]], Generic[A, *Bs]):
+class AndFan(Fan[A, tuple[*Bs]], Generic[A, *Bs]):
     """A fan-out made by `&`: the only one that a further `&` extends."""
 
     def brief(self, depth: int) -> str:
@@ -53,19 +53,19 @@ class Run(Fan[A, tuple[*Bs]], Generic[A, *Bs]):
             return f"a fan of {len(self.parts)}"
         words = []
         for part in self.parts:
-            loose = isinstance(part, (Run, Pipe)) and part.name is None and len(part.parts) > 1
+            loose = isinstance(part, (AndFan, Pipe)) and part.name is None and len(part.parts) > 1
             words.append(f"({part.brief(depth - 1)})" if loose else part.brief(depth - 1))
         return " & ".join(words)
 
-    def __and__(self: Run[A, *Bs], other: Callable[[Wire[A]], Wire[C]]) -> Run[A, *Bs, C]:  # type: ignore[override]
+    def __and__(self: AndFan[A, *Bs], other: Callable[[Wire[A]], Wire[C]]) -> AndFan[A, *Bs, C]:  # type: ignore[override]
         return fan_out(self, other)
 
 
-def fan_out(left: Any, right: Any) -> Run[Any, *tuple[Any, ...]]:
+def fan_out(left: Any, right: Any) -> AndFan[Any, *tuple[Any, ...]]:
     """`left & right`: extends `left` if it was itself made by `&`."""
     left = as_block(left, "the left side of &")
     right = as_block(right, "the right side of &")
-    return Run((*left.parts, right) if isinstance(left, Run) else (left, right))
+    return AndFan((*left.parts, right) if isinstance(left, AndFan) else (left, right))
 
 
 class AllOf(Fan[A, B]):
@@ -158,7 +158,7 @@ class Record(Fan[Any, Any]):
         else:
             raise ArrowTypeError(
                 message(
-                    f"cannot make a Record at {Site.here()}",
+                    f"cannot make a Record at {SourceLine.here()}",
                     reason="expected a dict of blocks, a list of pairs (key, block) or a tuple of blocks, "
                     f"got {fields!r}",
                     hint="by key: ar.Record({'word': f, 'label': g}); by position: ar.Record((f, g))",
@@ -169,13 +169,14 @@ class Record(Fan[Any, Any]):
         except Exception as error:  # noqa: BLE001 (its own __hash__ or __eq__ may raise anything)
             raise ArrowTypeError(
                 message(
-                    f"cannot make a Record at {Site.here()}", reason=f"a key of {unhashed(labels, error)}"
+                    f"cannot make a Record at {SourceLine.here()}",
+                    reason=f"a key of {unhashed(labels, error)}",
                 )
             ) from (None if isinstance(error, TypeError) else error)
         if twice:
             raise ArrowValueError(
                 message(
-                    f"cannot make a Record at {Site.here()}",
+                    f"cannot make a Record at {SourceLine.here()}",
                     reason=f"a key stands twice in {labels!r}",
                     hint="read a field twice with ar.AllOf(ar.GetItem(key) >> f, ar.GetItem(key) >> g)",
                 )

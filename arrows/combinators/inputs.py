@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar, get_origin, overload
 from arrows.combinators.block import Block, set_name
 from arrows.typesys import static
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -136,7 +136,7 @@ def _tensor(kind: str, shape: Any, dtype: str, hint: str) -> T.Tensor:
         return T.Tensor(shape, dtype)
     except (ArrowTypeError, ArrowValueError) as error:
         raise type(error)(
-            message(f"cannot make a {kind} at {Site.here()}", reason=str(error), hint=hint)
+            message(f"cannot make a {kind} at {SourceLine.here()}", reason=str(error), hint=hint)
         ) from None
 
 
@@ -154,7 +154,7 @@ class Transform(Block[A, B]):
         if isinstance(function, Block) or not callable(function):
             raise ArrowTypeError(
                 message(
-                    f"cannot make an InputTransform at {Site.here()}",
+                    f"cannot make an InputTransform at {SourceLine.here()}",
                     reason=f"expected a function of a Python object, got {function!r}",
                     hint=_function_hint(function),
                 )
@@ -236,7 +236,7 @@ class Input(Transform[A, A]):
         if given is not None and not isinstance(given, type) and get_origin(given) is None:
             raise ArrowTypeError(
                 message(
-                    f"cannot make an Input at {Site.here()}",
+                    f"cannot make an Input at {SourceLine.here()}",
                     reason=f"expected a class of Python objects, got {given!r}",
                     hint="ar.Input(dict); a tensor is read by ar.Scalar(), ar.Vector(n), ar.Tensor(shape)",
                 )

@@ -11,7 +11,7 @@ from arrows.combinators.apply import Apply
 from arrows.combinators.block import A1, A2, A3, set_name
 from arrows.combinators.wires import Wire, recorder_of
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, Site, message
+from arrows.typesys.errors import ArrowTypeError, SourceLine, message
 
 if TYPE_CHECKING:
     from arrows.ops import Parameter
@@ -199,7 +199,7 @@ def input_type(args: tuple[Any, ...]) -> T.Type:
         else:
             raise ArrowTypeError(
                 message(
-                    f"cannot call a layer at {Site.here()}",
+                    f"cannot call a layer at {SourceLine.here()}",
                     reason=f"expected tensors inside a Function, got {x!r}",
                 )
             )

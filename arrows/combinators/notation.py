@@ -10,8 +10,8 @@ from typing import Any, Literal, TypeVar, overload
 from arrows.combinators.block import Block, set_name
 from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import Item, function_name
-from arrows.combinators.wires import Call, Recorder, Source, Wire, drawing
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message
+from arrows.combinators.wires import Call, CallRecorder, Source, Wire, drawing
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
 
 A = TypeVar("A")
 A1 = TypeVar("A1")
@@ -34,7 +34,7 @@ class GraphNode:
     """
 
     source: Source
-    site: Site
+    site: SourceLine
 
 
 class Graph(Block[A, B]):
@@ -132,14 +132,14 @@ def arrow(body: Callable[..., Any]) -> Graph[Any, Any]:
     if isinstance(body, Block) or not callable(body):
         raise ArrowTypeError(
             message(
-                f"cannot draw an arrow at {Site.here()}",
+                f"cannot draw an arrow at {SourceLine.here()}",
                 reason=f"expected a function on wires, got {body!r}",
                 hint="@ar.arrow above `def f(x): return block(x)`",
             )
         )
     name = function_name(body)
-    site = Site.here()
-    recorder = Recorder(name, _parameter_names(body, name), site)
+    site = SourceLine.here()
+    recorder = CallRecorder(name, _parameter_names(body, name), site)
     with drawing(recorder):
         result = body(*recorder.inputs)
         if result is None:
@@ -157,7 +157,7 @@ def arrow(body: Callable[..., Any]) -> Graph[Any, Any]:
     return drawn(recorder, output, None if name == "lambda" else name)
 
 
-def drawn(recorder: Recorder, output: Source, name: str | None) -> Graph[Any, Any]:
+def drawn(recorder: CallRecorder, output: Source, name: str | None) -> Graph[Any, Any]:
     """The wiring graph of what was recorded."""
     blocks = [
         call.block if call.block is not None else _projection(call, recorder) for call in recorder.calls
@@ -167,7 +167,7 @@ def drawn(recorder: Recorder, output: Source, name: str | None) -> Graph[Any, An
     return Graph(nodes, tuple(blocks), output, recorder.parameters, name=name, title=title)
 
 
-def _projection(call: Call, recorder: Recorder) -> Block[Any, Any]:
+def _projection(call: Call, recorder: CallRecorder) -> Block[Any, Any]:
     arity = call.arity
     if call.source == 0 and len(recorder.parameters) > 1:
         arity = len(recorder.parameters)
@@ -176,7 +176,7 @@ def _projection(call: Call, recorder: Recorder) -> Block[Any, Any]:
     return item
 
 
-def output_source(recorder: Recorder, result: Any, attempt: str) -> Source:
+def output_source(recorder: CallRecorder, result: Any, attempt: str) -> Source:
     """The source of a result: a wire, a (nested) tuple, NamedTuple or dict of wires."""
     if isinstance(result, tuple) and hasattr(result, "_fields"):
         result = dict(zip(result._fields, result, strict=True))
@@ -202,7 +202,7 @@ def _parameter_names(body: Any, name: str) -> tuple[str, ...]:
         if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.KEYWORD_ONLY):
             raise ArrowTypeError(
                 message(
-                    f"cannot draw the arrow {name} at {Site.here()}",
+                    f"cannot draw the arrow {name} at {SourceLine.here()}",
                     reason=f"each parameter is one wire, and {p} is none",
                     hint="write the parameters out: def f(x, state)",
                 )
@@ -212,7 +212,7 @@ def _parameter_names(body: Any, name: str) -> tuple[str, ...]:
     if not names:
         raise ArrowValueError(
             message(
-                f"cannot draw the arrow {name} at {Site.here()}",
+                f"cannot draw the arrow {name} at {SourceLine.here()}",
                 reason="its body has no parameter, so nothing could flow in",
                 hint="def f(x): ...",
             )
@@ -251,13 +251,14 @@ def unpack(wire: Any, count: int) -> tuple[Wire[Any], ...]:
     if not isinstance(wire, Wire):
         raise ArrowTypeError(
             message(
-                f"cannot unpack {wire!r} at {Site.here()}", reason="expected a wire of the arrow being drawn"
+                f"cannot unpack {wire!r} at {SourceLine.here()}",
+                reason="expected a wire of the arrow being drawn",
             )
         )
     if isinstance(count, bool) or not isinstance(count, int) or count < 0:
         raise ArrowTypeError(
             message(
-                f"cannot unpack a wire at {Site.here()}",
+                f"cannot unpack a wire at {SourceLine.here()}",
                 reason=f"the number of items must be an integer >= 0, not {count!r}",
                 hint="a, b = ar.unpack(wire, 2)",
             )

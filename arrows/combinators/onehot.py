@@ -13,7 +13,7 @@ from arrows.combinators.compose import Phrase
 from arrows.combinators.inputs import Scalar, Transform, Unfit
 from arrows.typesys import static
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message, unhashed
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message, unhashed
 
 _SHOWN = 8  # of many elements, so many are named in a message
 
@@ -55,7 +55,7 @@ class OneHot(Phrase[int, static.Tensor[Any, tuple[Any]]]):
         if end <= first:
             raise ArrowValueError(
                 message(
-                    f"cannot make a OneHot at {Site.here()}",
+                    f"cannot make a OneHot at {SourceLine.here()}",
                     reason=f"there is no integer from {first} on and below {end}",
                     hint="the end of the range is not in it: ar.OneHot(10) takes 0 to 9",
                 )
@@ -121,7 +121,7 @@ class OneHotFromList(Phrase[Any, static.Tensor[Any, tuple[Any]]]):
             if first != place:
                 raise ArrowValueError(
                     message(
-                        f"cannot make a OneHotFromList at {Site.here()}",
+                        f"cannot make a OneHotFromList at {SourceLine.here()}",
                         reason=f"{known[first]!r} and {element!r}, elements {first} and {place}, are equal",
                         hint="leave one out; dict.fromkeys(elements) keeps the first of each",
                     )
@@ -130,7 +130,7 @@ class OneHotFromList(Phrase[Any, static.Tensor[Any, tuple[Any]]]):
         if not known and self.strict:
             raise ArrowValueError(
                 message(
-                    f"cannot make a OneHotFromList at {Site.here()}",
+                    f"cannot make a OneHotFromList at {SourceLine.here()}",
                     reason="there are no elements, so that nothing could be read",
                     hint="strict=False reads anything as a vector of no elements",
                 )
@@ -179,7 +179,7 @@ class _Places:
         return place
 
 
-class _Unit:
+class _UnitVector:
     """The unit vector of a place; of the `known` first places only."""
 
     __name__ = "one_hot"
@@ -202,11 +202,13 @@ def _parts(
     element = T.Tensor((), dtype).dtype
     finder: Transform[Any, Any] = Transform(place)
     finder.__dict__["kind"] = block.kind
-    return finder, Scalar("int32"), Function(_Unit(known, size, element))
+    return finder, Scalar("int32"), Function(_UnitVector(known, size, element))
 
 
 def _refused(block: Block[Any, Any], reason: str, hint: str = "") -> ArrowTypeError:
-    return ArrowTypeError(message(f"cannot make a {block.kind} at {Site.here()}", reason=reason, hint=hint))
+    return ArrowTypeError(
+        message(f"cannot make a {block.kind} at {SourceLine.here()}", reason=reason, hint=hint)
+    )
 
 
 def _short(x: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from arrows.combinators.block import Block
 from arrows.combinators.compose import Pipe, chain
 from arrows.combinators.convert import as_block
-from arrows.combinators.fanout import Fan, Run
+from arrows.combinators.fanout import AndFan, Fan
 from arrows.combinators.inputs import Item
 
 
@@ -34,7 +34,9 @@ class Beside(Fan[Any, Any]):
         for place, part in enumerate(self.parts):
             steps = list(part.parts[1:]) if type(part) is Pipe and part.name is None else []
             only = steps[0] if len(steps) == 1 else None
-            loose = (isinstance(only, Run) and only.name is None) or (place == 1 and isinstance(only, Beside))
+            loose = (isinstance(only, AndFan) and only.name is None) or (
+                place == 1 and isinstance(only, Beside)
+            )
             found.append((steps, len(steps) > 1 or loose))
         return found
 

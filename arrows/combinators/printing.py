@@ -8,7 +8,7 @@ from typing import Any
 from arrows.combinators.block import Block
 from arrows.combinators.choice import Choice
 from arrows.combinators.compose import Pipe
-from arrows.combinators.fanout import Fan, Run
+from arrows.combinators.fanout import AndFan, Fan
 from arrows.combinators.inputs import Item, function_name
 from arrows.combinators.notation import Graph
 from arrows.combinators.parallel import Beside
@@ -134,16 +134,16 @@ def _pieces(x: Block[Any, Any]) -> list[Block[Any, Any] | str]:
         pieces: list[Block[Any, Any] | str] = []
         for i, step in enumerate(parts):
             pieces.append(" >> " if i else "")
-            loose = isinstance(step, Run) or (
+            loose = isinstance(step, AndFan) or (
                 isinstance(step, Pipe) and step.name is None and len(step.parts) > 1 and not step.written()
             )
             pieces.extend(["(", step, ")"] if loose else [step])
         return pieces
-    if isinstance(x, Run):
+    if isinstance(x, AndFan):
         pieces = []
         for i, part in enumerate(parts):
             pieces.append(" & " if i else "")
-            pieces.extend(["(", part, ")"] if isinstance(part, Run) else [part])
+            pieces.extend(["(", part, ")"] if isinstance(part, AndFan) else [part])
         return pieces
     if isinstance(x, Beside):
         return _beside(x)
@@ -186,7 +186,7 @@ def _field(key: Any, part: Block[Any, Any]) -> list[Block[Any, Any] | str]:
             pieces: list[Block[Any, Any] | str] = []
             for i, step in enumerate(part.parts[1:]):
                 pieces.append(" >> " if i else "")
-                pieces.extend(["(", step, ")"] if isinstance(step, Run) else [step])
+                pieces.extend(["(", step, ")"] if isinstance(step, AndFan) else [step])
             return pieces
     return [part]
 
@@ -197,7 +197,7 @@ def _beside(x: Beside) -> list[Block[Any, Any] | str]:
         pieces.extend([" * "] if i else [])
         pieces.extend(["("] if brackets else [])
         for j, step in enumerate(steps):
-            inner = len(steps) > 1 and isinstance(step, Run)
+            inner = len(steps) > 1 and isinstance(step, AndFan)
             pieces.extend([" >> "] if j else [])
             pieces.extend(["(", step, ")"] if inner else [step])
         pieces.extend([] if steps else ["Identity()"])

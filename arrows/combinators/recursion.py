@@ -11,7 +11,7 @@ from arrows.combinators.block import Block, set_name
 from arrows.combinators.convert import as_block
 from arrows.combinators.inputs import function_name
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -45,14 +45,14 @@ class Token:
         name: str,
         input: T.Type | None = None,
         output: T.Type | None = None,
-        site: Site | None = None,
+        site: SourceLine | None = None,
         declared: bool = False,
     ) -> None:
         self.name = name
         self.declared = declared
         self.input = input
         self.output = output
-        self.site = site if site is not None else Site.here()
+        self.site = site if site is not None else SourceLine.here()
         self.definition: Block[Any, Any] | None = None
 
     def define(self, block: Block[Any, Any]) -> bool:
@@ -197,7 +197,7 @@ def fix(definition: Callable[..., Any]) -> Any:
     if isinstance(definition, Block) or not callable(definition):
         raise ArrowTypeError(
             message(
-                f"cannot make a recursive block at {Site.here()}",
+                f"cannot make a recursive block at {SourceLine.here()}",
                 reason=f"fix expects a function from the block to its definition, got {definition!r}",
                 hint="ar.fix(lambda me: ar.OneOf(...).case(True, leaf).case(False, ar.Map(me) >> ...))",
             )
@@ -207,7 +207,7 @@ def fix(definition: Callable[..., Any]) -> Any:
     if not parameters:
         raise ArrowValueError(
             message(
-                f"cannot make the recursive block {name} at {Site.here()}",
+                f"cannot make the recursive block {name} at {SourceLine.here()}",
                 reason="its function has no parameter, and so nothing that stands for the block",
                 hint="one parameter, `me`: the reference to the block itself; "
                 "or one for each of several blocks: ar.fix(lambda a, b: (f, g))",
@@ -230,7 +230,7 @@ def _several(definition: Callable[..., Any], names: list[str]) -> tuple[Block[An
         got = f"a tuple of {len(bodies)}" if isinstance(bodies, tuple) else one
         raise ArrowTypeError(
             message(
-                f"cannot make the recursive blocks {', '.join(names)} at {Site.here()}",
+                f"cannot make the recursive blocks {', '.join(names)} at {SourceLine.here()}",
                 reason=f"the function has {count} parameters, so it must return a tuple of {count} blocks, "
                 f"one for each; it returned {got}",
                 hint=f"return the definitions of {', '.join(names)}, in this order",

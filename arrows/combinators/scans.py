@@ -14,7 +14,7 @@ from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import GetItem
 from arrows.combinators.wires import Wire
 from arrows.combinators.zips import ZipWith
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -96,7 +96,7 @@ class Scan(Block[Sequence[A], tuple[Sequence[B], S]]):
     ) -> None:
         set_name(self, name)
         kind = f"an {self.kind}" if self.kind == "RNN" else f"a {self.kind}"
-        attempt = f"cannot make {kind} at {Site.here()}"
+        attempt = f"cannot make {kind} at {SourceLine.here()}"
         for word, given in (("reverse", reverse), ("start_from_input", from_input)):
             if not isinstance(given, bool):
                 raise ArrowTypeError(message(attempt, reason=f"{word} is True or False, not {given!r}"))

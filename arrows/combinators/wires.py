@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, Type
 
 import numpy as np
 
-from arrows.typesys.errors import ArrowTypeError, Site, message
+from arrows.typesys.errors import ArrowTypeError, SourceLine, message
 
 if TYPE_CHECKING:
     from arrows.combinators.block import Block
@@ -49,7 +49,7 @@ class Wire(Generic[B_co]):
 
     def __init__(
         self,
-        recorder: Recorder,
+        recorder: CallRecorder,
         place: int | None,
         parent: Wire[Any] | None = None,
         key: Any = None,
@@ -60,7 +60,7 @@ class Wire(Generic[B_co]):
         self.parent = parent
         self.key = key
         self.arity = arity
-        self.site = Site.here()
+        self.site = SourceLine.here()
 
     @overload
     def __getitem__(self: Wire[tuple[A, *As]], key: Literal[0], /) -> Wire[A]: ...
@@ -123,7 +123,7 @@ class Wire(Generic[B_co]):
                 hint += f"; what computes is put into a block: ar.Function(lambda x: x.{name})({wire})"
             raise WireAttributeError(
                 message(
-                    f"cannot take the attribute {name!r} of a wire at {Site.here()}",
+                    f"cannot take the attribute {name!r} of a wire at {SourceLine.here()}",
                     at=self.recorder.inside,
                     reason=f"a wire holds no object while the {self.recorder.kind} is drawn",
                     hint=hint,
@@ -157,7 +157,7 @@ class Wire(Generic[B_co]):
     def _refuse(self, what: str, reason: str, hint: str) -> NoReturn:
         raise ArrowTypeError(
             message(
-                f"cannot {what} a wire at {Site.here()}",
+                f"cannot {what} a wire at {SourceLine.here()}",
                 at=self.recorder.inside,
                 reason=reason,
                 hint=hint,
@@ -191,7 +191,7 @@ class Call:
         self,
         block: Block[Any, Any] | None,
         source: Source,
-        site: Site,
+        site: SourceLine,
         key: Any = None,
         arity: int | None = None,
     ) -> None:
@@ -202,7 +202,7 @@ class Call:
         self.arity = arity
 
 
-class Recorder:
+class CallRecorder:
     """What an arrow's body, or a Composition's scope, does.
 
     Its calls stand in order; wire `j + 1` is the result of call `j`.
@@ -212,7 +212,7 @@ class Recorder:
         kind: "arrow" or "Composition".
     """
 
-    def __init__(self, name: str, parameters: tuple[str, ...], site: Site, kind: str = "arrow") -> None:
+    def __init__(self, name: str, parameters: tuple[str, ...], site: SourceLine, kind: str = "arrow") -> None:
         self.name = name
         self.kind = kind
         self.parameters = parameters
@@ -221,7 +221,7 @@ class Recorder:
         self.calls: list[Call] = []
         self.items: dict[tuple[int, Hashable], int] = {}
         self.open = True
-        self.around: Recorder | None = (
+        self.around: CallRecorder | None = (
             None  # of a Composition: what was being drawn when its scope was entered
         )
         self._nothing: Wire[None] | None = None
@@ -260,7 +260,7 @@ class Recorder:
         if not args:
             args = (self.nothing(),)
         source = self.source(args[0] if len(args) == 1 else args, attempt)
-        self.calls.append(Call(block, source, Site.here()))
+        self.calls.append(Call(block, source, SourceLine.here()))
         self.occurrences.setdefault(id(block), []).append(len(self.calls))
         return Wire(self, len(self.calls))
 
@@ -269,7 +269,7 @@ class Recorder:
         if self._nothing is None:
             from arrows.combinators.constant import Void
 
-            self.calls.append(Call(Void(), 0, Site.here()))
+            self.calls.append(Call(Void(), 0, SourceLine.here()))
             self._nothing = Wire(self, len(self.calls))
         return self._nothing
 
@@ -282,7 +282,7 @@ class Recorder:
         if not self.open or (self.kind != "arrow" and _drawing.get() is not self):
             raise ArrowTypeError(
                 message(
-                    f"cannot {attempt} at {Site.here()}",
+                    f"cannot {attempt} at {SourceLine.here()}",
                     reason=f"the wire belongs to {reason}",
                     hint=f"a wire is used in {hint}, and nowhere else",
                 )
@@ -318,7 +318,7 @@ class Recorder:
                 hint = "call the block on a wire: block(wire)"
             raise ArrowTypeError(
                 message(
-                    f"cannot {attempt} at {Site.here()}",
+                    f"cannot {attempt} at {SourceLine.here()}",
                     at=self.inside,
                     reason=f"expected a wire or a tuple of wires, got {x!r}",
                     hint=hint,
@@ -328,7 +328,7 @@ class Recorder:
             other = "arrow" if x.recorder.kind == self.kind == "arrow" else "scope"
             raise ArrowTypeError(
                 message(
-                    f"cannot {attempt} at {Site.here()}",
+                    f"cannot {attempt} at {SourceLine.here()}",
                     at=self.inside,
                     reason=f"the wire {x.describe()} belongs to another {other}, "
                     + (
@@ -373,7 +373,7 @@ class Recorder:
         lines = ", ".join(str(self.calls[place - 1].site.line) for place in found)
         raise ArrowTypeError(
             message(
-                f"cannot {attempt} at {Site.here()}",
+                f"cannot {attempt} at {SourceLine.here()}",
                 at=self.inside,
                 reason="a block that is read stands for its only occurrence in this scope, and "
                 + (
@@ -386,15 +386,15 @@ class Recorder:
         )
 
 
-_drawing: ContextVar[Recorder | None] = ContextVar("arrows_drawing", default=None)
+_drawing: ContextVar[CallRecorder | None] = ContextVar("arrows_drawing", default=None)
 
 
-def scope_is_open() -> Recorder | None:
+def scope_is_open() -> CallRecorder | None:
     """The recorder of the innermost arrow or Composition that is being drawn, if any."""
     return _drawing.get()
 
 
-def switch(recorder: Recorder | None) -> Recorder | None:
+def switch(recorder: CallRecorder | None) -> CallRecorder | None:
     """From now on calls go to this recorder; returns the one they went to."""
     before = _drawing.get()
     _drawing.set(recorder)
@@ -402,7 +402,7 @@ def switch(recorder: Recorder | None) -> Recorder | None:
 
 
 @contextmanager
-def drawing(recorder: Recorder) -> Iterator[None]:
+def drawing(recorder: CallRecorder) -> Iterator[None]:
     """Calls on wires go to this recorder."""
     token = _drawing.set(recorder)
     try:
@@ -412,7 +412,7 @@ def drawing(recorder: Recorder) -> Iterator[None]:
         recorder.open = False
 
 
-def recorder_of(args: tuple[Any, ...]) -> Recorder | None:
+def recorder_of(args: tuple[Any, ...]) -> CallRecorder | None:
     """The recorder of the arrow being drawn, if there is a wire among nested arguments; else None."""
     todo = list(reversed(args))
     while todo:

@@ -63,7 +63,7 @@ def read_conllu(path: str | Path) -> list[Sentence]:
     began = 0  # the line at which the sentence begins, with its comments; 0 between sentences
     lines = path.read_bytes().split(b"\n")
     for number, raw in enumerate([*lines, b""], start=1):
-        line = _Line(path, number, raw)
+        line = _ConlluLine(path, number, raw)
         if not line.text:
             if sentence:
                 sentences.append(sentence)
@@ -82,7 +82,7 @@ def read_conllu(path: str | Path) -> list[Sentence]:
     return sentences
 
 
-class _Line:
+class _ConlluLine:
     """One line, and errors that name its places."""
 
     def __init__(self, path: Path, number: int, raw: bytes) -> None:

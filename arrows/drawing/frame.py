@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
-from arrows.drawing.layers import Rows
+from arrows.drawing.layers import LayerRows
 from arrows.drawing.routing import Sideways, tracks
 from arrows.drawing.scene import Box, Scene
-from arrows.drawing.shapes import Drawing, Line, Measures, Placed, Point, Rect, columns
+from arrows.drawing.shapes import Drawing, Measures, Placed, Point, Polyline, Rect, columns
 
 
 @dataclass(eq=False, slots=True)
@@ -39,7 +39,7 @@ class _Layout:
         boxes = self.boxes = scene.boxes
         readers = {source for source, _ in scene.wires}
         ends = [i for i, b in enumerate(boxes) if b.kind == "port" and not b.text and i not in readers]
-        self.rows = Rows(len(boxes), scene.wires, ends)
+        self.rows = LayerRows(len(boxes), scene.wires, ends)
         self.into: list[list[int]] = [[] for _ in boxes]
         for source, target in self.rows.steps:
             if target < len(boxes):
@@ -179,7 +179,7 @@ class _Layout:
                 points: tuple[Point, ...] = ((x, start), (x, middle), (end, middle), (end, bottom))
                 if end == x:
                     points = ((x, start), (x, bottom))
-                self.drawing.lines.append(Line(points, target < count))
+                self.drawing.lines.append(Polyline(points, target < count))
         return bottom
 
     def _draw(self, tops: list[int]) -> None:
@@ -229,7 +229,7 @@ class _Layout:
                         arrow = True
                     else:
                         points[-1] = (self.drawing.width - 1, y)
-                lines.append(Line(tuple(points), arrow, loop=True))
+                lines.append(Polyline(tuple(points), arrow, loop=True))
 
 
 def _odd(n: int) -> int:

@@ -16,7 +16,7 @@ PASSES = 9
 STIFF = 6  # how much rather a wire that passes a row stays straight than a box comes to stand in the middle
 
 
-class Rows:
+class LayerRows:
     """The rows of a frame.
 
     Attributes:

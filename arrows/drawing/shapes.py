@@ -72,7 +72,7 @@ class Placed(NamedTuple):
     hint: str = ""
 
 
-class Line(NamedTuple):
+class Polyline(NamedTuple):
     """A wire: the corners of its way, whether it ends in an arrow, and whether it is a recursion."""
 
     points: tuple[Point, ...]
@@ -101,7 +101,7 @@ class Drawing:
     frames: list[Placed] = field(default_factory=list)
     boxes: list[Placed] = field(default_factory=list)
     texts: list[Placed] = field(default_factory=list)
-    lines: list[Line] = field(default_factory=list)
+    lines: list[Polyline] = field(default_factory=list)
 
 
 def columns(text: str) -> int:

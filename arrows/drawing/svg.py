@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.sax.saxutils import escape, quoteattr
 
-from arrows.drawing.shapes import Drawing, Line, Placed
+from arrows.drawing.shapes import Drawing, Placed, Polyline
 
 ROUND = 7  # pixels of a corner
 HEAD = 5  # pixels of an arrow's head, sideways
@@ -112,7 +112,7 @@ def _hint(placed: Placed) -> str:
     return f"<title>{escape(placed.hint)}</title>" if placed.hint and placed.hint != placed.text else ""
 
 
-def _line(line: Line) -> str:
+def _line(line: Polyline) -> str:
     points = [(x + 0.5, y + 0.5) for x, y in line.points]
     way = f"M{points[0][0]:g} {points[0][1]:g}"
     for before, corner, after in zip(points, points[1:], points[2:], strict=False):

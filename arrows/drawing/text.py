@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from itertools import pairwise
 
-from arrows.drawing.shapes import Drawing, Line, Placed, Rect
+from arrows.drawing.shapes import Drawing, Placed, Polyline, Rect
 
 UP, RIGHT, DOWN, LEFT = 1, 2, 4, 8
 SOLID = " ╵╶└╷│┌├╴┘─┴┐┤┬┼"
@@ -89,7 +89,7 @@ class _Page:
             for y in range(rect.y, rect.y + rect.height):
                 self.ways.pop((x, y), None)
 
-    def line(self, line: Line) -> None:
+    def line(self, line: Polyline) -> None:
         """Draws a wire; it begins and ends beside what it connects."""
         points = [list(point) for point in line.points]
         if line.loop:

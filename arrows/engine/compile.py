@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
-from arrows.engine.device.device import Backend, backend
+from arrows.engine.device.device import Device, backend
 from arrows.engine.device.jit import available
 from arrows.engine.model import Model
 from arrows.engine.planning.parameters import make_params
@@ -25,7 +25,7 @@ def compile(
     loss: str | Mapping[str, float] | None = None,
     seed: int = 0,
     schedule: str = "strata",
-    device: str | Backend = "cpu",
+    device: str | Device = "cpu",
     float_type: str | None = None,
     params: Mapping[str, Any] | None = None,
     max_nodes: int = MAX_NODES,

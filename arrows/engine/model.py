@@ -13,9 +13,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from arrows.engine.device.arena import Arena
-from arrows.engine.device.device import Backend
+from arrows.engine.device.device import Device
 from arrows.engine.lowering.lower import lower
-from arrows.engine.planning.losses import Check, Optimizer, as_weights, check_output
+from arrows.engine.planning.losses import Check, StepsParameters, as_weights, check_output
 from arrows.engine.planning.named_inputs import input_names, read_sites
 from arrows.engine.planning.parameters import make_params
 from arrows.engine.planning.plan import make_plan
@@ -27,7 +27,7 @@ from arrows.engine.reference.diagnose import Explainer
 from arrows.engine.running.dropout_keys import Chance
 from arrows.engine.running.execute import Executor, Run, Seeds
 from arrows.engine.running.gradients import add_gradients, own
-from arrows.engine.running.outputs import Outcomes, Rows, Seen
+from arrows.engine.running.outputs import Outcomes, OutputRows, Seen
 from arrows.engine.running.taps import show_tapped, show_taps
 from arrows.engine.running.trace_back import StepRefused, blame
 from arrows.engine.scheduling.batch import Chosen
@@ -81,7 +81,7 @@ class Model:
         loss: str | Mapping[str, float] | None,
         seed: int,
         schedule: str,
-        device: Backend,
+        device: Device,
         float_type: str | None,
         params: Mapping[str, Any] | None,
         max_nodes: int,
@@ -220,7 +220,7 @@ class Model:
             return done.value, grads
 
     def train_step(
-        self, examples: Examples, optimizer: Optimizer, *, ids: Any = None, check: Check | None = None
+        self, examples: Examples, optimizer: StepsParameters, *, ids: Any = None, check: Check | None = None
     ) -> Array:
         """Computes gradients, shows the loss to ``check``, lets the optimizer make a step, returns the loss.
 
@@ -260,7 +260,9 @@ class Model:
             show_taps(self.plan.lowered.taps, done.seen.taps, done.outputs)
             return done.value
 
-    def profile(self, examples: Examples, optimizer: Optimizer | None = None, *, runs: int = 3) -> Profile:
+    def profile(
+        self, examples: Examples, optimizer: StepsParameters | None = None, *, runs: int = 3
+    ) -> Profile:
         """Where the time of a batch goes: `print(model.profile(batch))` is a table.
 
         Args:
@@ -387,7 +389,7 @@ class Model:
         )
         total: Array = None
         found: dict[Any, Any] = {}
-        parts: list[Rows] = []
+        parts: list[OutputRows] = []
         of_inputs: list[dict[str, tuple[Array, np.ndarray]]] = []
         for run, part in self._runs(executor, given):
             parts.append(self._outcomes.rows(run, result=False))

@@ -18,12 +18,12 @@ from arrows.combinators.notation import Graph
 from arrows.combinators.recursion import Fix, Reference
 from arrows.combinators.wires import Source
 from arrows.inference import explain
-from arrows.inference.occurrences import Joined, Leave, Node
+from arrows.inference.occurrences import JunctionPlace, Leave, Occurrence
 from arrows.inference.rules import ApplyRule, ItemRule, MetricRule
 from arrows.inference.sequence_constraints import SEQUENCES
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError
-from arrows.typesys.terms import Var
+from arrows.typesys.terms import TypeVariable
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 INPUT = T.Input()
 
 
-def _pipe(run: Inference, node: Node) -> None:
+def _pipe(run: Inference, node: Occurrence) -> None:
     steps = node.form.parts
     if not steps:
         run.solver.unify(node.input, node.output)
@@ -42,22 +42,22 @@ def _pipe(run: Inference, node: Node) -> None:
         word = f"step {i + 1} of {count}" if count > 1 else ""
         result = node.output if i == count - 1 else None
         before = run.enter(node, step, given, joined, word, value=value, result=result)
-        given, value, joined = before.output, before, Joined("step", node, i + 1)
+        given, value, joined = before.output, before, JunctionPlace("step", node, i + 1)
 
 
-def _fan(run: Inference, node: Node) -> None:
+def _fan(run: Inference, node: Occurrence) -> None:
     assert isinstance(node.form, Fan)
     labels = node.form.labels
     count = len(node.form.parts)
     results = []
     for i, part in enumerate(node.form.parts):
         word = f"part {i + 1} of {count}" if labels is None else f"field {labels[i]!r}"
-        entered = run.enter(node, part, node.input, Joined("part", node, i), word, value=node.value)
+        entered = run.enter(node, part, node.input, JunctionPlace("part", node, i), word, value=node.value)
         results.append(entered.output)
     run.solver.bind(node.output, "tuple", results, labels, node, None)
 
 
-def _graph(run: Inference, node: Node) -> None:
+def _graph(run: Inference, node: Occurrence) -> None:
     form = node.form
     assert isinstance(form, Graph)
     wires = [(node.input, node.value)]
@@ -65,7 +65,7 @@ def _graph(run: Inference, node: Node) -> None:
         word = block.kind if block.name is None or block.parts else block.name
         line = call.site.line
         given, value = _wires(run, call.source, wires)
-        joined = Joined("call", node, j)
+        joined = JunctionPlace("call", node, j)
         entered = run.enter(
             node, block, given, joined, f"{word} in line {line}" if line else word, value=value
         )
@@ -73,11 +73,13 @@ def _graph(run: Inference, node: Node) -> None:
     run.solver.unify(node.output, _wires(run, form.output, wires)[0])
 
 
-def _wires(run: Inference, source: Source, wires: list[tuple[Var, object]]) -> tuple[Var, object]:
+def _wires(
+    run: Inference, source: Source, wires: list[tuple[TypeVariable, object]]
+) -> tuple[TypeVariable, object]:
     """The type of what is read, and which value it is."""
     if isinstance(source, int):
         return wires[source]
-    done: list[tuple[Var, object]] = []
+    done: list[tuple[TypeVariable, object]] = []
     todo: list[tuple[Source, bool]] = [(source, False)]
     while todo:
         x, ready = todo.pop()
@@ -94,25 +96,25 @@ def _wires(run: Inference, source: Source, wires: list[tuple[Var, object]]) -> t
     return done[0]
 
 
-def _choice(run: Inference, node: Node) -> None:
+def _choice(run: Inference, node: Occurrence) -> None:
     form = node.form
     assert isinstance(form, Choice)
     solver = run.solver
     if form.key_block is None:
         solver.assign(node.input, INPUT, node)
     else:
-        joined = Joined("key input", node, 0)
+        joined = JunctionPlace("key input", node, 0)
         key = run.enter(node, form.key_block, node.input, joined, "key", value=node.value)
-        solver.join(key.output, Var(INPUT), Joined("key", node, 0))
+        solver.join(key.output, TypeVariable(INPUT), JunctionPlace("key", node, 0))
     shift = 0 if form.key_block is None else 1
     optional = form.kind == "Optional"
     for i, case in enumerate(form.cases):
         word = ("not None", "None")[i] if optional else repr(form.keys[i])
-        entered = run.enter(node, case, node.input, Joined("case", node, i + shift), f"case {word}")
-        solver.join(entered.output, node.output, Joined("result", node, i + shift))
+        entered = run.enter(node, case, node.input, JunctionPlace("case", node, i + shift), f"case {word}")
+        solver.join(entered.output, node.output, JunctionPlace("result", node, i + shift))
 
 
-def _fix(run: Inference, node: Node) -> None:
+def _fix(run: Inference, node: Occurrence) -> None:
     assert isinstance(node.form, Fix)
     token = node.form.token
     _knot(run, node, node.form.body, "")
@@ -120,7 +122,7 @@ def _fix(run: Inference, node: Node) -> None:
     run.todo.append(Leave([token]))
 
 
-def _reference(run: Inference, node: Node) -> None:
+def _reference(run: Inference, node: Occurrence) -> None:
     assert isinstance(node.form, Reference)
     token = node.form.token
     around = run.knots.get(id(token))
@@ -148,14 +150,14 @@ def _reference(run: Inference, node: Node) -> None:
         run.inner.add(id(node))
 
 
-def _knot(run: Inference, node: Node, body: Block[Any, Any], word: str) -> None:
+def _knot(run: Inference, node: Occurrence, body: Block[Any, Any], word: str) -> None:
     """Ties a knot: the body's result is what the whole gives."""
     node.knot = node
     entered = run.enter(node, body, node.input, None, word)
-    run.solver.join(entered.output, node.output, Joined("body", node, 0))
+    run.solver.join(entered.output, node.output, JunctionPlace("body", node, 0))
 
 
-def _apply(run: Inference, node: Node) -> None:
+def _apply(run: Inference, node: Occurrence) -> None:
     form = node.form
     assert isinstance(form, Apply)
     if isinstance(form, Layer):
@@ -176,7 +178,7 @@ def _apply(run: Inference, node: Node) -> None:
     run.solver.add(ApplyRule(node, run.float_type, run.traces), node.input)
 
 
-def _constant(run: Inference, node: Node) -> None:
+def _constant(run: Inference, node: Occurrence) -> None:
     assert isinstance(node.form, Constant)
     if node.form.type is not None:
         run.solver.assign(node.output, run.floats(node.form.type), node)
@@ -189,36 +191,36 @@ def _constant(run: Inference, node: Node) -> None:
             run.traces[id(node.form)] = node.trace
 
 
-def _read(run: Inference, node: Node) -> None:
+def _read(run: Inference, node: Occurrence) -> None:
     assert isinstance(node.form, Read)
     run.solver.assign(node.input, INPUT, node)
     run.solver.assign(node.output, run.floats(node.form.type), node)
 
 
-def _transform(run: Inference, node: Node) -> None:
+def _transform(run: Inference, node: Occurrence) -> None:
     run.solver.assign(node.input, INPUT, node)
     run.solver.assign(node.output, INPUT, node)
 
 
-def _item(run: Inference, node: Node) -> None:
+def _item(run: Inference, node: Occurrence) -> None:
     run.expect(ItemRule(node), node.input)
 
 
-def _metric(run: Inference, node: Node) -> None:
+def _metric(run: Inference, node: Occurrence) -> None:
     run.solver.assign(node.output, T.Void(), node)
     run.solver.add(MetricRule(node), node.input)
 
 
-def _tap(run: Inference, node: Node) -> None:
+def _tap(run: Inference, node: Occurrence) -> None:
     run.solver.unify(node.input, node.output)
 
 
-def _shared(run: Inference, node: Node) -> None:
+def _shared(run: Inference, node: Occurrence) -> None:
     run.solver.assign(node.input, INPUT, node)
     run.enter(node, node.form.parts[0], node.input, None, "shared", result=node.output)
 
 
-_HANDLERS: dict[type, Callable[[Inference, Node], None]] = {
+_HANDLERS: dict[type, Callable[[Inference, Occurrence], None]] = {
     Pipe: _pipe,
     Fan: _fan,
     Graph: _graph,
@@ -237,7 +239,7 @@ _HANDLERS: dict[type, Callable[[Inference, Node], None]] = {
 }
 
 
-def handler(form: Block[Any, Any]) -> Callable[[Inference, Node], None]:
+def handler(form: Block[Any, Any]) -> Callable[[Inference, Occurrence], None]:
     """The rule of a form: that of its nearest core form."""
     for cls in type(form).__mro__:
         if (found := _HANDLERS.get(cls)) is not None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from arrows.typesys import types as T
-from arrows.typesys.junction import Joint
-from arrows.typesys.terms import Struct, Var, find
+from arrows.typesys.junction import Junction
+from arrows.typesys.terms import Struct, TypeVariable, find
 
 if TYPE_CHECKING:
-    from arrows.inference.rules import Rule
+    from arrows.inference.rules import TypeRule
     from arrows.typesys.unify import Solver
 
 
@@ -21,11 +21,11 @@ class Containers:
     """
 
     def __init__(self) -> None:
-        self.ahead: list[Rule] = []
-        self.asked: list[Rule] = []
+        self.ahead: list[TypeRule] = []
+        self.asked: list[TypeRule] = []
         self.moved = False
 
-    def add(self, rule: Rule) -> None:
+    def add(self, rule: TypeRule) -> None:
         """A rule to ask, when nothing else moves."""
         self.ahead.append(rule)
 
@@ -50,7 +50,7 @@ class Containers:
             self.ahead, self.asked = self.asked[::-1], []
 
 
-def object_reader(root: Var) -> Any:
+def object_reader(root: TypeVariable) -> Any:
     """What reads the open input of the whole as a Python object; None if nothing is known to.
 
     Where there is such a reader, the input is a Python object from the start, so that types flow forward from
@@ -60,7 +60,7 @@ def object_reader(root: Var) -> Any:
     while todo:
         v = todo.pop()
         for watching in v.watch:
-            reader = watching.right if isinstance(watching, Joint) else watching.inside
+            reader = watching.right if isinstance(watching, Junction) else watching.inside
             if reader is None:
                 continue
             reader = find(reader)
@@ -72,7 +72,7 @@ def object_reader(root: Var) -> Any:
     return None
 
 
-def open_part(root: Var) -> Var | None:
+def open_part(root: TypeVariable) -> TypeVariable | None:
     """The first part of the input of the whole that is still open; None if there is none."""
     todo, met = [find(root)], set()
     while todo:
@@ -85,7 +85,7 @@ def open_part(root: Var) -> Var | None:
     return None
 
 
-def known(v: Var) -> bool:
+def known(v: TypeVariable) -> bool:
     """Whether elements of this type say that their container is no Python object."""
     head = find(v).head
     return head is not None and not isinstance(head, T.Input)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from arrows.combinators.choice import Choice
 from arrows.combinators.scans import Scan
 from arrows.combinators.sequences import Fold, Map, Reduce
-from arrows.inference.occurrences import Node
+from arrows.inference.occurrences import Occurrence
 
 
-def endless(nodes: Sequence[Node]) -> Node | None:
+def endless(nodes: Sequence[Occurrence]) -> Occurrence | None:
     """The first recursive block that cannot end; None if all can.
 
     A case that does not call it, or a sequence that may be empty, is an end.
@@ -30,7 +30,7 @@ def endless(nodes: Sequence[Node]) -> Node | None:
     return next((knot for knot in knots if not ends[id(knot)]), None)
 
 
-def _ends(node: Node, ends: dict[int, bool]) -> bool:
+def _ends(node: Occurrence, ends: dict[int, bool]) -> bool:
     if node.knot is not None and node.knot is not node:
         return ends.get(id(node.knot), False)
     parts = [ends[id(part)] for part in node.parts]

@@ -18,7 +18,7 @@ from arrows.combinators.zips import Zip
 from arrows.inference.explain_sequences import open_state, sequence_joint
 from arrows.inference.explain_size import too_wide
 from arrows.inference.hints import NOTHING, guess
-from arrows.inference.occurrences import ASSUMED, Joined, Node
+from arrows.inference.occurrences import ASSUMED, JunctionPlace, Occurrence
 from arrows.inference.reasons import (
     case,
     first_of,
@@ -35,24 +35,24 @@ from arrows.inference.reasons import (
     type_of,
 )
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, Side, Site, message
-from arrows.typesys.terms import Clash, Constraint, Struct, TooWide, Var, find, ground, notation
+from arrows.typesys.errors import ArrowTypeError, Side, SourceLine, message
+from arrows.typesys.terms import Clash, Constraint, Struct, TooWide, TypeVariable, find, ground, notation
 
 FEW = 4
 """Of how many items a text says which block fixed each."""
 
 
-def failure(nodes: Sequence[Node], constraint: Constraint, error: Exception) -> ArrowTypeError:
+def failure(nodes: Sequence[Occurrence], constraint: Constraint, error: Exception) -> ArrowTypeError:
     """The error for something that could not hold."""
     if isinstance(error, TooWide):
         context = getattr(constraint, "context", None)
-        where = context.node if isinstance(context, Joined) else getattr(constraint, "node", nodes[0])
+        where = context.node if isinstance(context, JunctionPlace) else getattr(constraint, "node", nodes[0])
         return too_wide(where, error.width)
     if isinstance(error, Clash):
         context = getattr(constraint, "context", None)
-        if isinstance(context, Joined):
+        if isinstance(context, JunctionPlace):
             return _joined(context, error)
-        node: Node = constraint.node  # type: ignore[attr-defined]
+        node: Occurrence = constraint.node  # type: ignore[attr-defined]
         return _own(node, error)
     node = getattr(constraint, "node", nodes[0])
     if isinstance(node.form, Reference) and node.knot is None:
@@ -63,7 +63,7 @@ def failure(nodes: Sequence[Node], constraint: Constraint, error: Exception) -> 
 # Two sides that do not meet
 
 
-def _joined(joined: Joined, clash: Clash) -> ArrowTypeError:
+def _joined(joined: JunctionPlace, clash: Clash) -> ArrowTypeError:
     node, kind, i = joined.node, joined.kind, joined.index
     left, right = _outer(clash, joined)
     form = node.form
@@ -170,7 +170,7 @@ def _joined(joined: Joined, clash: Clash) -> ArrowTypeError:
     )
 
 
-def _outer(clash: Clash, joined: Joined) -> tuple[Var, Var]:
+def _outer(clash: Clash, joined: JunctionPlace) -> tuple[TypeVariable, TypeVariable]:
     """The whole types on both sides of a joint, of which the clash may concern a part only."""
     node, kind, i = joined.node, joined.kind, joined.index
     if kind == "step":
@@ -187,7 +187,7 @@ def _outer(clash: Clash, joined: Joined) -> tuple[Var, Var]:
 # A form that refuses what it gets
 
 
-def refused(node: Node, error: Exception, nodes: Sequence[Node] = ()) -> ArrowTypeError:
+def refused(node: Occurrence, error: Exception, nodes: Sequence[Occurrence] = ()) -> ArrowTypeError:
     """The error of a single block that cannot take its input; `nodes` are all there are."""
     form = node.form
     reason = getattr(error, "reason", None) or getattr(error, "message", None) or str(error)
@@ -202,7 +202,7 @@ def refused(node: Node, error: Exception, nodes: Sequence[Node] = ()) -> ArrowTy
     if isinstance(form, Half):
         attempt, hint = f"cannot use blocks side by side on {t}", "f * g takes a pair: make one with f & g"
     site = getattr(error, "site", None)
-    if isinstance(site, Site) and site not in (form.site, Site.here()) and site.line:
+    if isinstance(site, SourceLine) and site not in (form.site, SourceLine.here()) and site.line:
         reason = f"{reason} (at {site})"
     made = ArrowTypeError(
         message(attempt, [side_of(node)], path(node), _with_input_origin(node, reason), hint)
@@ -211,11 +211,11 @@ def refused(node: Node, error: Exception, nodes: Sequence[Node] = ()) -> ArrowTy
     return made
 
 
-def _with_input_origin(node: Node, reason: str) -> str:
+def _with_input_origin(node: Occurrence, reason: str) -> str:
     v = find(node.input)
     if v.origin is ASSUMED:
         return f"{reason}\nnothing says what flows in here, so it is taken to be a Python object"
-    if isinstance(v.origin, Node) and isinstance(v.origin.form, Fan):
+    if isinstance(v.origin, Occurrence) and isinstance(v.origin.form, Fan):
         return reason + _items_origin(v.origin, v, node)
     words = origin_words(v, node)
     if words and isinstance(v.head, T.Input) and isinstance(v.origin.form, (Read, Choice)):
@@ -223,7 +223,7 @@ def _with_input_origin(node: Node, reason: str) -> str:
     return f"{reason}\nthe input was fixed by {words}" if words else reason
 
 
-def _items_origin(fan: Node, v: Var, node: Node) -> str:
+def _items_origin(fan: Occurrence, v: TypeVariable, node: Occurrence) -> str:
     """Which blocks fixed the items of a tuple, for a block whose trouble may be any of them."""
     if not isinstance(node.form, (Apply, Zip)) or len(fan.parts) > FEW:
         return ""
@@ -237,7 +237,7 @@ def _items_origin(fan: Node, v: Var, node: Node) -> str:
     return "\n" + ", ".join(found).replace(" by ", " was fixed by ", 1) if found else ""
 
 
-def _own(node: Node, clash: Clash) -> ArrowTypeError:
+def _own(node: Occurrence, clash: Clash) -> ArrowTypeError:
     """A block whose own type is not what its place wants."""
     if clash.infinite:
         return _infinite(node)
@@ -247,7 +247,7 @@ def _own(node: Node, clash: Clash) -> ArrowTypeError:
         # What it should give came back from its reader: show it as it is by itself, where both meet.
         reader = find(via.right)
         wanted.head, wanted.struct, wanted.origin, wanted.via = known.head, known.struct, node, None
-        if isinstance(via.context, Joined):
+        if isinstance(via.context, JunctionPlace):
             return _joined(via.context, Clash(wanted, reader))
     left, right = notation(known), notation(wanted)
     by = fixed(wanted, node, "right")
@@ -274,7 +274,7 @@ def _own(node: Node, clash: Clash) -> ArrowTypeError:
     )
 
 
-def _infinite(node: Node) -> ArrowTypeError:
+def _infinite(node: Occurrence) -> ArrowTypeError:
     fixes = path(node)
     return ArrowTypeError(
         message(
@@ -287,7 +287,7 @@ def _infinite(node: Node) -> ArrowTypeError:
     )
 
 
-def loose_reference(node: Node) -> str:
+def loose_reference(node: Occurrence) -> str:
     """The text for a reference outside of its definition, or without one."""
     assert isinstance(node.form, Reference)
     token = node.form.token
@@ -308,7 +308,7 @@ def loose_reference(node: Node) -> str:
     )
 
 
-def two_metrics(node: Node, t: T.Type, first: Node, first_type: T.Type) -> ArrowTypeError:
+def two_metrics(node: Occurrence, t: T.Type, first: Occurrence, first_type: T.Type) -> ArrowTypeError:
     """One metric name for tensors of two types."""
     return ArrowTypeError(
         message(
@@ -325,7 +325,7 @@ def two_metrics(node: Node, t: T.Type, first: Node, first_type: T.Type) -> Arrow
     )
 
 
-def no_default(node: Node, t: T.Type) -> ArrowTypeError:
+def no_default(node: Occurrence, t: T.Type) -> ArrowTypeError:
     """Zeros that are to be made up, of a type that has no zero."""
     if node.path.word == "start":
         return ArrowTypeError(
@@ -348,7 +348,7 @@ def no_default(node: Node, t: T.Type) -> ArrowTypeError:
     )
 
 
-def unread(node: Node, j: int) -> ArrowTypeError:
+def unread(node: Occurrence, j: int) -> ArrowTypeError:
     """A wire that nobody reads."""
     form = node.form
     assert isinstance(form, Graph)
@@ -376,7 +376,7 @@ def unread(node: Node, j: int) -> ArrowTypeError:
     )
 
 
-def _recursion_end(nodes: Sequence[Node]) -> str:
+def _recursion_end(nodes: Sequence[Occurrence]) -> str:
     """What would give a recursion its type."""
     for node in nodes:
         if node.parts and isinstance(node.parts[-1].form, Constant) and ground(node.parts[-1].output) is None:
@@ -387,7 +387,7 @@ def _recursion_end(nodes: Sequence[Node]) -> str:
     return "some case of the recursion must end without a reference, and give a type, as ar.Zeros(type) does"
 
 
-def still_open(nodes: Sequence[Node]) -> ArrowTypeError:
+def still_open(nodes: Sequence[Occurrence]) -> ArrowTypeError:
     """A type that nothing fixes."""
     culprit = next(
         (n for n in nodes if ground(n.input) is not None and ground(n.output) is None and not n.parts),
@@ -417,7 +417,7 @@ def still_open(nodes: Sequence[Node]) -> ArrowTypeError:
     )
 
 
-def without_end(knot: Node) -> ArrowTypeError:
+def without_end(knot: Occurrence) -> ArrowTypeError:
     """A recursion whose every case calls it again."""
     return ArrowTypeError(
         message(

@@ -8,14 +8,14 @@ from arrows.combinators.constant import Default
 from arrows.combinators.default_result import Absent
 from arrows.combinators.scans import Scan
 from arrows.combinators.sequences import Reduce
-from arrows.inference.occurrences import Joined, Node
+from arrows.inference.occurrences import JunctionPlace, Occurrence
 from arrows.inference.reasons import first_of, is_tuple, items_of, last_of, meet, name_of, path, side_of
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, message
-from arrows.typesys.terms import Clash, Var, find, ground, notation
+from arrows.typesys.terms import Clash, TypeVariable, find, ground, notation
 
 
-def sequence_joint(joined: Joined, clash: Clash) -> ArrowTypeError | None:
+def sequence_joint(joined: JunctionPlace, clash: Clash) -> ArrowTypeError | None:
     """The error of a joint of a `Map`, `Fold`, `Scan` or `Zip`; None if it is none of theirs."""
     node, kind = joined.node, joined.kind
     left, right = clash.left, clash.right
@@ -68,7 +68,7 @@ def sequence_joint(joined: Joined, clash: Clash) -> ArrowTypeError | None:
     return None
 
 
-def _reduced(joined: Joined, left: Var, right: Var) -> ArrowTypeError:
+def _reduced(joined: JunctionPlace, left: TypeVariable, right: TypeVariable) -> ArrowTypeError:
     """A `Reduce` whose elements, results and default are not of one type."""
     node, kind = joined.node, joined.kind
     combine, default = node.parts
@@ -121,7 +121,7 @@ def _reduced(joined: Joined, left: Var, right: Var) -> ArrowTypeError:
     )
 
 
-def _place(node: Node, left: Var) -> ArrowTypeError:
+def _place(node: Occurrence, left: TypeVariable) -> ArrowTypeError:
     return ArrowTypeError(
         message(
             f"cannot take an element at {notation(left)} with {name_of(node)}",
@@ -133,7 +133,7 @@ def _place(node: Node, left: Var) -> ArrowTypeError:
     )
 
 
-def _start(node: Node, left: Var, right: Var) -> ArrowTypeError:
+def _start(node: Occurrence, left: TypeVariable, right: TypeVariable) -> ArrowTypeError:
     b = first_of(node.parts[1])
     what = "fold" if node.form.kind == "Fold" else node.form.kind
     return meet(
@@ -149,7 +149,7 @@ def _start(node: Node, left: Var, right: Var) -> ArrowTypeError:
     )
 
 
-def _states(node: Node, verb: str, start: Var, step: Var) -> ArrowTypeError:
+def _states(node: Occurrence, verb: str, start: TypeVariable, step: TypeVariable) -> ArrowTypeError:
     """The start and the step, each on its side, whose states differ."""
     return meet(
         f"cannot {verb} with {name_of(last_of(node.parts[0]))} from {name_of(last_of(node.parts[1]))}",
@@ -163,7 +163,7 @@ def _states(node: Node, verb: str, start: Var, step: Var) -> ArrowTypeError:
     )
 
 
-def _scanned(node: Node, clash: Clash) -> ArrowTypeError:
+def _scanned(node: Occurrence, clash: Clash) -> ArrowTypeError:
     """A step whose result is no pair, or whose state is not that of the start."""
     form = node.form
     assert isinstance(form, Scan)
@@ -215,7 +215,7 @@ def _scanned(node: Node, clash: Clash) -> ArrowTypeError:
     return _states(node, "scan", clash.left, clash.right)
 
 
-def _mixed(node: Node, left: Var, right: Var) -> ArrowTypeError:
+def _mixed(node: Occurrence, left: TypeVariable, right: TypeVariable) -> ArrowTypeError:
     return ArrowTypeError(
         message(
             f"cannot go over {notation(node.input)} with {name_of(node)}",
@@ -228,7 +228,7 @@ def _mixed(node: Node, left: Var, right: Var) -> ArrowTypeError:
     )
 
 
-def open_state(nodes: Sequence[Node], culprit: Node) -> ArrowTypeError | None:
+def open_state(nodes: Sequence[Occurrence], culprit: Occurrence) -> ArrowTypeError | None:
     """The error of a recurrent network whose state has no type; None if that is not what stays open."""
     owner = next((node for node in nodes if isinstance(node.form, Scan) and culprit in node.parts), None)
     if owner is None:
@@ -248,5 +248,5 @@ def open_state(nodes: Sequence[Node], culprit: Node) -> ArrowTypeError | None:
     )
 
 
-def _a(node: Node) -> str:
+def _a(node: Occurrence) -> str:
     return f"an {node.form.kind}" if node.form.kind == "RNN" else f"a {node.form.kind}"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from arrows.inference.occurrences import Node
+from arrows.inference.occurrences import Occurrence
 from arrows.inference.reasons import name_of, path
 from arrows.typesys.errors import ArrowTypeError, Side, message
 from arrows.typesys.terms import MOST_PARTS
 
 
-def too_large(node: Node, most: int) -> ArrowTypeError:
+def too_large(node: Occurrence, most: int) -> ArrowTypeError:
     """An expression whose places cannot all be looked at."""
     return ArrowTypeError(
         message(
@@ -24,7 +24,7 @@ def too_large(node: Node, most: int) -> ArrowTypeError:
     )
 
 
-def too_wide(node: Node, width: int) -> ArrowTypeError:
+def too_wide(node: Occurrence, width: int) -> ArrowTypeError:
     """A type whose parts cannot all be looked at."""
     return ArrowTypeError(
         message(

@@ -48,13 +48,13 @@ def fields_of(function: Any) -> tuple[Any, ...]:
     elif not isinstance(function, (operator.attrgetter, operator.itemgetter)):
         return ()
     try:
-        found = function(_Path(()))
+        found = function(_FieldProbe(()))
     except Exception:  # noqa: BLE001 (it does something with what it reads)
         return ()
-    return object.__getattribute__(found, "_keys") if type(found) is _Path else ()
+    return object.__getattribute__(found, "_keys") if type(found) is _FieldProbe else ()
 
 
-class _Path:
+class _FieldProbe:
     """An object that remembers how it was come by."""
 
     __iter__: ClassVar[Any] = None  # else it would be iterated by index, without end
@@ -63,8 +63,8 @@ class _Path:
     def __init__(self, keys: tuple[Any, ...]) -> None:
         object.__setattr__(self, "_keys", keys)
 
-    def __getattribute__(self, name: str) -> _Path:
-        return _Path((*object.__getattribute__(self, "_keys"), name))
+    def __getattribute__(self, name: str) -> _FieldProbe:
+        return _FieldProbe((*object.__getattribute__(self, "_keys"), name))
 
-    def __getitem__(self, key: Any) -> _Path:
-        return _Path((*object.__getattribute__(self, "_keys"), key))
+    def __getitem__(self, key: Any) -> _FieldProbe:
+        return _FieldProbe((*object.__getattribute__(self, "_keys"), key))

@@ -12,13 +12,13 @@ from arrows.combinators.layer import Layer
 from arrows.combinators.notation import Graph
 from arrows.combinators.wires import Source
 from arrows.inference import explain
-from arrows.inference.occurrences import Node
+from arrows.inference.occurrences import Occurrence
 from arrows.inference.rules import Misfit, position
 from arrows.typesys import types as T
 from arrows.typesys.terms import ground
 
 
-def final_check(node: Node, metrics: dict[str, tuple[T.Type, Node]]) -> None:
+def final_check(node: Occurrence, metrics: dict[str, tuple[T.Type, Occurrence]]) -> None:
     """What can be judged only when all types are known.
 
     Raises:

@@ -13,12 +13,12 @@ from typing import Any
 from arrows.combinators.apply import Apply, Function
 from arrows.combinators.compose import Pipe
 from arrows.combinators.effects import Metric
-from arrows.combinators.fanout import Run
+from arrows.combinators.fanout import AndFan
 from arrows.combinators.inputs import Item
 from arrows.combinators.layer import Layer
 from arrows.combinators.scans import Scan
 from arrows.combinators.sequences import Fold, Map
-from arrows.inference.occurrences import Node
+from arrows.inference.occurrences import Occurrence
 from arrows.inference.reasons import first_of, name_of
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
@@ -30,7 +30,7 @@ Guess = tuple[str, str]
 NOTHING: Guess = ("", "")
 
 
-def guess(nodes: Sequence[Node], node: Node) -> Guess:
+def guess(nodes: Sequence[Occurrence], node: Occurrence) -> Guess:
     """What was probably meant at this node; empty words where nothing is certain."""
     t = ground(node.input)
     around = _around(nodes, node)
@@ -50,9 +50,9 @@ def guess(nodes: Sequence[Node], node: Node) -> Guess:
     return NOTHING
 
 
-def _around(nodes: Sequence[Node], node: Node) -> list[tuple[Node, int]]:
+def _around(nodes: Sequence[Occurrence], node: Occurrence) -> list[tuple[Occurrence, int]]:
     """The nodes around this one, from the inside out, and the part of each that leads to it."""
-    found: list[tuple[Node, int]] = []
+    found: list[tuple[Occurrence, int]] = []
     while True:
         outer = next((n for n in nodes if any(part is node for part in n.parts)), None)
         if outer is None:
@@ -61,7 +61,7 @@ def _around(nodes: Sequence[Node], node: Node) -> list[tuple[Node, int]]:
         node = outer
 
 
-def _owner(node: Node, around: list[tuple[Node, int]]) -> Node | None:
+def _owner(node: Occurrence, around: list[tuple[Occurrence, int]]) -> Occurrence | None:
     """The node whose part begins with this one: through chains that it opens."""
     for outer, place in around:
         if not (isinstance(outer.form, Pipe) and place == 0):
@@ -82,7 +82,7 @@ def _takes(form: Any, t: T.Type) -> bool:
     return True
 
 
-def _swapped(node: Node, t: T.Type | None, around: list[tuple[Node, int]]) -> Guess:
+def _swapped(node: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
     """A pair the other way round: a cell in a `Fold`, a loss of (label, scores)."""
     form = node.form
     if not isinstance(form, Apply) or not isinstance(t, T.Tuple) or len(t.items) != 2:
@@ -106,7 +106,7 @@ def _swapped(node: Node, t: T.Type | None, around: list[tuple[Node, int]]) -> Gu
     )
 
 
-def _one_record(node: Node, t: T.Type | None, around: list[tuple[Node, int]]) -> Guess:
+def _one_record(node: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
     """`AllOf({...})`, where the record itself was meant."""
     head = find(node.input).head
     if not isinstance(t, T.Tuple) or len(t.items) != 1 or labels_of(head) is not None:
@@ -126,7 +126,7 @@ def _one_record(node: Node, t: T.Type | None, around: list[tuple[Node, int]]) ->
     )
 
 
-def _arguments(node: Node, t: T.Type | None, around: list[tuple[Node, int]]) -> Guess:
+def _arguments(node: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
     """A function of another number of tensors."""
     form = node.form
     if not isinstance(form, Apply) or isinstance(form, Layer) or t is None:
@@ -165,10 +165,14 @@ def _number(count: int) -> str:
     return "one tensor" if count == 1 else f"{count} tensors"
 
 
-def _network_result(node: Node, t: T.Type | None, around: list[tuple[Node, int]]) -> Guess:
+def _network_result(node: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
     """The whole result of a network, or its last state, where one tensor was meant."""
     origin = find(node.input).origin
-    if not isinstance(origin, Node) or not isinstance(origin.form, Scan) or not isinstance(node.form, Apply):
+    if (
+        not isinstance(origin, Occurrence)
+        or not isinstance(origin.form, Scan)
+        or not isinstance(node.form, Apply)
+    ):
         return NOTHING
     if not isinstance(t, T.Tuple) or len(t.items) != 2:
         return NOTHING
@@ -184,9 +188,9 @@ def _network_result(node: Node, t: T.Type | None, around: list[tuple[Node, int]]
     return f"the state of {kind} is the pair (h, c)", "h is ar.GetItem(0) of it"
 
 
-def _after_metric(node: Node, t: T.Type | None, around: list[tuple[Node, int]]) -> Guess:
+def _after_metric(node: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
     origin = find(node.input).origin
-    after = isinstance(origin, Node) and isinstance(origin.form, Metric)
+    after = isinstance(origin, Occurrence) and isinstance(origin.form, Metric)
     if isinstance(t, T.Void) and after and not isinstance(node.form, Metric):
         name = origin.form.metric
         return (
@@ -196,7 +200,7 @@ def _after_metric(node: Node, t: T.Type | None, around: list[tuple[Node, int]]) 
     return NOTHING
 
 
-def _cell(node: Node, t: T.Type | None, around: list[tuple[Node, int]]) -> Guess:
+def _cell(node: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
     """A recurrent cell over a sequence, without the network around it."""
     state = getattr(node.form, "state", None)
     if not isinstance(t, T.Sequence) or not isinstance(node.form, Layer) or not isinstance(state, T.Type):
@@ -207,12 +211,12 @@ def _cell(node: Node, t: T.Type | None, around: list[tuple[Node, int]]) -> Guess
     return f"{name} takes one element and a state, and it gets a sequence", f"go over it with ar.RNN({name})"
 
 
-def _passed_on(node: Node, t: T.Type | None, around: list[tuple[Node, int]]) -> Guess:
+def _passed_on(node: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
     """`f & g` where `f >> g` was meant: the part before gives what this one takes."""
     if not isinstance(t, T.Input) or not isinstance(node.form, Apply) or not around:
         return NOTHING
     outer, place = around[0]
-    if not isinstance(outer.form, Run) or place == 0:
+    if not isinstance(outer.form, AndFan) or place == 0:
         return NOTHING
     before = outer.parts[place - 1]
     given = ground(before.output)
@@ -224,7 +228,7 @@ def _passed_on(node: Node, t: T.Type | None, around: list[tuple[Node, int]]) -> 
     )
 
 
-def _unread(node: Node, t: T.Type | None, around: list[tuple[Node, int]]) -> Guess:
+def _unread(node: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
     """A Python object that was not read into a tensor: which block reads what is wanted, and where."""
     form = node.form
     if not isinstance(form, Apply) or t is None or not t.has_input:

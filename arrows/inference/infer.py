@@ -28,15 +28,15 @@ from arrows.inference.containers import Containers, object_reader, open_part
 from arrows.inference.endless_recursion import endless
 from arrows.inference.explain_size import too_large, too_wide
 from arrows.inference.final_checks import final_check
-from arrows.inference.occurrences import ASSUMED, Joined, Leave, Node, Refusal
+from arrows.inference.occurrences import ASSUMED, JunctionPlace, Leave, Occurrence, Refusal
 from arrows.inference.recursion_groups import Components
 from arrows.inference.repeats import Around, outermost_first, written_out
-from arrows.inference.rules import Rule
+from arrows.inference.rules import TypeRule
 from arrows.inference.typed import Knot, Path, Typed
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 from arrows.typesys.pause_collector import collector_paused
-from arrows.typesys.terms import MOST_PARTS, Clash, Var, find, ground
+from arrows.typesys.terms import MOST_PARTS, Clash, TypeVariable, find, ground
 from arrows.typesys.unify import Solver
 
 # How many occurrences an expression may have: so many take seconds to write down and a gigabyte.
@@ -85,7 +85,7 @@ def infer(block: Any, input: Any = None, *, float_type: str | None = None) -> Ty
         return Inference(root, float_type, apart, run.traces).infer(given)
 
 
-def _path(parent: Node | None, form: Block[Any, Any], word: str) -> Path:
+def _path(parent: Occurrence | None, form: Block[Any, Any], word: str) -> Path:
     if form.name is not None and form.parts:
         word = f"{word} > {form.name}" if word else form.name
     return Path(parent.path if parent is not None else None, word)
@@ -117,16 +117,18 @@ class Inference:
         self.apart = apart
         self.repeats = False
         self.solver = Solver()
-        self.nodes: list[Node] = []
-        self.todo: list[Node | Leave] = []
-        self.at: dict[tuple[int, int], Node] = {}  # by block and by value that it reads
+        self.nodes: list[Occurrence] = []
+        self.todo: list[Occurrence | Leave] = []
+        self.at: dict[tuple[int, int], Occurrence] = {}  # by block and by value that it reads
         self.tuples: dict[tuple[int, ...], tuple[object, Sequence[object]]] = {}
-        self.knots: dict[int, list[Node]] = {}
+        self.knots: dict[int, list[Occurrence]] = {}
         self.components = Components()
         self.groups: dict[int, list[Token]] = {}
         self.inner: set[int] = set()
-        self.layers: dict[int, Node] = {}
-        self.unasked: deque[Node] = deque()  # layers whose own word on their output was not asked for yet
+        self.layers: dict[int, Occurrence] = {}
+        self.unasked: deque[Occurrence] = (
+            deque()
+        )  # layers whose own word on their output was not asked for yet
         self.traces: dict[Any, Any] = traces if traces is not None else {}
         self.containers = Containers()
         self._effects: set[int] | None = None
@@ -142,10 +144,10 @@ class Inference:
     def build(self, input: T.Type | None) -> None:
         """Makes nodes and constraints for the expression."""
         todo = self.todo
-        root = Node(self.root, object(), Var(), Var(), _path(None, self.root, ""))
+        root = Occurrence(self.root, object(), TypeVariable(), TypeVariable(), _path(None, self.root, ""))
         todo.append(root)
         if input is not None:
-            self.solver.join(Var(self.floats(input)), root.input, Joined("given", root, 0))
+            self.solver.join(TypeVariable(self.floats(input)), root.input, JunctionPlace("given", root, 0))
         while todo:
             node = todo.pop()
             if isinstance(node, Leave):
@@ -171,15 +173,15 @@ class Inference:
 
     def enter(
         self,
-        parent: Node,
+        parent: Occurrence,
         form: Block[Any, Any],
-        given: Var,
-        joined: Joined | None,
+        given: TypeVariable,
+        joined: JunctionPlace | None,
         word: str,
         *,
         value: object = None,
-        result: Var | None = None,
-    ) -> Node:
+        result: TypeVariable | None = None,
+    ) -> Occurrence:
         """The node of a part; new ones are entered in the order of planning.
 
         Args:
@@ -196,10 +198,12 @@ class Inference:
         key = id(form), id(value)
         node = self.at.get(key)
         if node is None or self.alone(form):
-            source = given if joined is None else Var()
+            source = given if joined is None else TypeVariable()
             if joined is not None:
                 self.solver.join(given, source, joined)
-            node = self.at[key] = Node(form, value, source, result or Var(), _path(parent, form, word))
+            node = self.at[key] = Occurrence(
+                form, value, source, result or TypeVariable(), _path(parent, form, word)
+            )
         else:
             self.repeats = True
             node.places += 1
@@ -234,14 +238,14 @@ class Inference:
         """The type under the run's `float_type`."""
         return t if self.float_type is None else T.with_float(t, self.float_type)
 
-    def expect(self, rule: Rule, *watched: Var) -> None:
+    def expect(self, rule: TypeRule, *watched: TypeVariable) -> None:
         """A rule of a block that goes over a container."""
         self.solver.add(rule, *watched)
         self.containers.add(rule)
 
     # Second pass
 
-    def solve(self, root: Node, given: bool = False) -> None:
+    def solve(self, root: Occurrence, given: bool = False) -> None:
         """Solves the constraints; `given`: an input was assumed.
 
         Raises:
@@ -302,7 +306,7 @@ class Inference:
                 raise too_wide(node, output.width)
         if (loop := endless(self.nodes)) is not None:
             raise explain.without_end(loop)
-        metrics: dict[str, tuple[T.Type, Node]] = {}
+        metrics: dict[str, tuple[T.Type, Occurrence]] = {}
         for node in self.nodes:
             final_check(node, metrics)
         typed: dict[int, Typed] = {}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from arrows.combinators.block import Block
 from arrows.combinators.recursion import Token
 from arrows.inference.typed import Path
-from arrows.typesys.terms import Constraint, Var
+from arrows.typesys.terms import Constraint, TypeVariable
 from arrows.typesys.unify import Solver
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ ASSUMED = object()
 """The origin of a root input that nothing fixes, and that is therefore taken to be a Python object."""
 
 
-class Node:
+class Occurrence:
     """One occurrence of a block, before its types are known: the block on one value.
 
     Attributes:
@@ -50,7 +50,9 @@ class Node:
         "value",
     )
 
-    def __init__(self, form: Block[Any, Any], value: object, input: Var, output: Var, path: Path) -> None:
+    def __init__(
+        self, form: Block[Any, Any], value: object, input: TypeVariable, output: TypeVariable, path: Path
+    ) -> None:
         self.form = form
         self.value = value
         self.input = input
@@ -58,10 +60,10 @@ class Node:
         self.path = path
         self.places = 1
         self.entered = False
-        self.parts: list[Node] = []
+        self.parts: list[Occurrence] = []
         self.trace: Trace | None = None
-        self.knot: Node | None = None
-        self.first: Node | None = None
+        self.knot: Occurrence | None = None
+        self.first: Occurrence | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,7 +80,7 @@ class Leave:
 
 
 @dataclass(slots=True, eq=False)  # frozen takes four times as long to make
-class Joined:
+class JunctionPlace:
     """Where a joint is.
 
     Attributes:
@@ -88,7 +90,7 @@ class Joined:
     """
 
     kind: str
-    node: Node
+    node: Occurrence
     index: int
 
 
@@ -97,7 +99,7 @@ class Refusal(Constraint):
 
     __slots__ = ("node",)
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Occurrence) -> None:
         super().__init__()
         self.node = node
 

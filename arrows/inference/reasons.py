@@ -7,18 +7,20 @@ from typing import Any
 from arrows.combinators.block import Block
 from arrows.combinators.choice import Choice
 from arrows.combinators.compose import Pipe
-from arrows.combinators.fanout import Fan, Run
+from arrows.combinators.fanout import AndFan, Fan
 from arrows.combinators.inputs import Read
 from arrows.combinators.layer import Layer
 from arrows.combinators.notation import Graph
-from arrows.inference.occurrences import Joined, Node
+from arrows.inference.occurrences import JunctionPlace, Occurrence
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, Side, Site, message
-from arrows.typesys.junction import Joint
-from arrows.typesys.terms import Struct, Var, compound, find, ground, notation, passes
+from arrows.typesys.errors import ArrowTypeError, Side, SourceLine, message
+from arrows.typesys.junction import Junction
+from arrows.typesys.terms import Struct, TypeVariable, compound, find, ground, notation, passes
 
 
-def difference(left: Var, right: Var, a: Node | None, b: Node | None, results: bool) -> str:
+def difference(
+    left: TypeVariable, right: TypeVariable, a: Occurrence | None, b: Occurrence | None, results: bool
+) -> str:
     """Where two types differ first, and what fixed each of them there."""
     left, right = find(left), find(right)
     where: list[str] = []
@@ -86,13 +88,13 @@ def _count(head: Any) -> int:
     return len(head.args) if isinstance(head, Struct) else len(head.items)
 
 
-def _parts(v: Var) -> list[Var]:
+def _parts(v: TypeVariable) -> list[TypeVariable]:
     if v.struct is not None:
         return v.struct.args
-    return [Var(t, v.origin) for t in v.head.children] if isinstance(v.head, T.Type) else []
+    return [TypeVariable(t, v.origin) for t in v.head.children] if isinstance(v.head, T.Type) else []
 
 
-def _agree(x: Var, y: Var) -> bool:
+def _agree(x: TypeVariable, y: TypeVariable) -> bool:
     """Whether two parts may meet, as far as is known."""
     todo = [(x, y)]
     while todo:
@@ -113,7 +115,7 @@ def _agree(x: Var, y: Var) -> bool:
     return True
 
 
-def fixed(v: Var, shown: Node | None, side: str) -> str:
+def fixed(v: TypeVariable, shown: Occurrence | None, side: str) -> str:
     """Which block fixed a type, where that is not the block shown on this side."""
     if v.via is not None and side == "right":
         site = _site(v.via)
@@ -124,18 +126,22 @@ def fixed(v: Var, shown: Node | None, side: str) -> str:
     return f", fixed by {words}" if words else ""
 
 
-def origin_words(v: Var, shown: Node | None, site: Site | None = None) -> str:
+def origin_words(v: TypeVariable, shown: Occurrence | None, site: SourceLine | None = None) -> str:
     """The block that fixed a type and its place, unless that is told already."""
     origin = v.origin
-    if not isinstance(origin, Node) or origin is shown or (shown is not None and origin.form is shown.form):
+    if (
+        not isinstance(origin, Occurrence)
+        or origin is shown
+        or (shown is not None and origin.form is shown.form)
+    ):
         return ""
     where = f" at {origin.form.site}" if origin.form.site != site else ""
     return _call(origin.form) + where
 
 
-def _site(joint: Joint) -> Site | None:
+def _site(joint: Junction) -> SourceLine | None:
     context = joint.context
-    if not isinstance(context, Joined):
+    if not isinstance(context, JunctionPlace):
         return None
     if context.kind == "call" and isinstance(context.node.form, Graph):
         return context.node.form.nodes[context.index].site
@@ -156,15 +162,15 @@ def _call(form: Block[Any, Any]) -> str:
 
 def meet(
     attempt: str,
-    a: Node | None,
-    b: Node | None,
-    left: Var,
-    right: Var,
-    at: Node,
+    a: Occurrence | None,
+    b: Occurrence | None,
+    left: TypeVariable,
+    right: TypeVariable,
+    at: Occurrence,
     *,
     left_name: str = "",
     right_name: str = "",
-    left_site: Site | None = None,
+    left_site: SourceLine | None = None,
     results: bool = False,
     hint: str = "",
 ) -> ArrowTypeError:
@@ -180,7 +186,7 @@ def meet(
 # Obvious repairs
 
 
-def repair(left: Var, right: Var, b: Node | None, a: Node | None = None) -> str:
+def repair(left: TypeVariable, right: TypeVariable, b: Occurrence | None, a: Occurrence | None = None) -> str:
     x, y = find(left).head, find(right).head
     name = name_of(b) if b is not None else "it"
     if isinstance(x, T.Input):
@@ -240,20 +246,20 @@ def _reader(t: T.Tensor) -> str:
     return f"ar.Vector({t.shape[0]}{dtype})" if t.ndim == 1 else f"ar.Tensor({list(t.shape)}{dtype})"
 
 
-def first_of(node: Node) -> Node:
+def first_of(node: Occurrence) -> Occurrence:
     """The block that meets the input: the first step of an unnamed chain."""
     while isinstance(node.form, Pipe) and node.form.name is None and node.parts:
         node = node.parts[0]
     return node
 
 
-def last_of(node: Node) -> Node:
+def last_of(node: Occurrence) -> Occurrence:
     while isinstance(node.form, Pipe) and node.form.name is None and node.parts:
         node = node.parts[-1]
     return node
 
 
-def name_of(node: Node) -> str:
+def name_of(node: Occurrence) -> str:
     """A block in at most 40 characters."""
     form = node.form
     label = form.label
@@ -261,47 +267,47 @@ def name_of(node: Node) -> str:
         return label
     if isinstance(form, Pipe):
         return f"a chain of {len(form.parts)}"
-    return f"a fan of {len(form.parts)}" if isinstance(form, Run) else f"{form.kind}(...)"
+    return f"a fan of {len(form.parts)}" if isinstance(form, AndFan) else f"{form.kind}(...)"
 
 
-def step_of(node: Node) -> str:
+def step_of(node: Occurrence) -> str:
     """A block as it stands beside `>>`, which binds closer than `&`."""
     form, words = node.form, name_of(node)
-    return f"({words})" if isinstance(form, Run) and form.name is None and words == form.label else words
+    return f"({words})" if isinstance(form, AndFan) and form.name is None and words == form.label else words
 
 
-def type_of(node: Node) -> str:
+def type_of(node: Occurrence) -> str:
     return f"{notation(node.input)} -> {notation(node.output)}"
 
 
-def side_of(node: Node) -> Side:
+def side_of(node: Occurrence) -> Side:
     return Side(name_of(node), type_of(node), node.form.site)
 
 
-def path(node: Node) -> str:
+def path(node: Occurrence) -> str:
     return str(node.path)
 
 
-def case(node: Node, i: int) -> str:
+def case(node: Occurrence, i: int) -> str:
     words = node.parts[i].path.word
     return words or f"case {i}"
 
 
-def is_case(node: Node, j: int) -> bool:
+def is_case(node: Occurrence, j: int) -> bool:
     return node.parts[j].path.word.startswith("case")
 
 
-def is_tuple(v: Var) -> bool:
+def is_tuple(v: TypeVariable) -> bool:
     head = find(v).head
     return isinstance(head, Struct) and head.kind == "tuple"
 
 
-def items_of(v: Var) -> list[Var]:
+def items_of(v: TypeVariable) -> list[TypeVariable]:
     """The items of a tuple, whether their types are known or open; none of anything else."""
     found = find(v)
     t = ground(found)
     if isinstance(t, T.Tuple):
-        return [Var(item, found.origin) for item in t.items]
+        return [TypeVariable(item, found.origin) for item in t.items]
     return (
         [find(arg) for arg in found.head.args] if is_tuple(found) and isinstance(found.head, Struct) else []
     )

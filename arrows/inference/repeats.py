@@ -8,7 +8,7 @@ from typing import Any
 from arrows.combinators.block import Block
 from arrows.combinators.copying import parts_first
 from arrows.combinators.recursion import Fix, Reference
-from arrows.inference.occurrences import Node
+from arrows.inference.occurrences import Occurrence
 
 
 class Around:
@@ -47,9 +47,9 @@ class Around:
         return inside
 
 
-def outermost_first(root: Node) -> list[Node]:
+def outermost_first(root: Occurrence) -> list[Occurrence]:
     """All nodes, each once, before its parts, in the order of the expression."""
-    order: list[Node] = []
+    order: list[Occurrence] = []
     seen: set[int] = set()
     todo = [(root, False)]
     while todo:
@@ -63,7 +63,7 @@ def outermost_first(root: Node) -> list[Node]:
     return order[::-1]
 
 
-def written_out(nodes: Sequence[Node]) -> int:
+def written_out(nodes: Sequence[Occurrence]) -> int:
     """How many places there are if each is one of its own; `nodes` come before their parts."""
     counts: dict[int, int] = {}
     for node in reversed(nodes):

@@ -8,10 +8,10 @@ from arrows.combinators.apply import Apply
 from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import Item
 from arrows.inference.containers import known
-from arrows.inference.occurrences import Joined, Node
+from arrows.inference.occurrences import JunctionPlace, Occurrence
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError
-from arrows.typesys.terms import Constraint, Struct, Var, compound, find, ground, labels_of
+from arrows.typesys.terms import Constraint, Struct, TypeVariable, compound, find, ground, labels_of
 from arrows.typesys.unify import Solver
 
 
@@ -30,12 +30,12 @@ class Misfit(ArrowTypeError):
         self.hint = hint
 
 
-class Rule(Constraint):
+class TypeRule(Constraint):
     """A rule of one node."""
 
     __slots__ = ("done", "node")
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Occurrence) -> None:
         super().__init__()
         self.node = node
         self.done = False
@@ -45,12 +45,12 @@ class Rule(Constraint):
         return False
 
 
-class MapRule(Rule):
+class MapRule(TypeRule):
     """`Map`: elements pass to its block, results make a sequence."""
 
     __slots__ = ("linked", "result", "source")
 
-    def __init__(self, node: Node, source: Var, result: Var) -> None:
+    def __init__(self, node: Occurrence, source: TypeVariable, result: TypeVariable) -> None:
         super().__init__(node)
         self.source = source
         self.result = result
@@ -74,19 +74,21 @@ class MapRule(Rule):
         )
 
     @property
-    def inside(self) -> Var:
+    def inside(self) -> TypeVariable:
         return self.source
 
     def default(self, solver: Solver) -> bool:
         return sequence_of(solver, self.node, self.node.input, self.source)
 
 
-class FoldRule(Rule):
+class FoldRule(TypeRule):
     """`Fold` and `Scan`: their elements."""
 
     __slots__ = ("container", "element")
 
-    def __init__(self, node: Node, element: Var, container: Var | None = None) -> None:
+    def __init__(
+        self, node: Occurrence, element: TypeVariable, container: TypeVariable | None = None
+    ) -> None:
         super().__init__(node)
         self.element = element
         self.container = node.input if container is None else container
@@ -104,14 +106,14 @@ class FoldRule(Rule):
         spread_elements(solver, self.node, v, self.element, "folded")
 
     @property
-    def inside(self) -> Var:
+    def inside(self) -> TypeVariable:
         return self.element
 
     def default(self, solver: Solver) -> bool:
         return sequence_of(solver, self.node, self.container, self.element)
 
 
-def sequence_of(solver: Solver, node: Node, container: Var, element: Var) -> bool:
+def sequence_of(solver: Solver, node: Occurrence, container: TypeVariable, element: TypeVariable) -> bool:
     """Makes an open container a sequence of elements of which something is known; whether it could."""
     if find(container).head is not None or not known(element):
         return False
@@ -119,14 +121,16 @@ def sequence_of(solver: Solver, node: Node, container: Var, element: Var) -> boo
     return True
 
 
-def spread_elements(solver: Solver, node: Node, v: Var, element: Var, where: str) -> bool:
+def spread_elements(
+    solver: Solver, node: Occurrence, v: TypeVariable, element: TypeVariable, where: str
+) -> bool:
     """What is inside the container at `v` passes to `element`; whether the container is endless.
 
     Raises:
         Misfit: it has no elements.
     """
     if isinstance(v.head, T.Input):
-        solver.join(Var(T.Input(), v.origin), element, Joined(where, node, 0))
+        solver.join(TypeVariable(T.Input(), v.origin), element, JunctionPlace(where, node, 0))
         return False
     if not compound(v.head):
         kind = node.form.kind
@@ -138,22 +142,22 @@ def spread_elements(solver: Solver, node: Node, v: Var, element: Var, where: str
     if struct.kind == "tuple" and not struct.args:
         raise Misfit(f"an empty tuple has no elements whose type {node.form.kind} could take")
     for i, arg in enumerate(struct.args):
-        solver.join(arg, element, Joined(where, node, i if struct.kind == "tuple" else -1))
+        solver.join(arg, element, JunctionPlace(where, node, i if struct.kind == "tuple" else -1))
     return struct.kind == "broadcast"
 
 
-def _without_map(node: Node, element: Var) -> str:
+def _without_map(node: Occurrence, element: TypeVariable) -> str:
     if isinstance(find(element).head, T.Input):
         return f"{node.form.label} reads a Python list itself: leave out what reads it before"
     return "apply the block itself to it, without Map"
 
 
-class ApplyRule(Rule):
+class ApplyRule(TypeRule):
     """`Function` and layers: traced once their input is ground."""
 
     __slots__ = ("float_type", "traces")
 
-    def __init__(self, node: Node, float_type: str | None, traces: dict[Any, Any]) -> None:
+    def __init__(self, node: Occurrence, float_type: str | None, traces: dict[Any, Any]) -> None:
         super().__init__(node)
         self.float_type = float_type
         self.traces = traces
@@ -204,7 +208,7 @@ def no_tensor(t: T.Type) -> tuple[str, str] | None:
     return None
 
 
-class ItemRule(Rule):
+class ItemRule(TypeRule):
     """`GetItem`."""
 
     __slots__ = ()
@@ -241,7 +245,7 @@ class ItemRule(Rule):
                 f"drop the {form.kind}",
             )
 
-    def _of_tuple(self, solver: Solver, v: Var, count: int) -> None:
+    def _of_tuple(self, solver: Solver, v: TypeVariable, count: int) -> None:
         form = self.node.form
         assert isinstance(form, Item)
         if form.arity is not None and form.arity != count:
@@ -257,7 +261,7 @@ class ItemRule(Rule):
             found = v.head.place(form.key) if isinstance(v.head, T.Tuple) else None
             place = position(form.key, labels_of(v.head), count) if found is None else found
         except Misfit as error:
-            source = v.origin.form if isinstance(v.origin, Node) else None
+            source = v.origin.form if isinstance(v.origin, Occurrence) else None
             if labels_of(v.head) is None and isinstance(source, Fan) and source.labels is not None:
                 error.reason = (
                     f"there is no item {form.key!r}: the places that give this tuple have other keys"
@@ -273,7 +277,7 @@ class ItemRule(Rule):
             solver.unify(self.node.output, solver.view(v).args[place])
 
     @property
-    def inside(self) -> Var | None:
+    def inside(self) -> TypeVariable | None:
         form = self.node.form
         assert isinstance(form, Item)
         return self.node.output if form.arity is None else None
@@ -284,7 +288,7 @@ class ItemRule(Rule):
         if v.head is not None:
             return False
         if form.arity is not None and known(out):  # a parameter of an arrow of several
-            items = [out if i == form.key % form.arity else Var() for i in range(form.arity)]
+            items = [out if i == form.key % form.arity else TypeVariable() for i in range(form.arity)]
             solver.bind(v, "tuple", items, None, self.node, None)
             return True
         if not isinstance(form.key, slice) or not sequential(out):
@@ -292,7 +296,7 @@ class ItemRule(Rule):
         solver.unify(v, out)
         return True
 
-    def _of_sequence(self, solver: Solver, v: Var, struct: Struct, key: Any) -> None:
+    def _of_sequence(self, solver: Solver, v: TypeVariable, struct: Struct, key: Any) -> None:
         if isinstance(key, slice):
             solver.unify(self.node.output, v)
         elif isinstance(key, int):
@@ -304,7 +308,7 @@ class ItemRule(Rule):
             )
 
 
-def sequential(v: Var) -> bool:
+def sequential(v: TypeVariable) -> bool:
     """Whether it is known to be a sequence, of whatever."""
     return isinstance(v.head, T.Sequence) or (isinstance(v.head, Struct) and v.head.kind == "sequence")
 
@@ -352,7 +356,7 @@ def _nearest(key: Any, labels: tuple[Any, ...]) -> str:
     return f"did you mean {close[0]!r}?" if close else ""
 
 
-class MetricRule(Rule):
+class MetricRule(TypeRule):
     """`Metric`: a tensor, or a tensor and a label."""
 
     __slots__ = ()
@@ -369,7 +373,9 @@ class MetricRule(Rule):
             struct = solver.view(v)
             if len(struct.args) != 2:
                 raise Misfit(f"it gets a tuple of {len(struct.args)} items", hint)
-            solver.join(struct.args[1], Var(T.Input(), self.node), Joined("label", self.node, 0))
+            solver.join(
+                struct.args[1], TypeVariable(T.Input(), self.node), JunctionPlace("label", self.node, 0)
+            )
             return
         if isinstance(v.head, T.Input):
             hint = "read it first: ar.Scalar() >> ar.Metric(...)"

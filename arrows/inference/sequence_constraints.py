@@ -9,94 +9,94 @@ from arrows.combinators.elements import Broadcast, Length, Nth, Unroll
 from arrows.combinators.scans import Scan
 from arrows.combinators.sequences import Fold, Map, Reduce
 from arrows.combinators.zips import Zip
-from arrows.inference.occurrences import Joined, Node
+from arrows.inference.occurrences import JunctionPlace, Occurrence
 from arrows.inference.rules import FoldRule, MapRule
 from arrows.inference.sequence_rules import LengthRule, NthRule, OutputRule, StartRule, UnrollRule, ZipRule
 from arrows.typesys import types as T
-from arrows.typesys.terms import Var
+from arrows.typesys.terms import TypeVariable
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference
 
 
-def _map(run: Inference, node: Node) -> None:
-    source = Var()
+def _map(run: Inference, node: Occurrence) -> None:
+    source = TypeVariable()
     entered = run.enter(node, node.form.parts[0], source, None, "element")
     run.expect(MapRule(node, source, entered.output), node.input, node.output)
 
 
-def _fold(run: Inference, node: Node) -> None:
+def _fold(run: Inference, node: Occurrence) -> None:
     solver = run.solver
-    pair, step, start_in, start = Var(), Var(), Var(), Var()
-    element = Var()
-    solver.join(Var(T.Void()), start_in, Joined("start", node, 1))
-    solver.join(start, node.output, Joined("start state", node, 1))
-    solver.join(solver.make("tuple", [node.output, element]), pair, Joined("fold", node, 0))
-    solver.join(step, node.output, Joined("state", node, 0))
+    pair, step, start_in, start = TypeVariable(), TypeVariable(), TypeVariable(), TypeVariable()
+    element = TypeVariable()
+    solver.join(TypeVariable(T.Void()), start_in, JunctionPlace("start", node, 1))
+    solver.join(start, node.output, JunctionPlace("start state", node, 1))
+    solver.join(solver.make("tuple", [node.output, element]), pair, JunctionPlace("fold", node, 0))
+    solver.join(step, node.output, JunctionPlace("state", node, 0))
     run.expect(FoldRule(node, element), node.input)
     run.enter(node, node.form.parts[0], pair, None, "step", result=step)
     run.enter(node, node.form.parts[1], start_in, None, "start", result=start)
 
 
-def _scan(run: Inference, node: Node) -> None:
+def _scan(run: Inference, node: Occurrence) -> None:
     assert isinstance(node.form, Scan)
     solver = run.solver
-    pair, step, start_in, start = Var(), Var(), Var(), Var()
-    element, state, output = Var(), Var(), Var()
+    pair, step, start_in, start = TypeVariable(), TypeVariable(), TypeVariable(), TypeVariable()
+    element, state, output = TypeVariable(), TypeVariable(), TypeVariable()
     solver.bind(node.output, "tuple", [solver.make("sequence", [output]), state], None, node, None)
     container = node.input
     if node.form.start_from_input:
-        container = Var()
+        container = TypeVariable()
         run.expect(StartRule(node, container, start_in), node.input)
     else:
-        solver.join(Var(T.Void()), start_in, Joined("start", node, 1))
-    solver.join(start, state, Joined("start of scan", node, 1))
-    solver.join(solver.make("tuple", [element, state]), pair, Joined("scan", node, 0))
+        solver.join(TypeVariable(T.Void()), start_in, JunctionPlace("start", node, 1))
+    solver.join(start, state, JunctionPlace("start of scan", node, 1))
+    solver.join(solver.make("tuple", [element, state]), pair, JunctionPlace("scan", node, 0))
     if node.form.by_state:
-        solver.join(step, state, Joined("state of scan", node, 0))
+        solver.join(step, state, JunctionPlace("state of scan", node, 0))
         solver.add(OutputRule(node, state, output), state)
     else:
-        solver.join(step, solver.make("tuple", [output, state]), Joined("state of scan", node, 0))
+        solver.join(step, solver.make("tuple", [output, state]), JunctionPlace("state of scan", node, 0))
     run.expect(FoldRule(node, element, container), container)
     run.enter(node, node.form.step, pair, None, "cell" if node.form.by_state else "step", result=step)
     run.enter(node, node.form.start, start_in, None, "start", result=start)
 
 
-def _zip(run: Inference, node: Node) -> None:
+def _zip(run: Inference, node: Occurrence) -> None:
     run.expect(ZipRule(node), node.input)
 
 
-def _broadcast(run: Inference, node: Node) -> None:
+def _broadcast(run: Inference, node: Occurrence) -> None:
     run.solver.bind(node.output, "broadcast", [node.input], None, node, None)
 
 
-def _reduce(run: Inference, node: Node) -> None:
+def _reduce(run: Inference, node: Occurrence) -> None:
     solver = run.solver
-    pair, combined, nothing, default = Var(), Var(), Var(), Var()
+    pair, combined, nothing, default = TypeVariable(), TypeVariable(), TypeVariable(), TypeVariable()
     run.expect(FoldRule(node, node.output), node.input)
-    solver.join(solver.make("tuple", [node.output, node.output]), pair, Joined("pair", node, 0))
-    solver.join(combined, node.output, Joined("combined", node, 0))
-    solver.join(Var(T.Void()), nothing, Joined("no default", node, 1))
-    solver.join(default, node.output, Joined("default", node, 1))
+    solver.join(solver.make("tuple", [node.output, node.output]), pair, JunctionPlace("pair", node, 0))
+    solver.join(combined, node.output, JunctionPlace("combined", node, 0))
+    solver.join(TypeVariable(T.Void()), nothing, JunctionPlace("no default", node, 1))
+    solver.join(default, node.output, JunctionPlace("default", node, 1))
     run.enter(node, node.form.parts[0], pair, None, "combine", result=combined)
     run.enter(node, node.form.parts[1], nothing, None, "default", result=default)
 
 
-def _unroll(run: Inference, node: Node) -> None:
+def _unroll(run: Inference, node: Occurrence) -> None:
     run.solver.add(UnrollRule(node), node.input)
 
 
-def _length(run: Inference, node: Node) -> None:
+def _length(run: Inference, node: Occurrence) -> None:
     assert isinstance(node.form, Length)
     run.solver.assign(node.output, run.floats(node.form.type), node)
     run.solver.add(LengthRule(node), node.input)
 
 
-def _nth(run: Inference, node: Node) -> None:
+def _nth(run: Inference, node: Occurrence) -> None:
     run.expect(NthRule(node), node.input)
 
 
-SEQUENCES: dict[type, Callable[[Inference, Node], None]] = {
+SEQUENCES: dict[type, Callable[[Inference, Occurrence], None]] = {
     Map: _map,
     Fold: _fold,
     Scan: _scan,

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from arrows.combinators.elements import Unroll
 from arrows.inference.containers import known
-from arrows.inference.occurrences import Joined, Node
-from arrows.inference.rules import Misfit, Rule, sequence_of, sequential, spread_elements
+from arrows.inference.occurrences import JunctionPlace, Occurrence
+from arrows.inference.rules import Misfit, TypeRule, sequence_of, sequential, spread_elements
 from arrows.typesys import types as T
-from arrows.typesys.terms import Kind, Struct, Var, compound, find
+from arrows.typesys.terms import Kind, Struct, TypeVariable, compound, find
 from arrows.typesys.unify import Solver
 
 
-class OutputRule(Rule):
+class OutputRule(TypeRule):
     """`RNN`: the output is the state, and of a tuple its first item."""
 
     __slots__ = ("output", "state")
 
-    def __init__(self, node: Node, state: Var, output: Var) -> None:
+    def __init__(self, node: Occurrence, state: TypeVariable, output: TypeVariable) -> None:
         super().__init__(node)
         self.state = state
         self.output = output
@@ -38,12 +38,12 @@ class OutputRule(Rule):
         solver.unify(self.output, items[0])
 
 
-class StartRule(Rule):
+class StartRule(TypeRule):
     """`RNN` and `Scan` whose input is the pair of a sequence and a start."""
 
     __slots__ = ("pair",)
 
-    def __init__(self, node: Node, container: Var, start: Var) -> None:
+    def __init__(self, node: Occurrence, container: TypeVariable, start: TypeVariable) -> None:
         super().__init__(node)
         self.pair = [container, start]
 
@@ -70,12 +70,12 @@ class StartRule(Rule):
         return True
 
 
-class ZipRule(Rule):
+class ZipRule(TypeRule):
     """`Zip`: known as soon as the kinds of all items are."""
 
     __slots__ = ("watching",)
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Occurrence) -> None:
         super().__init__(node)
         self.watching = False
 
@@ -85,7 +85,9 @@ class ZipRule(Rule):
             return
         if isinstance(v.head, T.Input):
             self.done = True
-            solver.bind(self.node.output, "sequence", [Var(v.head, self.node)], None, self.node, None)
+            solver.bind(
+                self.node.output, "sequence", [TypeVariable(v.head, self.node)], None, self.node, None
+            )
             return
         if not _is(v, T.Tuple, "tuple"):
             raise Misfit(
@@ -108,7 +110,7 @@ class ZipRule(Rule):
                     f"item {i} is {item.head}, which has no elements",
                     "what stands beside every element goes into the block on the elements",
                 )
-            elements.append(Var())
+            elements.append(TypeVariable())
             endless = spread_elements(solver, self.node, item, elements[-1], "zipped") and endless
         pair = solver.make("tuple", elements)
         kind: Kind = "broadcast" if endless else "sequence"
@@ -135,7 +137,7 @@ class ZipRule(Rule):
         return any(sequence_of(solver, self.node, item, element) for item, element in pairs)
 
 
-class LengthRule(Rule):
+class LengthRule(TypeRule):
     """`Length`: of whatever has elements, and an end."""
 
     __slots__ = ()
@@ -154,12 +156,12 @@ class LengthRule(Rule):
             )
 
 
-class NthRule(Rule):
+class NthRule(TypeRule):
     """`Nth`: known as soon as the kind of the sequence is."""
 
     __slots__ = ("indexed", "watching")
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Occurrence) -> None:
         super().__init__(node)
         self.watching = False
         self.indexed = False
@@ -182,7 +184,7 @@ class NthRule(Rule):
             )
         if not self.indexed:
             self.indexed = True
-            solver.join(pair[1], Var(T.Input(), self.node), Joined("place", self.node, 1))
+            solver.join(pair[1], TypeVariable(T.Input(), self.node), JunctionPlace("place", self.node, 1))
         items = find(pair[0])
         if items.head is None:
             if not self.watching:
@@ -204,14 +206,14 @@ class NthRule(Rule):
     def default(self, solver: Solver) -> bool:
         v = find(self.node.input)
         if v.head is None and known(self.node.output):
-            pair = [solver.make("sequence", [self.node.output]), Var(T.Input(), self.node)]
+            pair = [solver.make("sequence", [self.node.output]), TypeVariable(T.Input(), self.node)]
             solver.bind(v, "tuple", pair, None, self.node, None)
             return True
         pair = solver.view(v).args if _is(v, T.Tuple, "tuple") else []
         return len(pair) == 2 and sequence_of(solver, self.node, pair[0], self.node.output)
 
 
-class UnrollRule(Rule):
+class UnrollRule(TypeRule):
     """`Stack`: so many elements, each an item."""
 
     __slots__ = ()
@@ -240,9 +242,9 @@ class UnrollRule(Rule):
         solver.bind(self.node.output, "tuple", [args[0]] * length, None, self.node, None)
 
 
-def _word(v: Var) -> str:
+def _word(v: TypeVariable) -> str:
     return str(v.head) if isinstance(v.head, T.Type) else "a sequence"
 
 
-def _is(v: Var, ground: type[T.Type], kind: str) -> bool:
+def _is(v: TypeVariable, ground: type[T.Type], kind: str) -> bool:
     return isinstance(v.head, ground) or (isinstance(v.head, Struct) and v.head.kind == kind)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from arrows.combinators.block import Block
 from arrows.combinators.choice import CasesAfter, Choice
 from arrows.combinators.compose import Pipe
-from arrows.combinators.fanout import Fan, Run
+from arrows.combinators.fanout import AndFan, Fan
 from arrows.combinators.notation import Graph
 from arrows.combinators.recursion import Reference
 from arrows.inference.typed import Typed
@@ -22,7 +22,7 @@ LABEL = 60  # characters of a block that a line shows at most
 PLACE = re.compile(r"(step|part) \d+ of \d+|.* in line \d+|shared|")
 
 
-class Part(NamedTuple):
+class TreePart(NamedTuple):
     """A part of an expression.
 
     Attributes:
@@ -49,10 +49,10 @@ def title(form: Block[Any, Any], width: int = LABEL) -> str:
         return f"{label[: width - 3]}..."
     if type(form) is Pipe:
         return f"a chain of {len(form.parts)}"
-    return f"a fan of {len(form.parts)}" if isinstance(form, Run) else f"{form.kind}(...)"[:width]
+    return f"a fan of {len(form.parts)}" if isinstance(form, AndFan) else f"{form.kind}(...)"[:width]
 
 
-def visible(typed: Typed) -> list[Part]:
+def visible(typed: Typed) -> list[TreePart]:
     """The parts of an expression that its author wrote: not what a block is made of behind its name.
 
     Example:
@@ -64,21 +64,21 @@ def visible(typed: Typed) -> list[Part]:
     if typed.form.kind == "Composition" and not isinstance(typed.form, Graph) and len(typed.parts) == 1:
         typed = typed.parts[0]  # the wiring graph inside is the Composition itself
     if typed.knot is not None:
-        return [Part("", typed.knot.body)] if typed.knot.fix is typed else []
+        return [TreePart("", typed.knot.body)] if typed.knot.fix is typed else []
     written = typed.form.written()
     if written is None:
-        return [Part(_role(typed, i), part) for i, part in enumerate(typed.parts)]
+        return [TreePart(_role(typed, i), part) for i, part in enumerate(typed.parts)]
     wanted = {id(piece) for piece in written if isinstance(piece, Block)}
-    found: list[Part] = []
+    found: list[TreePart] = []
     todo = list(enumerate(typed.parts))[::-1]
     while todo:
         i, part = todo.pop()
         if id(part.form) in wanted:
-            found.append(Part(_role(typed, i) if i >= 0 and len(wanted) > 1 else "", part))
+            found.append(TreePart(_role(typed, i) if i >= 0 and len(wanted) > 1 else "", part))
         else:
             todo.extend((-1, inner) for inner in reversed(part.parts))
     if isinstance(typed.form, CasesAfter):
-        return [Part(role, part.typed) for role, part in zip(typed.form.roles, found, strict=True)]
+        return [TreePart(role, part.typed) for role, part in zip(typed.form.roles, found, strict=True)]
     return found
 
 
@@ -97,12 +97,12 @@ def _role(typed: Typed, i: int) -> str:
     return "" if len(typed.parts) < 2 or PLACE.fullmatch(word) or word == typed.parts[i].form.name else word
 
 
-class Line(NamedTuple):
+class TreeLine(NamedTuple):
     """A line of the tree.
 
     Attributes:
         depth: how deep it stands.
-        role: see `Part`.
+        role: see `TreePart`.
         typed: the occurrence.
         title: the block in one line; with a word behind it where its parts stand elsewhere.
     """
@@ -113,10 +113,10 @@ class Line(NamedTuple):
     title: str
 
 
-def tree_lines(typed: Typed) -> Iterator[Line]:
+def tree_lines(typed: Typed) -> Iterator[TreeLine]:
     """The lines of `typed_tree`. What stands at several places has its parts below the first of them."""
     shown: set[int] = set()
-    todo = [(Part("", typed), 0)]
+    todo = [(TreePart("", typed), 0)]
     while todo:
         (role, x), depth = todo.pop()
         parts = visible(x)
@@ -125,7 +125,7 @@ def tree_lines(typed: Typed) -> Iterator[Line]:
             if id(x) in shown:
                 parts, word = [], " (as above)"
             shown.add(id(x))
-        yield Line(depth, role, x, f"{title(x.form)}{word}")
+        yield TreeLine(depth, role, x, f"{title(x.form)}{word}")
         todo.extend((part, depth + 1) for part in reversed(parts))
 
 

@@ -111,9 +111,9 @@ from arrows.ops.special import log1p as log1p
 from arrows.ops.special import sin as sin
 from arrows.ops.tensorlike import TensorLike as TensorLike
 from arrows.ops.trace import Equation as Equation
-from arrows.ops.trace import Recorder as Recorder
 from arrows.ops.trace import Trace as Trace
 from arrows.ops.trace import Tracer as Tracer
+from arrows.ops.trace import TraceRecorder as TraceRecorder
 from arrows.ops.trace import Var as Var
 from arrows.ops.trace import trace as trace
 
@@ -126,12 +126,12 @@ __all__ = [
     "IndexOutOfRange",
     "Parameter",
     "Primitive",
-    "Recorder",
     "RowSparse",
     "Segments",
     "ShapeError",
     "TensorLike",
     "Trace",
+    "TraceRecorder",
     "Tracer",
     "Value",
     "Var",

@@ -6,7 +6,7 @@ from typing import Any
 
 from arrows.ops.dropout_mask import GOLDEN, dropout
 from arrows.ops.tensorlike import TensorLike
-from arrows.ops.trace import Recorder
+from arrows.ops.trace import TraceRecorder
 
 
 def drop(x: Any, rate: float) -> Any:
@@ -31,7 +31,7 @@ def drop(x: Any, rate: float) -> Any:
     >>> sorted(set(model([[1, 1, 1, 1]] * 9, training=True).ravel().tolist()))
     [0.0, 2.0]
     """
-    if not isinstance(x, TensorLike) or not isinstance(x.context, Recorder):
+    if not isinstance(x, TensorLike) or not isinstance(x.context, TraceRecorder):
         return x
     key: Any = x.context.chance_key()
     number = sum(equation.primitive.name == "dropout" for equation in x.context.equations)

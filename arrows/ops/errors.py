@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arrows.typesys.errors import ArrowTypeError, Site
+from arrows.typesys.errors import ArrowTypeError, SourceLine
 
 
 class ShapeError(ArrowTypeError):
@@ -25,7 +25,7 @@ class ShapeError(ArrowTypeError):
         super().__init__(message if hint is None else f"{message}\n  hint  {hint}")
         self.message = message
         self.hint = hint
-        self.site = Site.here()
+        self.site = SourceLine.here()
 
 
 class FunctionError(ArrowTypeError):

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.typesys.errors import Site, is_inside
+from arrows.typesys.errors import SourceLine, is_inside
 
 _MOST = 1000  # objects that are looked at
 _MOST_ITEMS = 100  # of one container
@@ -63,7 +63,7 @@ def where_defined(function: Any) -> str:
     if code is not None and is_inside(code.co_filename) and owner is not None:
         forward = getattr(type(owner), "forward", None)
         code, name = getattr(forward, "__code__", None), f"{type(owner).__name__}.forward"
-    return name if code is None else f"{name} ({Site(code.co_filename, code.co_firstlineno)})"
+    return name if code is None else f"{name} ({SourceLine(code.co_filename, code.co_firstlineno)})"
 
 
 def _global_numpy() -> State:

@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 
 from arrows.ops.primitive import Primitive
-from arrows.typesys.errors import ArrowValueError, Site
+from arrows.typesys.errors import ArrowValueError, SourceLine
 
 _primitives: dict[str, Primitive] = {}
 _own: set[str] = set()
@@ -90,7 +90,7 @@ def keep_own() -> None:
 
 def _place(primitive: Primitive) -> str:
     code = getattr(primitive.kernel, "__code__", None)
-    return "" if code is None else f" ({Site(code.co_filename, code.co_firstlineno)})"
+    return "" if code is None else f" ({SourceLine(code.co_filename, code.co_firstlineno)})"
 
 
 def _same(one: Any, other: Any, seen: frozenset[tuple[int, int]] = frozenset()) -> bool:

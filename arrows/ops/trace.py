@@ -18,7 +18,7 @@ from arrows.ops.structure import collect, spread
 from arrows.ops.tensorlike import TensorLike
 from arrows.typesys import types as T
 from arrows.typesys.dtypes import dtype_name
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, is_inside
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, is_inside
 
 NumpyArray = np.ndarray[Any, Any]
 
@@ -149,13 +149,13 @@ class Tracer(TensorLike):
         recorder: where it is recorded.
         var: what it is called there.
 
-    >>> Recorder().input(T.Tensor((3,)))
+    >>> TraceRecorder().input(T.Tensor((3,)))
     Tracer(%0: float32[3] row)
     """
 
     __slots__ = ("recorder", "var")
 
-    def __init__(self, recorder: Recorder, var: Var) -> None:
+    def __init__(self, recorder: TraceRecorder, var: Var) -> None:
         self.recorder = recorder
         self.var = var
 
@@ -168,20 +168,20 @@ class Tracer(TensorLike):
         return self.var.rows
 
     @property
-    def context(self) -> Recorder:
+    def context(self) -> TraceRecorder:
         return self.recorder
 
     def __repr__(self) -> str:
         return f"Tracer({self.var})"
 
 
-class Recorder(Entered):
+class TraceRecorder(Entered):
     """Records what is done to its tracers.  Equal equations are recorded once.
 
     Args:
         float_type: the element type that every floating constant, cast and parameter gets; None leaves them.
 
-    >>> recorder = Recorder()
+    >>> recorder = TraceRecorder()
     >>> x = recorder.input(T.Tensor((3,)))
     >>> y = x * x + x * x
     >>> [equation.primitive.name for equation in recorder.equations]
@@ -320,7 +320,7 @@ def trace(function: Callable[..., Any], input: T.Type, *, float_type: str | None
     """
     if float_type is not None:
         input = T.with_float(input, float_type)
-    recorder = Recorder(float_type)
+    recorder = TraceRecorder(float_type)
     arguments = spread(input, recorder.input)
     watch = ChanceWatch(function)
     with recorder:
@@ -361,7 +361,7 @@ def _raiser(function: Any, error: Exception) -> str:
         if not is_inside(frame.f_code.co_filename):
             if not method and frame.f_locals.get("self") is owner:
                 method = frame.f_code.co_name
-            site = Site(frame.f_code.co_filename, line)
+            site = SourceLine(frame.f_code.co_filename, line)
         walk = walk.tb_next
     code = getattr(function, "__code__", None)  # builtins and what functools wraps have none
     if owner is not None and not method and code is not None and is_inside(code.co_filename):

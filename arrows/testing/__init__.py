@@ -3,14 +3,14 @@
 Nothing else in the package imports this room.
 """
 
-from arrows.testing.gradients import HOST, Device, Elements, check_close, check_grads, run_lifted
+from arrows.testing.gradients import HOST, Elements, KernelDevice, check_close, check_grads, run_lifted
 from arrows.testing.primitives import check_primitive
 from arrows.testing.schedules import ScheduleError, verify
 
 __all__ = [
     "HOST",
-    "Device",
     "Elements",
+    "KernelDevice",
     "ScheduleError",
     "check_close",
     "check_grads",

@@ -36,10 +36,10 @@ class Elements:
 
 
 @dataclass(frozen=True)
-class Device:
+class KernelDevice:
     """Where `check_primitive` runs kernels: an array module and the ways there and back.
 
-    >>> Device(np, np.asarray, np.asarray).xp is np
+    >>> KernelDevice(np, np.asarray, np.asarray).xp is np
     True
     """
 
@@ -48,7 +48,7 @@ class Device:
     to_numpy: Callable[[Any], NumpyArray]
 
 
-HOST = Device(np, np.asarray, np.asarray)
+HOST = KernelDevice(np, np.asarray, np.asarray)
 
 
 def check_close(got: Any, wanted: Any, tolerance: float, what: str) -> None:
@@ -142,7 +142,7 @@ def run_lifted(
     inputs: Sequence[Any],
     parameters: Mapping[tuple[Any, str], Any] | None = None,
     segments: Mapping[int, Segments] | None = None,
-    device: Device = HOST,
+    device: KernelDevice = HOST,
 ) -> list[Any]:
     """Run a trace over many rows at once, equation by equation: plain, slow, and what an engine's code must
     equal.
@@ -222,4 +222,4 @@ def _differences(objective: Callable[[], float], array: NumpyArray, step: float)
     return found
 
 
-__all__ = ["HOST", "Device", "Elements", "check_close", "check_grads", "run_lifted"]
+__all__ = ["HOST", "Elements", "KernelDevice", "check_close", "check_grads", "run_lifted"]

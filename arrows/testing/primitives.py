@@ -11,7 +11,7 @@ import numpy as np
 from arrows.ops.primitive import Primitive
 from arrows.ops.rowsparse import RowSparse
 from arrows.ops.segment_layout import Segments
-from arrows.testing.gradients import HOST, Device, Elements, check_close, check_grads
+from arrows.testing.gradients import HOST, Elements, KernelDevice, check_close, check_grads
 from arrows.typesys.types import Tensor
 
 NumpyArray = np.ndarray[Any, Any]
@@ -20,7 +20,7 @@ NumpyArray = np.ndarray[Any, Any]
 def check_primitive(
     primitive: Primitive,
     *operands: Any,
-    device: Device = HOST,
+    device: KernelDevice = HOST,
     tolerance: float = 1e-6,
     gradients: bool = True,
     **attributes: Any,
@@ -81,7 +81,7 @@ def _type(array: NumpyArray) -> Tensor:
 
 
 def _check_kernel(
-    primitive: Primitive, arrays: list[NumpyArray], device: Device, attributes: dict[str, Any]
+    primitive: Primitive, arrays: list[NumpyArray], device: KernelDevice, attributes: dict[str, Any]
 ) -> NumpyArray:
     kind = primitive.rule(*map(_type, arrays), **attributes)
     run = primitive.kernel(device.xp, **attributes)
@@ -100,7 +100,7 @@ def _check_out(
     shape: tuple[int, ...],
     dtype: str,
     wanted: NumpyArray,
-    device: Device,
+    device: KernelDevice,
     **extra: Any,
 ) -> None:
     """The result goes to `out`, whatever was there, also into a part of a larger array."""
@@ -126,7 +126,7 @@ def _check_lifted(
     arrays: list[NumpyArray],
     has_rows: tuple[bool, ...],
     n: int,
-    device: Device,
+    device: KernelDevice,
     attributes: dict[str, Any],
 ) -> None:
     if not any(has_rows):
@@ -170,7 +170,7 @@ _BOUNDS = ([0], [0, 5], [0, 2, 2, 5], [0, 0, 1, 4, 4, 5], [0, 1, 2, 3, 4, 5], [0
 
 
 def _check_segmented(
-    primitive: Primitive, arrays: list[NumpyArray], device: Device, attributes: dict[str, Any]
+    primitive: Primitive, arrays: list[NumpyArray], device: KernelDevice, attributes: dict[str, Any]
 ) -> None:
     types = tuple(map(_type, arrays))
     spread = "domain" in attributes

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from arrows.engine.device.device import Backend
+from arrows.engine.device.device import Device
 from arrows.ops.kernels import quiet
 from arrows.training.arguments import require_number
 from arrows.training.row_chunks import blocks
@@ -57,14 +57,14 @@ class Averages:
         self.in_use = False
 
     def before(
-        self, backend: Backend, name: str, parameter: Array, step: int, rows: Array | None = None
+        self, backend: Device, name: str, parameter: Array, step: int, rows: Array | None = None
     ) -> None:
         """Takes in the values that a parameter, or its `rows`, had up to now, before `step` changes them."""
         if name not in self.values:
             self.values[name], self.since[name] = parameter.copy(), 0
         self._bring(backend, name, parameter, step - 1, rows)
 
-    def up_to(self, backend: Backend, params: Mapping[str, Array], steps: int) -> None:
+    def up_to(self, backend: Device, params: Mapping[str, Array], steps: int) -> None:
         """Makes `values` the means after `steps` steps."""
         for name in self.values:
             self._bring(backend, name, params[name], steps, None)
@@ -87,7 +87,7 @@ class Averages:
             self.in_use = False
 
     @quiet
-    def _bring(self, backend: Backend, name: str, parameter: Array, step: int, rows: Array | None) -> None:
+    def _bring(self, backend: Device, name: str, parameter: Array, step: int, rows: Array | None) -> None:
         if step == 0:
             return
         xp, mean, since = backend.xp, self.values[name], self.since[name]

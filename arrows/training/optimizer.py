@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, is_dataclass, replace
 from typing import Any
 
-from arrows.engine.device.device import Backend
+from arrows.engine.device.device import Device
 from arrows.engine.device.parameter_lock import in_turn
 from arrows.engine.values.results import Ragged
 from arrows.ops import RowSparse
@@ -307,7 +307,7 @@ class Optimizer:
                     f"the model's has shape {list(parameter.shape)}. Use a new optimizer for another model"
                 )
 
-    def _state(self, backend: Backend, name: str, parameter: Array) -> dict[str, Array]:
+    def _state(self, backend: Device, name: str, parameter: Array) -> dict[str, Array]:
         if name not in self.state:
             self.state[name] = {
                 slot: backend.xp.full(parameter.shape, start, parameter.dtype)
@@ -315,7 +315,7 @@ class Optimizer:
             }
         return self.state[name]
 
-    def _counted(self, backend: Backend, name: str, parameter: Array, gradient: Gradient) -> Any:
+    def _counted(self, backend: Device, name: str, parameter: Array, gradient: Gradient) -> Any:
         """Counts this step; returns how many have changed the parameter, for each row where they differ."""
         count = self.counts.get(name, 0)
         if not isinstance(gradient, RowSparse):
@@ -327,7 +327,7 @@ class Optimizer:
         return count
 
     @quiet
-    def _scale(self, backend: Backend, gradients: list[Gradient]) -> Array | None:
+    def _scale(self, backend: Device, gradients: list[Gradient]) -> Array | None:
         """min(1, clip_norm / norm), left on the device, which is never waited for; None without clipping."""
         if self.clip_norm is None or not gradients:
             return None
@@ -344,13 +344,13 @@ class Optimizer:
         norm = xp.sqrt(total)
         return self.clip_norm / xp.maximum(norm, self.clip_norm)
 
-    def _dense(self, backend: Backend, parameter: Array, gradient: Array, update: Update) -> None:
+    def _dense(self, backend: Device, parameter: Array, gradient: Array, update: Update) -> None:
         for rows in blocks(backend, parameter):
             slots = {slot: array[rows] for slot, array in update.state.items()}
             count = update.count if isinstance(update.count, int) else update.count[rows]
             self._update(backend, parameter[rows], gradient[rows], slots, update, count)
 
-    def _sparse(self, backend: Backend, parameter: Array, gradient: RowSparse, update: Update) -> None:
+    def _sparse(self, backend: Device, parameter: Array, gradient: RowSparse, update: Update) -> None:
         for block in blocks(backend, gradient.values):
             rows, values = gradient.rows[block], gradient.values[block]
             touched = self._taken(backend, "parameter", parameter, rows, values)
@@ -362,13 +362,13 @@ class Optimizer:
             for slot, array in update.state.items():
                 array[rows] = slots[slot]
 
-    def _taken(self, backend: Backend, role: str, array: Array, rows: Array, like: Array) -> Array:
+    def _taken(self, backend: Device, role: str, array: Array, rows: Array, like: Array) -> Array:
         return backend.take(array, rows, self._buffer(backend, role, like))
 
     @quiet
     def _update(
         self,
-        backend: Backend,
+        backend: Device,
         parameter: Array,
         gradient: Array,
         slots: Mapping[str, Array],
@@ -392,7 +392,7 @@ class Optimizer:
             gradient = own
         self.rule.update(xp, parameter, gradient, slots, scratch, rate=update.rate, step=count)
 
-    def _buffer(self, backend: Backend, role: str, like: Array) -> Array:
+    def _buffer(self, backend: Device, role: str, like: Array) -> Array:
         """Memory of `like`'s shape and type that is used again from step to step."""
         key = role, like.dtype
         flat = self._buffers.get(key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from arrows.engine.device.device import Backend
+from arrows.engine.device.device import Device
 from arrows.training.trainable import Array
 
 # Elements in a block: as fast as whole arrays (measured; a quarter of it costs 1.4 times as much), and
@@ -13,7 +13,7 @@ from arrows.training.trainable import Array
 BLOCK = 1 << 18
 
 
-def blocks(backend: Backend, array: Array) -> Iterator[Any]:
+def blocks(backend: Device, array: Array) -> Iterator[Any]:
     """Indices that cut an array into blocks of rows; a device does better with the whole at once.
 
     >>> import numpy as np

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from arrows.engine.device.device import Backend
+from arrows.engine.device.device import Device
 
 Array = Any  # of NumPy, CuPy or the fake device
 
@@ -26,7 +26,7 @@ class Trainable(Protocol):
         """Parameter name -> live array."""
 
     @property
-    def backend(self) -> Backend:
+    def backend(self) -> Device:
         """Whose arrays the parameters are."""
 
 

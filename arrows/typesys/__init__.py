@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arrows.typesys import types
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, InputError, Site
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, InputError, SourceLine
 from arrows.typesys.types import as_type
 
-__all__ = ["ArrowTypeError", "ArrowValueError", "InputError", "Site", "as_type", "types"]
+__all__ = ["ArrowTypeError", "ArrowValueError", "InputError", "SourceLine", "as_type", "types"]

@@ -22,7 +22,7 @@ __all__ = [
     "Message",
     "NotFiniteError",
     "Side",
-    "Site",
+    "SourceLine",
     "input_message",
     "message",
     "unhashed",
@@ -122,7 +122,7 @@ def is_inside(file: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class SourceLine:
     """A place in the user's source, printed `model.py:41`.
 
     Attributes:
@@ -130,21 +130,21 @@ class Site:
         line: line number, from 1; 0 if unknown.
 
     Example:
-        >>> str(Site("/home/me/model.py", 41))
+        >>> str(SourceLine("/home/me/model.py", 41))
         'model.py:41'
     """
 
     file: str
     line: int
 
-    def __reduce__(self) -> tuple[type[Site], tuple[str, int]]:
-        return Site, (self.file, self.line)
+    def __reduce__(self) -> tuple[type[SourceLine], tuple[str, int]]:
+        return SourceLine, (self.file, self.line)
 
     def __str__(self) -> str:
         return f"{os.path.basename(self.file)}:{self.line}" if self.line else self.file
 
     @classmethod
-    def here(cls) -> Site:
+    def here(cls) -> SourceLine:
         """The innermost frame that lies outside the library."""
         frame = sys._getframe(1)
         while frame.f_code.co_filename.startswith(_INSIDE):
@@ -160,7 +160,7 @@ class Side:
 
     name: str
     type: str
-    site: Site | None = None
+    site: SourceLine | None = None
 
 
 class Message(str):  # noqa: SLOT000  the parts are read by name, and pickled with the text
@@ -274,7 +274,7 @@ def message(
 
 
 def input_message(
-    example: int | None, path: str, reason: str, block: str = "", site: Site | None = None, at: str = ""
+    example: int | None, path: str, reason: str, block: str = "", site: SourceLine | None = None, at: str = ""
 ) -> str:
     """The text of an input error.
 
@@ -287,10 +287,10 @@ def input_message(
         at: where it stands in the expression; left out if empty.
 
     Example:
-        >>> from arrows.typesys.errors import Site
+        >>> from arrows.typesys.errors import SourceLine
         >>> print(
         ...     input_message(
-        ...         17, "tree > word", "expected int, got None", "Scalar('int32')", Site("model.py", 3)
+        ...         17, "tree > word", "expected int, got None", "Scalar('int32')", SourceLine("model.py", 3)
         ...     )
         ... )
         example 17: tree > word: expected int, got None

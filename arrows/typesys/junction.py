@@ -10,7 +10,7 @@ from arrows.typesys.terms import (
     Clash,
     Constraint,
     TooWide,
-    Var,
+    TypeVariable,
     compound,
     find,
     labels_of,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Waiting = Literal["certain", "forward", "backward", "undecided"]
 
 
-class Joint(Constraint):
+class Junction(Constraint):
     """The value at `left` passes to `right`.
 
     Attributes:
@@ -36,7 +36,7 @@ class Joint(Constraint):
 
     __slots__ = ("context", "left", "number", "right", "split", "waiting")
 
-    def __init__(self, left: Var, right: Var, context: Any, number: int) -> None:
+    def __init__(self, left: TypeVariable, right: TypeVariable, context: Any, number: int) -> None:
         super().__init__()
         self.left = left
         self.right = right
@@ -76,7 +76,7 @@ class Joint(Constraint):
         else:
             self._match(solver, a, b)
 
-    def _from_ground(self, solver: Solver, a: Var, left: T.Type, b: Var) -> None:
+    def _from_ground(self, solver: Solver, a: TypeVariable, left: T.Type, b: TypeVariable) -> None:
         right = b.head
         if right is None:
             if not left.convertible:
@@ -97,15 +97,15 @@ class Joint(Constraint):
         else:
             solver.assign(b, left, a.origin, self)
 
-    def _expand(self, solver: Solver, known: Var, unknown: Var) -> None:
+    def _expand(self, solver: Solver, known: TypeVariable, unknown: TypeVariable) -> None:
         """The open side becomes a structure like the known one; conversions are decided part by part."""
         shape = solver.view(known)
         solver.count_fresh(known, unknown, len(shape.args))
-        args = [Var() for _ in shape.args]
+        args = [TypeVariable() for _ in shape.args]
         solver.bind(unknown, shape.kind, args, shape.labels, known.origin, self)
         self._match(solver, find(self.left), find(self.right))
 
-    def _match(self, solver: Solver, a: Var, b: Var) -> None:
+    def _match(self, solver: Solver, a: TypeVariable, b: TypeVariable) -> None:
         if not (compound(a.head) and compound(b.head)):
             raise Clash(a, b)
         left, right = solver.view(a), solver.view(b)
@@ -116,7 +116,7 @@ class Joint(Constraint):
         for x, y in zip(left.args, right.args, strict=True):
             solver.hand_on(x, y, self.context)
 
-    def _labels(self, solver: Solver, a: Var, b: Var) -> None:
+    def _labels(self, solver: Solver, a: TypeVariable, b: TypeVariable) -> None:
         left, right = a.head, b.head
         if isinstance(left, T.Type) and isinstance(right, T.Type):
             if (left.labelled or right.labelled) and left == right:
@@ -146,7 +146,7 @@ class Joint(Constraint):
             solver.unify(a, b)
 
 
-def waiting_for(a: Var, b: Var) -> Waiting:
+def waiting_for(a: TypeVariable, b: TypeVariable) -> Waiting:
     """What a joint from `a` to `b` waits for, as one of them is open."""
     if a.head is not None:
         return "forward"

@@ -9,7 +9,7 @@ from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError
 
 if TYPE_CHECKING:
-    from arrows.typesys.junction import Joint
+    from arrows.typesys.junction import Junction
     from arrows.typesys.unify import Solver
 
 Kind = Literal["tuple", "sequence", "broadcast"]
@@ -31,7 +31,9 @@ class Struct:
 
     __slots__ = ("args", "impure", "kind", "labels", "owner", "pending")
 
-    def __init__(self, kind: Kind, args: list[Var], labels: tuple[Hashable, ...] | None, owner: Var) -> None:
+    def __init__(
+        self, kind: Kind, args: list[TypeVariable], labels: tuple[Hashable, ...] | None, owner: TypeVariable
+    ) -> None:
         self.kind = kind
         self.args = args
         self.labels = labels
@@ -47,7 +49,7 @@ class Struct:
         return (T.Sequence if self.kind == "sequence" else T.Broadcast)(parts[0])
 
 
-class Var:
+class TypeVariable:
     """A type that is not known yet.
 
     Attributes:
@@ -63,13 +65,13 @@ class Var:
     __slots__ = ("head", "link", "origin", "parents", "struct", "via", "watch")
 
     def __init__(self, head: T.Type | None = None, origin: Any = None) -> None:
-        self.link: Var | None = None
+        self.link: TypeVariable | None = None
         self.head: T.Type | Struct | None = head
         self.struct: Struct | None = None
         self.watch: list[Constraint] = []
         self.parents: list[Struct] | tuple[()] = ()  # of most there are none
         self.origin = origin
-        self.via: Joint | None = None
+        self.via: Junction | None = None
 
     def within(self, struct: Struct) -> None:
         """This is a part of `struct`."""
@@ -79,7 +81,7 @@ class Var:
             self.parents = [struct]
 
 
-def find(v: Var) -> Var:
+def find(v: TypeVariable) -> TypeVariable:
     """The variable that now stands for `v`."""
     root = v
     while root.link is not None:
@@ -90,7 +92,7 @@ def find(v: Var) -> Var:
     return root
 
 
-def ground(v: Var) -> T.Type | None:
+def ground(v: TypeVariable) -> T.Type | None:
     """The type of `v`, or None while some part of it is open."""
     head = find(v).head
     return head if isinstance(head, T.Type) else None
@@ -99,7 +101,7 @@ def ground(v: Var) -> T.Type | None:
 class Clash(Exception):
     """Two types that should be one are not; caught by the solver, explained by whoever knows the blocks."""
 
-    def __init__(self, left: Var, right: Var, infinite: bool = False) -> None:
+    def __init__(self, left: TypeVariable, right: TypeVariable, infinite: bool = False) -> None:
         super().__init__()
         self.left = left
         self.right = right
@@ -126,7 +128,7 @@ class Constraint:
         self.queued = False
 
     @property
-    def inside(self) -> Var | None:
+    def inside(self) -> TypeVariable | None:
         """The elements, if it waits for a container: where they are Python objects, it may be one."""
         return None
 
@@ -139,12 +141,12 @@ class Constraint:
         raise NotImplementedError
 
 
-def width(v: Var) -> int:
+def width(v: TypeVariable) -> int:
     """How many parts without parts the type at `v` has, as far as it is known.
 
     Example:
         >>> from arrows.typesys.unify import Solver
-        >>> s, v = Solver(), Var()
+        >>> s, v = Solver(), TypeVariable()
         >>> for _ in range(3):
         ...     v = s.make("tuple", [v, v])
         >>> width(v)
@@ -206,17 +208,17 @@ def kind_of(t: T.Type | None) -> Any:
     return "broadcast" if isinstance(t, T.Broadcast) else ""
 
 
-def notation(v: Var) -> str:
+def notation(v: TypeVariable) -> str:
     """The type at `v` as far as it is known; `?` is open.
 
     Example:
         >>> from arrows.typesys.unify import Solver
         >>> s = Solver()
-        >>> notation(s.make("tuple", [Var(T.Input()), Var()]))
+        >>> notation(s.make("tuple", [TypeVariable(T.Input()), TypeVariable()]))
         '(Input, ?)'
     """
     text: list[str] = []
-    todo: list[Var | str] = [v]
+    todo: list[TypeVariable | str] = [v]
     met: set[int] = set()
     while todo:
         x = todo.pop()
@@ -233,7 +235,7 @@ def notation(v: Var) -> str:
             text.append("...")
         else:
             met.add(id(x))
-            pieces: list[Var | str] = ["(" if head.kind == "tuple" else f"{head.kind.capitalize()}("]
+            pieces: list[TypeVariable | str] = ["(" if head.kind == "tuple" else f"{head.kind.capitalize()}("]
             for i, arg in enumerate(head.args):
                 if i:
                     pieces.append(", ")

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from arrows.typesys.dtypes import DTYPES, FLOATS, dtype_name
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Site, message
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
 
 __all__ = [
     "DTYPES",
@@ -409,7 +409,7 @@ def _leaf_type(x: object) -> Type:
     number = isinstance(x, int) and not isinstance(x, bool)
     raise ArrowTypeError(
         message(
-            f"cannot read {x!r} as a type at {Site.here()}",
+            f"cannot read {x!r} as a type at {SourceLine.here()}",
             reason="expected a type, a shape such as [3] or [3, 'int32'], an element type such as 'int32', "
             "or a tuple of these",
             hint=f"a vector of {x} numbers is [{x}]" if number else "",

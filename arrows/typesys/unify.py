@@ -2,7 +2,7 @@
 
 A variable stands for a type that is not known yet; it lives in one inference run. It is open, or has a
 *head*: a ground type, or a `Struct`, a tuple or sequence whose parts are variables. Two kinds of relation
-hold between variables: `Solver.unify` makes two of them one (union-find), and a `Joint` lets a value pass
+hold between variables: `Solver.unify` makes two of them one (union-find), and a `Junction` lets a value pass
 from one place to another, where one
 conversion is allowed: a tuple or sequence of `Input`s may go where an `Input` is wanted. A joint that cannot
     tell yet
@@ -21,7 +21,7 @@ from typing import Any
 
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
-from arrows.typesys.junction import Joint, Waiting, waiting_for
+from arrows.typesys.junction import Junction, Waiting, waiting_for
 from arrows.typesys.terms import (
     MOST_PARTS,
     Clash,
@@ -29,7 +29,7 @@ from arrows.typesys.terms import (
     Kind,
     Struct,
     TooWide,
-    Var,
+    TypeVariable,
     find,
     kind_of,
     labels_of,
@@ -47,42 +47,44 @@ class Solver:
     def __init__(self) -> None:
         self.work: deque[Constraint] = deque()
         self.failures: list[tuple[Constraint, Exception]] = []
-        self.forward: list[tuple[int, Joint]] = []
-        self.certain: list[tuple[int, Joint]] = []
-        self.backward: list[tuple[int, Joint]] = []
-        self.undecided: list[tuple[int, Joint]] = []
+        self.forward: list[tuple[int, Junction]] = []
+        self.certain: list[tuple[int, Junction]] = []
+        self.backward: list[tuple[int, Junction]] = []
+        self.undecided: list[tuple[int, Junction]] = []
         self.joints = 0
         self.given = 0  # how many joints there were before the first constraint ran
         self.fresh = 0
-        self.handed_on: dict[tuple[int, int], Joint] = {}
+        self.handed_on: dict[tuple[int, int], Junction] = {}
 
     # Making
 
-    def join(self, left: Var, right: Var, context: Any) -> Joint:
+    def join(self, left: TypeVariable, right: TypeVariable, context: Any) -> Junction:
         """The value at `left` passes to `right`."""
         self.joints += 1
-        joint = Joint(left, right, context, self.joints)
+        joint = Junction(left, right, context, self.joints)
         find(left).watch.append(joint)
         find(right).watch.append(joint)
         self.schedule(joint)
         return joint
 
-    def hand_on(self, left: Var, right: Var, context: Any) -> None:
+    def hand_on(self, left: TypeVariable, right: TypeVariable, context: Any) -> None:
         """A part of a value passes likewise: a part that stands in many places does so once."""
         a, b = find(left), find(right)
         pair = id(a), id(b)
         if pair not in self.handed_on:
             self.handed_on[pair] = self.join(a, b, context)  # which keeps both, and so their identities
 
-    def add(self, constraint: Constraint, *watched: Var) -> None:
+    def add(self, constraint: Constraint, *watched: TypeVariable) -> None:
         """A constraint that reads these variables."""
         for v in watched:
             find(v).watch.append(constraint)
         self.schedule(constraint)
 
-    def make(self, kind: Kind, args: list[Var], labels: tuple[Hashable, ...] | None = None) -> Var:
+    def make(
+        self, kind: Kind, args: list[TypeVariable], labels: tuple[Hashable, ...] | None = None
+    ) -> TypeVariable:
         """A variable for a structure of these parts."""
-        v = Var()
+        v = TypeVariable()
         self.bind(v, kind, args, labels, None, None)
         return v
 
@@ -108,7 +110,7 @@ class Solver:
 
     def settle_one(self, which: Waiting) -> bool:
         """Decides the earliest waiting joint of a kind; whether there was one."""
-        heap: list[tuple[int, Joint]] = getattr(self, which)
+        heap: list[tuple[int, Junction]] = getattr(self, which)
         while heap:
             _, joint = heapq.heappop(heap)
             if joint.waiting != which:
@@ -127,7 +129,7 @@ class Solver:
             return True
         return False
 
-    def wait(self, joint: Joint) -> None:
+    def wait(self, joint: Junction) -> None:
         """A joint that cannot tell yet: it is decided at the end, if nothing decides it before."""
         kind = waiting_for(find(joint.left), find(joint.right))
         if joint.waiting != kind:  # where it waited before, it is passed over
@@ -136,7 +138,7 @@ class Solver:
 
     # Knowing
 
-    def assign(self, v: Var, t: T.Type, origin: Any, via: Joint | None = None) -> None:
+    def assign(self, v: TypeVariable, t: T.Type, origin: Any, via: Junction | None = None) -> None:
         """`v` is the ground type `t`.
 
         Raises:
@@ -154,24 +156,24 @@ class Solver:
                 if head is t:
                     continue
                 if head != t:
-                    raise Clash(Var(t, origin), v)
+                    raise Clash(TypeVariable(t, origin), v)
                 if head.labelled:
                     self.narrow(v, T.common_labels(head, t))
             else:
                 if kind_of(t) != head.kind or len(t.children) != len(head.args):
-                    raise Clash(Var(t, origin), v)
+                    raise Clash(TypeVariable(t, origin), v)
                 if head.labels is not None and head.labels != labels_of(t):
                     self.drop_labels(v)
                 todo.extend(zip(head.args, t.children, strict=True))
 
     def bind(
         self,
-        v: Var,
+        v: TypeVariable,
         kind: Kind,
-        args: list[Var],
+        args: list[TypeVariable],
         labels: tuple[Hashable, ...] | None,
         origin: Any,
-        via: Joint | None,
+        via: Junction | None,
     ) -> None:
         """`v` is a structure of these parts.
 
@@ -180,7 +182,7 @@ class Solver:
         """
         v = find(v)
         if v.head is not None:
-            made = Var()
+            made = TypeVariable()
             self.bind(made, kind, args, labels, origin, None)
             try:
                 self.unify(v, made)
@@ -206,7 +208,7 @@ class Solver:
             if struct.impure:
                 self._became_impure(v)
 
-    def unify(self, a: Var, b: Var) -> None:
+    def unify(self, a: TypeVariable, b: TypeVariable) -> None:
         """`a` and `b` are one.
 
         Raises:
@@ -247,7 +249,7 @@ class Solver:
                 self._link(b, a)
                 todo.extend(zip(left.args, right.args, strict=True))
 
-    def view(self, v: Var) -> Struct:
+    def view(self, v: TypeVariable) -> Struct:
         """The parts of a compound type as variables."""
         v = find(v)
         if v.struct is None:
@@ -256,14 +258,14 @@ class Solver:
             struct = Struct(kind_of(t), [], labels_of(t), v)
             struct.impure = not t.pure_input
             for child in t.children:
-                arg = Var(child, v.origin)
+                arg = TypeVariable(child, v.origin)
                 arg.via = v.via
                 arg.within(struct)
                 struct.args.append(arg)
             v.struct = struct
         return v.struct
 
-    def narrow(self, v: Var, t: T.Type) -> None:
+    def narrow(self, v: TypeVariable, t: T.Type) -> None:
         """`v` loses labels: it is `t`, which is equal to what it was."""
         todo = [(v, t)]
         while todo:
@@ -284,7 +286,7 @@ class Solver:
                 if isinstance(owner.head, T.Type):
                     todo.append((owner, T.common_labels(owner.head, struct.ground())))
 
-    def drop_labels(self, v: Var) -> None:
+    def drop_labels(self, v: TypeVariable) -> None:
         """The tuple at `v` loses its own labels."""
         v = find(v)
         if isinstance(v.head, T.Tuple):
@@ -293,7 +295,7 @@ class Solver:
             v.head.labels = None
             self._fire(v)
 
-    def count_fresh(self, known: Var, unknown: Var, count: int) -> None:
+    def count_fresh(self, known: TypeVariable, unknown: TypeVariable, count: int) -> None:
         """Counts variables made while solving: a type without end would make them for ever.
 
         Raises:
@@ -308,13 +310,13 @@ class Solver:
 
     # Telling those who wait
 
-    def _fire(self, v: Var) -> None:
+    def _fire(self, v: TypeVariable) -> None:
         for constraint in v.watch:
             if not constraint.queued:
                 constraint.queued = True
                 self.work.append(constraint)
 
-    def _became_ground(self, v: Var) -> None:
+    def _became_ground(self, v: TypeVariable) -> None:
         todo = [v]
         while todo:
             v = todo.pop()
@@ -337,7 +339,7 @@ class Solver:
                     self._fire(owner)
                     self._became_impure(owner)
 
-    def _became_impure(self, v: Var) -> None:
+    def _became_impure(self, v: TypeVariable) -> None:
         todo = [v]
         while todo:
             for struct in todo.pop().parents:
@@ -347,7 +349,7 @@ class Solver:
                     self._fire(owner)
                     todo.append(owner)
 
-    def _link(self, gone: Var, kept: Var, fire: bool = True) -> None:
+    def _link(self, gone: TypeVariable, kept: TypeVariable, fire: bool = True) -> None:
         """`gone` is from now on `kept`."""
         if fire:
             self._fire(gone)
@@ -366,13 +368,13 @@ class Solver:
         impure = isinstance(kept.head, Struct) and kept.head.impure
         if waiting:
             assert isinstance(kept.head, T.Type)
-            lone = Var(kept.head)
+            lone = TypeVariable(kept.head)
             lone.parents = waiting
             self._became_ground(lone)
         elif impure:
             self._became_impure(kept)
 
-    def _occurs(self, v: Var, struct: Struct) -> bool:
+    def _occurs(self, v: TypeVariable, struct: Struct) -> bool:
         seen: set[int] = set()
         todo = [struct]
         while todo:

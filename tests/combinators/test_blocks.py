@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.combinators.fanout import Run
+from arrows.combinators.fanout import AndFan
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T
 from tests.combinators.kit import FC, Embedding, tree_lstm
@@ -61,7 +61,7 @@ def test_fan_out_extends_only_what_fan_out_made() -> None:
     assert (a & b & c).parts == (a, b, c)
     assert ((a & b) & c).parts == (a, b, c)
     nested = a & (b & c)
-    assert nested.parts[0] is a and isinstance(nested.parts[1], Run)
+    assert nested.parts[0] is a and isinstance(nested.parts[1], AndFan)
     assert len((ar.AllOf(a, b) & c).parts) == 2
     assert len((ar.Record({"x": a}) & c).parts) == 2
     assert ar.infer(a & (b & c)).output == T.as_type(([], ([], [])))

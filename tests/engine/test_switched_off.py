@@ -17,7 +17,7 @@ from arrows.engine.reading import structural_hash as sharing
 from arrows.engine.running import execute, unlike
 from arrows.engine.scheduling import node_table
 from arrows.ops import linear
-from arrows.ops.trace import Equation, Recorder, Trace, Tracer, Var
+from arrows.ops.trace import Equation, Trace, Tracer, TraceRecorder, Var
 from tests.engine.test_batching import SETTINGS, compare
 
 Patch = pytest.MonkeyPatch
@@ -40,7 +40,7 @@ def no_sharing(patch: Patch) -> None:
 
 
 def no_folding(patch: Patch) -> None:
-    def plainly(recorder: Recorder, equation: Equation, operands: Any) -> Tracer:
+    def plainly(recorder: TraceRecorder, equation: Equation, operands: Any) -> Tracer:
         attributes: dict[str, Any] = dict(equation.attributes)
         made = recorder.bind(equation.primitive, *operands, **attributes)
         assert isinstance(made, Tracer)

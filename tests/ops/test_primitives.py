@@ -12,7 +12,7 @@ from arrows import ops
 from arrows.engine.device.device import backend
 from arrows.ops.segment_kernels import reduce_segments
 from arrows.testing import HOST, check_primitive
-from arrows.testing.gradients import Device
+from arrows.testing.gradients import KernelDevice
 from arrows.typesys import types as T
 
 from .table import CASES
@@ -22,9 +22,9 @@ IDS = [
 ]
 
 
-def fake() -> Device:
+def fake() -> KernelDevice:
     device = backend("fake")
-    return Device(device.xp, device.to_device, device.to_numpy)
+    return KernelDevice(device.xp, device.to_device, device.to_numpy)
 
 
 def test_every_primitive_stands_in_the_table() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arrows.engine.device.device import Backend, backend
+from arrows.engine.device.device import Device, backend
 from arrows.engine.values.results import Ragged
 from arrows.ops import RowSparse
 from arrows.training import SGD, Adadelta, Adagrad, Adam, AdamW, Optimizer, RMSprop
@@ -25,7 +25,7 @@ DEVICES = ["cpu", "fake", pytest.param("cuda", marks=pytest.mark.gpu)]
 class Model:
     """As much of a model as an optimizer sees."""
 
-    backend: Backend
+    backend: Device
     params: dict[str, Any] = field(default_factory=dict)
 
     @classmethod

@@ -13,7 +13,7 @@ from arrows.typesys.errors import (
     ArrowValueError,
     InputError,
     Side,
-    Site,
+    SourceLine,
     input_message,
     message,
 )
@@ -23,8 +23,8 @@ def test_the_form_of_the_design() -> None:
     text = message(
         "cannot compose embed >> classify",
         [
-            Side("embed", "Input -> float32[300]", Site("/x/model.py", 41)),
-            Side("classify", "float32[128] -> float32[5]", Site("/x/model.py", 12)),
+            Side("embed", "Input -> float32[300]", SourceLine("/x/model.py", 41)),
+            Side("classify", "float32[128] -> float32[5]", SourceLine("/x/model.py", 12)),
         ],
         "tree > case 'leaf' > step 2 of 3",
         "axis 0 is 300 on the left, fixed by Embedding(9000, 300) at model.py:38,\n"
@@ -56,9 +56,9 @@ def test_input_errors() -> None:
 
 
 def test_sites() -> None:
-    site = Site.here()
+    site = SourceLine.here()
     assert site.file == __file__ and str(site) == f"test_errors.py:{site.line}"
-    assert str(Site("<unknown>", 0)) == "<unknown>"
+    assert str(SourceLine("<unknown>", 0)) == "<unknown>"
 
 
 def test_the_family() -> None:
@@ -68,7 +68,7 @@ def test_the_family() -> None:
 
 
 def test_the_parts_of_an_error_can_be_read_one_by_one():
-    sides = [Side("f", "Input -> float32", Site("/a/model.py", 3)), Side("g", "Void -> Void")]
+    sides = [Side("f", "Input -> float32", SourceLine("/a/model.py", 3)), Side("g", "Void -> Void")]
     error = ArrowTypeError(message("cannot compose f >> g", sides, "step 1 of 2", "because", "drop g"))
     for same in (error, pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):
         told = same.details

@@ -8,7 +8,7 @@ from typing import Any, TypedDict, assert_type
 
 import arrows as ar
 from arrows.combinators import Block, Wire
-from arrows.combinators.fanout import Run
+from arrows.combinators.fanout import AndFan
 from arrows.typesys.static import F32, I32, Axis, Tensor
 
 
@@ -90,7 +90,7 @@ assert_type((f & g) >> ar.Identity(), Block[int, tuple[V, L]])
 assert_type((f & g & f & g) >> ar.Identity(), Block[int, tuple[V, L, V, L]])
 assert_type((f & f) >> ar.Function(add), Block[int, V])
 assert_type((f & f & f) >> ar.Function(fma), Block[int, V])
-assert_type(ar.Scalar("int32") >> ar.Function(embed_hidden) & g, Run[int, V, L])
+assert_type(ar.Scalar("int32") >> ar.Function(embed_hidden) & g, AndFan[int, V, L])
 assert_type(ar.AllOf(f, g) >> ar.Identity(), Block[int, tuple[V, L]])
 
 # 3b side by side on a pair
@@ -212,7 +212,7 @@ with composed.scope():
     assert_type(vector, Wire[V])
     assert_type(ar.Function(add).reads(vector, vector), Wire[V])
     composed.output.reads(hid2lab.reads(vector))
-assert_type(f >> ar.Identity() & composed, Run[int, V, L])
+assert_type(f >> ar.Identity() & composed, AndFan[int, V, L])
 with ar.Composition().scope() as loose:
     loose.output.reads(ar.Function(add).reads(f.reads(loose.input), zeros))
 assert_type(loose >> hid2lab, Block[Any, L])
@@ -248,9 +248,11 @@ class Token(TypedDict):
 
 pair_in = ar.Input(Pair)
 assert_type(ar.Input(Leaf).get(lambda x: x.word) >> f, Block[Leaf, V])
-assert_type((pair_in.get(lambda p: p.left) >> tree & pair_in.get(lambda p: p.right) >> tree), Run[Pair, V, V])
+assert_type(
+    (pair_in.get(lambda p: p.left) >> tree & pair_in.get(lambda p: p.right) >> tree), AndFan[Pair, V, V]
+)
 word_in = ar.Input(Token).get(lambda t: t["word"])
-assert_type(word_in >> f & word_in >> g, Run[Token, V, L])
+assert_type(word_in >> f & word_in >> g, AndFan[Token, V, L])
 assert_type(ar.Input[Leaf | Pair]() >> tree >> hid2lab, Block[Leaf | Pair, L])
 tag = ar.Input(Token).get(lambda t: t["tag"]) >> ar.OneHotFromList(["noun", "verb"])
 following = ar.Input(Token).get(lambda t: t["next"]) >> ar.Optional(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.device.device import Backend
+from arrows.engine.device.device import Device
 
 # A new array gets this much room to spare: the next batch is a little larger as often as not.
 _SPARE = 1.25
@@ -20,7 +20,7 @@ class Arena:
     An array asked for by the same name is the same memory: what was there is overwritten by its next user.
     """
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Device) -> None:
         self.backend = backend
         self._arrays: dict[tuple[Hashable, Any], Any] = {}
 

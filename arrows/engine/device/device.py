@@ -1,4 +1,4 @@
-"""The one place that knows NumPy from CuPy: a `Backend` holds an array module and its transfers.
+"""The one place that knows NumPy from CuPy: a `Device` holds an array module and its transfers.
 
 Nothing else in the engine imports CuPy or asks which device it runs on.  Arrays cross between host and device
 in `to_device` and `to_numpy` alone.
@@ -27,7 +27,7 @@ NO_CUPY = (
 _SHORT = 16
 
 
-class Backend:
+class Device:
     """What the engine asks of a device.  Get one with `backend(name)`.
 
     Attributes:
@@ -142,7 +142,7 @@ class Backend:
         return f"backend({self.name!r})"
 
 
-class _Numpy(Backend):
+class _Numpy(Device):
     """The CPU. Same meaning as the base class; the ways here were measured to be the fastest for NumPy."""
 
     name = "cpu"
@@ -188,7 +188,7 @@ class _Numpy(Backend):
         self.add_at_unique(target, rows, sums)
 
 
-class _Fake(Backend):
+class _Fake(Device):
     """The strict device without a device: see `arrows.engine.device.fake`."""
 
     name = "fake"
@@ -205,7 +205,7 @@ class _Fake(Backend):
         return array._data.copy()
 
 
-class _Cupy(Backend):
+class _Cupy(Device):
     """CUDA through CuPy, imported when first asked for."""
 
     name = "cuda"
@@ -240,15 +240,15 @@ class _Cupy(Backend):
         self.xp.cuda.get_current_stream().synchronize()
 
 
-_KINDS: dict[str, type[Backend]] = {"cpu": _Numpy, "cuda": _Cupy, "fake": _Fake}
+_KINDS: dict[str, type[Device]] = {"cpu": _Numpy, "cuda": _Cupy, "fake": _Fake}
 
 
 @cache
-def _made(name: str) -> Backend:
+def _made(name: str) -> Device:
     return _KINDS[name]()
 
 
-def backend(device: str | Backend) -> Backend:
+def backend(device: str | Device) -> Device:
     """The backend of a device: `"cpu"`, `"cuda"` (CuPy), or `"fake"` (the strict device of the tests).
 
     Args:
@@ -266,7 +266,7 @@ def backend(device: str | Backend) -> Backend:
     ...
     arrows.typesys.errors.ArrowValueError: device is 'tpu'; it must be 'cpu' or 'cuda'
     """
-    if isinstance(device, Backend):
+    if isinstance(device, Device):
         return device
     if not isinstance(device, str) or device not in _KINDS:
         raise ArrowValueError(f"device is {device!r}; it must be 'cpu' or 'cuda'")

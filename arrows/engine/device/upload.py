@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.device.device import Backend
+from arrows.engine.device.device import Device
 
 
 class Upload:
@@ -15,7 +15,7 @@ class Upload:
     On the CPU nothing is copied: `get` gives the array that was added.
     """
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Device) -> None:
         self.backend = backend
         self._arrays: list[np.ndarray] = []
         self._sent: Any = None

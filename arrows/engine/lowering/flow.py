@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-class Flow:
+class FlowGraph:
     """A growing graph of places; a place is a plain integer."""
 
     def __init__(self) -> None:

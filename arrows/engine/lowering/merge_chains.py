@@ -19,7 +19,7 @@ from typing import Any
 from arrows import combinators as core
 from arrows.inference.typed import Typed
 from arrows.ops.primitive import ROW
-from arrows.ops.trace import Recorder, Trace, Tracer, Var
+from arrows.ops.trace import Trace, Tracer, TraceRecorder, Var
 
 # No operation grows beyond about so many equations: one function is written for it.
 _MOST = 100
@@ -126,7 +126,7 @@ def compose(traces: Sequence[Trace]) -> Trace:
     Args:
         traces: the result of each is the input of the next, tensor by tensor.
     """
-    recorder = Recorder()
+    recorder = TraceRecorder()
     values = [recorder.input(var.type, var.rows) for var in traces[0].inputs]
     for trace in traces:
         known: dict[Var, Tracer] = dict(zip(trace.inputs, values, strict=True))

@@ -11,7 +11,7 @@ from typing import Any
 from arrows.combinators.apply import Apply
 from arrows.combinators.effects import Tap
 from arrows.engine.lowering.sites import Port, Site
-from arrows.engine.lowering.source_writer import DEEPEST_NESTING, KeyLine, Writer
+from arrows.engine.lowering.source_writer import DEEPEST_NESTING, KeyLine, SourceWriter
 from arrows.engine.lowering.symbols import (
     VOID,
     ListSymbol,
@@ -39,7 +39,7 @@ class MetricStream:
     labelled: bool
 
 
-class NodeWriter(Writer):
+class NodeWriter(SourceWriter):
     """Writes nodes and streams.
 
     Attributes:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.lowering.flow import Flow
+from arrows.engine.lowering.flow import FlowGraph
 from arrows.inference.typed import Typed
 from arrows.ops.trace import Trace
 from arrows.typesys import types as T
@@ -24,7 +24,7 @@ class Port:
 
     Attributes:
         leaf: which tensor leaf of the operation's input it is, depth first.
-        place: the place of `Flow` that feeds it.
+        place: the place of `FlowGraph` that feeds it.
         domain: None for one row a node; ``k`` for the elements of the k-th sequence of the operation's input.
     """
 
@@ -75,7 +75,7 @@ class Site:
 class Sites:
     """All sites of an expression, with the flow between them, as lowering finds them."""
 
-    flow: Flow = field(default_factory=Flow)
+    flow: FlowGraph = field(default_factory=FlowGraph)
     sites: list[Site] = field(default_factory=list)
     producers: list[tuple[int, int]] = field(default_factory=list)
     constants: list[np.ndarray] = field(default_factory=list)

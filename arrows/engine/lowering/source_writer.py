@@ -49,7 +49,7 @@ class Body:
     is_generator: bool = False
 
 
-class Writer:
+class SourceWriter:
     """All functions written so far, and the one being written.
 
     Attributes:

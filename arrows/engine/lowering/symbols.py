@@ -4,7 +4,7 @@ come from.
 At lowering a tensor is a *value id* (an integer), a tuple whose shape is known is kept apart in local
 variables, a sequence is a Python list, and an ``Input`` is the object itself.  A symbol says which Python
 expression holds the value.  A symbol without code (`bare`) is a pattern: it carries only the places of
-`Flow`, for what is stored in lists and handed between functions.
+`FlowGraph`, for what is stored in lists and handed between functions.
 
 Types may nest as deep as expressions do, so every function here that follows their structure is a generator
 run by `trampoline`.
@@ -16,7 +16,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from arrows.engine.lowering.flow import Flow
+from arrows.engine.lowering.flow import FlowGraph
 from arrows.engine.values.trampoline import Steps, trampoline
 from arrows.typesys import types as T
 
@@ -70,7 +70,7 @@ Symbol = TensorSymbol | TupleSymbol | ObjectSymbol | ListSymbol | EndlessSymbol 
 VOID = VoidSymbol()
 
 
-def template(of: T.Type, flow: Flow) -> Symbol:
+def template(of: T.Type, flow: FlowGraph) -> Symbol:
     """A pattern for values of type ``of``, with fresh places that nothing reaches yet."""
     made: Symbol = trampoline(_template(of, flow))
     return made
@@ -101,7 +101,7 @@ def places(symbol: Symbol) -> Iterator[int]:
                 pending.append(element)
 
 
-def link(to: Symbol, source: Symbol, flow: Flow) -> None:
+def link(to: Symbol, source: Symbol, flow: FlowGraph) -> None:
     """Lets what reaches ``source`` reach ``to``, leaf by leaf (both have the same structure)."""
     for here, there in zip(places(to), places(source), strict=True):
         flow.link(here, there)
@@ -141,7 +141,7 @@ def assignments(to: Symbol, value: Symbol) -> list[tuple[str, Symbol]]:
     return found
 
 
-def _template(of: T.Type, flow: Flow) -> Steps:
+def _template(of: T.Type, flow: FlowGraph) -> Steps:
     match of:
         case T.Tensor():
             return TensorSymbol("", flow.join())

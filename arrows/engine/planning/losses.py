@@ -15,7 +15,7 @@ Check = Callable[[Any], object]
 """Sees the loss of a training step before the step is made; may raise."""
 
 
-class Optimizer(Protocol):
+class StepsParameters(Protocol):
     """What `Model.train_step` asks of an optimizer."""
 
     def step(self, model: Any, grads: Mapping[str, Any], /) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from arrows.combinators.block import Block
-from arrows.engine.device.device import Backend, host
+from arrows.engine.device.device import Device, host
 from arrows.engine.device.parameter_lock import Turns
 from arrows.inference.typed import Typed
 from arrows.ops.context import Parameter
@@ -81,7 +81,7 @@ class Params(Mapping[str, Array]):
         return self._owners[self._names[name]]
 
 
-def make_params(typed: Typed, backend: Backend, seed: int, given: Mapping[str, Any] | None) -> Params:
+def make_params(typed: Typed, backend: Device, seed: int, given: Mapping[str, Any] | None) -> Params:
     """Makes a model's parameters.
 
     Args:

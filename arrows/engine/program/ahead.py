@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from arrows.engine.program.derive import Backward, Reduction
+from arrows.engine.program.derive import Backward, RowSum
 from arrows.engine.program.fission import Division
 from arrows.engine.program.joints import Joint
 from arrows.engine.program.operands import Gradients
@@ -117,7 +117,7 @@ def _linear(equation: Equation) -> bool:
     )
 
 
-def _single(reduction: Reduction) -> list[Reduction]:
+def _single(reduction: RowSum) -> list[RowSum]:
     """The reductions without parts that one consists of."""
     if not reduction.parts:
         return [reduction]

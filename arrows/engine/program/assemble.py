@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from arrows import ops
-from arrows.ops.trace import Equation, Recorder, Var
+from arrows.ops.trace import Equation, TraceRecorder, Var
 
 _CONCAT = ops.get("concat")
 
 
-def assemble(recorder: Recorder) -> list[Equation]:
+def assemble(recorder: TraceRecorder) -> list[Equation]:
     """The recorded equations, with sums of slices that were padded to one shape turned into one ``concat``.
 
     The gradient of ``x[:, a:b]`` is the slice's gradient among zeros; the gates of an LSTM would make four
@@ -41,7 +41,7 @@ def assemble(recorder: Recorder) -> list[Equation]:
 
 
 def _side_by_side(
-    recorder: Recorder, parts: list[Equation | None]
+    recorder: TraceRecorder, parts: list[Equation | None]
 ) -> tuple[tuple[Var, ...], tuple[tuple[str, int], ...]] | None:
     """The operands and attributes of the ``concat`` that sums padded slices, if they lie side by side on one
     axis."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from arrows.engine.program.derive import Reduction
+from arrows.engine.program.derive import RowSum
 from arrows.engine.program.fuse import Chain, fuse
 from arrows.engine.program.row_blocks import Memory, Unit, in_blocks
 from arrows.engine.program.transposed import Transposed
@@ -186,7 +186,7 @@ class Part:
         names = ", ".join(self.names[var] for var in (*chain.inputs, *chain.outputs))
         self.lines.append(f"{self._add(self.fused(chain))}({names})")
 
-    def reduction(self, reduction: Reduction, target: str | None = None, *, sparse: bool = False) -> str:
+    def reduction(self, reduction: RowSum, target: str | None = None, *, sparse: bool = False) -> str:
         """Writes a sum over rows; returns the name of its value.
 
         Args:

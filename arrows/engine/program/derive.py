@@ -25,11 +25,11 @@ from arrows.engine.program.narrow import narrow
 from arrows.engine.program.pieces import Piece, pieces
 from arrows.engine.program.simplify import emit
 from arrows.ops.primitive import INVARIANT, ROW
-from arrows.ops.trace import Equation, Recorder, Trace, Tracer, Var
+from arrows.ops.trace import Equation, Trace, Tracer, TraceRecorder, Var
 
 
 @dataclass(frozen=True, slots=True)
-class Reduction:
+class RowSum:
     """A sum over rows, to be computed once over all rows of an operation.
 
     Attributes:
@@ -41,7 +41,7 @@ class Reduction:
 
     var: Var
     equation: Equation | None = None
-    parts: tuple[Reduction, ...] = ()
+    parts: tuple[RowSum, ...] = ()
 
     def rows(self) -> Iterable[Var]:
         """The variables with rows that the reduction reads."""
@@ -88,7 +88,7 @@ class Backward:
     joined: tuple[Var | None, ...]
     deferred: tuple[Equation, ...]
     saved: tuple[Var, ...]
-    boundary: tuple[tuple[Var, Reduction], ...]
+    boundary: tuple[tuple[Var, RowSum], ...]
     pullback: Pullback | None
 
 
@@ -115,7 +115,7 @@ def specialise(trace: Trace, constants: Sequence[tuple[int, np.ndarray]], *, tra
     quiet = trace.chance is not None and not training
     if not constants and not quiet:
         return trace
-    recorder = Recorder()
+    recorder = TraceRecorder()
     known: dict[Var, Tracer] = {}
     bound = dict(constants)
     inputs = []
@@ -200,7 +200,7 @@ def differentiate(
     return _split(recorder, trace, before, cotangents, inputs, boundary, early, others)
 
 
-class _Derivation(Recorder):
+class _Derivation(TraceRecorder):
     """A recorder in which forward values appear as inputs on first use, views of them as equations again.
 
     Attributes:
@@ -326,7 +326,7 @@ def _split(
     )
 
 
-def _invariant_operands(reduction: Reduction) -> set[Var]:
+def _invariant_operands(reduction: RowSum) -> set[Var]:
     found: set[Var] = set()
     if reduction.equation is not None:
         found.update(var for var in reduction.equation.operands if var.rows == INVARIANT)
@@ -347,26 +347,26 @@ def _closure(roots: Iterable[Var], made_by: dict[Var, Equation]) -> set[Var]:
     return found
 
 
-def _reduce(var: Var, made_by: dict[Var, Equation], anyway: set[Var]) -> Reduction:
+def _reduce(var: Var, made_by: dict[Var, Equation], anyway: set[Var]) -> RowSum:
     """Pushes the sum over the rows of ``var`` down as far as it goes, or to what is there ``anyway``."""
     equation = made_by.get(var)
     if equation is None or var.rows == INVARIANT or var in anyway:
-        return Reduction(var)
+        return RowSum(var)
     with_rows = [operand.rows == var.rows for operand in equation.operands]
     if equation.primitive.sum_rows is not None:
         has_rows = tuple(operand.rows != INVARIANT for operand in equation.operands)
         types = tuple(operand.type for operand in equation.operands)
         attributes = equation.primitive.lift(dict(equation.attributes), has_rows, types)
         if equation.primitive.sum_rows(np, has_rows, types, **attributes) is not None:
-            return Reduction(var, equation)
+            return RowSum(var, equation)
     if equation.primitive.additive and all(with_rows):
-        return Reduction(
+        return RowSum(
             var, equation, tuple(_reduce(operand, made_by, anyway) for operand in equation.operands)
         )
-    return Reduction(var)
+    return RowSum(var)
 
 
-def _addends(reduction: Reduction) -> Iterable[Reduction]:
+def _addends(reduction: RowSum) -> Iterable[RowSum]:
     """The reductions whose values add up to one's: each of them can be written in place, or stay sparse."""
     equation, parts = reduction.equation, reduction.parts
     adds = bool(parts) and equation is not None and equation.primitive.name == "add"

@@ -17,7 +17,7 @@ from typing import Any
 
 from arrows import ops
 from arrows.ops.primitive import INVARIANT, ROW
-from arrows.ops.trace import Equation, Recorder, Trace, Tracer, Var
+from arrows.ops.trace import Equation, Trace, Tracer, TraceRecorder, Var
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def fission(trace: Trace, early: Collection[int]) -> Trace:
 
 class _Splitter:
     def __init__(self, trace: Trace, early: Collection[int]) -> None:
-        self.trace, self.recorder = trace, Recorder()
+        self.trace, self.recorder = trace, TraceRecorder()
         self.made_by = {equation.result: equation for equation in trace.equations}
         self.known: dict[Var, Tracer] = {}
         self.ahead: set[Var] = set()

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from arrows.ops.primitive import INVARIANT
-from arrows.ops.trace import Equation, Recorder, Trace, Tracer, Var
+from arrows.ops.trace import Equation, Trace, Tracer, TraceRecorder, Var
 
 Range = tuple[int, int]
 
@@ -23,7 +23,7 @@ def narrow(trace: Trace) -> Trace:
     ranges = _ranges(trace)
     if not ranges:
         return trace
-    recorder = Recorder()
+    recorder = TraceRecorder()
     known: dict[Var, Tracer] = {var: recorder.input(var.type, var.rows) for var in trace.inputs}
     inputs = tuple(known[var].var for var in trace.inputs)
     for owner, spec, var in trace.parameters:

@@ -36,7 +36,7 @@ _GATHERS = {"lookup", "pick", "gather"}
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OperationTimes:
     """One operation of a profile.
 
     Attributes:
@@ -77,7 +77,7 @@ class Profile:
     runs: int
     seconds: float
     parts: dict[str, float]
-    operations: tuple[Line, ...]
+    operations: tuple[OperationTimes, ...]
 
     def __str__(self) -> str:
         shown = [part for part in PARTS if self.parts.get(part)]
@@ -192,7 +192,7 @@ def profile(model: Any, examples: Any, optimizer: Any, runs: int) -> Profile:
             model.step = step
     parts = {part: sum(s for (_, p), s in clock.spent.items() if p == part) / runs for part in PARTS}
     lines = [
-        Line(
+        OperationTimes(
             model.plan.operations[o].name,
             steps // runs,
             rows // runs,

@@ -29,7 +29,7 @@ Array = Any
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class GeneratedFunction:
     """A written part.
 
     Attributes:
@@ -80,17 +80,17 @@ class Program:
     trace: Trace
     constants: tuple[np.ndarray, ...]
     compute_invariants: Callable[..., tuple[Array, ...]]
-    early: Function | None
+    early: GeneratedFunction | None
     early_operands: tuple[int, ...]
-    forward: Function
+    forward: GeneratedFunction
     kept: tuple[Var, ...]
     joints: tuple[Joint, ...]
     gathered: tuple[int, ...]
     held: tuple[int, ...]
     kept_ports: tuple[int, ...]
-    backward: Function | None
-    late: Function | None
-    deferred: Function | None
+    backward: GeneratedFunction | None
+    late: GeneratedFunction | None
+    deferred: GeneratedFunction | None
     saved: tuple[Var, ...]
     gradients: tuple[Gradients, ...]
     pieces: tuple[tuple[int, Piece | None], ...]

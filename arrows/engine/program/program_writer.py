@@ -20,7 +20,7 @@ from arrows.engine.program.joints import joints
 from arrows.engine.program.operands import by_slab, read_whole
 from arrows.engine.program.pieces import Piece, whole
 from arrows.engine.program.profile import Clock, part_of
-from arrows.engine.program.program import Function, Program
+from arrows.engine.program.program import GeneratedFunction, Program
 from arrows.ops.primitive import INVARIANT
 from arrows.ops.trace import Equation, Trace, Var
 
@@ -55,10 +55,10 @@ def make_program(
     want_leaf = [False] * len(trace.inputs)
     for port, want in zip(operation.ports, wanted, strict=True):
         want_leaf[port.leaf] = want
-    return _Writer(operation, xp, trace, leaves, want_leaf, seeded, jit, clock).program()
+    return _ProgramWriter(operation, xp, trace, leaves, want_leaf, seeded, jit, clock).program()
 
 
-class _Writer:
+class _ProgramWriter:
     def __init__(
         self,
         operation: Operation,
@@ -238,13 +238,13 @@ class _Writer:
                 part.names[var] = name
         return part, head
 
-    def _early(self, invariants: dict[Any, int]) -> Function:
+    def _early(self, invariants: dict[Any, int]) -> GeneratedFunction:
         """What runs for all rows ahead of the steps."""
         part, head = self._forward_part(invariants, self.division.early)
         part.write(self.division.early)
         return self._function("early", part, head, [])
 
-    def _forward(self, invariants: dict[Any, int]) -> Function:
+    def _forward(self, invariants: dict[Any, int]) -> GeneratedFunction:
         part, head = self._forward_part(invariants, self.division.step)
         part.kept = set(self.trace.results)
         part.write(self.division.step)
@@ -287,14 +287,14 @@ class _Writer:
             head.append(f"G{number} = G[{number}]" if whole else _sliced(f"G{number}", f"G[{number}]", mine))
         return head
 
-    def _backward_step(self, invariants: dict[Any, int]) -> Function:
+    def _backward_step(self, invariants: dict[Any, int]) -> GeneratedFunction:
         backward = self.backward
         assert backward is not None
         part = Part(self.xp, fused=self.fused, tick=self._tick(), in_blocks=self.xp is np)
         head = self._names_of_backward(part, invariants, whole=False)
         return self._gradient_part("backward", part, head, backward.step, late=False)
 
-    def _late(self, invariants: dict[Any, int]) -> Function:
+    def _late(self, invariants: dict[Any, int]) -> GeneratedFunction:
         """The gradients of early operands, when all steps have run."""
         backward = self.backward
         assert backward is not None
@@ -304,7 +304,7 @@ class _Writer:
 
     def _gradient_part(
         self, name: str, part: Part, head: list[str], equations: Sequence[Equation], *, late: bool
-    ) -> Function:
+    ) -> GeneratedFunction:
         """Writes a part that computes gradients of operands and saves what later parts read."""
         backward = self.backward
         assert backward is not None
@@ -332,7 +332,7 @@ class _Writer:
         tail = [f"{source}[...] = {part.names[var]}" for source, var in copied]
         return self._function(name, part, head, tail)
 
-    def _deferred(self, invariants: dict[Any, int]) -> Function:
+    def _deferred(self, invariants: dict[Any, int]) -> GeneratedFunction:
         backward = self.backward
         assert backward is not None and backward.pullback is not None
         part = Part(self.xp, fused=self.fused, tick=self._tick(), in_blocks=self.xp is np)
@@ -377,7 +377,7 @@ class _Writer:
             return None
         return lambda unit: f"tick({part_of(unit)!r}, {self.operation.index})"
 
-    def _function(self, name: str, part: Part, head: list[str], tail: list[str]) -> Function:
+    def _function(self, name: str, part: Part, head: list[str], tail: list[str]) -> GeneratedFunction:
         """Wraps a part: ``make`` binds the arrays of a batch, ``step`` runs on rows ``a`` to ``z``."""
         inner = [*part.lines, *tail]
         words = set(re.findall(r"\w+", "\n".join([*part.functions, *inner])))
@@ -402,7 +402,7 @@ class _Writer:
         if self.clock is not None:
             names["tick"] = self.clock.tick
         exec(compile(source, f"<arrows {name} of {self.operation.name}>", "exec"), names)
-        return Function(names.pop("make"), tuple(part.slots), source)
+        return GeneratedFunction(names.pop("make"), tuple(part.slots), source)
 
 
 def _variables(equations: Sequence[Equation], more: Sequence[Var]) -> list[Var]:

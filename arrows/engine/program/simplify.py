@@ -18,10 +18,10 @@ import numpy as np
 
 from arrows import ops
 from arrows.ops.primitive import INVARIANT
-from arrows.ops.trace import Equation, Recorder, Tracer, Var
+from arrows.ops.trace import Equation, Tracer, TraceRecorder, Var
 
 
-def emit(recorder: Recorder, equation: Equation, operands: Sequence[Tracer]) -> Tracer:
+def emit(recorder: TraceRecorder, equation: Equation, operands: Sequence[Tracer]) -> Tracer:
     """Records ``equation`` on ``operands``, or what is left of it.
 
     Args:
@@ -43,13 +43,13 @@ def emit(recorder: Recorder, equation: Equation, operands: Sequence[Tracer]) -> 
     return result
 
 
-def _is_zero(recorder: Recorder, tracer: Tracer) -> bool:
+def _is_zero(recorder: TraceRecorder, tracer: Tracer) -> bool:
     if tracer.rows != INVARIANT:
         return False
     return any(var == tracer.var and not array.any() for array, var in recorder.constants)
 
 
-def _arithmetic(recorder: Recorder, name: str, operands: Sequence[Tracer], result: Var) -> Tracer | None:
+def _arithmetic(recorder: TraceRecorder, name: str, operands: Sequence[Tracer], result: Var) -> Tracer | None:
     left, right = operands
     if name == "multiply":
         if _is_zero(recorder, left) or _is_zero(recorder, right):
@@ -60,7 +60,7 @@ def _arithmetic(recorder: Recorder, name: str, operands: Sequence[Tracer], resul
     return right if name == "add" and _is_zero(recorder, left) else None
 
 
-def _product(recorder: Recorder, left: Tracer, right: Tracer) -> Tracer | None:
+def _product(recorder: TraceRecorder, left: Tracer, right: Tracer) -> Tracer | None:
     """``concat(parts) @ W`` where some parts are zeros and ``W`` is a parameter's matrix."""
     if right.rows != INVARIANT or right.ndim != 2 or not recorder.constants:
         return None

@@ -31,7 +31,7 @@ Child = int | bytes
 
 
 @dataclass(frozen=True, slots=True)
-class _Node:
+class _ObjectNode:
     """An object: what it is by itself, its children (nodes, or plain values), whether their order counts."""
 
     head: bytes
@@ -59,7 +59,7 @@ def digests(roots: Sequence[tuple[str, Any]]) -> list[str]:
     >>> one == two != three
     True
     """
-    graph = _Graph(roots)
+    graph = _ObjectGraph(roots)
     colours: list[bytes] = [b""] * len(graph.nodes)
     for circle in _circles(graph.nodes):
         _colour(graph.nodes, circle, colours)
@@ -81,11 +81,11 @@ def _bytes(child: Child, colours: Sequence[bytes]) -> bytes:
 # ------------------------------------------------------------------------------------------------ the graph
 
 
-class _Graph:
+class _ObjectGraph:
     """The objects that can be reached from the roots."""
 
     def __init__(self, roots: Sequence[tuple[str, Any]]) -> None:
-        self.nodes: list[_Node] = []
+        self.nodes: list[_ObjectNode] = []
         self._numbers: dict[int, int] = {}
         self._objects: list[Any] = []  # kept, so that no other object gets the identity of one of them
         self._found_in: list[tuple[int, str]] = []
@@ -106,7 +106,7 @@ class _Graph:
             self._found_in.append((parent, name))
         return number
 
-    def _node(self, number: int, value: Any) -> _Node:
+    def _node(self, number: int, value: Any) -> _ObjectNode:
         try:
             return self._looked_at(number, value)
         except Unhashable as refused:
@@ -115,18 +115,18 @@ class _Graph:
             reason = f"cannot be looked at: {type(error).__name__}: {error}"
             raise Unhashable(self._path(number), reason) from error
 
-    def _looked_at(self, number: int, value: Any) -> _Node:
+    def _looked_at(self, number: int, value: Any) -> _ObjectNode:
         kind = type(value)
         if kind is list or kind is tuple:
             flat = _flat(value)
             if flat is not None:
-                return _Node(_hash(kind.__name__.encode(), flat), [], True)
+                return _ObjectNode(_hash(kind.__name__.encode(), flat), [], True)
             items = [(f"[{place}]", item) for place, item in enumerate(value)]
             return self._with(number, Described(kind.__name__.encode(), items))
         if kind is dict:
             flat = _flat_dict(value)
             if flat is not None:
-                return _Node(_hash(b"dict", flat), [], True)
+                return _ObjectNode(_hash(b"dict", flat), [], True)
             pairs = [(_key(item[0]), _Pair(item)) for item in value.items()]
             return self._with(number, Described(b"dict", pairs, ordered=False))
         if kind is _Pair:
@@ -134,13 +134,13 @@ class _Graph:
         if kind is set or kind is frozenset:
             flat = _flat_sorted(value)
             if flat is not None:
-                return _Node(_hash(b"set", flat), [], True)
+                return _ObjectNode(_hash(b"set", flat), [], True)
             return self._with(number, Described(b"set", [("", item) for item in value], ordered=False))
         return self._with(number, described(value))
 
-    def _with(self, number: int, what: Described) -> _Node:
+    def _with(self, number: int, what: Described) -> _ObjectNode:
         children = [self._child(value, number, name) for name, value in what.parts]
-        return _Node(what.head, children, what.ordered)
+        return _ObjectNode(what.head, children, what.ordered)
 
     def _path(self, number: int) -> str:
         """How an object was come to, from a root on."""
@@ -198,7 +198,7 @@ def _flat_dict(value: dict[Any, Any]) -> bytes | None:
 # -------------------------------------------------------------------------------------------------- circles
 
 
-def _circles(nodes: Sequence[_Node]) -> Iterator[list[int]]:
+def _circles(nodes: Sequence[_ObjectNode]) -> Iterator[list[int]]:
     """The strongly connected components, each after those that it leads to (Tarjan 1972; no recursion)."""
     order: list[int] = [-1] * len(nodes)
     lowest: list[int] = [0] * len(nodes)
@@ -243,7 +243,7 @@ def _circles(nodes: Sequence[_Node]) -> Iterator[list[int]]:
                 break
 
 
-def _colour(nodes: Sequence[_Node], circle: list[int], colours: list[bytes]) -> None:
+def _colour(nodes: Sequence[_ObjectNode], circle: list[int], colours: list[bytes]) -> None:
     """Gives the nodes of a circle their digests; those of the nodes that they lead to outside are there."""
 
     def look(number: int) -> bytes:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from arrows.combinators.inputs import function_name
 from arrows.engine.reading.content_digest import digests
 from arrows.engine.reading.object_content import Unhashable
-from arrows.typesys.errors import Site
+from arrows.typesys.errors import SourceLine
 
 if TYPE_CHECKING:
     from arrows.engine.reading.reader import Lowerer
@@ -106,5 +106,5 @@ def _called(name: str, value: Any) -> str:
     if not callable(value):
         return "the cases of a choice" if name.startswith("CASES") else "the key of an item"
     code = getattr(value, "__code__", None)
-    place = f" ({Site(code.co_filename, code.co_firstlineno)})" if isinstance(code, CodeType) else ""
+    place = f" ({SourceLine(code.co_filename, code.co_firstlineno)})" if isinstance(code, CodeType) else ""
     return f"{function_name(value)}{place}"

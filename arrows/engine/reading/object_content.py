@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.typesys.errors import Site
+from arrows.typesys.errors import SourceLine
 
 Parts = list[tuple[str, Any]]
 
@@ -85,7 +85,7 @@ def described(value: Any) -> Described:
         return describe(value)
     if isinstance(value, type):
         return _class(value)
-    if isinstance(value, _EMPTY) or kind is object or kind is Site:
+    if isinstance(value, _EMPTY) or kind is object or kind is SourceLine:
         return Described(_name_of(kind), [])
     if isinstance(value, (staticmethod, classmethod)):
         return Described(_name_of(kind), [("", value.__func__)])

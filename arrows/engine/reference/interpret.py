@@ -56,10 +56,10 @@ def interpret(
         InputError: the example does not fit, a user's function failed on it (its error is chained), or there
             is no end to it.
     """
-    return _Walk(algebra, number, max_nodes).run(typed, example)
+    return _FullWalk(algebra, number, max_nodes).run(typed, example)
 
 
-class _Walk(SequenceWalk):
+class _FullWalk(SequenceWalk):
     """The meanings of all other forms."""
 
     def __init__(self, algebra: Algebra, number: int | None, max_nodes: int) -> None:

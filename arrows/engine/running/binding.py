@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.device.arena import Arena
-from arrows.engine.device.device import Backend
+from arrows.engine.device.device import Device
 from arrows.engine.device.upload import Upload
 from arrows.engine.program.codegen import Slot
-from arrows.engine.program.program import Function, Program
+from arrows.engine.program.program import GeneratedFunction, Program
 from arrows.engine.reading.source_layout import lengths_of
 from arrows.engine.running.flow_back import Flow, Sums
 from arrows.engine.running.gather import Gather
@@ -32,7 +32,7 @@ class _Sums:
         )
         self.plan = push
 
-    def add(self, backend: Backend, arena: Arena, target: Array, values: Array, piece: int) -> None:
+    def add(self, backend: Device, arena: Arena, target: Array, values: Array, piece: int) -> None:
         """Adds the sums of one piece to the rows of ``target``."""
         plan = self.plan
         b, y = plan.bounds[piece : piece + 2]
@@ -128,7 +128,7 @@ class Binding:
 
     def bind(
         self,
-        backend: Backend,
+        backend: Device,
         arena: Arena,
         room: int,
         invariants: tuple[Array, ...],
@@ -321,7 +321,9 @@ class Binding:
         ]
         self.pushes = [None if push is None else _Sums(self.upload, push) for push in flow.pushes]
 
-    def _bound(self, function: Function, scratch: list[Array], saved: Sequence[Array]) -> Callable[..., Any]:
+    def _bound(
+        self, function: GeneratedFunction, scratch: list[Array], saved: Sequence[Array]
+    ) -> Callable[..., Any]:
         """A backward part, bound to the arrays of the batch."""
         return function.make(
             self.invariants, self.operands, self.outputs, self.kept, self.seeds, saved, scratch

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.device.arena import Arena
-from arrows.engine.device.device import Backend
+from arrows.engine.device.device import Device
 from arrows.engine.device.upload import Upload
 from arrows.engine.planning.plan import Plan
 from arrows.engine.program.profile import Clock
@@ -233,7 +233,7 @@ class Executor:
     def __init__(
         self,
         plan: Plan,
-        backend: Backend,
+        backend: Device,
         arena: Arena,
         parameter: Callable[[object, Parameter], Array],
         loss: Sequence[int] = (),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.device.device import Backend
+from arrows.engine.device.device import Device
 from arrows.engine.reading.source_layout import lengths_of
 from arrows.engine.scheduling.merge import PortRows
 from arrows.typesys import types as T
@@ -42,7 +42,7 @@ class Gather:
         rows = slab[first : first + count * self.width]
         return rows if self.width == 1 else rows.reshape(count, *self.type.shape)
 
-    def take(self, backend: Backend, slab: Array, a: int, z: int, out: Array) -> Array:
+    def take(self, backend: Device, slab: Array, a: int, z: int, out: Array) -> Array:
         """The operands `a` to `z`, copied to `out`."""
         if self.width == 1:
             return backend.take(slab, self.rows[a:z], out)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from arrows.engine.device.device import Backend
+from arrows.engine.device.device import Device
 from arrows.engine.program.pieces import Piece, Subscript, overlap, subscript, uncovered
 from arrows.engine.program.program import Program
 from arrows.ops.context import Parameter
@@ -46,7 +46,7 @@ class GradientMemory:
         backend: the device.
     """
 
-    def __init__(self, programs: Mapping[int, Program], backend: Backend) -> None:
+    def __init__(self, programs: Mapping[int, Program], backend: Device) -> None:
         self._backend = backend
         self._arrays: dict[ParameterKey, Array] = {}
         self._specs: dict[ParameterKey, Parameter] = {}
@@ -115,7 +115,7 @@ class BatchGradients:
 
     def __init__(
         self,
-        backend: Backend,
+        backend: Device,
         places: Mapping[int, Sequence[_Place]],
         arrays: Mapping[ParameterKey, Array],
     ) -> None:
@@ -178,7 +178,7 @@ def own(gradient: Gradient) -> Gradient:
     return gradient.copy()
 
 
-def add_gradients(backend: Backend, gradient: Gradient, other: Gradient) -> Gradient:
+def add_gradients(backend: Device, gradient: Gradient, other: Gradient) -> Gradient:
     """The sum of two gradients of one parameter, both dense or both row-sparse."""
     if isinstance(gradient, RowSparse):
         return gradient.add(other, backend.xp)

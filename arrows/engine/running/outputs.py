@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.device.device import Backend
+from arrows.engine.device.device import Device
 from arrows.engine.planning.plan import Plan
 from arrows.engine.reading.wiring import Outputs
 from arrows.engine.running.execute import Run
 from arrows.engine.running.taps import collect_taps, collect_values
-from arrows.engine.values.results import Named, Ragged
+from arrows.engine.values.results import ByName, Ragged
 from arrows.typesys import types as T
 
 Array = Any
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Rows:
+class OutputRows:
     """Copies of the rows that a run hands out: its slabs are the next batch's.
 
     Attributes:
@@ -52,10 +52,10 @@ class Outcomes:
         backend: its device.
     """
 
-    def __init__(self, plan: Plan, backend: Backend) -> None:
+    def __init__(self, plan: Plan, backend: Device) -> None:
         self.plan, self.backend = plan, backend
 
-    def rows(self, run: Run, *, result: bool) -> Rows:
+    def rows(self, run: Run, *, result: bool) -> OutputRows:
         """The rows that a run hands out, those of the result only where somebody reads it."""
         plan, outputs = self.plan, run.merged.outputs
         unread = 0 if result else plan.lowered.result.leaves
@@ -67,15 +67,15 @@ class Outcomes:
             run.gather(slab, column.values)
             for slab, column in zip(plan.metrics, outputs.metrics, strict=True)
         ]
-        return Rows(run, tuple(leaves), tuple(metrics))
+        return OutputRows(run, tuple(leaves), tuple(metrics))
 
-    def result(self, parts: Sequence[Rows], outputs: Outputs) -> Any:
+    def result(self, parts: Sequence[OutputRows], outputs: Outputs) -> Any:
         """The result of a batch, which ran in these parts."""
         result = self.plan.lowered.result
         arrays = [self._leaf(parts, number) for number in range(result.leaves)]
         return collect_values(result, arrays, [column.values for column in outputs.levels])
 
-    def seen(self, parts: Sequence[Rows], outputs: Outputs | None) -> Seen:
+    def seen(self, parts: Sequence[OutputRows], outputs: Outputs | None) -> Seen:
         """What a batch leaves beside its result; `outputs` are None if there has not been any."""
         metrics: dict[str, Ragged] = {}
         labels: dict[str, list[list[Any]]] = {}
@@ -92,7 +92,7 @@ class Outcomes:
             result, count = lowered.result.leaves, len(lowered.leaf_types)
             arrays = [None if number < result else self._leaf(parts, number) for number in range(count)]
             tapped = collect_taps(lowered.taps, arrays, outputs)
-        return Seen(Named("metric", metrics), labels, Named("tap", tapped))
+        return Seen(ByName("metric", metrics), labels, ByName("tap", tapped))
 
     def joined(self, pieces: Sequence[Array], of: T.Tensor) -> Array:
         """The rows of all parts, one after another."""
@@ -100,5 +100,5 @@ class Outcomes:
             return self.backend.zeros((0, *of.shape), of.dtype)
         return pieces[0] if len(pieces) == 1 else self.backend.xp.concatenate(list(pieces))
 
-    def _leaf(self, parts: Sequence[Rows], number: int) -> Array:
+    def _leaf(self, parts: Sequence[OutputRows], number: int) -> Array:
         return self.joined([part.leaves[number] for part in parts], self.plan.lowered.leaf_types[number])

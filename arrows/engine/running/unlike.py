@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.device.arena import Arena
-from arrows.engine.device.device import Backend
+from arrows.engine.device.device import Device
 from arrows.engine.device.upload import Upload
 from arrows.engine.program.ahead import Ahead
 from arrows.engine.reading.source_layout import ended, lengths_of
@@ -98,7 +98,7 @@ class Alike:
             parts += [found.rest.rows, found.rest.order, found.rest.starts]
         self._handles = [upload.add(part) for part in parts]
 
-    def bind(self, backend: Backend, arena: Arena, kept: Sequence[Array]) -> list[Array]:
+    def bind(self, backend: Device, arena: Arena, kept: Sequence[Array]) -> list[Array]:
         """The kept values, with arrays of unlike rows in the place of those that are made ahead."""
         self.backend, self.arena = backend, arena
         self.place, self.rounds, *self.rest = (self.upload.get(handle) for handle in self._handles)

@@ -287,10 +287,10 @@ def _nothing(output: T.Type) -> None:
         raise TypeError(f"a model cannot hand out {output}")
 
 
-class Named(dict[str, Any]):
+class ByName(dict[str, Any]):
     """What a model gave by name; of an unknown name it is said which there are.
 
-    >>> Named("metric", {"loss": 1.0})["los"]
+    >>> ByName("metric", {"loss": 1.0})["los"]
     Traceback (most recent call last):
     ...
     KeyError: "no metric 'los'; there are loss"

@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arrows.engine.device.device import Backend, backend, host
+from arrows.engine.device.device import Device, backend, host
 from arrows.engine.device.fake import FakeArray
 
 DEVICES = ["cpu", "fake", pytest.param("cuda", marks=pytest.mark.gpu)]
 
 
 @pytest.fixture(params=DEVICES)
-def device(request: pytest.FixtureRequest) -> Backend:
+def device(request: pytest.FixtureRequest) -> Device:
     return backend(request.param)
 
 
-def test_transfers(device: Backend) -> None:
+def test_transfers(device: Device) -> None:
     array = np.arange(4, dtype=np.int32)
     there = device.to_device(array)
     assert device.is_array(there)
@@ -65,7 +65,7 @@ def test_host_takes_numbers_and_refuses_the_rest() -> None:
 
 @pytest.mark.parametrize("shape", [(5,), (5, 3), (5, 2, 2), (5, 0)])
 @pytest.mark.parametrize("rows", [[], [4], [1, 1, 0, 4]])
-def test_take(device: Backend, shape: tuple[int, ...], rows: list[int]) -> None:
+def test_take(device: Device, shape: tuple[int, ...], rows: list[int]) -> None:
     values = np.arange(np.prod(shape), dtype="float32").reshape(shape)
     index = np.array(rows, device.index_dtype)
     there, where = device.to_device(values), device.to_device(index)
@@ -81,14 +81,14 @@ def test_take(device: Backend, shape: tuple[int, ...], rows: list[int]) -> None:
         )
 
 
-def test_add_at_unique(device: Backend) -> None:
+def test_add_at_unique(device: Device) -> None:
     target, values = np.ones((4, 2)), np.array([[1.0, 2], [3, 4]])
     there = device.to_device(target.copy())
     device.add_at_unique(there, device.to_device(np.array([3, 0])), device.to_device(values))
     assert device.to_numpy(there).tolist() == [[4, 5], [1, 1], [1, 1], [2, 3]]
 
 
-def reduced(device: Backend, target: Any, readers: Any, values: Any, **options: Any) -> Any:
+def reduced(device: Device, target: Any, readers: Any, values: Any, **options: Any) -> Any:
     """target[readers[i]] += values[i], by way of a sort."""
     order = np.argsort(readers, kind="stable")
     rows, starts = np.unique(readers[order], return_index=True)
@@ -125,7 +125,7 @@ def test_add_reduced_on_cuda() -> None:
     np.testing.assert_allclose(reduced(backend("cuda"), np.ones((8, 5)), index, values), expected, atol=1e-11)
 
 
-def test_add_reduced_ignores_other_segments(device: Backend) -> None:
+def test_add_reduced_ignores_other_segments(device: Device) -> None:
     """An infinity in one row must not leak into another (differences of running sums let it)."""
     values = np.array([[np.inf], [1.0], [np.nan], [2.0]])
     result = reduced(device, np.zeros((3, 1)), np.array([0, 1, 2, 1]), values)
@@ -134,7 +134,7 @@ def test_add_reduced_ignores_other_segments(device: Backend) -> None:
     assert np.isnan(result[2])
 
 
-def test_add_reduced_of_a_long_float32_segment_is_exact_enough(device: Backend) -> None:
+def test_add_reduced_of_a_long_float32_segment_is_exact_enough(device: Device) -> None:
     values = np.random.default_rng(0).random((100_000, 2)).astype("float32")
     result = reduced(device, np.zeros((1, 2), "float32"), np.zeros(len(values), np.intp), values)
     np.testing.assert_allclose(result[0], values.sum(axis=0, dtype="float64"), rtol=2e-6)

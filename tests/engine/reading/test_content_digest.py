@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from arrows.engine.reading.content_digest import _Graph, digests
+from arrows.engine.reading.content_digest import _ObjectGraph, digests
 from arrows.engine.reading.object_content import Unhashable
 from tests.profile import draws
 
@@ -239,7 +239,7 @@ def test_large_tables_of_plain_values_are_no_nodes() -> None:
     words = {f"word {number}": number for number in range(100_000)}
     shuffled = list(words.items())
     random.Random(0).shuffle(shuffled)
-    graph = _Graph(
+    graph = _ObjectGraph(
         [("table", words.get), ("words", set(words)), ("pairs", shuffled), ("counts", Node(words))]
     )
     assert len(graph.nodes) < 60
