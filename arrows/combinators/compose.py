@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from arrows.combinators.block import Block, set_name
+from arrows.combinators.block import AnyBlock, Block, set_name
 from arrows.combinators.convert import as_block
 from arrows.combinators.wires import Wire
 
@@ -38,12 +38,12 @@ class Pipe(Block[A, B]):
         self._parts = tuple(as_block(step, "a step of a Pipe") for step in steps)
 
     @property
-    def parts(self) -> tuple[Block[Any, Any], ...]:
+    def parts(self) -> tuple[AnyBlock, ...]:
         # A chain grown by `>>` keeps its last piece and the chain before; it is laid flat once, when first
         # asked, so that growing a chain step by step costs the same at every step.
         state = self.__dict__
         if "_before" in state:
-            pieces: list[tuple[Block[Any, Any], ...]] = []
+            pieces: list[tuple[AnyBlock, ...]] = []
             block: Pipe[Any, Any] = self
             while "_before" in block.__dict__:
                 pieces.append(block.__dict__["_after"])
@@ -97,12 +97,12 @@ class Identity(Pipe[Any, Any]):
         return block
 
 
-def _step(step: Block[Any, Any], depth: int) -> str:
-    loose = step.kind == "Run" and step.name is None
+def _step(step: AnyBlock, depth: int) -> str:
+    loose = step.kind == "AndFan" and step.name is None
     return f"({step.brief(depth)})" if loose else step.brief(depth)
 
 
-def chain(left: Any, right: Any) -> Block[Any, Any]:
+def chain(left: Any, right: Any) -> AnyBlock:
     """`left >> right`, flat; an unnamed identity leaves no step."""
     first, second = as_block(left, "the left side of >>"), as_block(right, "the right side of >>")
     if _neutral(first):
@@ -120,10 +120,10 @@ def chain(left: Any, right: Any) -> Block[Any, Any]:
     return pipe
 
 
-def _neutral(block: Block[Any, Any]) -> bool:
+def _neutral(block: AnyBlock) -> bool:
     """An unnamed chain without steps; asked without laying a chain flat."""
     return _flat(block) and "_before" not in block.__dict__ and not block._parts
 
 
-def _flat(block: Block[Any, Any]) -> bool:
+def _flat(block: AnyBlock) -> bool:
     return isinstance(block, Pipe) and block.name is None and not isinstance(block, Phrase)

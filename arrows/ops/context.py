@@ -66,7 +66,7 @@ class Parameter:
 
 
 class Context(Protocol):
-    """What `Recorder` and `Evaluation` have in common."""
+    """What `TraceRecorder` and `Evaluation` have in common."""
 
     float_type: str | None
 

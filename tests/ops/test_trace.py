@@ -189,7 +189,7 @@ def test_traces_pickle() -> None:
 
 
 def test_recorder_derives_backward_programs() -> None:
-    recorder = ops.Recorder()
+    recorder = ops.TraceRecorder()
     g, y, x = (recorder.input(V3) for _ in range(3))
     w = recorder.input(T.Tensor((3, 3)), ops.INVARIANT)
     dx, dw = ops.get("matmul").vjp(g, y, x, w)
