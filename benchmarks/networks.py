@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import arrows as ar
+from arrows.combinators.block import AnyBlock
 from arrows.data import TAGS
 from arrows.models import Lexicon
 
 
 def bilstm_tagger(
     vocabulary: int = 1000, embedding: int = 200, size: int = 256, layers: int = 2, labels: int = 300
-) -> ar.Block[Any, Any]:
+) -> AnyBlock:
     """A tagger of several bidirectional layers over word numbers, with a loss at every word.
 
     An example is a pair of equally long lists: numbers of words and of labels.
@@ -24,9 +25,7 @@ def bilstm_tagger(
     >>> model.metrics["loss"].lengths.tolist()
     [3]
     """
-    states: ar.Block[Any, Any] = ar.Map(
-        ar.Scalar("int32") >> ar.Embedding(vocabulary, embedding, name="words")
-    )
+    states: AnyBlock = ar.Map(ar.Scalar("int32") >> ar.Embedding(vocabulary, embedding, name="words"))
     for layer in range(layers):
         cells = [ar.LSTMCell(size, name=f"{way}_{layer}") for way in ("forward", "backward")]
         states = states >> ar.Bidirectional(*cells) >> ar.GetItem(0)
@@ -35,14 +34,14 @@ def bilstm_tagger(
     return ar.AllOf(scores, right) >> ar.ZipWith(ar.SoftmaxCrossEntropy() >> ar.Metric("loss"))
 
 
-def residual_lstms(size: int = 8, layers: int = 2) -> ar.Block[Any, Any]:
+def residual_lstms(size: int = 8, layers: int = 2) -> AnyBlock:
     """LSTM layers over a sequence of vectors, each added to what it read by one and the same function.
 
     >>> ar.infer(residual_lstms(4)).output
     Sequence(float32[4])
     """
     add = ar.ZipWith(ar.Function(lambda x, y: x + y, name="add"))
-    states: ar.Block[Any, Any] = ar.Map(ar.Vector(size))
+    states: AnyBlock = ar.Map(ar.Vector(size))
     for layer in range(layers):
         states = states >> ar.AllOf(
             ar.Identity(), ar.RNN(ar.LSTMCell(size, name=f"layer_{layer}")) >> ar.GetItem(0)
@@ -51,7 +50,7 @@ def residual_lstms(size: int = 8, layers: int = 2) -> ar.Block[Any, Any]:
     return states
 
 
-def attention(size: int = 8) -> ar.Block[Any, Any]:
+def attention(size: int = 8) -> AnyBlock:
     """Feed-forward attention over a sequence of vectors.
 
     Raffel, Ellis, "Feed-Forward Networks with Attention Can Solve Some Long-Term Memory Problems", 2015;
@@ -74,7 +73,7 @@ def attention(size: int = 8) -> ar.Block[Any, Any]:
     return ar.Map(hidden) >> ar.Function(attend) >> ar.FC(2, name="classify")
 
 
-def random_trees(size: int = 1024, vocabulary: int = 10_000) -> ar.Block[Any, Any]:
+def random_trees(size: int = 1024, vocabulary: int = 10_000) -> AnyBlock:
     """The Tree-LSTM variant that Looks et al. (ICLR 2017, table 1) measure dynamic batching by.
 
     A tree is a word's number or a pair of trees. The states of the halves go through a hidden layer of `size`
@@ -111,7 +110,7 @@ def character_tagger(
     size: int = 128,
     character_embedding: int = 20,
     tags: Sequence[str] = TAGS,
-) -> ar.Block[Any, Any]:
+) -> AnyBlock:
     """A bidirectional tagger whose rare words are read by their characters, with a loss at every word.
 
     The vector of a word in the lexicon is its embedding; that of another word is made of the last states of a
@@ -126,7 +125,7 @@ def character_tagger(
     [2]
     """
 
-    def last(name: str, *, reverse: bool = False) -> ar.Block[Any, Any]:
+    def last(name: str, *, reverse: bool = False) -> AnyBlock:
         cell = ar.LSTMCell(embedding // 2, name=name)
         return ar.RNN(cell, reverse=reverse) >> ar.GetItem(1) >> ar.GetItem(0)
 
@@ -153,7 +152,7 @@ def character_tagger(
     return ar.AllOf(scores, right) >> ar.ZipWith(ar.SoftmaxCrossEntropy() >> ar.Metric("loss"))
 
 
-def chain(size: int = 100, vocabulary: int = 1000) -> ar.Block[Any, Any]:
+def chain(size: int = 100, vocabulary: int = 1000) -> AnyBlock:
     """An LSTM along nested pairs `(rest, word)`; the sum of the squares of its last state.
 
     >>> chain(4, 10).eval(None)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 import arrows as ar
 from arrows.cli.user_modules import NamedBlock
 from arrows.combinators.apply import Apply
+from arrows.combinators.block import AnyBlock
 from arrows.combinators.compose import Pipe
 from arrows.combinators.constant import Default
 from arrows.combinators.fanout import AndFan
@@ -105,7 +105,7 @@ class Finding:
 
 
 def examine(
-    wanted: Iterable[NamedBlock], around: Iterable[ar.Block[Any, Any]], input: T.Type | None, *, asked: bool
+    wanted: Iterable[NamedBlock], around: Iterable[AnyBlock], input: T.Type | None, *, asked: bool
 ) -> list[Finding]:
     """Infers blocks.
 
@@ -153,7 +153,7 @@ def _infer(named: NamedBlock, input: T.Type | None) -> Finding:
         return Finding(named, error=error)
 
 
-def _open(block: ar.Block[Any, Any]) -> bool:
+def _open(block: AnyBlock) -> bool:
     """Whether nothing is wrong with a block but that its input is not known."""
     try:
         ar.infer(Default() >> block)
@@ -165,9 +165,9 @@ def _open(block: ar.Block[Any, Any]) -> bool:
 class _Parts:
     """Which blocks stand inside others."""
 
-    def __init__(self, blocks: Iterable[ar.Block[Any, Any]]) -> None:
+    def __init__(self, blocks: Iterable[AnyBlock]) -> None:
         self.inside: set[int] = set()
-        self.rows: dict[int, list[tuple[tuple[ar.Block[Any, Any], ...], int]]] = {}
+        self.rows: dict[int, list[tuple[tuple[AnyBlock, ...], int]]] = {}
         seen: set[int] = set()
         todo = list(blocks)
         while todo:
@@ -183,7 +183,7 @@ class _Parts:
                     self.rows.setdefault(id(part), []).append((block.parts, place))
             todo.extend(parts)
 
-    def is_one(self, block: ar.Block[Any, Any]) -> bool:
+    def is_one(self, block: AnyBlock) -> bool:
         """Whether a block is a part of others, or a lone layer or function, which is for nothing else."""
         if id(block) in self.inside or isinstance(block, Apply):
             return True
@@ -204,7 +204,7 @@ def _note(named: NamedBlock, findings: Iterable[Finding]) -> str:
     return "takes what it is given, which is not known here; assume a type by --input TYPE"
 
 
-def _occurrences(block: ar.Block[Any, Any], findings: Iterable[Finding]) -> Iterator[tuple[str, Typed]]:
+def _occurrences(block: AnyBlock, findings: Iterable[Finding]) -> Iterator[tuple[str, Typed]]:
     for finding in findings:
         for occurrence in finding.typed.walk() if finding.typed is not None else ():
             if occurrence.form is block:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import arrows as ar
+from arrows.combinators.block import AnyBlock
 from arrows.engine.planning.parameters import named_parameters
 from arrows.models import sentiment
 from arrows.training import load
@@ -72,7 +73,7 @@ def contents(path: str | Path) -> tuple[dict[str, Any], Mapping[str, Entry]]:
         return file.texts, file.entries
 
 
-def loaded(path: str | Path, block: ar.Block[Any, Any], entries: Mapping[str, Entry]) -> ar.Model:
+def loaded(path: str | Path, block: AnyBlock, entries: Mapping[str, Entry]) -> ar.Model:
     """A block with the parameters of a file, once these are known to fit.
 
     Raises:

@@ -19,6 +19,7 @@ from typing import Any
 
 import arrows as ar
 from arrows.combinators import as_block
+from arrows.combinators.block import AnyBlock
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine
 
 PREFIX = "_arrows_reads_"
@@ -48,7 +49,7 @@ class NamedBlock:
     """
 
     name: str
-    block: ar.Block[Any, Any]
+    block: AnyBlock
     also: tuple[str, ...] = ()
 
 
@@ -158,7 +159,7 @@ def blocks_of(module: ModuleType) -> list[NamedBlock]:
     return list(found.values())
 
 
-def _blocks(names: Mapping[str, Any]) -> Iterator[tuple[str, ar.Block[Any, Any]]]:
+def _blocks(names: Mapping[str, Any]) -> Iterator[tuple[str, AnyBlock]]:
     for name, value in list(names.items()):
         if name.startswith("_"):
             continue
@@ -172,7 +173,7 @@ def _blocks(names: Mapping[str, Any]) -> Iterator[tuple[str, ar.Block[Any, Any]]
                 yield f"{name}.{word}", found
 
 
-def _block(value: Any) -> ar.Block[Any, Any] | None:
+def _block(value: Any) -> AnyBlock | None:
     if isinstance(value, ar.Model):
         return value.typed.form
     return value if isinstance(value, ar.Block) else None
@@ -195,7 +196,7 @@ def _inside(value: Any) -> Iterator[tuple[str, Any]]:
     yield from ((name, getattr(value, name, None)) for name in fields if not name.startswith("_"))
 
 
-def every_block(module: ModuleType) -> list[ar.Block[Any, Any]]:
+def every_block(module: ModuleType) -> list[AnyBlock]:
     """All blocks among a module's names, private ones too."""
     private = [v for k, v in vars(module).items() if k.startswith("_") and isinstance(v, ar.Block)]
     return [*(named.block for named in blocks_of(module)), *private]
@@ -256,7 +257,7 @@ def block_named(module: ModuleType, name: str, file: Path) -> NamedBlock:
     raise ArrowValueError(f"{name} in {file.name} is no block, but {what}{hint}{_others(module, name)}")
 
 
-def _placed(block: ar.Block[Any, Any], name: str, file: Path) -> ar.Block[Any, Any]:
+def _placed(block: AnyBlock, name: str, file: Path) -> AnyBlock:
     """A block that was just made here for a name of the user's, moved to where that name is given."""
     site = SourceLine(str(file.absolute()), _line(name.partition(".")[0], file))
     todo = [block]

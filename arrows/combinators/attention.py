@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar, overload
 
-from arrows.combinators.block import Block, set_name
+from arrows.combinators.block import AnyBlock, set_name
 from arrows.combinators.compose import Identity, Phrase
 from arrows.combinators.convert import as_block
 from arrows.combinators.default_result import Given, as_given, put_default, shown, unfit
@@ -110,12 +110,12 @@ class Attention(Phrase[Sequence[A], B]):
         self._parts = (Map(Fan((scored, valued))), pool)
 
     @property
-    def score(self) -> Block[Any, Any]:
+    def score(self) -> AnyBlock:
         """From an element to its score."""
         return self.parts[0].parts[0].parts[0]
 
     @property
-    def value(self) -> Block[Any, Any]:
+    def value(self) -> AnyBlock:
         """From an element to what is averaged."""
         return self.parts[0].parts[0].parts[1]
 
@@ -126,8 +126,8 @@ class Attention(Phrase[Sequence[A], B]):
         assert isinstance(pool, _Pool)
         return pool.default
 
-    def written(self) -> list[Block[Any, Any] | str]:
-        pieces: list[Block[Any, Any] | str] = [self.score]
+    def written(self) -> list[AnyBlock | str]:
+        pieces: list[AnyBlock | str] = [self.score]
         if not isinstance(self.value, Identity):
             pieces += [", ", self.value]
         if self.default is not None:

@@ -57,7 +57,7 @@ class Block(Generic[A_contra, B_co]):
     name: str | None
     site: SourceLine
     kind: str
-    _parts: tuple[Block[Any, Any], ...]
+    _parts: tuple[AnyBlock, ...]
     _sealed: bool
 
     effect: ClassVar[bool] = False  # does it do something besides its result, whatever stands inside?
@@ -93,12 +93,12 @@ class Block(Generic[A_contra, B_co]):
     # What a block is made of
 
     @property
-    def parts(self) -> tuple[Block[Any, Any], ...]:
+    def parts(self) -> tuple[AnyBlock, ...]:
         """The blocks that stand directly inside, in a fixed order."""
         return self._parts
 
     @property
-    def definition(self) -> Block[Any, Any] | None:
+    def definition(self) -> AnyBlock | None:
         """What the block refers to by name, if it is a reference; not one of its parts, for it leads back."""
         return None
 
@@ -117,7 +117,7 @@ class Block(Generic[A_contra, B_co]):
         """What stands between the brackets of `label`."""
         return ""
 
-    def written(self) -> list[Block[Any, Any] | str] | None:
+    def written(self) -> list[AnyBlock | str] | None:
         """What stands between the brackets when the block is printed in full; None: its parts, one by one."""
         return None
 
@@ -215,7 +215,7 @@ class Block(Generic[A_contra, B_co]):
     @overload
     def __rshift__(self, other: Mapping[Any, Any]) -> Block[A_contra, Any]: ...
     @overload
-    def __rshift__(self, other: tuple[Block[Any, Any], ...]) -> Block[A_contra, Any]: ...
+    def __rshift__(self, other: tuple[AnyBlock, ...]) -> Block[A_contra, Any]: ...
     def __rshift__(self, other: Any) -> Any:
         from arrows.combinators.compose import chain
 
@@ -231,7 +231,7 @@ class Block(Generic[A_contra, B_co]):
 
         return fan_out(self, other)
 
-    def __rand__(self, other: Blocks) -> Block[Any, Any]:
+    def __rand__(self, other: Blocks) -> AnyBlock:
         from arrows.combinators.fanout import fan_out
 
         return fan_out(other, self)
@@ -256,7 +256,7 @@ class Block(Generic[A_contra, B_co]):
 
         return side_by_side(self, other)
 
-    def __rmul__(self, other: Blocks) -> Block[Any, Any]:
+    def __rmul__(self, other: Blocks) -> AnyBlock:
         from arrows.combinators.parallel import side_by_side
 
         return side_by_side(other, self)
@@ -342,11 +342,15 @@ class Block(Generic[A_contra, B_co]):
         return deep_copy(self, memo)
 
 
+AnyBlock: TypeAlias = Block[Any, Any]
+"""A block of which no more is known."""
+
+
 def _sealing(init: Callable[..., None]) -> Callable[..., None]:
     """`init`, closing the block to further changes when it is the outermost one."""
 
     @functools.wraps(init)
-    def sealed(self: Block[Any, Any], *args: Any, **kwargs: Any) -> None:
+    def sealed(self: AnyBlock, *args: Any, **kwargs: Any) -> None:
         init(self, *args, **kwargs)
         if type(self).__init__ is sealed:
             self.__dict__["_sealed"] = True
@@ -354,7 +358,7 @@ def _sealing(init: Callable[..., None]) -> Callable[..., None]:
     return sealed
 
 
-def set_name(block: Block[Any, Any], name: str | None) -> None:
+def set_name(block: AnyBlock, name: str | None) -> None:
     """Gives a block that is being made its name.
 
     Raises:
@@ -386,7 +390,7 @@ def require_name(kind: str, what: str, name: object, hint: str = "") -> None:
         raise ArrowValueError(message(attempt, reason=f"{what} {reason}"))
 
 
-def has_effects(block: Block[Any, Any]) -> bool:
+def has_effects(block: AnyBlock) -> bool:
     """Whether something inside does more than give a result (a `Metric`, say); laws hold for blocks without.
 
     Example:

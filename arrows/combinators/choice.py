@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Generic, NoReturn, TypeVar, overload
 
-from arrows.combinators.block import Block, set_name
+from arrows.combinators.block import AnyBlock, Block, set_name
 from arrows.combinators.compose import Identity, Phrase, Pipe
 from arrows.combinators.constant import Default
 from arrows.combinators.convert import as_block
@@ -34,7 +34,7 @@ class Choice(Block[A, B]):
 
     def __init__(
         self,
-        key: Callable[[Any], Hashable] | Block[Any, Any],
+        key: Callable[[Any], Hashable] | AnyBlock,
         keys: tuple[Hashable, ...],
         cases: tuple[Any, ...],
         *,
@@ -49,12 +49,12 @@ class Choice(Block[A, B]):
         self._parts = (key, *blocks) if isinstance(key, Block) else blocks
 
     @property
-    def cases(self) -> tuple[Block[Any, Any], ...]:
+    def cases(self) -> tuple[AnyBlock, ...]:
         """The block of each key."""
         return self.parts if self.key is not None else self.parts[1:]
 
     @property
-    def key_block(self) -> Block[Any, Any] | None:
+    def key_block(self) -> AnyBlock | None:
         """The key, if it is a block."""
         return self.parts[0] if self.key is None else None
 
@@ -100,7 +100,7 @@ class CasesAfter(Phrase[Any, Any]):
 
     keys: tuple[Hashable, ...]
     key: Any
-    cases: tuple[Block[Any, Any], ...]
+    cases: tuple[AnyBlock, ...]
 
     def __init__(self, key: Any, pairs: list[Any], pre_block: Any, *, name: str | None = None) -> None:
         self.kind = "OneOf"
@@ -110,11 +110,11 @@ class CasesAfter(Phrase[Any, Any]):
         self.key = key
         by = key if isinstance(key, Block) else _KeyFunction(key)
         before = as_block(pre_block, "the pre_block of a OneOf")
-        after: list[Block[Any, Any]] = [Pipe(Item(1), case) for case in self.cases]
+        after: list[AnyBlock] = [Pipe(Item(1), case) for case in self.cases]
         self._parts = (Fan((Identity(), before)), _OneOf(Pipe(Item(0), by), self.keys, tuple(after)))
 
     @property
-    def pre_block(self) -> Block[Any, Any]:
+    def pre_block(self) -> AnyBlock:
         """What is done before the cases."""
         return self.parts[0].parts[1]
 
@@ -130,8 +130,8 @@ class CasesAfter(Phrase[Any, Any]):
         made: CasesAfter = _cases(self.key, pairs, self.name, self.pre_block)
         return made
 
-    def written(self) -> list[Block[Any, Any] | str]:
-        pieces: list[Block[Any, Any] | str] = [
+    def written(self) -> list[AnyBlock | str]:
+        pieces: list[AnyBlock | str] = [
             self.key if isinstance(self.key, Block) else function_name(self.key),
             ", {",
         ]

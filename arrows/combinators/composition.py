@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Generic, NoReturn, Self, TypeVar, overload
 
-from arrows.combinators.block import Block, set_name
+from arrows.combinators.block import AnyBlock, Block, set_name
 from arrows.combinators.compose import Phrase
 from arrows.combinators.notation import drawn, output_source
 from arrows.combinators.wires import CallRecorder, Source, Wire, scope_is_open, switch
@@ -16,7 +16,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 B1 = TypeVar("B1")
 B2 = TypeVar("B2")
-_Source = Wire[Any] | Block[Any, Any]
+_Source = Wire[Any] | AnyBlock
 
 
 class Composition(Phrase[A, B]):
@@ -188,7 +188,7 @@ class Composition(Phrase[A, B]):
         count = len(self.parts[0].parts)
         return f"{count} block{'s' * (count != 1)}"
 
-    def written(self) -> list[Block[Any, Any] | str]:
+    def written(self) -> list[AnyBlock | str]:
         return ["unfinished"] if self.unfinished else [self.parts[0]]
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:

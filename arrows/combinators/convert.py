@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from arrows.combinators.block import Block
+from arrows.combinators.block import AnyBlock, Block
 from arrows.combinators.wires import Wire
 from arrows.typesys.errors import ArrowTypeError, SourceLine, message
 
 
-def as_block(x: Any, where: str) -> Block[Any, Any]:
+def as_block(x: Any, where: str) -> AnyBlock:
     """`x` as a block.
 
     Args:

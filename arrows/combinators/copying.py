@@ -11,15 +11,15 @@ from __future__ import annotations
 import copy
 from typing import Any, TypeVar
 
-from arrows.combinators.block import Block
+from arrows.combinators.block import AnyBlock, Block
 from arrows.combinators.recursion import Reference, Token
 from arrows.typesys.errors import SourceLine
 from arrows.typesys.old_pickles import refusal_of
 
-B = TypeVar("B", bound=Block[Any, Any])
+B = TypeVar("B", bound=AnyBlock)
 
 
-def reduce(block: Block[Any, Any]) -> tuple[Any, ...]:
+def reduce(block: AnyBlock) -> tuple[Any, ...]:
     """What `__reduce_ex__` returns."""
     if not block.parts and block.definition is None:
         return _empty, (type(block),), dict(block.__dict__)
@@ -37,7 +37,7 @@ def reduce(block: Block[Any, Any]) -> tuple[Any, ...]:
     return restore, (rows, place[id(block)], knots)
 
 
-def restore(rows: list[Any], root: int, knots: list[tuple[Token, int]]) -> Block[Any, Any]:
+def restore(rows: list[Any], root: int, knots: list[tuple[Token, int]]) -> AnyBlock:
     """The block that `reduce` took apart.
 
     Args:
@@ -45,7 +45,7 @@ def restore(rows: list[Any], root: int, knots: list[tuple[Token, int]]) -> Block
         root: the place of the block.
         knots: the tokens of references, and the place of each one's definition.
     """
-    made: list[Block[Any, Any]] = []
+    made: list[AnyBlock] = []
     for row in rows:
         if isinstance(row, Block):
             made.append(row)
@@ -79,7 +79,7 @@ def deep_copy(block: B, memo: dict[int, Any]) -> B:
     return copied
 
 
-def _tokens(blocks: list[Block[Any, Any]]) -> list[Token]:
+def _tokens(blocks: list[AnyBlock]) -> list[Token]:
     """The tokens with definitions that blocks refer to, each once."""
     found: dict[int, Token] = {}
     for block in blocks:
@@ -96,13 +96,13 @@ def shallow_copy(block: B) -> B:
     return made
 
 
-def parts_first(block: Block[Any, Any]) -> list[Block[Any, Any]]:
+def parts_first(block: AnyBlock) -> list[AnyBlock]:
     """Every block inside once, after its parts; definitions of references, and what is in them, as well."""
-    order: list[Block[Any, Any]] = []
+    order: list[AnyBlock] = []
     seen: set[int] = set()
     beyond = [block]
     while beyond:
-        todo: list[tuple[Block[Any, Any], bool]] = [(beyond.pop(), False)]
+        todo: list[tuple[AnyBlock, bool]] = [(beyond.pop(), False)]
         while todo:
             x, ready = todo.pop()
             if ready:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
-from arrows.combinators.block import Block, require_name, set_name
+from arrows.combinators.block import AnyBlock, Block, require_name, set_name
 from arrows.combinators.convert import as_block
 from arrows.combinators.inputs import function_name
 from arrows.combinators.wires import Wire
@@ -118,7 +118,7 @@ class Shared(Block[A, B]):
         self._parts = (as_block(block, "the block of ar.shared"),)
 
     @property
-    def block(self) -> Block[Any, Any]:
+    def block(self) -> AnyBlock:
         """What is done once for each object."""
         return self.parts[0]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from arrows.combinators.block import Block, set_name
+from arrows.combinators.block import AnyBlock, Block, set_name
 from arrows.combinators.compose import Phrase
 from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import Item
@@ -203,7 +203,7 @@ class NGrams(Phrase[Any, Sequence[Any]]):
         self.n = n
         self._parts = (Fan([_Shifted(i, n) for i in range(n)]), Zip())
 
-    def written(self) -> list[Block[Any, Any] | str]:
+    def written(self) -> list[AnyBlock | str]:
         return [str(self.n)]
 
 

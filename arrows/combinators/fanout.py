@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, Generic, TypeVar, TypeVarTuple, overload
 
-from arrows.combinators.block import Block, set_name
+from arrows.combinators.block import AnyBlock, Block, set_name
 from arrows.combinators.compose import Pipe, chain
 from arrows.combinators.constant import Constant
 from arrows.combinators.convert import as_block
@@ -195,7 +195,7 @@ class Record(Fan[Any, Any]):
         return self.name if self.name is not None else f"Record({self.arguments()})"
 
 
-def ignores_input(block: Block[Any, Any]) -> bool:
+def ignores_input(block: AnyBlock) -> bool:
     """Whether the block gives the same result whatever it gets.
 
     Example:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, overload
 
-from arrows.combinators.block import Block, set_name
+from arrows.combinators.block import AnyBlock, Block, set_name
 from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import Item, function_name
 from arrows.combinators.wires import Call, CallRecorder, Source, Wire, drawing
@@ -57,7 +57,7 @@ class Graph(Block[A, B]):
     def __init__(
         self,
         nodes: tuple[GraphNode, ...],
-        parts: tuple[Block[Any, Any], ...],
+        parts: tuple[AnyBlock, ...],
         output: Source,
         parameters: tuple[str, ...] = ("input",),
         *,
@@ -167,7 +167,7 @@ def drawn(recorder: CallRecorder, output: Source, name: str | None) -> Graph[Any
     return Graph(nodes, tuple(blocks), output, recorder.parameters, name=name, title=title)
 
 
-def _projection(call: Call, recorder: CallRecorder) -> Block[Any, Any]:
+def _projection(call: Call, recorder: CallRecorder) -> AnyBlock:
     arity = call.arity
     if call.source == 0 and len(recorder.parameters) > 1:
         arity = len(recorder.parameters)

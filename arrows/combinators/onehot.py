@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from arrows.combinators.apply import Function
-from arrows.combinators.block import Block, set_name
+from arrows.combinators.block import AnyBlock, set_name
 from arrows.combinators.compose import Phrase
 from arrows.combinators.inputs import Scalar, Transform, Unfit
 from arrows.typesys import static
@@ -63,7 +63,7 @@ class OneHot(Phrase[int, static.Tensor[Any, tuple[Any]]]):
         words = f"{start}" if stop is None else f"{start}, {stop}"
         self._parts = _parts(self, _Range(first, end, words), end - first, end - first, dtype)
 
-    def written(self) -> list[Block[Any, Any] | str]:
+    def written(self) -> list[AnyBlock | str]:
         return [self._parts[0].arguments()]
 
 
@@ -138,7 +138,7 @@ class OneHotFromList(Phrase[Any, static.Tensor[Any, tuple[Any]]]):
         size = len(known)
         self._parts = _parts(self, _Places(places, self.strict), size, size + (not self.strict), dtype)
 
-    def written(self) -> list[Block[Any, Any] | str]:
+    def written(self) -> list[AnyBlock | str]:
         return [self._parts[0].arguments() + ("" if self.strict else ", strict=False")]
 
 
@@ -196,16 +196,14 @@ class _UnitVector:
         return unit if self.known == self.size else unit[: self.known]
 
 
-def _parts(
-    block: Block[Any, Any], place: Any, known: int, size: int, dtype: str
-) -> tuple[Block[Any, Any], ...]:
+def _parts(block: AnyBlock, place: Any, known: int, size: int, dtype: str) -> tuple[AnyBlock, ...]:
     element = T.Tensor((), dtype).dtype
     finder: Transform[Any, Any] = Transform(place)
     finder.__dict__["kind"] = block.kind
     return finder, Scalar("int32"), Function(_UnitVector(known, size, element))
 
 
-def _refused(block: Block[Any, Any], reason: str, hint: str = "") -> ArrowTypeError:
+def _refused(block: AnyBlock, reason: str, hint: str = "") -> ArrowTypeError:
     return ArrowTypeError(
         message(f"cannot make a {block.kind} at {SourceLine.here()}", reason=reason, hint=hint)
     )

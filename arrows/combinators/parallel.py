@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from arrows.combinators.block import Block
+from arrows.combinators.block import AnyBlock
 from arrows.combinators.compose import Pipe, chain
 from arrows.combinators.convert import as_block
 from arrows.combinators.fanout import AndFan, Fan
@@ -25,12 +25,12 @@ class Half(Item[Any, Any]):
 class Beside(Fan[Any, Any]):
     """The fan-out that `*` makes: each side reads its item of the pair."""
 
-    def __init__(self, left: Block[Any, Any], right: Block[Any, Any]) -> None:
+    def __init__(self, left: AnyBlock, right: AnyBlock) -> None:
         super().__init__((chain(Half(0), left), chain(Half(1), right)))
 
-    def operands(self) -> list[tuple[list[Block[Any, Any]], bool]]:
+    def operands(self) -> list[tuple[list[AnyBlock], bool]]:
         """The steps of each side, and whether they stand in brackets where the block is written."""
-        found: list[tuple[list[Block[Any, Any]], bool]] = []
+        found: list[tuple[list[AnyBlock], bool]] = []
         for place, part in enumerate(self.parts):
             steps = list(part.parts[1:]) if type(part) is Pipe and part.name is None else []
             only = steps[0] if len(steps) == 1 else None

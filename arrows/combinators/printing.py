@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from arrows.combinators.block import Block
+from arrows.combinators.block import AnyBlock, Block
 from arrows.combinators.choice import Choice
 from arrows.combinators.compose import Pipe
 from arrows.combinators.fanout import AndFan, Fan
@@ -20,7 +20,7 @@ LONG = 20_000  # pieces; what is longer has names for what stands in it more tha
 SHORT = 12  # pieces of a block that gets no name for that
 
 
-def expression(block: Block[Any, Any]) -> str:
+def expression(block: AnyBlock) -> str:
     """A block as the expression that makes it.
 
     Example:
@@ -44,10 +44,10 @@ def expression(block: Block[Any, Any]) -> str:
     """
     text: list[str] = []
     several = _several(block)
-    todo: list[Block[Any, Any] | str] = [block]
+    todo: list[AnyBlock | str] = [block]
     names: dict[int, str] = {}
     taken: dict[str, int] = {}
-    beyond: deque[tuple[str, Block[Any, Any]]] = deque()
+    beyond: deque[tuple[str, AnyBlock]] = deque()
     count = 0
     begun = block
     while todo:
@@ -79,17 +79,17 @@ def expression(block: Block[Any, Any]) -> str:
     return "".join(text)
 
 
-def _printed(x: Block[Any, Any]) -> list[Block[Any, Any]]:
+def _printed(x: AnyBlock) -> list[AnyBlock]:
     """The blocks that are printed where a block is."""
     if isinstance(x, (Fix, Reference)):
         return list(x.parts)
     return [piece for piece in _pieces(x) if isinstance(piece, Block)]
 
 
-def _several(root: Block[Any, Any]) -> set[int]:
+def _several(root: AnyBlock) -> set[int]:
     """The blocks to print once, by name, for the whole is too long else."""
     sizes: dict[int, int] = {}
-    inside: dict[int, list[Block[Any, Any]]] = {}
+    inside: dict[int, list[AnyBlock]] = {}
     roots = [root]
     for start in roots:
         todo = [start]
@@ -125,13 +125,13 @@ def _unused(name: str, taken: dict[str, int]) -> str:
     return made
 
 
-def _pieces(x: Block[Any, Any]) -> list[Block[Any, Any] | str]:
+def _pieces(x: AnyBlock) -> list[AnyBlock | str]:
     """A block as text around its parts."""
     parts = x.parts
     name = "" if x.name is None else f"name={x.name!r}"
     written = x.written()
     if isinstance(x, Pipe) and x.name is None and parts and written is None:
-        pieces: list[Block[Any, Any] | str] = []
+        pieces: list[AnyBlock | str] = []
         for i, step in enumerate(parts):
             pieces.append(" >> " if i else "")
             loose = isinstance(step, AndFan) or (
@@ -150,14 +150,14 @@ def _pieces(x: Block[Any, Any]) -> list[Block[Any, Any] | str]:
     if isinstance(x, Graph):
         return _graph(x)
     head = "Identity" if isinstance(x, Pipe) and not parts and written is None else x.kind
-    inside: list[list[Block[Any, Any] | str]]
+    inside: list[list[AnyBlock | str]]
     if isinstance(x, Fan) and x.labels is not None:
-        fields: list[Block[Any, Any] | str] = []
+        fields: list[AnyBlock | str] = []
         for i, (key, part) in enumerate(zip(x.labels, parts, strict=True)):
             fields.extend([", " if i else "{", f"{key!r}: ", *_field(key, part)])
         inside = [[*fields, "}"] if fields else ["{}"]]
     elif isinstance(x, Choice) and x.kind != "Optional":
-        cases: list[Block[Any, Any] | str] = []
+        cases: list[AnyBlock | str] = []
         for i, (key, case) in enumerate(zip(x.keys, x.cases, strict=True)):
             cases.extend([", " if i else "{", f"{key!r}: ", case])
         key_block = x.key_block
@@ -176,14 +176,14 @@ def _pieces(x: Block[Any, Any]) -> list[Block[Any, Any] | str]:
     return [*pieces, ")"]
 
 
-def _field(key: Any, part: Block[Any, Any]) -> list[Block[Any, Any] | str]:
+def _field(key: Any, part: AnyBlock) -> list[AnyBlock | str]:
     """A record's field without the `GetItem` that a Record puts before it."""
     if isinstance(part, Item) and part.key == key:
         return ["Identity()"]
     if isinstance(part, Pipe) and part.name is None and part.parts:
         first = part.parts[0]
         if isinstance(first, Item) and first.key == key:
-            pieces: list[Block[Any, Any] | str] = []
+            pieces: list[AnyBlock | str] = []
             for i, step in enumerate(part.parts[1:]):
                 pieces.append(" >> " if i else "")
                 pieces.extend(["(", step, ")"] if isinstance(step, AndFan) else [step])
@@ -191,8 +191,8 @@ def _field(key: Any, part: Block[Any, Any]) -> list[Block[Any, Any] | str]:
     return [part]
 
 
-def _beside(x: Beside) -> list[Block[Any, Any] | str]:
-    pieces: list[Block[Any, Any] | str] = []
+def _beside(x: Beside) -> list[AnyBlock | str]:
+    pieces: list[AnyBlock | str] = []
     for i, (steps, brackets) in enumerate(x.operands()):
         pieces.extend([" * "] if i else [])
         pieces.extend(["("] if brackets else [])
@@ -205,10 +205,10 @@ def _beside(x: Beside) -> list[Block[Any, Any] | str]:
     return pieces
 
 
-def _graph(x: Graph[Any, Any]) -> list[Block[Any, Any] | str]:
+def _graph(x: Graph[Any, Any]) -> list[AnyBlock | str]:
     root = x.parameters[0] if len(x.parameters) == 1 else "input"
     head = "" if x.title else f"arrow {x.name or 'lambda'}({', '.join(x.parameters)}) "
-    pieces: list[Block[Any, Any] | str] = [f"{head}{{"]
+    pieces: list[AnyBlock | str] = [f"{head}{{"]
     for j, (node, block) in enumerate(zip(x.nodes, x.parts, strict=True)):
         pieces.extend([f"w{j + 1} = (", block, f")({_source(node.source, root)}); "])
     return [*pieces, f"return {_source(x.output, root)}}}"]

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
-from arrows.combinators.block import Block, set_name
+from arrows.combinators.block import AnyBlock, Block, set_name
 from arrows.combinators.convert import as_block
 from arrows.combinators.inputs import function_name
 from arrows.typesys import types as T
@@ -23,7 +23,7 @@ B2 = TypeVar("B2")
 B3 = TypeVar("B3")
 
 
-_Block = Block[Any, Any]
+_Block = AnyBlock
 
 
 class Token:
@@ -53,9 +53,9 @@ class Token:
         self.input = input
         self.output = output
         self.site = site if site is not None else SourceLine.here()
-        self.definition: Block[Any, Any] | None = None
+        self.definition: AnyBlock | None = None
 
-    def define(self, block: Block[Any, Any]) -> bool:
+    def define(self, block: AnyBlock) -> bool:
         """Writes the definition, unless there is one; whether it did."""
         with _WRITING:
             if self.definition is None:
@@ -94,7 +94,7 @@ class Reference(Block[A, B]):
         self.token = token
 
     @property
-    def definition(self) -> Block[Any, Any] | None:
+    def definition(self) -> AnyBlock | None:
         return self.token.definition
 
     def arguments(self, depth: int = 2) -> str:
@@ -121,7 +121,7 @@ class Fix(Block[A, B]):
         self._parts = (body,)
 
     @property
-    def body(self) -> Block[Any, Any]:
+    def body(self) -> AnyBlock:
         """What the recursive block does."""
         return self.parts[0]
 
@@ -220,7 +220,7 @@ def fix(definition: Callable[..., Any]) -> Any:
     return Fix(token, name, as_block(body, f"the definition of {name} that its function returned"))
 
 
-def _several(definition: Callable[..., Any], names: list[str]) -> tuple[Block[Any, Any], ...]:
+def _several(definition: Callable[..., Any], names: list[str]) -> tuple[AnyBlock, ...]:
     """Blocks that refer to one another."""
     blocks: tuple[Reference[Any, Any], ...] = tuple(Reference(Token(name)) for name in names)
     bodies = definition(*blocks)

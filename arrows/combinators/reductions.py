@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from arrows.combinators.apply import Apply
-from arrows.combinators.block import Block, set_name
+from arrows.combinators.block import AnyBlock, set_name
 from arrows.combinators.compose import Phrase
 from arrows.combinators.default_result import Given, as_given, put_default, shown, unfit
 from arrows.combinators.elements import Unroll
@@ -298,7 +298,7 @@ class Stack(Phrase[Any, Any]):
         self.length = length
         self._parts = (Unroll(length, kind="Stack"), _Stacked())
 
-    def written(self) -> list[Block[Any, Any] | str]:
+    def written(self) -> list[AnyBlock | str]:
         return [str(self.length)]
 
 

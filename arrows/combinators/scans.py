@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar, overload
 
 from arrows.combinators.apply import Concat
-from arrows.combinators.block import Block, set_name
+from arrows.combinators.block import AnyBlock, Block, set_name
 from arrows.combinators.compose import Identity, Phrase, Pipe
 from arrows.combinators.constant import Default
 from arrows.combinators.convert import as_block
@@ -125,21 +125,21 @@ class Scan(Block[Sequence[A], tuple[Sequence[B], S]]):
         self.start_from_input = from_input
 
     @property
-    def step(self) -> Block[Any, Any]:
+    def step(self) -> AnyBlock:
         """From (element, state) to (output, state), or to the state (`by_state`)."""
         return self.parts[0]
 
     @property
-    def start(self) -> Block[Any, Any]:
+    def start(self) -> AnyBlock:
         """The first state."""
         return self.parts[1]
 
     def arguments(self, depth: int = 2) -> str:
         return "".join(x if isinstance(x, str) else x.brief(depth - 1) for x in self.written())
 
-    def written(self) -> list[Block[Any, Any] | str]:
+    def written(self) -> list[AnyBlock | str]:
         step, start = self.parts
-        pieces: list[Block[Any, Any] | str] = [step]
+        pieces: list[AnyBlock | str] = [step]
         if self.start_from_input:
             pieces.append(", start_from_input=True")
         elif not isinstance(start, Default):
@@ -261,16 +261,16 @@ class Bidirectional(Phrase[Sequence[A], tuple[Sequence[Any], tuple[Any, Any]]]):
         self._parts = (directions, results)
 
     @property
-    def forward(self) -> Block[Any, Any]:
+    def forward(self) -> AnyBlock:
         """The cell from the first element on."""
         return self.parts[0].parts[0].parts[0]
 
     @property
-    def backward(self) -> Block[Any, Any]:
+    def backward(self) -> AnyBlock:
         """The cell from the last element on."""
         return self.parts[0].parts[1].parts[0]
 
-    def written(self) -> list[Block[Any, Any] | str]:
+    def written(self) -> list[AnyBlock | str]:
         return [self.forward, ", ", self.backward]
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from arrows.combinators.block import Block, set_name
+from arrows.combinators.block import AnyBlock, Block, set_name
 from arrows.combinators.convert import as_block
 from arrows.combinators.default_result import Absent
 from arrows.combinators.wires import Wire
@@ -42,7 +42,7 @@ class Map(Block[Sequence[A], Sequence[B]]):
         self._parts = (as_block(element, "the block of a Map"),)
 
     @property
-    def element(self) -> Block[Any, Any]:
+    def element(self) -> AnyBlock:
         """The block on every element."""
         return self.parts[0]
 
@@ -82,12 +82,12 @@ class Fold(Block[Sequence[A], S]):
         self._parts = (as_block(step, "the step of a Fold"), as_block(start, "the start of a Fold"))
 
     @property
-    def step(self) -> Block[Any, Any]:
+    def step(self) -> AnyBlock:
         """From (state, element) to the next state."""
         return self.parts[0]
 
     @property
-    def start(self) -> Block[Any, Any]:
+    def start(self) -> AnyBlock:
         """The first state."""
         return self.parts[1]
 
@@ -138,17 +138,17 @@ class Reduce(Block[Sequence[A], A]):
         self._parts = (as_block(combine, "the combine of a Reduce"), nothing)
 
     @property
-    def combine(self) -> Block[Any, Any]:
+    def combine(self) -> AnyBlock:
         """From a pair of elements to one."""
         return self.parts[0]
 
     @property
-    def default(self) -> Block[Any, Any] | None:
+    def default(self) -> AnyBlock | None:
         """The result of no elements, if it was given."""
         return None if isinstance(self.parts[1], Absent) else self.parts[1]
 
     def arguments(self, depth: int = 2) -> str:
         return "".join(x if isinstance(x, str) else x.brief(depth - 1) for x in self.written())
 
-    def written(self) -> list[Block[Any, Any] | str]:
+    def written(self) -> list[AnyBlock | str]:
         return [self.combine] if self.default is None else [self.combine, ", ", self.default]

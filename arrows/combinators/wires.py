@@ -17,7 +17,7 @@ import numpy as np
 from arrows.typesys.errors import ArrowTypeError, SourceLine, message
 
 if TYPE_CHECKING:
-    from arrows.combinators.block import Block
+    from arrows.combinators.block import AnyBlock
 
 A = TypeVar("A")
 B_co = TypeVar("B_co", covariant=True)
@@ -189,7 +189,7 @@ class Call:
 
     def __init__(
         self,
-        block: Block[Any, Any] | None,
+        block: AnyBlock | None,
         source: Source,
         site: SourceLine,
         key: Any = None,
@@ -249,7 +249,7 @@ class CallRecorder:
         block = self.calls[wire.place - 1].block
         return f"{block.label}(...)" if block is not None else "item"
 
-    def apply(self, block: Block[Any, Any], args: tuple[Any, ...]) -> Wire[Any]:
+    def apply(self, block: AnyBlock, args: tuple[Any, ...]) -> Wire[Any]:
         """Records a call; several arguments are a tuple."""
         attempt = f"call {block.label}" if self.kind == "arrow" else f"connect {block.label}"
         self.check_open(attempt)

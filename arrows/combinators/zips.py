@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from arrows.combinators.block import Block, set_name
+from arrows.combinators.block import AnyBlock, Block, set_name
 from arrows.combinators.compose import Phrase
 from arrows.combinators.convert import as_block
 from arrows.combinators.inputs import Item
@@ -68,11 +68,11 @@ class ZipWith(Phrase[Any, Sequence[B]]):
         self._parts = (Zip(), Map(as_block(element, "the block of a ZipWith")))
 
     @property
-    def element(self) -> Block[Any, Any]:
+    def element(self) -> AnyBlock:
         """The block on every tuple of elements."""
         return self.parts[1].parts[0]
 
-    def written(self) -> list[Block[Any, Any] | str]:
+    def written(self) -> list[AnyBlock | str]:
         return [self.element]
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from html import escape
-from typing import Any
 
-from arrows.combinators.block import Block
+from arrows.combinators.block import AnyBlock
 from arrows.drawing.layout import lay_out
 from arrows.drawing.scene import scene_of
 from arrows.drawing.svg import to_svg
@@ -19,7 +18,7 @@ INFERRED = 2_000  # blocks up to which a notebook shows types: inference takes p
 BOXES = 120
 
 
-def notebook_svg(block: Block[Any, Any]) -> str | None:
+def notebook_svg(block: AnyBlock) -> str | None:
     """The drawing of a block; None if it cannot be drawn.
 
     Example:
@@ -33,7 +32,7 @@ def notebook_svg(block: Block[Any, Any]) -> str | None:
         return None
 
 
-def notebook_html(block: Block[Any, Any]) -> str | None:
+def notebook_html(block: AnyBlock) -> str | None:
     """The drawing of a block with its typed tree folded in; of an ill-typed one, with the error.
 
     Example:
@@ -55,7 +54,7 @@ def notebook_html(block: Block[Any, Any]) -> str | None:
         return None
 
 
-def _typed(block: Block[Any, Any]) -> tuple[Typed | None, str]:
+def _typed(block: AnyBlock) -> tuple[Typed | None, str]:
     """The typed expression, if it is small enough and has types; else why not."""
     if View.of(block).count(INFERRED) >= INFERRED:
         return None, ""
@@ -65,6 +64,6 @@ def _typed(block: Block[Any, Any]) -> tuple[Typed | None, str]:
         return None, f"{type(error).__name__}: {error}"
 
 
-def _drawn(typed: Typed | None, block: Block[Any, Any]) -> str:
+def _drawn(typed: Typed | None, block: AnyBlock) -> str:
     name = shorten(block.label)
     return to_svg(lay_out(scene_of(typed if typed is not None else block, BOXES)), name)

@@ -12,7 +12,7 @@ from collections.abc import Generator, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from arrows.combinators.block import Block
+from arrows.combinators.block import AnyBlock
 from arrows.combinators.choice import Choice
 from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import Item as Projection
@@ -84,7 +84,7 @@ class Scene:
         return place
 
 
-def scene_of(x: Typed | Block[Any, Any], boxes: int = BOXES) -> Scene:
+def scene_of(x: Typed | AnyBlock, boxes: int = BOXES) -> Scene:
     """The scene of an expression.
 
     Args:

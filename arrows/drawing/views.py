@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from arrows.combinators.block import Block
+from arrows.combinators.block import AnyBlock, Block
 from arrows.combinators.choice import Choice
 from arrows.combinators.compose import Phrase, Pipe
 from arrows.combinators.constant import Constant
@@ -34,12 +34,12 @@ class View(NamedTuple):
         role: what it is for in the block around it, `case True` for instance.
     """
 
-    form: Block[Any, Any]
+    form: AnyBlock
     typed: Typed | None
     role: str = ""
 
     @classmethod
-    def of(cls, x: Typed | Block[Any, Any]) -> View:
+    def of(cls, x: Typed | AnyBlock) -> View:
         """The view of a whole expression."""
         return cls(x.form, x) if isinstance(x, Typed) else cls(x, None)
 
@@ -180,7 +180,7 @@ class View(NamedTuple):
         return count
 
 
-def _roles(form: Block[Any, Any]) -> list[str]:
+def _roles(form: AnyBlock) -> list[str]:
     if isinstance(form, Choice):
         cases = (
             ["not None", "None"]

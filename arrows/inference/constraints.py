@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from arrows.combinators.apply import Apply
-from arrows.combinators.block import Block
+from arrows.combinators.block import AnyBlock
 from arrows.combinators.choice import Choice
 from arrows.combinators.compose import Pipe
 from arrows.combinators.constant import Constant
@@ -150,7 +150,7 @@ def _reference(run: Inference, node: Occurrence) -> None:
         run.inner.add(id(node))
 
 
-def _knot(run: Inference, node: Occurrence, body: Block[Any, Any], word: str) -> None:
+def _knot(run: Inference, node: Occurrence, body: AnyBlock, word: str) -> None:
     """Ties a knot: the body's result is what the whole gives."""
     node.knot = node
     entered = run.enter(node, body, node.input, None, word)
@@ -239,7 +239,7 @@ _HANDLERS: dict[type, Callable[[Inference, Occurrence], None]] = {
 }
 
 
-def handler(form: Block[Any, Any]) -> Callable[[Inference, Occurrence], None]:
+def handler(form: AnyBlock) -> Callable[[Inference, Occurrence], None]:
     """The rule of a form: that of its nearest core form."""
     for cls in type(form).__mro__:
         if (found := _HANDLERS.get(cls)) is not None:

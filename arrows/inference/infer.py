@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from arrows.combinators.block import Block
+from arrows.combinators.block import AnyBlock
 from arrows.combinators.convert import as_block
 from arrows.combinators.layer import Layer
 from arrows.combinators.recursion import Token
@@ -85,7 +85,7 @@ def infer(block: Any, input: Any = None, *, float_type: str | None = None) -> Ty
         return Inference(root, float_type, apart, run.traces).infer(given)
 
 
-def _path(parent: Occurrence | None, form: Block[Any, Any], word: str) -> Path:
+def _path(parent: Occurrence | None, form: AnyBlock, word: str) -> Path:
     if form.name is not None and form.parts:
         word = f"{word} > {form.name}" if word else form.name
     return Path(parent.path if parent is not None else None, word)
@@ -107,7 +107,7 @@ class Inference:
 
     def __init__(
         self,
-        root: Block[Any, Any],
+        root: AnyBlock,
         float_type: str | None,
         apart: AbstractSet[int] | None = frozenset(),
         traces: dict[Any, Any] | None = None,
@@ -174,7 +174,7 @@ class Inference:
     def enter(
         self,
         parent: Occurrence,
-        form: Block[Any, Any],
+        form: AnyBlock,
         given: TypeVariable,
         joined: JunctionPlace | None,
         word: str,
@@ -219,7 +219,7 @@ class Inference:
         """Which value the tuple of some values is."""
         return self.tuples.setdefault(tuple(map(id, values)), (object(), values))[0]
 
-    def alone(self, form: Block[Any, Any]) -> bool:
+    def alone(self, form: AnyBlock) -> bool:
         """Whether a block is another occurrence at each place."""
         if self.apart is None:
             return True

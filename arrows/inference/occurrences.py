@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from arrows.combinators.block import Block
+from arrows.combinators.block import AnyBlock
 from arrows.combinators.recursion import Token
 from arrows.inference.typed import Path
 from arrows.typesys.terms import Constraint, TypeVariable
@@ -51,7 +51,7 @@ class Occurrence:
     )
 
     def __init__(
-        self, form: Block[Any, Any], value: object, input: TypeVariable, output: TypeVariable, path: Path
+        self, form: AnyBlock, value: object, input: TypeVariable, output: TypeVariable, path: Path
     ) -> None:
         self.form = form
         self.value = value

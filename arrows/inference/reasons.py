@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from arrows.combinators.block import Block
+from arrows.combinators.block import AnyBlock
 from arrows.combinators.choice import Choice
 from arrows.combinators.compose import Pipe
 from arrows.combinators.fanout import AndFan, Fan
@@ -148,7 +148,7 @@ def _site(joint: Junction) -> SourceLine | None:
     return context.node.form.site
 
 
-def _call(form: Block[Any, Any]) -> str:
+def _call(form: AnyBlock) -> str:
     """A block by kind and arguments, whatever its name."""
     if isinstance(form, Pipe):
         return form.label if len(form.label) <= 40 else f"a chain of {len(form.parts)}"

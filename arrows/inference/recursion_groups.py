@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from arrows.combinators.block import Block
+from arrows.combinators.block import AnyBlock
 
 
 class Components:
@@ -24,20 +22,20 @@ class Components:
     def __init__(self) -> None:
         self._number: dict[int, int] = {}
         self._found: dict[int, int] = {}
-        self._kept: list[Block[Any, Any]] = []  # so that an identity stays its block's own
+        self._kept: list[AnyBlock] = []  # so that an identity stays its block's own
 
-    def of(self, block: Block[Any, Any]) -> int:
+    def of(self, block: AnyBlock) -> int:
         """The number of a block's component."""
         if id(block) not in self._number:
             self._search(block)
         return self._number[id(block)]
 
-    def _search(self, root: Block[Any, Any]) -> None:
+    def _search(self, root: AnyBlock) -> None:
         found, low = self._found, {}
-        path: list[Block[Any, Any]] = []
-        todo: list[tuple[Block[Any, Any], list[Block[Any, Any]]]] = []
+        path: list[AnyBlock] = []
+        todo: list[tuple[AnyBlock, list[AnyBlock]]] = []
 
-        def enter(block: Block[Any, Any]) -> None:
+        def enter(block: AnyBlock) -> None:
             found[id(block)] = low[id(block)] = len(found)
             self._kept.append(block)
             path.append(block)

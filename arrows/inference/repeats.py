@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from arrows.combinators.block import Block
+from arrows.combinators.block import AnyBlock
 from arrows.combinators.copying import parts_first
 from arrows.combinators.recursion import Fix, Reference
 from arrows.inference.occurrences import Occurrence
@@ -23,7 +22,7 @@ class Around:
         (True, True, False)
     """
 
-    def __init__(self, root: Block[Any, Any]) -> None:
+    def __init__(self, root: AnyBlock) -> None:
         self.blocks = parts_first(root)
         self._outer: dict[int, list[int]] = {}
         bodies = {id(block.token): block.body for block in self.blocks if isinstance(block, Fix)}
@@ -35,7 +34,7 @@ class Around:
             for part in inside:
                 self._outer.setdefault(id(part), []).append(id(block))
 
-    def those_with(self, wanted: Callable[[Block[Any, Any]], bool]) -> set[int]:
+    def those_with(self, wanted: Callable[[AnyBlock], bool]) -> set[int]:
         """The identities of the blocks for which `wanted` holds, and of all blocks around them."""
         todo = [id(block) for block in self.blocks if wanted(block)]
         inside: set[int] = set()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from arrows.combinators.block import Block
+from arrows.combinators.block import AnyBlock, Block
 from arrows.combinators.choice import CasesAfter, Choice
 from arrows.combinators.compose import Pipe
 from arrows.combinators.fanout import AndFan, Fan
@@ -34,7 +34,7 @@ class TreePart(NamedTuple):
     typed: Typed
 
 
-def title(form: Block[Any, Any], width: int = LABEL) -> str:
+def title(form: AnyBlock, width: int = LABEL) -> str:
     """A block in one line of at most `width` characters.
 
     Example:

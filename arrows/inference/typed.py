@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from arrows.combinators.block import Block
+from arrows.combinators.block import AnyBlock
 from arrows.typesys import types as T
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Typed:
         Scalar('float32'): Input -> float32
     """
 
-    form: Block[Any, Any]
+    form: AnyBlock
     input: T.Type
     output: T.Type
     parts: tuple[Typed, ...] = ()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import arrows as ar
+from arrows.combinators.block import AnyBlock
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +28,8 @@ class Sentiment:
     True
     """
 
-    learn: ar.Block[Any, Any]
-    judge: ar.Block[Any, Any]
+    learn: AnyBlock
+    judge: AnyBlock
 
 
 def sentiment(

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import arrows as ar
+from arrows.combinators.block import AnyBlock
 from arrows.data import TAGS, Sentence
 
 
@@ -69,8 +70,8 @@ class Tagger:
     2
     """
 
-    learn: ar.Block[Any, Any]
-    judge: ar.Block[Any, Any]
+    learn: AnyBlock
+    judge: AnyBlock
 
 
 def tagger(
@@ -107,10 +108,10 @@ def tagger(
     letter = ar.Embedding(len(lexicon.characters) + 1, character_embedding, name="characters")
     classify = ar.FC(len(tags), name="classify")
 
-    def drop() -> ar.Block[Any, Any]:
+    def drop() -> AnyBlock:
         return ar.Dropout(dropout) if dropout else ar.Identity()
 
-    def last(cell: ar.LSTMCell[Any, Any], *, reverse: bool = False) -> ar.Block[Any, Any]:
+    def last(cell: ar.LSTMCell[Any, Any], *, reverse: bool = False) -> AnyBlock:
         """The last output of a cell over a sequence."""
         return ar.RNN(cell, reverse=reverse) >> ar.GetItem(1) >> ar.GetItem(0)
 

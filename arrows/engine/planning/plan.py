@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.combinators.block import Block
+from arrows.combinators.block import AnyBlock
 from arrows.engine.lowering.lower import Lowered
 from arrows.engine.lowering.merge_chains import Composed
 from arrows.engine.lowering.node_code import MetricStream
@@ -414,7 +414,7 @@ def _name(site: Site) -> str:
     return " >> ".join(_form_name(step.form) for step in steps)
 
 
-def _form_name(form: Block[Any, Any]) -> str:
+def _form_name(form: AnyBlock) -> str:
     return form.name or getattr(form, "kind", None) or type(form).__name__
 
 

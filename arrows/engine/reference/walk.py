@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import count, islice
 from typing import Any, NoReturn
 
-from arrows.combinators.block import Block
+from arrows.combinators.block import AnyBlock
 from arrows.combinators.inputs import InputTransform
 from arrows.combinators.items import attributes, has_attributes
 from arrows.engine.reference.algebra import Algebra
@@ -68,8 +68,8 @@ class Walk:
         self.memo: dict[tuple[int, T.Type, int], tuple[Any, Found | None]] = {}
         self.again = Again()
         self.values: dict[int, Found] = {}  # what stands at several places, within what runs again
-        self.at_once: dict[type[Block[Any, Any]], Callable[[Typed, Any, Where], Found]] = {}
-        self.in_steps: dict[type[Block[Any, Any]], Callable[[Typed, Any, Where], Steps]] = {}
+        self.at_once: dict[type[AnyBlock], Callable[[Typed, Any, Where], Found]] = {}
+        self.in_steps: dict[type[AnyBlock], Callable[[Typed, Any, Where], Steps]] = {}
 
     def run(self, typed: Typed, example: Any) -> Any:
         self.root = typed
@@ -193,7 +193,7 @@ def _length(value: Any) -> int:
         return 0
 
 
-def _of_base(table: dict[type[Block[Any, Any]], Any], form: type[Block[Any, Any]]) -> Any:
+def _of_base(table: dict[type[AnyBlock], Any], form: type[AnyBlock]) -> Any:
     """The entry of the core form that `form` is a subclass of, noted for the next time; else None."""
     found = next((table[base] for base in form.__mro__ if base in table), None)
     if found is not None:
