@@ -88,6 +88,6 @@ def training(model: Any, examples: list[Any]) -> System:
 
     def step(chosen: Any, _: int) -> None:
         model.train_step(prepared[chosen], optimizer)
-        model.backend.synchronize()
+        model.device.synchronize()
 
     return step

@@ -129,6 +129,6 @@ def _calls(model: Any, trees: list[Any]) -> Callable[[], object]:
 
     def call() -> None:
         model(prepared)
-        model.backend.synchronize()
+        model.device.synchronize()
 
     return call

@@ -166,7 +166,7 @@ def _training(
 
         def step(batch: Any, _: int) -> None:
             model.train_step(prepared[batch], optimizer)
-            model.backend.synchronize()
+            model.device.synchronize()
 
         return step
 
@@ -194,7 +194,7 @@ def _inference(
 
         def call(batch: Any, _: int) -> None:
             model(prepared[batch])
-            model.backend.synchronize()
+            model.device.synchronize()
 
         return call
 

@@ -229,7 +229,7 @@ def set_vectors(model: ar.Model, data: Data, seed: int = 0) -> None:
     values = np.random.default_rng(seed).uniform(-UNKNOWN, UNKNOWN, table.shape).astype(np.float32)
     for word, vector in data.vectors.items():
         values[data.numbers[word]] = vector
-    table[...] = model.backend.to_device(values)
+    table[...] = model.device.to_device(values)
 
 
 def _embedding_size(options: argparse.Namespace, data: Data) -> int:

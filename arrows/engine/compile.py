@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
-from arrows.engine.device.device import Device, backend
+from arrows.engine.device.device import Device, get_device
 from arrows.engine.device.jit import available
 from arrows.engine.model import Model
 from arrows.engine.planning.parameters import make_params
@@ -93,7 +93,7 @@ def compile(
         raise ArrowValueError(f"float_type must be 'float16', 'float32' or 'float64', not {float_type!r}")
     if fingerprint is not None and not isinstance(fingerprint, str):
         raise ArrowTypeError(f"fingerprint must be a text, not {fingerprint!r}")
-    found = backend(device)
+    found = get_device(device)
     compiled = use_jit(jit, found.name)
     typed = infer(block, float_type=float_type)
     return Model(
@@ -137,7 +137,7 @@ def evaluate(block: Any, example: Any) -> Any:
         4
     """
     typed = infer(block)
-    params = make_params(typed, backend("cpu"), 0, None)
+    params = make_params(typed, get_device("cpu"), 0, None)
     outcome = reference.evaluate(typed, example, params.of)
     show_tapped(outcome.tapped)
     return outcome.value

@@ -59,7 +59,7 @@ class Model:
     Attributes:
         typed: the typed expression; prints as a tree with types.
         params: parameter name -> live array of the device.
-        backend: the device.
+        device: the device.
         seed: what first values and dropout depend on.
         step: how many training calls there have been; dropout depends on it, so set it when training goes on
             elsewhere.
@@ -92,7 +92,7 @@ class Model:
         self._jit = jit
         self._clock: Clock | None = None
         self.typed = typed
-        self.backend = device
+        self.device = device
         self.schedule = schedule
         self.float_type = float_type
         self.max_nodes = max_nodes
@@ -325,7 +325,7 @@ class Model:
     def _renew(self) -> None:
         """Begins with memory that nobody has used."""
         self._losses = self._turns.losses
-        self._arena, self._executors = Arena(self.backend), {}
+        self._arena, self._executors = Arena(self.device), {}
 
     @contextmanager
     def _lent(self) -> Iterator[None]:
@@ -365,7 +365,7 @@ class Model:
             sites = [site for name in inputs for site in read_sites(self.plan, name)]
             self._executors[key] = Executor(
                 self.plan,
-                self.backend,
+                self.device,
                 self._arena,
                 self.params.of,
                 loss,
@@ -397,7 +397,7 @@ class Model:
             total = value if total is None else total + value
             for key, gradient in run.backward(seeds).items():
                 if key in found:
-                    found[key] = add_gradients(self.backend, found[key], gradient)
+                    found[key] = add_gradients(self.device, found[key], gradient)
                 else:
                     found[key] = own(gradient) if self.schedule == "none" else gradient
             of_inputs.append(
@@ -409,7 +409,7 @@ class Model:
             if self.params.owner(name)[1].has_gradient
         }
         if total is None:
-            total = self.backend.zeros((), self._weights.dtype)
+            total = self.device.zeros((), self._weights.dtype)
         outputs = given.outputs([part.run.merged for part in parts])
         ragged = {name: self._joined([some[name] for some in of_inputs], name) for name in inputs}
         seen = self._outcomes.seen(parts, outputs)

@@ -59,7 +59,7 @@ def _first_in(run: Run) -> tuple[str, int] | None:
 
 def _bad_row(run: Run, rows: Any) -> int | None:
     """The first row that is not finite."""
-    values = run.executor.backend.to_numpy(rows)
+    values = run.executor.device.to_numpy(rows)
     if values.dtype.kind != "f" or np.isfinite(values).all():
         return None
     return int(np.flatnonzero(~np.isfinite(values).reshape(len(values), -1).all(axis=1))[0])

@@ -107,7 +107,7 @@ def require_model(call: str, model: Any, *needed: str) -> None:
     Args:
         call: how the function is called, `save(model, path)`.
         model: what was given for the model.
-        needed: members that it must have besides parameters and their backend.
+        needed: members that it must have besides parameters and their device.
 
     >>> require_model("save(model, path)", "m")
     Traceback (most recent call last):

@@ -37,12 +37,12 @@ class Averages:
         ArrowValueError: `decay` is out of its range.
 
     >>> import numpy as np
-    >>> from arrows.engine.device.device import backend
+    >>> from arrows.engine.device.device import get_device
     >>> mean, w = Averages(1.0), np.zeros(2)
     >>> for step in (1, 2, 3):
-    ...     mean.before(backend("cpu"), "w", w, step)
+    ...     mean.before(get_device("cpu"), "w", w, step)
     ...     w += 1.0
-    >>> mean.up_to(backend("cpu"), {"w": w}, 3)
+    >>> mean.up_to(get_device("cpu"), {"w": w}, 3)
     >>> mean.values["w"].tolist()
     [2.0, 2.0]
     """
@@ -57,24 +57,24 @@ class Averages:
         self.in_use = False
 
     def before(
-        self, backend: Device, name: str, parameter: Array, step: int, rows: Array | None = None
+        self, device: Device, name: str, parameter: Array, step: int, rows: Array | None = None
     ) -> None:
         """Takes in the values that a parameter, or its `rows`, had up to now, before `step` changes them."""
         if name not in self.values:
             self.values[name], self.since[name] = parameter.copy(), 0
-        self._bring(backend, name, parameter, step - 1, rows)
+        self._bring(device, name, parameter, step - 1, rows)
 
-    def up_to(self, backend: Device, params: Mapping[str, Array], steps: int) -> None:
+    def up_to(self, device: Device, params: Mapping[str, Array], steps: int) -> None:
         """Makes `values` the means after `steps` steps."""
         for name in self.values:
-            self._bring(backend, name, params[name], steps, None)
+            self._bring(device, name, params[name], steps, None)
 
     @contextmanager
     def in_place_of(self, model: Trainable, steps: int) -> Iterator[None]:
         """Within the context, the means after `steps` steps stand in the model's arrays."""
         if self.in_use:
             raise ArrowValueError("the averages are in use already")
-        self.up_to(model.backend, model.params, steps)
+        self.up_to(model.device, model.params, steps)
         own = {name: model.params[name].copy() for name in self.values}
         self.in_use = True
         try:
@@ -87,10 +87,10 @@ class Averages:
             self.in_use = False
 
     @quiet
-    def _bring(self, backend: Device, name: str, parameter: Array, step: int, rows: Array | None) -> None:
+    def _bring(self, device: Device, name: str, parameter: Array, step: int, rows: Array | None) -> None:
         if step == 0:
             return
-        xp, mean, since = backend.xp, self.values[name], self.since[name]
+        xp, mean, since = device.xp, self.values[name], self.since[name]
         if rows is not None and isinstance(since, int):
             since = self.since[name] = xp.full((parameter.shape[0],), float(since), "float64")
         if rows is None:
@@ -101,15 +101,15 @@ class Averages:
             else:
                 share = self._share(since, step).astype(parameter.dtype)
                 share = share.reshape((-1,) + (1,) * (parameter.ndim - 1))
-            for block in blocks(backend, parameter):
+            for block in blocks(device, parameter):
                 change = xp.asarray(parameter[block] - mean[block])
                 change *= share if isinstance(since, int) else share[block]
                 mean[block] += change
             self.since[name] = step
             return
-        share = self._share(backend.take(since, rows), step).astype(parameter.dtype)
-        old = backend.take(mean, rows)
-        change = backend.take(parameter, rows) - old
+        share = self._share(device.take(since, rows), step).astype(parameter.dtype)
+        old = device.take(mean, rows)
+        change = device.take(parameter, rows) - old
         change *= share.reshape((-1,) + (1,) * (parameter.ndim - 1))
         mean[rows] = old + change
         since[rows] = float(step)

@@ -43,8 +43,8 @@ def save(model: Trainable, path: str | Path, metadata: Mapping[str, str] | None 
     >>> import tempfile
     >>> import numpy as np
     >>> from types import SimpleNamespace
-    >>> from arrows.engine.device.device import backend
-    >>> model = SimpleNamespace(params={"w": np.ones(2)}, backend=backend("cpu"))
+    >>> from arrows.engine.device.device import get_device
+    >>> model = SimpleNamespace(params={"w": np.ones(2)}, device=get_device("cpu"))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(model, Path(folder) / "model.safetensors", {"size": "2"})
     ...     model.params["w"][...] = 0
@@ -55,7 +55,7 @@ def save(model: Trainable, path: str | Path, metadata: Mapping[str, str] | None 
     """
     require_model("save(model, path)", model)
     place = require_path("save(model, path): path", path)
-    arrays = {name: model.backend.to_numpy(array) for name, array in model.params.items()}
+    arrays = {name: model.device.to_numpy(array) for name, array in model.params.items()}
     unnamed = unnamed_layers(model)
     ours = {_KEY: json.dumps(unnamed)} if unnamed else {}
     texts = dict(metadata or {})
@@ -94,9 +94,9 @@ def load(model: Trainable, path: str | Path) -> dict[str, str]:
     >>> import tempfile
     >>> import numpy as np
     >>> from types import SimpleNamespace
-    >>> from arrows.engine.device.device import backend
-    >>> small = SimpleNamespace(params={"w": np.ones(2)}, backend=backend("cpu"))
-    >>> large = SimpleNamespace(params={"w": np.ones((2, 3))}, backend=backend("cpu"))
+    >>> from arrows.engine.device.device import get_device
+    >>> small = SimpleNamespace(params={"w": np.ones(2)}, device=get_device("cpu"))
+    >>> large = SimpleNamespace(params={"w": np.ones((2, 3))}, device=get_device("cpu"))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(small, folder + "/w.safetensors")
     ...     try:
@@ -121,7 +121,7 @@ def load(model: Trainable, path: str | Path) -> dict[str, str]:
             raise ArrowValueError(swapped)
         arrays = file.arrays()
         texts = _theirs(file)
-    values = {name: model.backend.to_device(array) for name, array in arrays.items()}
+    values = {name: model.device.to_device(array) for name, array in arrays.items()}
     with undisturbed():
         for name, array in values.items():
             model.params[name][...] = array
@@ -139,10 +139,12 @@ def read_metadata(path: str | Path) -> dict[str, str]:
     >>> import tempfile
     >>> import numpy as np
     >>> from types import SimpleNamespace
-    >>> from arrows.engine.device.device import backend
+    >>> from arrows.engine.device.device import get_device
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(
-    ...         SimpleNamespace(params={}, backend=backend("cpu")), folder + "/m.safetensors", {"size": "64"}
+    ...         SimpleNamespace(params={}, device=get_device("cpu")),
+    ...         folder + "/m.safetensors",
+    ...         {"size": "64"},
     ...     )
     ...     read_metadata(folder + "/m.safetensors")
     {'size': '64'}

@@ -323,4 +323,4 @@ def _advised(text: str) -> NotFiniteError:
 
 
 def _number(model: Learner, value: Any) -> float:
-    return float(model.backend.to_numpy(value)) if model.backend.is_array(value) else float(value)
+    return float(model.device.to_numpy(value)) if model.device.is_array(value) else float(value)

@@ -188,10 +188,10 @@ class Optimizer:
 
         >>> import numpy as np
         >>> from types import SimpleNamespace
-        >>> from arrows.engine.device.device import backend
+        >>> from arrows.engine.device.device import get_device
         >>> from arrows.training import SGD
         >>> model = SimpleNamespace(
-        ...     params={"embed/w": np.ones(2), "fc/w": np.ones(2)}, backend=backend("cpu")
+        ...     params={"embed/w": np.ones(2), "fc/w": np.ones(2)}, device=get_device("cpu")
         ... )
         >>> SGD(0.5, rates={"embed/*": 0}).rates_of(model)
         {'embed/w': 0, 'fc/w': 0.5}
@@ -210,9 +210,9 @@ class Optimizer:
 
         >>> import numpy as np
         >>> from types import SimpleNamespace
-        >>> from arrows.engine.device.device import backend
+        >>> from arrows.engine.device.device import get_device
         >>> from arrows.training import SGD
-        >>> model = SimpleNamespace(params={"w": np.zeros(1)}, backend=backend("cpu"))
+        >>> model = SimpleNamespace(params={"w": np.zeros(1)}, device=get_device("cpu"))
         >>> optimizer = SGD(1.0, average=1.0)
         >>> for _ in range(3):
         ...     optimizer.step(model, {"w": np.ones(1)})
@@ -245,9 +245,9 @@ class Optimizer:
 
         >>> import numpy as np
         >>> from types import SimpleNamespace
-        >>> from arrows.engine.device.device import backend
+        >>> from arrows.engine.device.device import get_device
         >>> from arrows.training import SGD
-        >>> model = SimpleNamespace(params={"w": np.ones(2)}, backend=backend("cpu"))
+        >>> model = SimpleNamespace(params={"w": np.ones(2)}, device=get_device("cpu"))
         >>> SGD(0.5).step(model, {"w": np.array([1.0, 2.0])})
         >>> model.params["w"].tolist()
         [0.5, 0.0]
@@ -260,7 +260,7 @@ class Optimizer:
             )
         if self.averages is not None and self.averages.in_use:
             raise ArrowValueError("no step while averages stand in the place of the parameters")
-        backend, own = model.backend, self.rates.by_name(model.params)
+        device, own = model.device, self.rates.by_name(model.params)
         pairs: dict[str, tuple[Array, Gradient]] = {}
         for name, gradient in grads.items():
             if isinstance(gradient, Ragged):
@@ -269,25 +269,25 @@ class Optimizer:
             self._check(name, parameter, gradient)
             if is_frozen(own.get(name)):
                 continue
-            merged = gradient.coalesce(backend.xp) if isinstance(gradient, RowSparse) else gradient
+            merged = gradient.coalesce(device.xp) if isinstance(gradient, RowSparse) else gradient
             pairs[name] = parameter, merged
-        scale = self._scale(backend, [gradient for _, gradient in pairs.values()])
+        scale = self._scale(device, [gradient for _, gradient in pairs.values()])
         rates = {name: rate_at(own.get(name, self.learning_rate), self.steps) for name in pairs}
         self.steps += 1
         for name, (parameter, gradient) in pairs.items():
             if self.averages is not None:
                 rows = gradient.rows if isinstance(gradient, RowSparse) else None
-                self.averages.before(backend, name, parameter, self.steps, rows)
+                self.averages.before(device, name, parameter, self.steps, rows)
             update = Update(
-                self._state(backend, name, parameter),
+                self._state(device, name, parameter),
                 None if scale is None else scale.astype(parameter.dtype),
                 rates[name],
-                self._counted(backend, name, parameter, gradient),
+                self._counted(device, name, parameter, gradient),
             )
             if isinstance(gradient, RowSparse):
-                self._sparse(backend, parameter, gradient, update)
+                self._sparse(device, parameter, gradient, update)
             else:
-                self._dense(backend, parameter, gradient, update)
+                self._dense(device, parameter, gradient, update)
 
     def _check(self, name: str, parameter: Array | None, gradient: Gradient) -> None:
         if parameter is None:
@@ -307,34 +307,34 @@ class Optimizer:
                     f"the model's has shape {list(parameter.shape)}. Use a new optimizer for another model"
                 )
 
-    def _state(self, backend: Device, name: str, parameter: Array) -> dict[str, Array]:
+    def _state(self, device: Device, name: str, parameter: Array) -> dict[str, Array]:
         if name not in self.state:
             self.state[name] = {
-                slot: backend.xp.full(parameter.shape, start, parameter.dtype)
+                slot: device.xp.full(parameter.shape, start, parameter.dtype)
                 for slot, start in self.rule.slots.items()
             }
         return self.state[name]
 
-    def _counted(self, backend: Device, name: str, parameter: Array, gradient: Gradient) -> Any:
+    def _counted(self, device: Device, name: str, parameter: Array, gradient: Gradient) -> Any:
         """Counts this step; returns how many have changed the parameter, for each row where they differ."""
         count = self.counts.get(name, 0)
         if not isinstance(gradient, RowSparse):
             self.counts[name] = count = count + 1
             return count
         if isinstance(count, int):
-            count = self.counts[name] = backend.xp.full((parameter.shape[0],), float(count), "float64")
-        backend.add_at_unique(count, gradient.rows, backend.xp.ones(gradient.rows.shape, "float64"))
+            count = self.counts[name] = device.xp.full((parameter.shape[0],), float(count), "float64")
+        device.add_at_unique(count, gradient.rows, device.xp.ones(gradient.rows.shape, "float64"))
         return count
 
     @quiet
-    def _scale(self, backend: Device, gradients: list[Gradient]) -> Array | None:
+    def _scale(self, device: Device, gradients: list[Gradient]) -> Array | None:
         """min(1, clip_norm / norm), left on the device, which is never waited for; None without clipping."""
         if self.clip_norm is None or not gradients:
             return None
-        xp, total = backend.xp, None
+        xp, total = device.xp, None
         for gradient in gradients:
             values = gradient.values if isinstance(gradient, RowSparse) else gradient
-            for rows in blocks(backend, values):
+            for rows in blocks(device, values):
                 block = values[rows]
                 # In float64 no square is too large: what is to be clipped may be.
                 part = xp.sum(xp.multiply(block, block, dtype="float64"))
@@ -344,43 +344,43 @@ class Optimizer:
         norm = xp.sqrt(total)
         return self.clip_norm / xp.maximum(norm, self.clip_norm)
 
-    def _dense(self, backend: Device, parameter: Array, gradient: Array, update: Update) -> None:
-        for rows in blocks(backend, parameter):
+    def _dense(self, device: Device, parameter: Array, gradient: Array, update: Update) -> None:
+        for rows in blocks(device, parameter):
             slots = {slot: array[rows] for slot, array in update.state.items()}
             count = update.count if isinstance(update.count, int) else update.count[rows]
-            self._update(backend, parameter[rows], gradient[rows], slots, update, count)
+            self._update(device, parameter[rows], gradient[rows], slots, update, count)
 
-    def _sparse(self, backend: Device, parameter: Array, gradient: RowSparse, update: Update) -> None:
-        for block in blocks(backend, gradient.values):
+    def _sparse(self, device: Device, parameter: Array, gradient: RowSparse, update: Update) -> None:
+        for block in blocks(device, gradient.values):
             rows, values = gradient.rows[block], gradient.values[block]
-            touched = self._taken(backend, "parameter", parameter, rows, values)
+            touched = self._taken(device, "parameter", parameter, rows, values)
             slots = {
-                slot: self._taken(backend, slot, array, rows, values) for slot, array in update.state.items()
+                slot: self._taken(device, slot, array, rows, values) for slot, array in update.state.items()
             }
-            self._update(backend, touched, values, slots, update, backend.take(update.count, rows))
+            self._update(device, touched, values, slots, update, device.take(update.count, rows))
             parameter[rows] = touched
             for slot, array in update.state.items():
                 array[rows] = slots[slot]
 
-    def _taken(self, backend: Device, role: str, array: Array, rows: Array, like: Array) -> Array:
-        return backend.take(array, rows, self._buffer(backend, role, like))
+    def _taken(self, device: Device, role: str, array: Array, rows: Array, like: Array) -> Array:
+        return device.take(array, rows, self._buffer(device, role, like))
 
     @quiet
     def _update(
         self,
-        backend: Device,
+        device: Device,
         parameter: Array,
         gradient: Array,
         slots: Mapping[str, Array],
         update: Update,
         count: Any,
     ) -> None:
-        xp, decay, scale = backend.xp, self.rule.weight_decay, update.scale
+        xp, decay, scale = device.xp, self.rule.weight_decay, update.scale
         if not isinstance(count, int):
             count = count.reshape((-1,) + (1,) * (parameter.ndim - 1))
-        scratch = self._buffer(backend, "scratch", gradient)
+        scratch = self._buffer(device, "scratch", gradient)
         if scale is not None or decay:  # the caller's gradient stays as it is
-            own = self._buffer(backend, "gradient", gradient)
+            own = self._buffer(device, "gradient", gradient)
             if decay:
                 xp.multiply(parameter, decay, out=scratch)
             if scale is None:
@@ -392,10 +392,10 @@ class Optimizer:
             gradient = own
         self.rule.update(xp, parameter, gradient, slots, scratch, rate=update.rate, step=count)
 
-    def _buffer(self, backend: Device, role: str, like: Array) -> Array:
+    def _buffer(self, device: Device, role: str, like: Array) -> Array:
         """Memory of `like`'s shape and type that is used again from step to step."""
         key = role, like.dtype
         flat = self._buffers.get(key)
-        if flat is None or flat.shape[0] < like.size or not backend.is_array(flat):
-            flat = self._buffers[key] = backend.empty((max(like.size, 1),), like.dtype)
+        if flat is None or flat.shape[0] < like.size or not device.is_array(flat):
+            flat = self._buffers[key] = device.empty((max(like.size, 1),), like.dtype)
         return flat[: like.size].reshape(like.shape)

@@ -13,15 +13,15 @@ from arrows.training.trainable import Array
 BLOCK = 1 << 18
 
 
-def blocks(backend: Device, array: Array) -> Iterator[Any]:
+def blocks(device: Device, array: Array) -> Iterator[Any]:
     """Indices that cut an array into blocks of rows; a device does better with the whole at once.
 
     >>> import numpy as np
-    >>> from arrows.engine.device.device import backend
-    >>> list(blocks(backend("cpu"), np.zeros((3, 1 << 17))))
+    >>> from arrows.engine.device.device import get_device
+    >>> list(blocks(get_device("cpu"), np.zeros((3, 1 << 17))))
     [slice(0, 2, None), slice(2, 4, None)]
     """
-    if backend.name != "cpu" or array.size <= BLOCK or array.ndim == 0:
+    if device.name != "cpu" or array.size <= BLOCK or array.ndim == 0:
         yield ...
         return
     rows = max(1, BLOCK * array.shape[0] // array.size)

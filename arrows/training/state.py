@@ -110,7 +110,7 @@ def save_state(
         SavedRun.of(text)
     except ArrowValueError as error:
         raise ArrowValueError(f"this state could not be loaded again: it {error}") from None
-    down = {name: model.backend.to_numpy(array) for name, array in arrays.items()}
+    down = {name: model.device.to_numpy(array) for name, array in arrays.items()}
     write_file(place, down, {_KEY: text})
 
 
@@ -157,7 +157,7 @@ def load_state(
         check(run.progress, run.metadata)
 
     # All that can fail comes first.
-    to_device = model.backend.to_device
+    to_device = model.device.to_device
     up = {
         kind: {name: to_device(array) for name, array in of_kind.items()} for kind, of_kind in arrays.items()
     }

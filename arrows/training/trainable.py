@@ -13,12 +13,12 @@ Array = Any  # of NumPy, CuPy or the fake device
 
 
 class Trainable(Protocol):
-    """What optimizers and checkpoints need of a model: live parameters by name, and their backend.
+    """What optimizers and checkpoints need of a model: live parameters by name, and their device.
 
     >>> import numpy as np
     >>> from types import SimpleNamespace
-    >>> from arrows.engine.device.device import backend
-    >>> model: Trainable = SimpleNamespace(params={"w": np.ones(2)}, backend=backend("cpu"))
+    >>> from arrows.engine.device.device import get_device
+    >>> model: Trainable = SimpleNamespace(params={"w": np.ones(2)}, device=get_device("cpu"))
     """
 
     @property
@@ -26,7 +26,7 @@ class Trainable(Protocol):
         """Parameter name -> live array."""
 
     @property
-    def backend(self) -> Device:
+    def device(self) -> Device:
         """Whose arrays the parameters are."""
 
 
@@ -45,12 +45,14 @@ def not_finite_parameter(model: Trainable) -> str | None:
 
     >>> import numpy as np
     >>> from types import SimpleNamespace
-    >>> from arrows.engine.device.device import backend
-    >>> not_finite_parameter(SimpleNamespace(params={"w": np.array([1, np.nan, 3])}, backend=backend("cpu")))
+    >>> from arrows.engine.device.device import get_device
+    >>> not_finite_parameter(
+    ...     SimpleNamespace(params={"w": np.array([1, np.nan, 3])}, device=get_device("cpu"))
+    ... )
     "1 of the 3 numbers of the parameter 'w' is not finite"
     """
     for name, array in model.params.items():
-        values = model.backend.to_numpy(array)
+        values = model.device.to_numpy(array)
         if values.dtype.kind == "f" and not np.isfinite(values).all():
             count = values.size - int(np.isfinite(values).sum())
             are = "is" if count == 1 else "are"

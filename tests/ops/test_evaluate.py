@@ -169,9 +169,9 @@ def test_row_sparse() -> None:
 
 
 def test_row_sparse_on_the_fake_device() -> None:
-    from arrows.engine.device.device import backend
+    from arrows.engine.device.device import get_device
 
-    fake = backend("fake")
+    fake = get_device("fake")
     rows, values = np.array([3, 1, 3]), np.arange(6.0).reshape(3, 2)
     a = RowSparse(fake.to_device(rows), fake.to_device(values), (5, 2))
     host = RowSparse(rows, values, (5, 2))

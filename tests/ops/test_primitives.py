@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from arrows import ops
-from arrows.engine.device.device import backend
+from arrows.engine.device.device import get_device
 from arrows.ops.segment_kernels import reduce_segments
 from arrows.testing import HOST, check_primitive
 from arrows.testing.gradients import KernelDevice
@@ -23,7 +23,7 @@ IDS = [
 
 
 def fake() -> KernelDevice:
-    device = backend("fake")
+    device = get_device("fake")
     return KernelDevice(device.xp, device.to_device, device.to_numpy)
 
 

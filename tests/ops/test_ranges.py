@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from arrows import ops
-from arrows.engine.device.device import backend
+from arrows.engine.device.device import get_device
 from arrows.ops import Evaluation, get
 
 Array = np.ndarray[Any, Any]
@@ -69,7 +69,7 @@ def test_the_whole_range(name: str) -> None:
 def test_lengths_of_what_is_not_finite(dtype: str) -> None:
     x = np.array([[0, 0], [np.inf, 1], [-np.inf, np.inf], [np.nan, 1], [3, 4]], dtype)
     for device in ("cpu", "fake"):
-        of = backend(device)
+        of = get_device(device)
         run = get("norm").kernel(of.xp, axes=(-1,), keepdims=False)
         with np.errstate(all="ignore"):
             found = of.to_numpy(run(of.to_device(x)))

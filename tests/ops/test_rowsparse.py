@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arrows.engine.device.device import backend
+from arrows.engine.device.device import get_device
 from arrows.ops import RowSparse
 
 
@@ -20,7 +20,7 @@ from arrows.ops import RowSparse
     shape=st.sampled_from([(), (1,), (3, 4), (20,), (0,)]),
 )
 def test_coalesce_adds_up_what_repeats(device, rows, shape):
-    place = backend(device)
+    place = get_device(device)
     values = np.random.default_rng(len(rows)).normal(size=(len(rows), *shape))
     gradient = RowSparse(place.to_device(np.array(rows, np.int64)), place.to_device(values), (10, *shape))
     once = gradient.coalesce(place.xp)

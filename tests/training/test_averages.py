@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arrows.engine.device.device import backend
+from arrows.engine.device.device import get_device
 from arrows.ops import RowSparse
 from arrows.training import SGD, Adam, Epoch, save_state, train
 from arrows.training import row_chunks as blocks
@@ -21,11 +21,11 @@ DEVICES = ["cpu", "fake", pytest.param("cuda", marks=pytest.mark.gpu)]
 
 class Model:
     def __init__(self, device: str, **arrays: Any) -> None:
-        self.backend = backend(device)
-        self.params = {name: self.backend.to_device(np.array(a)) for name, a in arrays.items()}
+        self.device = get_device(device)
+        self.params = {name: self.device.to_device(np.array(a)) for name, a in arrays.items()}
 
     def numpy(self, name: str) -> Any:
-        return np.array(self.backend.to_numpy(self.params[name]))
+        return np.array(self.device.to_numpy(self.params[name]))
 
 
 def mean(values: list[Any], decay: float) -> Any:
@@ -49,7 +49,7 @@ def test_means_over_all_steps(device, decay, steps, looks):
     random = np.random.default_rng(len(steps))
     start = random.normal(size=(4, 2))
     model, optimizer = Model(device, w=start, b=np.zeros(1)), SGD(0.5, average=decay)
-    up = model.backend.to_device
+    up = model.device.to_device
     seen: list[Any] = []
     for number, what in enumerate(steps):
         grads: dict[str, Any] = {"b": up(np.ones(1))}
@@ -107,7 +107,7 @@ def test_no_step_no_saving_and_no_second_use_within_the_context(tmp_path):
 def test_a_scalar_parameter_and_blocks(device, monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK", 4)
     model, optimizer = Model(device, s=np.float64(0.0), w=np.zeros((5, 2))), SGD(1.0, average=1.0)
-    up = model.backend.to_device
+    up = model.device.to_device
     for _ in range(3):
         optimizer.step(model, {"s": up(np.array(1.0)), "w": up(np.ones((5, 2)))})
     with optimizer.use_averages(model):
@@ -124,9 +124,9 @@ def test_train_evaluates_and_hands_over_the_averages(device):
     model, optimizer, shown = Bookkeeper(device), SGD(1.0, average=1.0), []
 
     def look(_: Epoch | None = None) -> dict[str, float]:
-        shown.append(float(model.backend.to_numpy(model.params["w"])[0]))
+        shown.append(float(model.device.to_numpy(model.params["w"])[0]))
         return {}
 
     train(model, [1, 2], optimizer, batch_size=1, epochs=2, evaluate=look, after_epoch=look, progress=False)
     assert shown == [-1.5, -1.5, -2.5, -2.5]
-    assert model.backend.to_numpy(model.params["w"]).tolist() == [-4.0]
+    assert model.device.to_numpy(model.params["w"]).tolist() == [-4.0]

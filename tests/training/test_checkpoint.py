@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.device.device import backend
+from arrows.engine.device.device import get_device
 from arrows.training import SGD, load, read_metadata, save, save_state, train
 from arrows.typesys.errors import ArrowValueError
 
 
 def model_of(device: str = "cpu", **arrays: Any) -> Any:
-    place = backend(device)
-    return SimpleNamespace(params={n: place.to_device(np.array(a)) for n, a in arrays.items()}, backend=place)
+    place = get_device(device)
+    return SimpleNamespace(params={n: place.to_device(np.array(a)) for n, a in arrays.items()}, device=place)
 
 
 ARRAYS = {
@@ -40,7 +40,7 @@ def test_round_trip_restores_every_bit_and_the_metadata(device, tmp_path):
     assert load(model, str(tmp_path / "m.safetensors")) == {"epoch": "3", "words": "é ∆"}
     for name, array in model.params.items():
         assert array is live[name]
-        np.testing.assert_array_equal(model.backend.to_numpy(array), ARRAYS[name])
+        np.testing.assert_array_equal(model.device.to_numpy(array), ARRAYS[name])
     assert os.listdir(tmp_path) == ["m.safetensors"]
 
 
@@ -156,7 +156,7 @@ def test_an_interrupt_comes_before_or_after_loading_and_not_between(device, tmp_
     with pytest.raises(KeyboardInterrupt):
         load(model, tmp_path / "m")
     for name in ("a", "b"):
-        assert model.backend.to_numpy(dict.__getitem__(model.params, name)).tolist() == [1, 1]
+        assert model.device.to_numpy(dict.__getitem__(model.params, name)).tolist() == [1, 1]
 
 
 def test_metadata_must_be_text(tmp_path):

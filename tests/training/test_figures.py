@@ -30,7 +30,7 @@ def test_numbers_of_any_kind_are_floats(number, tmp_path):
 
 def test_a_number_on_the_models_device_is_brought_down():
     model = ar.compile(BLOCK, device="fake")
-    half = model.backend.to_device(np.array(0.5))
+    half = model.device.to_device(np.array(0.5))
     (epoch,) = train(model, DATA, SGD(0.01), evaluate=lambda: {"accuracy": half}, progress=False)
     assert epoch.figures == {"accuracy": 0.5} and type(epoch.figures["accuracy"]) is float
 

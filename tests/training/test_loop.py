@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine.device.device import backend
+from arrows.engine.device.device import get_device
 from arrows.training import SGD, Epoch, train
 from arrows.typesys.errors import ArrowValueError
 
@@ -27,8 +27,8 @@ class Bookkeeper:
     """The loss of a batch is its mean; every step moves `w` by one."""
 
     def __init__(self, device: str = "cpu") -> None:
-        self.backend = backend(device)
-        self.params = {"w": self.backend.to_device(np.zeros(1))}
+        self.device = get_device(device)
+        self.params = {"w": self.device.to_device(np.zeros(1))}
         self.batches: list[list[Any]] = []
         self.prepared = 0
 
@@ -40,8 +40,8 @@ class Bookkeeper:
 
     def train_step(self, batch: list[Any], optimizer: Any, check: Any = None) -> Any:
         self.batches.append(batch)
-        optimizer.step(self, {"w": self.backend.to_device(np.ones(1))})
-        return self.backend.to_device(np.array(float(np.mean(batch))))
+        optimizer.step(self, {"w": self.device.to_device(np.ones(1))})
+        return self.device.to_device(np.array(float(np.mean(batch))))
 
 
 @pytest.mark.parametrize("device", ["cpu", "fake"])
@@ -65,7 +65,7 @@ def test_every_epoch_sees_every_example_once_in_another_order(device):
     assert [epoch.loss for epoch in history] == pytest.approx([4.5] * 3)
     assert [epoch.figures for epoch in history] == [{"steps": 3}, {"steps": 6}, {"steps": 9}]
     assert history == seen and [epoch.number for epoch in history] == [1, 2, 3]
-    assert model.backend.to_numpy(model.params["w"]).tolist() == [-9.0]
+    assert model.device.to_numpy(model.params["w"]).tolist() == [-9.0]
 
 
 def test_the_order_depends_on_the_seed_alone():

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arrows.engine.device.device import Device, backend
+from arrows.engine.device.device import Device, get_device
 from arrows.engine.values.results import Ragged
 from arrows.ops import RowSparse
 from arrows.training import SGD, Adadelta, Adagrad, Adam, AdamW, Optimizer, RMSprop
@@ -25,19 +25,19 @@ DEVICES = ["cpu", "fake", pytest.param("cuda", marks=pytest.mark.gpu)]
 class Model:
     """As much of a model as an optimizer sees."""
 
-    backend: Device
+    device: Device
     params: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, device: str, **arrays: np.ndarray) -> Model:
-        place = backend(device)
+        place = get_device(device)
         return cls(place, {name: place.to_device(array.copy()) for name, array in arrays.items()})
 
     def numpy(self, name: str) -> np.ndarray:
-        return self.backend.to_numpy(self.params[name])
+        return self.device.to_numpy(self.params[name])
 
     def sparse(self, rows: list[int], values: np.ndarray, shape: tuple[int, ...]) -> RowSparse:
-        up = self.backend.to_device
+        up = self.device.to_device
         return RowSparse(up(np.array(rows, np.int64)), up(values), shape)
 
 
@@ -51,7 +51,7 @@ def test_dense_updates_are_the_papers(device, make, paper, shape):
     model, optimizer = Model.of(device, w=start), make()
     live = model.params["w"]
     for gradient in gradients:
-        optimizer.step(model, {"w": model.backend.to_device(np.asarray(gradient))})
+        optimizer.step(model, {"w": model.device.to_device(np.asarray(gradient))})
     assert model.params["w"] is live
     np.testing.assert_allclose(model.numpy("w"), paper(start, gradients), rtol=1e-12)
 
@@ -100,7 +100,7 @@ def test_first_sparse_step_is_the_dense_step_on_touched_rows(rows, clip, seed, c
 def test_clipping_scales_all_gradients_by_one_norm(device):
     # Repeated rows add up to (3, 0) before they count: the norm over both parameters is 5.
     model = Model.of(device, w=np.zeros((4, 2)), b=np.zeros(1))
-    up = model.backend.to_device
+    up = model.device.to_device
     grads = {"w": model.sparse([2, 2], np.array([[1.0, 0.0], [2.0, 0.0]]), (4, 2)), "b": up(np.array([4.0]))}
     SGD(1.0, clip_norm=2.5).step(model, grads)
     np.testing.assert_allclose(model.numpy("w"), [[0, 0], [0, 0], [-1.5, 0], [0, 0]])
@@ -120,7 +120,7 @@ def test_gradients_below_the_norm_are_not_scaled():
 @pytest.mark.parametrize("size", [1e20, 1e30, 1e-30])
 def test_gradients_whose_squares_float32_cannot_hold_are_clipped(device, size):
     model = Model.of(device, w=np.zeros(2, "float32"))
-    gradient = model.backend.to_device(np.array([3 * size, 4 * size], "float32"))
+    gradient = model.device.to_device(np.array([3 * size, 4 * size], "float32"))
     clip = 5 * min(size, 1)
     SGD(1.0, clip_norm=clip).step(model, {"w": gradient})
     np.testing.assert_allclose(model.numpy("w"), [-0.6 * clip, -0.8 * clip], rtol=1e-6)
@@ -163,7 +163,7 @@ def test_dense_and_sparse_gradients_of_one_parameter(device, make, paper):
     touched: dict[int, list[Any]] = {row: [] for row in range(4)}
     for rows in (None, [1, 2], [2], None, [0, 2], None):
         values = random.normal(size=(4 if rows is None else len(rows), 2))
-        up = model.backend.to_device
+        up = model.device.to_device
         gradient = up(values) if rows is None else model.sparse(rows, values, (4, 2))
         optimizer.step(model, {"w": gradient})
         for row, value in zip(range(4) if rows is None else rows, values, strict=True):

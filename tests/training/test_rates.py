@@ -9,24 +9,24 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.device.device import backend
+from arrows.engine.device.device import get_device
 from arrows.ops import RowSparse
 from arrows.training import SGD, Adam, train
 from arrows.typesys.errors import ArrowValueError
 
 
 def model_of(device: str = "cpu", **arrays: Any) -> Any:
-    place = backend(device)
+    place = get_device(device)
     names = {name.replace("__", "/"): place.to_device(np.array(a)) for name, a in arrays.items()}
-    return SimpleNamespace(params=names, backend=place)
+    return SimpleNamespace(params=names, device=place)
 
 
 def ones(model: Any) -> dict[str, Any]:
-    return {name: model.backend.to_device(np.ones(array.shape)) for name, array in model.params.items()}
+    return {name: model.device.to_device(np.ones(array.shape)) for name, array in model.params.items()}
 
 
 def values(model: Any) -> dict[str, list[float]]:
-    return {name: model.backend.to_numpy(array).tolist() for name, array in model.params.items()}
+    return {name: model.device.to_numpy(array).tolist() for name, array in model.params.items()}
 
 
 @pytest.mark.parametrize("device", ["cpu", "fake", pytest.param("cuda", marks=pytest.mark.gpu)])

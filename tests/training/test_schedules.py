@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine.device.device import backend
+from arrows.engine.device.device import get_device
 from arrows.training import SGD, load_state, save_state
 from arrows.training.schedules import (
     compounding,
@@ -95,7 +95,7 @@ def test_bad_arguments(make, words):
 
 def test_a_resumed_run_has_the_same_schedule(tmp_path):
     def model() -> Any:
-        return SimpleNamespace(params={"w": np.zeros(1)}, backend=backend("cpu"))
+        return SimpleNamespace(params={"w": np.zeros(1)}, device=get_device("cpu"))
 
     first, optimizer = model(), SGD(decaying(1.0, 1.0), rates={"w": compounding(1.0, 9.0, 2.0)})
     for _ in range(3):

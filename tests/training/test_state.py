@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from arrows.engine.device.device import backend
+from arrows.engine.device.device import get_device
 from arrows.ops import RowSparse
 from arrows.training import (
     SGD,
@@ -41,14 +41,14 @@ DEVICES = ["cpu", "fake", pytest.param("cuda", marks=pytest.mark.gpu)]
 
 
 def model_of(device: str = "cpu", **more: Any) -> Any:
-    place = backend(device)
+    place = get_device(device)
     arrays = {"a:b/w": np.zeros((4, 2), np.float32), "fc/b": np.zeros(3)}
     params = {name: place.to_device(array) for name, array in arrays.items()}
-    return SimpleNamespace(params=params, backend=place, **more)
+    return SimpleNamespace(params=params, device=place, **more)
 
 
 def steps(model: Any, optimizer: Any, numbers: range) -> None:
-    up = model.backend.to_device
+    up = model.device.to_device
     for number in numbers:
         random = np.random.default_rng(number)
         values = up(random.normal(size=(3, 2)).astype(np.float32))
@@ -59,10 +59,10 @@ def steps(model: Any, optimizer: Any, numbers: range) -> None:
 
 
 def bits(model: Any, optimizer: Any) -> dict[str, bytes]:
-    found = {name: model.backend.to_numpy(array).tobytes() for name, array in model.params.items()}
+    found = {name: model.device.to_numpy(array).tobytes() for name, array in model.params.items()}
     if optimizer.averages is not None:
         with optimizer.use_averages(model):
-            found |= {f"mean {n}": model.backend.to_numpy(a).tobytes() for n, a in model.params.items()}
+            found |= {f"mean {n}": model.device.to_numpy(a).tobytes() for n, a in model.params.items()}
     return found
 
 
@@ -272,7 +272,7 @@ def test_what_does_not_fit_is_said_and_changes_nothing(tmp_path):
     save_state(path, saved, Adam(0.1))
     model, same = model_of(seed=1), Adam(0.1)
     save(model, tmp_path / "parameters")
-    larger = SimpleNamespace(params={"a:b/w": np.zeros((4, 3), np.float32)}, backend=backend("cpu"))
+    larger = SimpleNamespace(params={"a:b/w": np.zeros((4, 3), np.float32)}, device=get_device("cpu"))
     for what, (m, o), words in [
         (
             path,

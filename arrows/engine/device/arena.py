@@ -20,8 +20,8 @@ class Arena:
     An array asked for by the same name is the same memory: what was there is overwritten by its next user.
     """
 
-    def __init__(self, backend: Device) -> None:
-        self.backend = backend
+    def __init__(self, device: Device) -> None:
+        self.device = device
         self._arrays: dict[tuple[Hashable, Any], Any] = {}
 
     def array(self, name: Hashable, shape: tuple[int, ...], dtype: Any) -> Any:
@@ -36,7 +36,7 @@ class Arena:
         key = (name, dtype)
         known = self._arrays.get(key)
         if known is None or known.shape[0] < size:
-            known = self._arrays[key] = self.backend.empty((int(size * _SPARE) + 1,), dtype)
+            known = self._arrays[key] = self.device.empty((int(size * _SPARE) + 1,), dtype)
         return known[:size].reshape(shape)
 
     def zeros(self, name: Hashable, shape: tuple[int, ...], dtype: Any) -> Any:

@@ -28,14 +28,14 @@ _SHORT = 16
 
 
 class Device:
-    """What the engine asks of a device.  Get one with `backend(name)`.
+    """What the engine asks of a device.  Get one with `get_device(name)`.
 
     Attributes:
         name: `"cpu"`, `"cuda"` or `"fake"`.
         xp: the array module (NumPy, CuPy, or the fake device's).
         index_dtype: the integer type in which row indices and offsets travel.
 
-    >>> cpu = backend("cpu")
+    >>> cpu = get_device("cpu")
     >>> cpu.take(np.array([[1.0], [2.0]]), np.array([1, 1, 0])).tolist()
     [[2.0], [2.0], [1.0]]
     """
@@ -139,7 +139,7 @@ class Device:
         self.add_at_unique(target, rows, xp.take(sums, ends, axis=0))
 
     def __repr__(self) -> str:
-        return f"backend({self.name!r})"
+        return f"get_device({self.name!r})"
 
 
 class _Numpy(Device):
@@ -248,20 +248,20 @@ def _made(name: str) -> Device:
     return _KINDS[name]()
 
 
-def backend(device: str | Device) -> Device:
-    """The backend of a device: `"cpu"`, `"cuda"` (CuPy), or `"fake"` (the strict device of the tests).
+def get_device(device: str | Device) -> Device:
+    """Returns the device of a name: `"cpu"`, `"cuda"` (CuPy), or `"fake"` (the strict device of the tests).
 
     Args:
-        device: the name, or a backend, which is handed back as it is.
+        device: its name, or a device, which is returned as it is.
 
     Raises:
         ArrowValueError: no such device.
         ImportError: `"cuda"` without CuPy; the message has the pip line.
         RuntimeError: `"cuda"` with CuPy and without a GPU.
 
-    >>> backend("cpu").xp is np
+    >>> get_device("cpu").xp is np
     True
-    >>> backend("tpu")
+    >>> get_device("tpu")
     Traceback (most recent call last):
     ...
     arrows.typesys.errors.ArrowValueError: device is 'tpu'; it must be 'cpu' or 'cuda'
@@ -282,13 +282,13 @@ def host(array: Any) -> NumpyArray:
     Raises:
         TypeError: it is none of these.
 
-    >>> host(backend("fake").to_device(np.arange(2)))
+    >>> host(get_device("fake").to_device(np.arange(2)))
     array([0, 1])
     """
     if isinstance(array, FakeArray):
-        return backend("fake").to_numpy(array)
+        return get_device("fake").to_numpy(array)
     if isinstance(array, (np.ndarray, np.generic, int, float)):
         return np.asarray(array)
     if type(array).__module__.partition(".")[0] == "cupy":
-        return backend("cuda").to_numpy(array)
+        return get_device("cuda").to_numpy(array)
     raise TypeError(f"expected an array, got {type(array).__name__}")

@@ -15,8 +15,8 @@ class Upload:
     On the CPU nothing is copied: `get` gives the array that was added.
     """
 
-    def __init__(self, backend: Device) -> None:
-        self.backend = backend
+    def __init__(self, device: Device) -> None:
+        self.device = device
         self._arrays: list[np.ndarray] = []
         self._sent: Any = None
         self._starts: list[int] = []
@@ -28,18 +28,18 @@ class Upload:
 
     def send(self) -> None:
         """Sends all arrays to the device in one copy."""
-        if self.backend.name == "cpu":
-            self._arrays = [array.astype(self.backend.index_dtype, copy=False) for array in self._arrays]
+        if self.device.name == "cpu":
+            self._arrays = [array.astype(self.device.index_dtype, copy=False) for array in self._arrays]
             return
         sizes = [len(array) for array in self._arrays]
         self._starts = [0, *np.cumsum(sizes).tolist()]
-        joined = np.empty(self._starts[-1], self.backend.index_dtype)
+        joined = np.empty(self._starts[-1], self.device.index_dtype)
         for start, array in zip(self._starts, self._arrays, strict=False):
             joined[start : start + len(array)] = array
-        self._sent = self.backend.to_device(joined)
+        self._sent = self.device.to_device(joined)
 
     def get(self, number: int) -> Any:
         """The array of that number, on the device."""
-        if self.backend.name == "cpu":
+        if self.device.name == "cpu":
             return self._arrays[number]
         return self._sent[self._starts[number] : self._starts[number + 1]]

@@ -81,12 +81,12 @@ class Params(Mapping[str, Array]):
         return self._owners[self._names[name]]
 
 
-def make_params(typed: Typed, backend: Device, seed: int, given: Mapping[str, Any] | None) -> Params:
+def make_params(typed: Typed, device: Device, seed: int, given: Mapping[str, Any] | None) -> Params:
     """Makes a model's parameters.
 
     Args:
         typed: the typed expression.
-        backend: the model's device.
+        device: the model's device.
         seed: first values depend on it and on the parameter's name alone.
         given: None: first values; another model's `Params`: its live arrays where it has the same layers; any
             other mapping: values by name.
@@ -108,7 +108,7 @@ def make_params(typed: Typed, backend: Device, seed: int, given: Mapping[str, An
         elif given is not None:
             found = given.get(name)
         else:
-            found = backend.to_device(_first_values(spec, seed, name))
+            found = device.to_device(_first_values(spec, seed, name))
         if found is None:
             other = isinstance(given, Params) and name in given
             problems.append(
@@ -121,11 +121,11 @@ def make_params(typed: Typed, backend: Device, seed: int, given: Mapping[str, An
                 f"{name!r}: {_described(found)} given, {spec.dtype}{list(spec.shape)} in the model"
             )
         elif isinstance(given, Params):
-            if not backend.is_array(found):
-                raise ArrowValueError(f"the given parameters are not on the device {backend.name!r}")
+            if not device.is_array(found):
+                raise ArrowValueError(f"the given parameters are not on the device {device.name!r}")
             params._arrays[key] = found
         else:
-            params._arrays[key] = found if given is None else backend.to_device(np.array(host(found)))
+            params._arrays[key] = found if given is None else device.to_device(np.array(host(found)))
     if problems:
         raise ArrowValueError("\n  ".join(["the given parameters do not fit the model:", *problems]))
     return params

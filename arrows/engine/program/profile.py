@@ -164,7 +164,7 @@ def part_of(unit: Equation | Chain) -> str:
 
 def profile(model: Any, examples: Any, optimizer: Any, runs: int) -> Profile:
     """Runs a batch under a clock; see `Model.profile`."""
-    clock = Clock(model.backend.synchronize)
+    clock = Clock(model.device.synchronize)
     kept = model._executors, model.step, model._seen
     model._executors, model._clock = {}, clock
     run: Callable[[], object]

@@ -32,7 +32,7 @@ class _Sums:
         )
         self.plan = push
 
-    def add(self, backend: Device, arena: Arena, target: Array, values: Array, piece: int) -> None:
+    def add(self, device: Device, arena: Arena, target: Array, values: Array, piece: int) -> None:
         """Adds the sums of one piece to the rows of ``target``."""
         plan = self.plan
         b, y = plan.bounds[piece : piece + 2]
@@ -41,19 +41,19 @@ class _Sums:
             return
         if plan.longest > 1:
             order, starts = self.order[c:x], self.starts[b:y]
-            backend.add_reduced(target, self.rows[b:y], values, order, starts, plan.longest)
+            device.add_reduced(target, self.rows[b:y], values, order, starts, plan.longest)
             return
         first, place = plan.ranges[piece]
         if place >= 0:
             given = values[place : place + x - c]
         else:
             scratch = arena.array("pull", (x - c, *values.shape[1:]), values.dtype)
-            given = backend.take(values, self.order[c:x], scratch)
+            given = device.take(values, self.order[c:x], scratch)
         if first >= 0:
             rows = target[first : first + y - b]
             rows += given
         else:
-            backend.add_at_unique(target, self.rows[b:y], given)
+            device.add_at_unique(target, self.rows[b:y], given)
 
 
 class Binding:
@@ -128,7 +128,7 @@ class Binding:
 
     def bind(
         self,
-        backend: Device,
+        device: Device,
         arena: Arena,
         room: int,
         invariants: tuple[Array, ...],
@@ -139,7 +139,7 @@ class Binding:
         """Binds the forward part to arrays, once the index arrays are on the device; ``room`` is the number
         of the memory for what is kept, ``keys`` are those of chance."""
         program, operation = self.program, self.program.operation
-        self.backend, self.arena, self.slabs = backend, arena, slabs
+        self.device, self.arena, self.slabs = device, arena, slabs
         self.invariants, self.outputs = invariants, outputs
         kept_ports = {*program.kept_ports, *program.early_operands}
         self.operands: list[Array] = [None] * self.width  # kept for all rows
@@ -185,7 +185,7 @@ class Binding:
         )
         if program.early is not None:
             scratch = self._scratch("early", program.early.slots, whole=True)
-            made = self.kept if self.alike is None else self.alike.bind(backend, arena, self.kept)
+            made = self.kept if self.alike is None else self.alike.bind(device, arena, self.kept)
             self.early = program.early.make(invariants, None, outputs, made, None, None, scratch)
 
     def _total(self, level: int) -> int:
@@ -246,7 +246,7 @@ class Binding:
         else:
             shape = (gather.longest, *gather.type.shape)
             out = self.arena.array(("gather", number), shape, gather.type.dtype)[: z - a]
-        return gather.take(self.backend, slab, a, z, out)
+        return gather.take(self.device, slab, a, z, out)
 
     def _run_early(self, part: int) -> None:
         """Runs what is ahead of the steps of one component."""
@@ -352,7 +352,7 @@ class Binding:
                 self.late(self.parts[part], self.parts[part + 1], None, [])
             for found, values, push in zip(program.gradients, self.places, self.pushes, strict=True):
                 if push is not None:
-                    push.add(self.backend, self.arena, self.gradients[found.slab], values, part)
+                    push.add(self.device, self.arena, self.gradients[found.slab], values, part)
             if clock is not None:
                 clock.tick("scatter", index)
 
@@ -366,9 +366,9 @@ class Binding:
                     rows += values[first : first + z - a]
                 else:
                     scratch = self.arena.array("pull", rows.shape, rows.dtype)
-                    rows += self.backend.take(values, index[a:z], scratch)
+                    rows += self.device.take(values, index[a:z], scratch)
             if more is not None:
-                more.add(self.backend, self.arena, gradients, values, step)
+                more.add(self.device, self.arena, gradients, values, step)
 
     def run_deferred(self, targets: Sequence[Array]) -> tuple[Array, ...]:
         """Runs the deferred part over all rows; returns the values of `Program.pieces`.

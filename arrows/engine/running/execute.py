@@ -73,7 +73,7 @@ class Run:
             StepRefused: a kernel refused what an example gave it.
         """
         executor, merged = self.executor, self.merged
-        plan, backend, arena = executor.plan, executor.backend, executor.arena
+        plan, device, arena = executor.plan, executor.device, executor.arena
         for room, slab, rows in zip(executor.rooms.slabs, plan.slabs, merged.slab_rows, strict=True):
             self.slabs.append(arena.array(("slab", room), (rows, *slab.type.shape), slab.type.dtype))
         for operation in plan.operations:
@@ -81,7 +81,7 @@ class Run:
                 found = merged.operations[operation.index]
                 if found.count:
                     values = merged.raw[operation.stream]
-                    self._rows(operation.index, 0)[...] = backend.to_device(np.ascontiguousarray(values))
+                    self._rows(operation.index, 0)[...] = device.to_device(np.ascontiguousarray(values))
         running: tuple[int, int | None] = 0, None
         try:
             for o, binding in self.bindings.items():
@@ -90,13 +90,13 @@ class Run:
                 invariants = executor.invariants(program, binding.rows)
                 keys = self.keys.get(o)
                 binding.bind(
-                    backend,
+                    device,
                     arena,
                     executor.rooms.operations[o],
                     invariants,
                     self.slabs,
                     self._outputs(self.slabs, o),
-                    None if keys is None else backend.to_device(keys),
+                    None if keys is None else device.to_device(keys),
                 )
             openings = deque(executor.rooms.openings)
             for component, first, last in merged.spans:
@@ -133,8 +133,8 @@ class Run:
 
     def gather(self, slab: int, rows: np.ndarray) -> Array:
         """Copies rows of a slab."""
-        index = self.executor.backend.to_device(rows.astype(self.executor.backend.index_dtype))
-        return self.executor.backend.take(self.slabs[slab], index)
+        index = self.executor.device.to_device(rows.astype(self.executor.device.index_dtype))
+        return self.executor.device.take(self.slabs[slab], index)
 
     @quiet
     def backward(self, seeds: Seeds) -> dict[ParameterKey, Gradient]:
@@ -177,7 +177,7 @@ class Run:
     def input_gradients(self, chosen: Chosen, sites: Sequence[int]) -> tuple[Array, np.ndarray]:
         """The gradients of what some read sites read, in the order of the visits, and where each example
         starts."""
-        plan, backend = self.executor.plan, self.executor.backend
+        plan, device = self.executor.plan, self.executor.device
         operation = plan.operations[plan.site_operation[sites[0]]]
         site = chosen.wirings.site.select(chosen.indices)
         wanted = np.isin(site.values, sites)
@@ -189,14 +189,14 @@ class Run:
         gradients = self.gradients[operation.slabs[0]]
         found = self.merged.operations[operation.index]
         if gradients is None:
-            values = backend.zeros((len(rows), *operation.outputs[0].shape), operation.outputs[0].dtype)
+            values = device.zeros((len(rows), *operation.outputs[0].shape), operation.outputs[0].dtype)
         else:
-            index = backend.to_device((rows + found.first_rows[0]).astype(backend.index_dtype))
-            values = backend.take(gradients, index)
+            index = device.to_device((rows + found.first_rows[0]).astype(device.index_dtype))
+            values = device.take(gradients, index)
         return values, before[site.offsets]
 
     def _seed(self, seeds: Seeds) -> None:
-        plan, merged, backend = self.executor.plan, self.merged, self.executor.backend
+        plan, merged, device = self.executor.plan, self.merged, self.executor.device
         weights: dict[int, np.ndarray] = {}
         placed = [
             (plan.metrics[m], merged.outputs.metrics[m].values, weight) for m, weight in seeds.metrics.items()
@@ -211,7 +211,7 @@ class Run:
             if self.gradients[slab] is not None:
                 of = plan.slabs[slab].type
                 column = total.astype(of.dtype).reshape(-1, *(1 for _ in of.shape))
-                self.gradients[slab][...] = backend.to_device(column)
+                self.gradients[slab][...] = device.to_device(column)
 
 
 class Executor:
@@ -219,7 +219,7 @@ class Executor:
 
     Args:
         plan: the model's plan.
-        backend: the device.
+        device: the device.
         arena: memory, shared by the executors of a model.
         parameter: gives the live array of a layer's parameter.
         loss: the metric streams that make the loss; empty for none.
@@ -233,7 +233,7 @@ class Executor:
     def __init__(
         self,
         plan: Plan,
-        backend: Device,
+        device: Device,
         arena: Arena,
         parameter: Callable[[object, Parameter], Array],
         loss: Sequence[int] = (),
@@ -244,7 +244,7 @@ class Executor:
         clock: Clock | None = None,
     ) -> None:
         self.clock = clock
-        self.plan, self.backend, self.arena, self.parameter = plan, backend, arena, parameter
+        self.plan, self.device, self.arena, self.parameter = plan, device, arena, parameter
         seeds = {plan.metrics[m] for m in loss} | ({plan.results[0]} if result else set())
         self.moving = _moving_slabs(plan, set(inputs))
         self.receiving = _receiving_slabs(plan, seeds, self.moving) if seeds else set()
@@ -262,11 +262,11 @@ class Executor:
             places = plan.result_places[operation.index]
             seeded = [plan.operations[owner].slabs[output] in self.receiving for owner, output in places]
             self.programs[operation.index] = make_program(
-                operation, backend.xp, wanted, seeded, training=training, jit=jit, clock=clock
+                operation, device.xp, wanted, seeded, training=training, jit=jit, clock=clock
             )
-        self.gradients = GradientMemory(self.programs, backend)
+        self.gradients = GradientMemory(self.programs, device)
         self._program_constants = {
-            o: tuple(backend.to_device(np.asarray(array)) for array in program.constants)
+            o: tuple(device.to_device(np.asarray(array)) for array in program.constants)
             for o, program in self.programs.items()
         }
 
@@ -283,7 +283,7 @@ class Executor:
     def constant(self, number: int) -> Array:
         """A constant of the expression, on the device."""
         if number not in self._constants:
-            self._constants[number] = self.backend.to_device(self.plan.constants[number])
+            self._constants[number] = self.device.to_device(self.plan.constants[number])
         return self._constants[number]
 
     def refresh(self) -> None:
@@ -327,7 +327,7 @@ class Executor:
 
     def bound(self, merged: Merged, keys: Mapping[int, np.ndarray] = MappingProxyType({})) -> Run:
         """Binds the operations of a merged batch and sends its index arrays; ``keys`` are those of chance."""
-        upload = Upload(self.backend)
+        upload = Upload(self.device)
         bindings = {}
         operations = list(merged.operations)
         for o, program in self.programs.items():

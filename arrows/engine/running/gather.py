@@ -42,10 +42,10 @@ class Gather:
         rows = slab[first : first + count * self.width]
         return rows if self.width == 1 else rows.reshape(count, *self.type.shape)
 
-    def take(self, backend: Device, slab: Array, a: int, z: int, out: Array) -> Array:
+    def take(self, device: Device, slab: Array, a: int, z: int, out: Array) -> Array:
         """The operands `a` to `z`, copied to `out`."""
         if self.width == 1:
-            return backend.take(slab, self.rows[a:z], out)
+            return device.take(slab, self.rows[a:z], out)
         flat = out.reshape((z - a) * self.width, *slab.shape[1:])
-        backend.take(slab, self.rows[a * self.width : z * self.width], flat)
+        device.take(slab, self.rows[a * self.width : z * self.width], flat)
         return out

@@ -43,11 +43,11 @@ class GradientMemory:
 
     Args:
         programs: by operation.
-        backend: the device.
+        device: the device.
     """
 
-    def __init__(self, programs: Mapping[int, Program], backend: Device) -> None:
-        self._backend = backend
+    def __init__(self, programs: Mapping[int, Program], device: Device) -> None:
+        self._device = device
         self._arrays: dict[ParameterKey, Array] = {}
         self._specs: dict[ParameterKey, Parameter] = {}
         pieces: dict[ParameterKey, list[tuple[int, int, Piece | None]]] = {}
@@ -77,14 +77,14 @@ class GradientMemory:
             for place in some:
                 reached.setdefault(place.key, []).append(place)
         arrays = {key: self._array(key, tuple(reached[key])) for key in reached if key in self._dense}
-        return BatchGradients(self._backend, places, arrays)
+        return BatchGradients(self._device, places, arrays)
 
     def zero(self, key: ParameterKey, spec: Parameter) -> Gradient:
         """The gradient of a parameter that a batch does not reach: of the kind that it has otherwise."""
         if key in self._dense or key not in self._specs:
-            return self._backend.zeros(spec.shape, spec.dtype)
-        rows = self._backend.zeros((0,), self._backend.index_dtype)
-        return RowSparse(rows, self._backend.zeros((0, *spec.shape[1:]), spec.dtype), spec.shape)
+            return self._device.zeros(spec.shape, spec.dtype)
+        rows = self._device.zeros((0,), self._device.index_dtype)
+        return RowSparse(rows, self._device.zeros((0, *spec.shape[1:]), spec.dtype), spec.shape)
 
     def _array(self, key: ParameterKey, places: Sequence[_Place]) -> Array:
         """A parameter's array, zero wherever no piece is written in place.
@@ -93,7 +93,7 @@ class GradientMemory:
         """
         spec = self._specs[key]
         if key not in self._arrays:
-            self._arrays[key] = self._backend.empty(spec.shape, spec.dtype)
+            self._arrays[key] = self._device.empty(spec.shape, spec.dtype)
         direct = tuple(place for place in places if place.direct)
         if (key, direct) not in self._blanks:
             regions = [place.piece.region for place in direct if place.piece is not None]
@@ -108,18 +108,18 @@ class BatchGradients:
     """The gradients of one batch, while its operations write them.
 
     Args:
-        backend: the device.
+        device: the device.
         places: of the pieces of each operation.
         arrays: of the parameters whose gradients are dense.
     """
 
     def __init__(
         self,
-        backend: Device,
+        device: Device,
         places: Mapping[int, Sequence[_Place]],
         arrays: Mapping[ParameterKey, Array],
     ) -> None:
-        self._backend = backend
+        self._device = device
         self._places = places
         self._arrays = arrays
         self._rows: dict[ParameterKey, RowSparse] = {}
@@ -139,7 +139,7 @@ class BatchGradients:
             value = values[place.number]
             if place.piece is None:
                 rows = self._rows.get(place.key)
-                self._rows[place.key] = value if rows is None else rows.add(value, self._backend.xp)
+                self._rows[place.key] = value if rows is None else rows.add(value, self._device.xp)
             elif not place.direct:
                 target = self._range(place)
                 target += value
@@ -148,7 +148,7 @@ class BatchGradients:
         """The gradients, once all operations have added theirs."""
         for key, rows in self._rows.items():
             if key in self._arrays:
-                rows.add_to(self._arrays[key], self._backend.xp)
+                rows.add_to(self._arrays[key], self._device.xp)
         return {**self._rows, **self._arrays}
 
     def _range(self, place: _Place) -> Array:
@@ -178,8 +178,8 @@ def own(gradient: Gradient) -> Gradient:
     return gradient.copy()
 
 
-def add_gradients(backend: Device, gradient: Gradient, other: Gradient) -> Gradient:
+def add_gradients(device: Device, gradient: Gradient, other: Gradient) -> Gradient:
     """The sum of two gradients of one parameter, both dense or both row-sparse."""
     if isinstance(gradient, RowSparse):
-        return gradient.add(other, backend.xp)
+        return gradient.add(other, device.xp)
     return gradient + other

@@ -49,11 +49,11 @@ class Outcomes:
 
     Args:
         plan: the model's plan.
-        backend: its device.
+        device: its device.
     """
 
-    def __init__(self, plan: Plan, backend: Device) -> None:
-        self.plan, self.backend = plan, backend
+    def __init__(self, plan: Plan, device: Device) -> None:
+        self.plan, self.device = plan, device
 
     def rows(self, run: Run, *, result: bool) -> OutputRows:
         """The rows that a run hands out, those of the result only where somebody reads it."""
@@ -97,8 +97,8 @@ class Outcomes:
     def joined(self, pieces: Sequence[Array], of: T.Tensor) -> Array:
         """The rows of all parts, one after another."""
         if not pieces:
-            return self.backend.zeros((0, *of.shape), of.dtype)
-        return pieces[0] if len(pieces) == 1 else self.backend.xp.concatenate(list(pieces))
+            return self.device.zeros((0, *of.shape), of.dtype)
+        return pieces[0] if len(pieces) == 1 else self.device.xp.concatenate(list(pieces))
 
     def _leaf(self, parts: Sequence[OutputRows], number: int) -> Array:
         return self.joined([part.leaves[number] for part in parts], self.plan.lowered.leaf_types[number])

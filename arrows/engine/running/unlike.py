@@ -98,9 +98,9 @@ class Alike:
             parts += [found.rest.rows, found.rest.order, found.rest.starts]
         self._handles = [upload.add(part) for part in parts]
 
-    def bind(self, backend: Device, arena: Arena, kept: Sequence[Array]) -> list[Array]:
+    def bind(self, device: Device, arena: Arena, kept: Sequence[Array]) -> list[Array]:
         """The kept values, with arrays of unlike rows in the place of those that are made ahead."""
-        self.backend, self.arena = backend, arena
+        self.device, self.arena = device, arena
         self.place, self.rounds, *self.rest = (self.upload.get(handle) for handle in self._handles)
         self.kept = list(kept)
         for number in self.ahead.made:
@@ -110,7 +110,7 @@ class Alike:
     def spread(self, kept: Sequence[Array]) -> None:
         """Copies what was made ahead to all places."""
         for number in self.ahead.made:
-            self.backend.take(self.kept[number], self.place, kept[number])
+            self.device.take(self.kept[number], self.place, kept[number])
 
     def sums(self, operation: int, saved: Sequence[Array]) -> list[Array]:
         """Arrays for the sums of what is saved at all places."""
@@ -120,13 +120,13 @@ class Alike:
         """Sums what is saved at all places by the row that they read."""
         for number, total in zip(self.ahead.sums, sums, strict=True):
             values = saved[number]
-            self.backend.take(values, self.rounds[: self.count], total)
+            self.device.take(values, self.rounds[: self.count], total)
             more = self._array("turn", total)
             for a, z in pairwise(self.found.ends):
-                total[: z - a] += self.backend.take(values, self.rounds[a:z], more[: z - a])
+                total[: z - a] += self.device.take(values, self.rounds[a:z], more[: z - a])
             if self.found.rest is not None:
                 rows, order, starts = self.rest
-                self.backend.add_reduced(total, rows, values, order, starts, self.found.rest.longest)
+                self.device.add_reduced(total, rows, values, order, starts, self.found.rest.longest)
 
     def _array(self, name: Hashable, like: Array) -> Array:
         return self.arena.array(name, (self.count, *like.shape[1:]), str(like.dtype))

@@ -147,8 +147,8 @@ def to_numpy(result: Any) -> Any:
     Raises:
         TypeError: something inside is not an array.
 
-    >>> from arrows.engine.device.device import backend
-    >>> to_numpy({"loss": backend("fake").to_device(np.ones(2))})
+    >>> from arrows.engine.device.device import get_device
+    >>> to_numpy({"loss": get_device("fake").to_device(np.ones(2))})
     {'loss': array([1., 1.])}
     """
     return trampoline(_map(result, host))

@@ -14,7 +14,7 @@ import pytest
 
 import arrows as ar
 from arrows.engine.device.arena import Arena
-from arrows.engine.device.device import backend
+from arrows.engine.device.device import get_device
 from arrows.ops import RowSparse
 
 LARGE = 64 << 10
@@ -27,7 +27,7 @@ devices = pytest.mark.parametrize("device", ["cpu", "fake"])
 
 @devices
 def test_the_same_name_is_the_same_memory(device: str) -> None:
-    arena = Arena(backend(device))
+    arena = Arena(get_device(device))
     a = arena.array("a", (10, 3), "float32")
     held = arena.bytes
     for shape in ((10, 3), (3, 10), (30,), (5, 2, 3), (0, 4), ()):
@@ -41,7 +41,7 @@ def test_the_same_name_is_the_same_memory(device: str) -> None:
 
 
 def test_other_names_and_types_are_apart() -> None:
-    arena = Arena(backend("cpu"))
+    arena = Arena(get_device("cpu"))
     arrays = [arena.array(name, (4,), dtype) for name in ("a", ("a", 1)) for dtype in ("float32", "float64")]
     for i, one in enumerate(arrays):
         for other in arrays[:i]:
@@ -49,7 +49,7 @@ def test_other_names_and_types_are_apart() -> None:
 
 
 def test_it_grows_with_room_to_spare_and_is_let_go() -> None:
-    arena = Arena(backend("cpu"))
+    arena = Arena(get_device("cpu"))
     arena.array("a", (100,), "float32")
     held = arena.bytes
     assert held >= 400

@@ -1,4 +1,4 @@
-"""Backends: transfers, gathers and the transposes of gathers, on every device that is here."""
+"""Devices: transfers, gathers and the transposes of gathers, on every device that is here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arrows.engine.device.device import Device, backend, host
+from arrows.engine.device.device import Device, get_device, host
 from arrows.engine.device.fake import FakeArray
 
 DEVICES = ["cpu", "fake", pytest.param("cuda", marks=pytest.mark.gpu)]
@@ -19,7 +19,7 @@ DEVICES = ["cpu", "fake", pytest.param("cuda", marks=pytest.mark.gpu)]
 
 @pytest.fixture(params=DEVICES)
 def device(request: pytest.FixtureRequest) -> Device:
-    return backend(request.param)
+    return get_device(request.param)
 
 
 def test_transfers(device: Device) -> None:
@@ -31,9 +31,9 @@ def test_transfers(device: Device) -> None:
     np.testing.assert_array_equal(host(there), array)
     assert device.zeros((2, 3), "float32").shape == device.empty((2, 3), "float32").shape == (2, 3)
     device.synchronize()
-    assert repr(device) == f"backend({device.name!r})"
-    assert backend(device) is device
-    assert backend(device.name) is device
+    assert repr(device) == f"get_device({device.name!r})"
+    assert get_device(device) is device
+    assert get_device(device.name) is device
     with pytest.raises(TypeError):
         device.to_device([1, 2])  # type: ignore[arg-type]
     with pytest.raises(TypeError):
@@ -41,7 +41,7 @@ def test_transfers(device: Device) -> None:
 
 
 def test_fake_transfers_copy() -> None:
-    fake, array = backend("fake"), np.zeros(3)
+    fake, array = get_device("fake"), np.zeros(3)
     there = fake.to_device(array)
     array[0] = 1
     there[1] = 2
@@ -52,7 +52,7 @@ def test_fake_transfers_copy() -> None:
     with pytest.raises(TypeError):
         fake.to_device(there)
     with pytest.raises(TypeError):
-        backend("cpu").to_numpy(there)
+        get_device("cpu").to_numpy(there)
 
 
 def test_host_takes_numbers_and_refuses_the_rest() -> None:
@@ -110,10 +110,10 @@ def test_add_reduced_is_add_at(readers: list[int], width: tuple[int, ...], name:
     target, index = np.ones((8, *width)), np.array(readers, np.intp)
     expected = target.copy()
     np.add.at(expected, index, values)
-    np.testing.assert_allclose(reduced(backend(name), target, index, values), expected, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(reduced(get_device(name), target, index, values), expected, rtol=0, atol=1e-11)
     longest = int(np.bincount(index, minlength=1).max())
     np.testing.assert_allclose(
-        reduced(backend(name), target, index, values, longest=longest), expected, rtol=0, atol=1e-11
+        reduced(get_device(name), target, index, values, longest=longest), expected, rtol=0, atol=1e-11
     )
 
 
@@ -122,7 +122,9 @@ def test_add_reduced_on_cuda() -> None:
     index, values = np.arange(1000) % 7, np.random.default_rng(0).normal(size=(1000, 5))
     expected = np.ones((8, 5))
     np.add.at(expected, index, values)
-    np.testing.assert_allclose(reduced(backend("cuda"), np.ones((8, 5)), index, values), expected, atol=1e-11)
+    np.testing.assert_allclose(
+        reduced(get_device("cuda"), np.ones((8, 5)), index, values), expected, atol=1e-11
+    )
 
 
 def test_add_reduced_ignores_other_segments(device: Device) -> None:
@@ -143,7 +145,7 @@ def test_add_reduced_of_a_long_float32_segment_is_exact_enough(device: Device) -
 def test_unknown_device() -> None:
     for device in ("gpu", None, 3):
         with pytest.raises(ValueError, match="it must be 'cpu' or 'cuda'"):
-            backend(device)  # type: ignore[arg-type]
+            get_device(device)  # type: ignore[arg-type]
 
 
 def test_cuda_without_cupy_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +154,7 @@ def test_cuda_without_cupy_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "cupy", None)  # what makes an import fail, wherever this runs
     module._made.cache_clear()
     with pytest.raises(ImportError) as caught:
-        backend("cuda")
+        get_device("cuda")
     module._made.cache_clear()
     assert str(caught.value) == (
         'device="cuda" needs CuPy, which is not installed: '

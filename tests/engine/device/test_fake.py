@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine.device.device import backend
+from arrows.engine.device.device import get_device
 from arrows.engine.device.fake import FakeArray, FakeDeviceError
 from arrows.engine.device.fake_module import xp
 
@@ -19,11 +19,11 @@ HOST = np.arange(6.0).reshape(2, 3)
 
 
 def up(array: Any) -> Any:
-    return backend("fake").to_device(np.asarray(array))
+    return get_device("fake").to_device(np.asarray(array))
 
 
 def down(array: Any) -> Any:
-    return backend("fake").to_numpy(array)
+    return get_device("fake").to_numpy(array)
 
 
 def set_item(array: Any, key: Any, value: Any) -> None:

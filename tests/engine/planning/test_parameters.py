@@ -108,7 +108,7 @@ def test_unknown_names() -> None:
 def test_assigning_to_a_name_keeps_the_array(device: str) -> None:
     model = ar.compile(ar.Vector(2) >> ar.FC(2), device=device)
     live = model.params["FC_1/bias"]
-    model.params["FC_1/bias"] = model.backend.to_device(np.array([1, 2], "float32"))
+    model.params["FC_1/bias"] = model.device.to_device(np.array([1, 2], "float32"))
     assert model.params["FC_1/bias"] is live and ar.to_numpy(live).tolist() == [1, 2]
     for wrong in (np.zeros(3, "float32"), np.zeros(2), np.zeros((1, 2), "float32"), 1.0, [1.0, 2.0], None):
         with pytest.raises(ar.ArrowValueError, match=r"'FC_1/bias' is float32\[2\], and .* does not fit"):
@@ -132,7 +132,7 @@ def test_two_models_share_live_arrays(device: str) -> None:
     one.params["FC_3/bias"][...] = 10
     assert ar.to_numpy(two([[1, 2, 3]])).tolist() == [[16]]
     three = ar.compile(ar.Vector(3) >> out, params=two.params, device=device)
-    three.params["FC_1/bias"] = three.backend.to_device(np.array([20], "float32"))
+    three.params["FC_1/bias"] = three.device.to_device(np.array([20], "float32"))
     assert ar.to_numpy(two([[1, 2, 3]])).tolist() == [[26]]
     assert ar.to_numpy(two.eval([1, 2, 3])).tolist() == [26]
 

@@ -158,7 +158,7 @@ class Untouched:
                 call(batch)
             assert self.state() == self.before
         good = ar.to_numpy(self.model(self.good))
-        again = ar.compile(self.model.typed.form, params=dict(self.model.params), device=self.model.backend)
+        again = ar.compile(self.model.typed.form, params=dict(self.model.params), device=self.model.device)
         assert np.array_equal(good, ar.to_numpy(again(self.good)))
 
 

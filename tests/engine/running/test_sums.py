@@ -92,7 +92,7 @@ def test_the_loss_of_many_examples(device: str) -> None:
     block = ar.Vector(2) >> ar.FC(2, name="fc") >> ar.Function(lambda x: x * 0.1 + 1.1) >> ar.Metric("error")
     model = ar.compile(block, loss="error", device=device)
     model.params["fc/weight"], model.params["fc/bias"] = (
-        model.backend.to_device(np.full(shape, 0.3, "float32")) for shape in ((2, 2), (2,))
+        model.device.to_device(np.full(shape, 0.3, "float32")) for shape in ((2, 2), (2,))
     )
     examples = np.full((MANY, 2), 0.1, "float32")
     value, grads = model.value_and_grad(examples)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine.device.device import backend
+from arrows.engine.device.device import get_device
 from arrows.engine.device.fake import FakeArray
 from arrows.engine.values.results import Labelled, Ragged, assemble, collate, rows, to_numpy
 from arrows.ops.rowsparse import RowSparse
@@ -118,7 +118,7 @@ def test_what_cannot_be_handed_out(output: T.Type) -> None:
 
 
 def test_to_numpy_brings_every_part_down() -> None:
-    up = backend("fake").to_device
+    up = get_device("fake").to_device
     result = {
         "a": [up(np.ones(2)), None],
         "b": Labelled((Ragged(up(np.arange(3)), np.array([0, 3])),), ("r",)),
