@@ -1,5 +1,7 @@
 # make demo   environment, package, and the demo: a sentiment Tree-LSTM, trained in front of you
 # make test   lint, types and the whole test suite
+# make coverage  the test suite again, with the lines that no test runs; fails below 95 %
+# make nightly   the long profile of the random checks: make nightly SEED=7 (about half an hour)
 # make bench  measure against hand-written code: make bench BENCH="bilstm --quick" (default: treelstm --quick)
 # make clean  remove the environment and all caches
 #
@@ -13,6 +15,9 @@ VENV  := .venv
 PY    := $(VENV)/bin/python
 TREES ?=
 BENCH ?= treelstm --quick
+SEED  ?= 0
+# The tests that draw their examples at random.
+RANDOM := tests/engine/test_batching.py tests/engine/test_reuse.py tests/laws tests/mutations
 
 # A checkout that cannot be written keeps no caches; its environment lies elsewhere: make test VENV=/tmp/venv
 ifneq ($(shell test -w . || echo read-only),)
@@ -25,7 +30,7 @@ endif
 unexport PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX PIP_USER
 
 .DELETE_ON_ERROR:
-.PHONY: demo test lint types bench clean env
+.PHONY: demo test lint types coverage nightly bench clean env
 
 demo: $(VENV)/.installed
 	$(PY) -m arrows demo $(TREES)
@@ -40,6 +45,12 @@ lint: $(VENV)/.installed-test
 types: $(VENV)/.installed-test
 	$(PY) -m mypy --strict arrows benchmarks
 
+coverage: $(VENV)/.installed-coverage
+	$(PY) -m pytest -n 2 --cov --cov-report term
+
+nightly: $(VENV)/.installed-test
+	HYPOTHESIS_PROFILE=nightly ARROWS_TEST_SEED='$(SEED)' $(PY) -m pytest -n 2 $(RANDOM)
+
 bench: $(VENV)/.installed
 	$(PY) -m benchmarks $(BENCH)
 
@@ -53,9 +64,13 @@ $(VENV)/.installed-test: pyproject.toml | $(PY)
 	sh .ci/install '$(VENV)' '.[test]'
 	touch '$(VENV)/.installed' $@
 
+$(VENV)/.installed-coverage: pyproject.toml | $(PY)
+	sh .ci/install '$(VENV)' '.[test,coverage]'
+	touch '$(VENV)/.installed' '$(VENV)/.installed-test' $@
+
 $(PY):
 	PYTHON='$(PYTHON)' sh .ci/make-venv '$(VENV)'
 
 clean:
-	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
