@@ -10,6 +10,7 @@ from arrows.combinators.compose import Identity, Pipe
 from arrows.combinators.composition import Composition
 from arrows.combinators.constant import Constant, Void, Zeros
 from arrows.combinators.convert import as_block
+from arrows.combinators.core_forms import CORE_FORMS, core_form
 from arrows.combinators.declaration import ForwardDeclaration
 from arrows.combinators.effects import Metric, Shared, Tap, shared
 from arrows.combinators.elements import Broadcast, Length, NGrams, Nth, Slice, Unroll
@@ -36,6 +37,7 @@ from arrows.combinators.wires import Source, Wire
 from arrows.combinators.zips import Reverse, Zip, ZipWith
 
 __all__ = [
+    "CORE_FORMS",
     "RNN",
     "AllOf",
     "Apply",
@@ -97,6 +99,7 @@ __all__ = [
     "ZipWith",
     "arrow",
     "as_block",
+    "core_form",
     "fix",
     "has_effects",
     "shared",

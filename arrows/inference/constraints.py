@@ -220,7 +220,7 @@ def _shared(run: Inference, node: Occurrence) -> None:
     run.enter(node, node.form.parts[0], node.input, None, "shared", result=node.output)
 
 
-_HANDLERS: dict[type, Callable[[Inference, Occurrence], None]] = {
+CONSTRAINTS: dict[type, Callable[[Inference, Occurrence], None]] = {
     Pipe: _pipe,
     Fan: _fan,
     Graph: _graph,
@@ -237,14 +237,3 @@ _HANDLERS: dict[type, Callable[[Inference, Occurrence], None]] = {
     Tap: _tap,
     Shared: _shared,
 }
-
-
-def handler(form: AnyBlock) -> Callable[[Inference, Occurrence], None]:
-    """The rule of a form: that of its nearest core form."""
-    for cls in type(form).__mro__:
-        if (found := _HANDLERS.get(cls)) is not None:
-            return found
-    raise ArrowTypeError(
-        f"{form.label} is no core form: a new block is a Layer, a Function, or made of other blocks, "
-        "not a class derived from Block itself"
-    )

@@ -20,10 +20,11 @@ from typing import Any
 
 from arrows.combinators.block import AnyBlock
 from arrows.combinators.convert import as_block
+from arrows.combinators.core_forms import core_form
 from arrows.combinators.layer import Layer
 from arrows.combinators.recursion import Token
 from arrows.inference import explain
-from arrows.inference.constraints import INPUT, handler
+from arrows.inference.constraints import CONSTRAINTS, INPUT
 from arrows.inference.containers import Containers, object_reader, open_part
 from arrows.inference.endless_recursion import endless
 from arrows.inference.explain_size import too_large, too_wide
@@ -164,7 +165,7 @@ class Inference:
                 raise too_large(node, _MOST_PLACES)
             mark = len(todo)
             try:
-                handler(node.form)(self, node)
+                CONSTRAINTS[core_form(node.form)](self, node)
             except (Clash, ArrowTypeError, ArrowValueError) as error:
                 self.solver.failures.append((Refusal(node), error))
             todo[mark:] = todo[mark:][::-1]

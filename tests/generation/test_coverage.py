@@ -24,10 +24,12 @@ BY_KIND = {"OneOf", "Scalar", "Vector", "Tensor", "shared", "arrow", "fix", "For
 
 NOT_DRAWN = {
     "Block": "what all blocks are",
+    "CORE_FORMS": "the classes that all blocks are made of",
     "GraphNode": "a part of Graph",
     "Source": "a part of Graph",
     "Wire": "what an arrow's body is called on",
     "as_block": "what the operators do with dicts and tuples",
+    "core_form": "a question about blocks",
     "has_effects": "a question about blocks",
     "unpack": "the items of a wire; a feature below",
 }

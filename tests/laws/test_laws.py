@@ -28,11 +28,13 @@ from tests.profile import NIGHTLY, draws
 LAWS = [*plumbing.LAWS, *choices.LAWS, *sequences.LAWS, *elements.LAWS, *reductions.LAWS]
 
 UNCLAIMED = {
+    "CORE_FORMS": "names the classes that all blocks are made of",
     "Block": "what all blocks are; `>>` and `&` are Pipe and Fan",
     "GraphNode": "a part of Graph",
     "Metric": "an effect: laws hold for blocks without",
     "Source": "a part of Graph",
     "Tap": "an effect, as Metric is",
+    "core_form": "tells which class a block is made of",
     "has_effects": "tells where laws hold",
 }
 """Public names that claim no law, and why."""

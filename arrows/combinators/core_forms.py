@@ -1,0 +1,73 @@
+"""The core forms: the few classes that every block is made of.
+
+Inference, the reference and lowering know these alone. Each of them has one table from core form to function,
+and a test asserts that every table has a row for every form in `CORE_FORMS`.
+"""
+
+from __future__ import annotations
+
+from arrows.combinators.apply import Apply
+from arrows.combinators.block import AnyBlock
+from arrows.combinators.choice import Choice
+from arrows.combinators.compose import Pipe
+from arrows.combinators.constant import Constant
+from arrows.combinators.effects import Metric, Shared, Tap
+from arrows.combinators.elements import Broadcast, Length, Nth, Unroll
+from arrows.combinators.fanout import Fan
+from arrows.combinators.inputs import Item, Read, Transform
+from arrows.combinators.notation import Graph
+from arrows.combinators.recursion import Fix, Reference
+from arrows.combinators.scans import Scan
+from arrows.combinators.sequences import Fold, Map, Reduce
+from arrows.combinators.zips import Zip
+from arrows.typesys.errors import ArrowTypeError
+
+CORE_FORMS: tuple[type[AnyBlock], ...] = (
+    Pipe,
+    Fan,
+    Graph,
+    Choice,
+    Fix,
+    Reference,
+    Map,
+    Fold,
+    Reduce,
+    Scan,
+    Zip,
+    Broadcast,
+    Length,
+    Nth,
+    Unroll,
+    Apply,
+    Constant,
+    Read,
+    Transform,
+    Item,
+    Metric,
+    Tap,
+    Shared,
+)
+"""No core form derives from another, so a block has exactly one."""
+
+
+def core_form(block: AnyBlock) -> type[AnyBlock]:
+    """The core form of a block: the class in `CORE_FORMS` that its own class is or derives from.
+
+    Raises:
+        ArrowTypeError: it has none, because its class derives from `Block` itself.
+
+    Example:
+        >>> import arrows as ar
+        >>> core_form(ar.FC(3)).__name__, core_form(ar.Scalar() >> ar.Sum()).__name__
+        ('Apply', 'Pipe')
+    """
+    for base in type(block).__mro__:
+        if base in _CORE_FORMS:
+            return base
+    raise ArrowTypeError(
+        f"{block.label} is no core form: a new block is a Layer, a Function, or made of other blocks, "
+        "not a class derived from Block itself"
+    )
+
+
+_CORE_FORMS = frozenset(CORE_FORMS)
