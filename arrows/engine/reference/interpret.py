@@ -22,12 +22,12 @@ from arrows.combinators.notation import Graph
 from arrows.combinators.recursion import Fix, Reference
 from arrows.combinators.wires import Source
 from arrows.engine.reference.algebra import Algebra
+from arrows.engine.reference.field_reads import fields_of
 from arrows.engine.reference.walk import Found, no_item, raised
 from arrows.engine.reference.walk_sequences import SequenceWalk
 from arrows.engine.values.paths import Where
 from arrows.engine.values.tensor_leaf import LeafError, key_text
 from arrows.engine.values.trampoline import Steps
-from arrows.inference.field_reads import fields_of
 from arrows.inference.typed import Typed
 from arrows.ops.errors import ShapeError
 from arrows.typesys import types as T

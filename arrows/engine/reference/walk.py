@@ -11,11 +11,11 @@ from arrows.combinators.block import AnyBlock
 from arrows.combinators.inputs import InputTransform
 from arrows.combinators.items import attributes, has_attributes
 from arrows.engine.reference.algebra import Algebra
+from arrows.engine.reference.field_reads import fields_of
 from arrows.engine.values.containers import Again
 from arrows.engine.values.paths import Where
 from arrows.engine.values.tensor_leaf import describe
 from arrows.engine.values.trampoline import Steps, trampoline
-from arrows.inference.field_reads import fields_of
 from arrows.inference.typed import Knot, Typed
 from arrows.typesys import types as T
 from arrows.typesys.errors import InputError, input_message

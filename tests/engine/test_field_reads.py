@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from arrows.inference.field_reads import fields_of
+from arrows.engine.reference.field_reads import fields_of
 
 
 def of_customer(order: Any) -> Any:
