@@ -18,7 +18,7 @@ from arrows.combinators.notation import Graph
 from arrows.combinators.recursion import Fix, Reference
 from arrows.combinators.wires import Source
 from arrows.inference import explain
-from arrows.inference.occurrences import JunctionPlace, Leave, Occurrence
+from arrows.inference.occurrences import CoercionPlace, Leave, Occurrence
 from arrows.inference.rules import ApplyRule, ItemRule, MetricRule
 from arrows.inference.sequence_constraints import SEQUENCES
 from arrows.typesys import types as T
@@ -42,7 +42,7 @@ def _pipe(run: Inference, node: Occurrence) -> None:
         word = f"step {i + 1} of {count}" if count > 1 else ""
         result = node.output if i == count - 1 else None
         before = run.enter(node, step, given, joined, word, value=value, result=result)
-        given, value, joined = before.output, before, JunctionPlace("step", node, i + 1)
+        given, value, joined = before.output, before, CoercionPlace("step", node, i + 1)
 
 
 def _fan(run: Inference, node: Occurrence) -> None:
@@ -52,7 +52,7 @@ def _fan(run: Inference, node: Occurrence) -> None:
     results = []
     for i, part in enumerate(node.form.parts):
         word = f"part {i + 1} of {count}" if labels is None else f"field {labels[i]!r}"
-        entered = run.enter(node, part, node.input, JunctionPlace("part", node, i), word, value=node.value)
+        entered = run.enter(node, part, node.input, CoercionPlace("part", node, i), word, value=node.value)
         results.append(entered.output)
     run.solver.bind(node.output, "tuple", results, labels, node, None)
 
@@ -65,7 +65,7 @@ def _graph(run: Inference, node: Occurrence) -> None:
         word = block.kind if block.name is None or block.parts else block.name
         line = call.site.line
         given, value = _wires(run, call.source, wires)
-        joined = JunctionPlace("call", node, j)
+        joined = CoercionPlace("call", node, j)
         entered = run.enter(
             node, block, given, joined, f"{word} in line {line}" if line else word, value=value
         )
@@ -103,15 +103,15 @@ def _choice(run: Inference, node: Occurrence) -> None:
     if form.key_block is None:
         solver.assign(node.input, INPUT, node)
     else:
-        joined = JunctionPlace("key input", node, 0)
+        joined = CoercionPlace("key input", node, 0)
         key = run.enter(node, form.key_block, node.input, joined, "key", value=node.value)
-        solver.join(key.output, TypeVariable(INPUT), JunctionPlace("key", node, 0))
+        solver.coerce(key.output, TypeVariable(INPUT), CoercionPlace("key", node, 0))
     shift = 0 if form.key_block is None else 1
     optional = form.kind == "Optional"
     for i, case in enumerate(form.cases):
         word = ("not None", "None")[i] if optional else repr(form.keys[i])
-        entered = run.enter(node, case, node.input, JunctionPlace("case", node, i + shift), f"case {word}")
-        solver.join(entered.output, node.output, JunctionPlace("result", node, i + shift))
+        entered = run.enter(node, case, node.input, CoercionPlace("case", node, i + shift), f"case {word}")
+        solver.coerce(entered.output, node.output, CoercionPlace("result", node, i + shift))
 
 
 def _fix(run: Inference, node: Occurrence) -> None:
@@ -154,7 +154,7 @@ def _knot(run: Inference, node: Occurrence, body: AnyBlock, word: str) -> None:
     """Ties a knot: the body's result is what the whole gives."""
     node.knot = node
     entered = run.enter(node, body, node.input, None, word)
-    run.solver.join(entered.output, node.output, JunctionPlace("body", node, 0))
+    run.solver.coerce(entered.output, node.output, CoercionPlace("body", node, 0))
 
 
 def _apply(run: Inference, node: Occurrence) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from arrows.typesys import types as T
-from arrows.typesys.junction import Junction
+from arrows.typesys.coercion import Coercion
 from arrows.typesys.terms import Struct, TypeVariable, find
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def object_reader(root: TypeVariable) -> Any:
     while todo:
         v = todo.pop()
         for watching in v.watch:
-            reader = watching.right if isinstance(watching, Junction) else watching.inside
+            reader = watching.right if isinstance(watching, Coercion) else watching.inside
             if reader is None:
                 continue
             reader = find(reader)

@@ -18,7 +18,7 @@ from arrows.combinators.zips import Zip
 from arrows.inference.explain_sequences import open_state, sequence_joint
 from arrows.inference.explain_size import too_wide
 from arrows.inference.hints import NOTHING, guess
-from arrows.inference.occurrences import ASSUMED, JunctionPlace, Occurrence
+from arrows.inference.occurrences import ASSUMED, CoercionPlace, Occurrence
 from arrows.inference.reasons import (
     case,
     first_of,
@@ -46,11 +46,11 @@ def failure(nodes: Sequence[Occurrence], constraint: Constraint, error: Exceptio
     """The error for something that could not hold."""
     if isinstance(error, TooWide):
         context = getattr(constraint, "context", None)
-        where = context.node if isinstance(context, JunctionPlace) else getattr(constraint, "node", nodes[0])
+        where = context.node if isinstance(context, CoercionPlace) else getattr(constraint, "node", nodes[0])
         return too_wide(where, error.width)
     if isinstance(error, Clash):
         context = getattr(constraint, "context", None)
-        if isinstance(context, JunctionPlace):
+        if isinstance(context, CoercionPlace):
             return _joined(context, error)
         node: Occurrence = constraint.node  # type: ignore[attr-defined]
         return _own(node, error)
@@ -63,7 +63,7 @@ def failure(nodes: Sequence[Occurrence], constraint: Constraint, error: Exceptio
 # Two sides that do not meet
 
 
-def _joined(joined: JunctionPlace, clash: Clash) -> ArrowTypeError:
+def _joined(joined: CoercionPlace, clash: Clash) -> ArrowTypeError:
     node, kind, i = joined.node, joined.kind, joined.index
     left, right = _outer(clash, joined)
     form = node.form
@@ -170,7 +170,7 @@ def _joined(joined: JunctionPlace, clash: Clash) -> ArrowTypeError:
     )
 
 
-def _outer(clash: Clash, joined: JunctionPlace) -> tuple[TypeVariable, TypeVariable]:
+def _outer(clash: Clash, joined: CoercionPlace) -> tuple[TypeVariable, TypeVariable]:
     """The whole types on both sides of a joint, of which the clash may concern a part only."""
     node, kind, i = joined.node, joined.kind, joined.index
     if kind == "step":
@@ -247,7 +247,7 @@ def _own(node: Occurrence, clash: Clash) -> ArrowTypeError:
         # What it should give came back from its reader: show it as it is by itself, where both meet.
         reader = find(via.right)
         wanted.head, wanted.struct, wanted.origin, wanted.via = known.head, known.struct, node, None
-        if isinstance(via.context, JunctionPlace):
+        if isinstance(via.context, CoercionPlace):
             return _joined(via.context, Clash(wanted, reader))
     left, right = notation(known), notation(wanted)
     by = fixed(wanted, node, "right")

@@ -8,14 +8,14 @@ from arrows.combinators.constant import Default
 from arrows.combinators.default_result import Absent
 from arrows.combinators.scans import Scan
 from arrows.combinators.sequences import Reduce
-from arrows.inference.occurrences import JunctionPlace, Occurrence
+from arrows.inference.occurrences import CoercionPlace, Occurrence
 from arrows.inference.reasons import first_of, is_tuple, items_of, last_of, meet, name_of, path, side_of
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, message
 from arrows.typesys.terms import Clash, TypeVariable, find, ground, notation
 
 
-def sequence_joint(joined: JunctionPlace, clash: Clash) -> ArrowTypeError | None:
+def sequence_joint(joined: CoercionPlace, clash: Clash) -> ArrowTypeError | None:
     """The error of a joint of a `Map`, `Fold`, `Scan` or `Zip`; None if it is none of theirs."""
     node, kind = joined.node, joined.kind
     left, right = clash.left, clash.right
@@ -68,7 +68,7 @@ def sequence_joint(joined: JunctionPlace, clash: Clash) -> ArrowTypeError | None
     return None
 
 
-def _reduced(joined: JunctionPlace, left: TypeVariable, right: TypeVariable) -> ArrowTypeError:
+def _reduced(joined: CoercionPlace, left: TypeVariable, right: TypeVariable) -> ArrowTypeError:
     """A `Reduce` whose elements, results and default are not of one type."""
     node, kind = joined.node, joined.kind
     combine, default = node.parts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from arrows.inference.occurrences import Occurrence
 from arrows.inference.reasons import name_of, path
 from arrows.typesys.errors import ArrowTypeError, Side, message
-from arrows.typesys.terms import MOST_PARTS
+from arrows.typesys.terms import MAX_PARTS
 
 
 def too_large(node: Occurrence, most: int) -> ArrowTypeError:
@@ -31,7 +31,7 @@ def too_wide(node: Occurrence, width: int) -> ArrowTypeError:
             f"cannot type {name_of(node)}",
             [Side(name_of(node), "? -> ?", node.form.site)],
             path(node),
-            f"a type has {_count(width)} parts here, and {MOST_PARTS:,} is the most: "
+            f"a type has {_count(width)} parts here, and {MAX_PARTS:,} is the most: "
             "a tuple of a tuple with itself, and so on, has twice as many at each level",
             "join the items before the next level: (f & f) >> ar.Concat(), or a Function of both",
         )

@@ -29,15 +29,15 @@ from arrows.inference.containers import Containers, object_reader, open_part
 from arrows.inference.endless_recursion import endless
 from arrows.inference.explain_size import too_large, too_wide
 from arrows.inference.final_checks import final_check
-from arrows.inference.occurrences import ASSUMED, JunctionPlace, Leave, Occurrence, Refusal
+from arrows.inference.occurrences import ASSUMED, CoercionPlace, Leave, Occurrence, Refusal
 from arrows.inference.recursion_groups import Components
 from arrows.inference.repeats import Around, outermost_first, written_out
 from arrows.inference.rules import TypeRule
 from arrows.inference.typed import Knot, Path, Typed
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
-from arrows.typesys.pause_collector import collector_paused
-from arrows.typesys.terms import MOST_PARTS, Clash, TypeVariable, find, ground
+from arrows.typesys.runtime import gc_paused
+from arrows.typesys.terms import MAX_PARTS, Clash, TypeVariable, find, ground
 from arrows.typesys.unify import Solver
 
 # How many occurrences an expression may have: so many take seconds to write down and a gigabyte.
@@ -73,7 +73,7 @@ def infer(block: Any, input: Any = None, *, float_type: str | None = None) -> Ty
     """
     root = as_block(block, "the block to infer")
     given = None if input is None else T.as_type(input)
-    with collector_paused():
+    with gc_paused():
         run = Inference(root, float_type)
         typed = run.infer(given)
         random = run.random()
@@ -148,7 +148,7 @@ class Inference:
         root = Occurrence(self.root, object(), TypeVariable(), TypeVariable(), _path(None, self.root, ""))
         todo.append(root)
         if input is not None:
-            self.solver.join(TypeVariable(self.floats(input)), root.input, JunctionPlace("given", root, 0))
+            self.solver.coerce(TypeVariable(self.floats(input)), root.input, CoercionPlace("given", root, 0))
         while todo:
             node = todo.pop()
             if isinstance(node, Leave):
@@ -177,7 +177,7 @@ class Inference:
         parent: Occurrence,
         form: AnyBlock,
         given: TypeVariable,
-        joined: JunctionPlace | None,
+        joined: CoercionPlace | None,
         word: str,
         *,
         value: object = None,
@@ -201,7 +201,7 @@ class Inference:
         if node is None or self.alone(form):
             source = given if joined is None else TypeVariable()
             if joined is not None:
-                self.solver.join(given, source, joined)
+                self.solver.coerce(given, source, joined)
             node = self.at[key] = Occurrence(
                 form, value, source, result or TypeVariable(), _path(parent, form, word)
             )
@@ -232,7 +232,9 @@ class Inference:
     def random(self) -> set[int]:
         """The identities of the blocks that draw random numbers."""
         return {
-            id(node.form) for node in self.nodes if node.trace is not None and node.trace.chance is not None
+            id(node.form)
+            for node in self.nodes
+            if node.trace is not None and node.trace.dropout_key is not None
         }
 
     def floats(self, t: T.Type) -> T.Type:
@@ -303,7 +305,7 @@ class Inference:
                 error = explain.still_open(self.nodes)
                 error.unresolved = True
                 raise error
-            if output.width > MOST_PARTS:
+            if output.width > MAX_PARTS:
                 raise too_wide(node, output.width)
         if (loop := endless(self.nodes)) is not None:
             raise explain.without_end(loop)

@@ -80,7 +80,7 @@ class Leave:
 
 
 @dataclass(slots=True, eq=False)  # frozen takes four times as long to make
-class JunctionPlace:
+class CoercionPlace:
     """Where a joint is.
 
     Attributes:

@@ -11,11 +11,11 @@ from arrows.combinators.fanout import AndFan, Fan
 from arrows.combinators.inputs import Read
 from arrows.combinators.layer import Layer
 from arrows.combinators.notation import Graph
-from arrows.inference.occurrences import JunctionPlace, Occurrence
+from arrows.inference.occurrences import CoercionPlace, Occurrence
 from arrows.typesys import types as T
+from arrows.typesys.coercion import Coercion
 from arrows.typesys.errors import ArrowTypeError, Side, SourceLine, message
-from arrows.typesys.junction import Junction
-from arrows.typesys.terms import Struct, TypeVariable, compound, find, ground, notation, passes
+from arrows.typesys.terms import Struct, TypeVariable, coercible, compound, find, ground, notation
 
 
 def difference(
@@ -103,7 +103,7 @@ def _agree(x: TypeVariable, y: TypeVariable) -> bool:
         if x is y or x.head is None or y.head is None:
             continue
         if isinstance(x.head, T.Type) and isinstance(y.head, T.Type):
-            if not passes(x.head, y.head):
+            if not coercible(x.head, y.head):
                 return False
         elif isinstance(y.head, T.Input):
             if isinstance(x.head, Struct) and x.head.impure:
@@ -139,9 +139,9 @@ def origin_words(v: TypeVariable, shown: Occurrence | None, site: SourceLine | N
     return _call(origin.form) + where
 
 
-def _site(joint: Junction) -> SourceLine | None:
+def _site(joint: Coercion) -> SourceLine | None:
     context = joint.context
-    if not isinstance(context, JunctionPlace):
+    if not isinstance(context, CoercionPlace):
         return None
     if context.kind == "call" and isinstance(context.node.form, Graph):
         return context.node.form.nodes[context.index].site

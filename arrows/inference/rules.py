@@ -8,7 +8,7 @@ from arrows.combinators.apply import Apply
 from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import Item
 from arrows.inference.containers import known
-from arrows.inference.occurrences import JunctionPlace, Occurrence
+from arrows.inference.occurrences import CoercionPlace, Occurrence
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError
 from arrows.typesys.terms import Constraint, Struct, TypeVariable, compound, find, ground, labels_of
@@ -130,7 +130,7 @@ def spread_elements(
         Misfit: it has no elements.
     """
     if isinstance(v.head, T.Input):
-        solver.join(TypeVariable(T.Input(), v.origin), element, JunctionPlace(where, node, 0))
+        solver.coerce(TypeVariable(T.Input(), v.origin), element, CoercionPlace(where, node, 0))
         return False
     if not compound(v.head):
         kind = node.form.kind
@@ -142,7 +142,7 @@ def spread_elements(
     if struct.kind == "tuple" and not struct.args:
         raise Misfit(f"an empty tuple has no elements whose type {node.form.kind} could take")
     for i, arg in enumerate(struct.args):
-        solver.join(arg, element, JunctionPlace(where, node, i if struct.kind == "tuple" else -1))
+        solver.coerce(arg, element, CoercionPlace(where, node, i if struct.kind == "tuple" else -1))
     return struct.kind == "broadcast"
 
 
@@ -373,8 +373,8 @@ class MetricRule(TypeRule):
             struct = solver.view(v)
             if len(struct.args) != 2:
                 raise Misfit(f"it gets a tuple of {len(struct.args)} items", hint)
-            solver.join(
-                struct.args[1], TypeVariable(T.Input(), self.node), JunctionPlace("label", self.node, 0)
+            solver.coerce(
+                struct.args[1], TypeVariable(T.Input(), self.node), CoercionPlace("label", self.node, 0)
             )
             return
         if isinstance(v.head, T.Input):

@@ -9,7 +9,7 @@ from arrows.combinators.elements import Broadcast, Length, Nth, Unroll
 from arrows.combinators.scans import Scan
 from arrows.combinators.sequences import Fold, Map, Reduce
 from arrows.combinators.zips import Zip
-from arrows.inference.occurrences import JunctionPlace, Occurrence
+from arrows.inference.occurrences import CoercionPlace, Occurrence
 from arrows.inference.rules import FoldRule, MapRule
 from arrows.inference.sequence_rules import LengthRule, NthRule, OutputRule, StartRule, UnrollRule, ZipRule
 from arrows.typesys import types as T
@@ -29,10 +29,10 @@ def _fold(run: Inference, node: Occurrence) -> None:
     solver = run.solver
     pair, step, start_in, start = TypeVariable(), TypeVariable(), TypeVariable(), TypeVariable()
     element = TypeVariable()
-    solver.join(TypeVariable(T.Void()), start_in, JunctionPlace("start", node, 1))
-    solver.join(start, node.output, JunctionPlace("start state", node, 1))
-    solver.join(solver.make("tuple", [node.output, element]), pair, JunctionPlace("fold", node, 0))
-    solver.join(step, node.output, JunctionPlace("state", node, 0))
+    solver.coerce(TypeVariable(T.Void()), start_in, CoercionPlace("start", node, 1))
+    solver.coerce(start, node.output, CoercionPlace("start state", node, 1))
+    solver.coerce(solver.make("tuple", [node.output, element]), pair, CoercionPlace("fold", node, 0))
+    solver.coerce(step, node.output, CoercionPlace("state", node, 0))
     run.expect(FoldRule(node, element), node.input)
     run.enter(node, node.form.parts[0], pair, None, "step", result=step)
     run.enter(node, node.form.parts[1], start_in, None, "start", result=start)
@@ -49,14 +49,14 @@ def _scan(run: Inference, node: Occurrence) -> None:
         container = TypeVariable()
         run.expect(StartRule(node, container, start_in), node.input)
     else:
-        solver.join(TypeVariable(T.Void()), start_in, JunctionPlace("start", node, 1))
-    solver.join(start, state, JunctionPlace("start of scan", node, 1))
-    solver.join(solver.make("tuple", [element, state]), pair, JunctionPlace("scan", node, 0))
+        solver.coerce(TypeVariable(T.Void()), start_in, CoercionPlace("start", node, 1))
+    solver.coerce(start, state, CoercionPlace("start of scan", node, 1))
+    solver.coerce(solver.make("tuple", [element, state]), pair, CoercionPlace("scan", node, 0))
     if node.form.by_state:
-        solver.join(step, state, JunctionPlace("state of scan", node, 0))
+        solver.coerce(step, state, CoercionPlace("state of scan", node, 0))
         solver.add(OutputRule(node, state, output), state)
     else:
-        solver.join(step, solver.make("tuple", [output, state]), JunctionPlace("state of scan", node, 0))
+        solver.coerce(step, solver.make("tuple", [output, state]), CoercionPlace("state of scan", node, 0))
     run.expect(FoldRule(node, element, container), container)
     run.enter(node, node.form.step, pair, None, "cell" if node.form.by_state else "step", result=step)
     run.enter(node, node.form.start, start_in, None, "start", result=start)
@@ -74,10 +74,10 @@ def _reduce(run: Inference, node: Occurrence) -> None:
     solver = run.solver
     pair, combined, nothing, default = TypeVariable(), TypeVariable(), TypeVariable(), TypeVariable()
     run.expect(FoldRule(node, node.output), node.input)
-    solver.join(solver.make("tuple", [node.output, node.output]), pair, JunctionPlace("pair", node, 0))
-    solver.join(combined, node.output, JunctionPlace("combined", node, 0))
-    solver.join(TypeVariable(T.Void()), nothing, JunctionPlace("no default", node, 1))
-    solver.join(default, node.output, JunctionPlace("default", node, 1))
+    solver.coerce(solver.make("tuple", [node.output, node.output]), pair, CoercionPlace("pair", node, 0))
+    solver.coerce(combined, node.output, CoercionPlace("combined", node, 0))
+    solver.coerce(TypeVariable(T.Void()), nothing, CoercionPlace("no default", node, 1))
+    solver.coerce(default, node.output, CoercionPlace("default", node, 1))
     run.enter(node, node.form.parts[0], pair, None, "combine", result=combined)
     run.enter(node, node.form.parts[1], nothing, None, "default", result=default)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from arrows.combinators.elements import Unroll
 from arrows.inference.containers import known
-from arrows.inference.occurrences import JunctionPlace, Occurrence
+from arrows.inference.occurrences import CoercionPlace, Occurrence
 from arrows.inference.rules import Misfit, TypeRule, sequence_of, sequential, spread_elements
 from arrows.typesys import types as T
 from arrows.typesys.terms import Kind, Struct, TypeVariable, compound, find
@@ -184,7 +184,7 @@ class NthRule(TypeRule):
             )
         if not self.indexed:
             self.indexed = True
-            solver.join(pair[1], TypeVariable(T.Input(), self.node), JunctionPlace("place", self.node, 1))
+            solver.coerce(pair[1], TypeVariable(T.Input(), self.node), CoercionPlace("place", self.node, 1))
         items = find(pair[0])
         if items.head is None:
             if not self.watching:

@@ -1,4 +1,4 @@
-"""Dropout inside functions and layers: where the key of chance comes from."""
+"""Dropout inside functions and layers: where its key comes from."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def drop(x: Any, rate: float) -> Any:
     """
     if not isinstance(x, TensorLike) or not isinstance(x.context, TraceRecorder):
         return x
-    key: Any = x.context.chance_key()
+    key: Any = x.context.dropout_key_input()
     number = sum(equation.primitive.name == "dropout" for equation in x.context.equations)
     # Masks of one node differ from place to place.
     return dropout(x, key + (number * GOLDEN) % 2**64 if number else key, rate)

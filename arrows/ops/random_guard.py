@@ -26,13 +26,13 @@ _MERSENNE_BYTES = 624 * 4 + 4  # the key and the place in it
 State = Callable[[], Any]
 
 
-class ChanceWatch:
+class RandomStateWatch:
     """The states of random generators before a function is traced.
 
     Args:
         function: what will be traced.
 
-    >>> watch = ChanceWatch(lambda x: x * np.random.normal())
+    >>> watch = RandomStateWatch(lambda x: x * np.random.normal())
     >>> watch.drawn() is None, np.random.normal() is not None, watch.drawn()
     (True, True, "NumPy's global generator (np.random)")
     """

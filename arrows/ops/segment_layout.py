@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from arrows.ops.lazy import once
 from arrows.typesys.errors import ArrowValueError
+from arrows.typesys.runtime import cached_property
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,12 +68,12 @@ class Segments:
         ids = xp.searchsorted(offsets[1:], xp.arange(total), side="right")
         return cls(offsets, ids, count, total)
 
-    @once
+    @cached_property
     def lengths(self) -> Any:
         """The number of elements of each sequence, integers [count]."""
         return self.offsets[1:] - self.offsets[:-1]
 
-    @once
+    @cached_property
     def by_length(self) -> tuple[Any, Any, Any]:
         """NumPy only: the sequences that are not empty, longest first: their numbers, starts and lengths.
 

@@ -11,14 +11,14 @@ import numpy as np
 from arrows.ops.bind import is_float
 from arrows.ops.context import Entered, Parameter
 from arrows.ops.errors import FunctionError, ShapeError
-from arrows.ops.lazy import once
 from arrows.ops.primitive import INVARIANT, ROW, Primitive
-from arrows.ops.random_guard import ChanceWatch, where_defined
+from arrows.ops.random_guard import RandomStateWatch, where_defined
 from arrows.ops.structure import collect, spread
 from arrows.ops.tensorlike import TensorLike
 from arrows.typesys import types as T
 from arrows.typesys.dtypes import dtype_name
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, is_inside
+from arrows.typesys.runtime import cached_property
 
 NumpyArray = np.ndarray[Any, Any]
 
@@ -67,7 +67,7 @@ class Trace:
         inputs: the tensor leaves of the input type, depth first.
         parameters: (owner layer, description, var), in the order of first use.
         constants: (array, var); the arrays are read-only.
-        chance: the key of chance, an unsigned 64-bit number a node, if the function has dropout; the engine
+        dropout_key: an unsigned 64-bit number for each node, if the function has dropout; the engine
             gives it.
         equations: in order; none without use.
         results: the tensor leaves of the output type, depth first.
@@ -87,7 +87,7 @@ class Trace:
     equations: tuple[Equation, ...]
     results: tuple[Var, ...]
     output: T.Type
-    chance: Var | None = None
+    dropout_key: Var | None = None
 
     def key(self) -> Hashable:
         """Equal for two traces exactly where they are the same operation with the same parameters.
@@ -101,7 +101,7 @@ class Trace:
         """
         return self._key
 
-    @once
+    @cached_property
     def _key(self) -> Hashable:
         numbers: dict[int, int] = {}
 
@@ -109,7 +109,7 @@ class Trace:
             return numbers.setdefault(var.id, len(numbers))
 
         inputs = tuple((number(var), var.type, var.rows) for var in self.inputs)
-        chance = None if self.chance is None else number(self.chance)
+        dropout_key = None if self.dropout_key is None else number(self.dropout_key)
         parameters = tuple(
             (number(var), id(owner), spec.name, spec.shape, spec.dtype)
             for owner, spec, var in self.parameters
@@ -129,7 +129,7 @@ class Trace:
             )
             for e in self.equations
         )
-        return inputs, chance, parameters, constants, equations, tuple(map(number, self.results))
+        return inputs, dropout_key, parameters, constants, equations, tuple(map(number, self.results))
 
     def __str__(self) -> str:
         lines = ["inputs " + ", ".join(map(str, self.inputs))]
@@ -194,7 +194,7 @@ class TraceRecorder(Entered):
         self.parameters: list[tuple[object, Parameter, Var]] = []
         self.constants: list[tuple[NumpyArray, Var]] = []
         self.equations: list[Equation] = []
-        self.chance: Var | None = None
+        self.dropout_key: Var | None = None
         self._tokens = []
         self._count = 0
         self._known: dict[Hashable, Tracer] = {}
@@ -238,11 +238,11 @@ class TraceRecorder(Entered):
             self.parameters.append((owner, spec, known.var))  # keeps the owner alive, and so its id its own
         return known
 
-    def chance_key(self) -> Tracer:
-        """The key of chance: one number a node, the same each time it is asked for."""
-        if self.chance is None:
-            self.chance = self._new(T.Tensor((), "uint64"), ROW).var
-        return Tracer(self, self.chance)
+    def dropout_key_input(self) -> Tracer:
+        """The dropout key: one number for each node, the same each time it is asked for."""
+        if self.dropout_key is None:
+            self.dropout_key = self._new(T.Tensor((), "uint64"), ROW).var
+        return Tracer(self, self.dropout_key)
 
     def bind(
         self, primitive: Primitive, *operands: Any, like: TensorLike | None = None, **attributes: Any
@@ -286,7 +286,7 @@ class TraceRecorder(Entered):
                 needed.update(operand.id for operand in equation.operands)
                 kept.append(equation)
         constants = tuple((array, var) for array, var in self.constants if var.id in needed)
-        chance = self.chance if self.chance is not None and self.chance.id in needed else None
+        key = self.dropout_key
         return Trace(
             tuple(self.inputs),
             tuple(self.parameters),
@@ -294,7 +294,7 @@ class TraceRecorder(Entered):
             tuple(reversed(kept)),
             results,
             output,
-            chance,
+            key if key is not None and key.id in needed else None,
         )
 
 
@@ -322,7 +322,7 @@ def trace(function: Callable[..., Any], input: T.Type, *, float_type: str | None
         input = T.with_float(input, float_type)
     recorder = TraceRecorder(float_type)
     arguments = spread(input, recorder.input)
-    watch = ChanceWatch(function)
+    watch = RandomStateWatch(function)
     with recorder:
         try:
             returned = function(*arguments)

@@ -9,11 +9,11 @@ from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError
 
 if TYPE_CHECKING:
-    from arrows.typesys.junction import Junction
+    from arrows.typesys.coercion import Coercion
     from arrows.typesys.unify import Solver
 
 Kind = Literal["tuple", "sequence", "broadcast"]
-MOST_PARTS = 100_000  # parts that a type may have, each counted wherever it stands
+MAX_PARTS = 100_000  # parts that a type may have, each counted wherever it stands
 SHOWN = 200  # parts of a type that a message shows at most
 
 
@@ -59,7 +59,7 @@ class TypeVariable:
         watch: constraints to run when this changes.
         parents: structs that this is a part of.
         origin: what fixed it first; opaque here, used in messages.
-        via: the joint through which that came, if any.
+        via: the coercion through which that came, if any.
     """
 
     __slots__ = ("head", "link", "origin", "parents", "struct", "via", "watch")
@@ -71,7 +71,7 @@ class TypeVariable:
         self.watch: list[Constraint] = []
         self.parents: list[Struct] | tuple[()] = ()  # of most there are none
         self.origin = origin
-        self.via: Junction | None = None
+        self.via: Coercion | None = None
 
     def within(self, struct: Struct) -> None:
         """This is a part of `struct`."""
@@ -109,7 +109,7 @@ class Clash(Exception):
 
 
 class TooWide(ArrowTypeError):
-    """A type has more than `MOST_PARTS` parts; explained by whoever knows the blocks."""
+    """A type has more than `MAX_PARTS` parts; explained by whoever knows the blocks."""
 
     def __init__(self, width: int) -> None:
         super().__init__(f"a type of {width:,} parts")
@@ -167,11 +167,11 @@ def width(v: TypeVariable) -> int:
     return counts[id(find(v))]
 
 
-def passes(left: T.Type, right: T.Type) -> bool:
+def coercible(left: T.Type, right: T.Type) -> bool:
     """Whether a value of type `left` may go where `right` is wanted.
 
     Example:
-        >>> passes(T.Tuple((T.Input(), T.Input())), T.Input()), passes(T.Tensor(()), T.Input())
+        >>> coercible(T.Tuple((T.Input(), T.Input())), T.Input()), coercible(T.Tensor(()), T.Input())
         (True, False)
     """
     todo = [(left, right)]

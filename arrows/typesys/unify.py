@@ -1,14 +1,13 @@
-"""Solving equations between types: variables, joints, and a worklist.
+"""Solving equations between types: variables, coercions, and a worklist.
 
 A variable stands for a type that is not known yet; it lives in one inference run. It is open, or has a
 *head*: a ground type, or a `Struct`, a tuple or sequence whose parts are variables. Two kinds of relation
-hold between variables: `Solver.unify` makes two of them one (union-find), and a `Junction` lets a value pass
-from one place to another, where one
-conversion is allowed: a tuple or sequence of `Input`s may go where an `Input` is wanted. A joint that cannot
-    tell yet
-whether it converts waits; what still waits when everything else is solved does not convert.
+hold between variables. `Solver.unify` makes two of them one (union-find). A `Coercion` lets a value pass from
+one place to another, and allows one conversion: a tuple or sequence of `Input`s may go where an `Input` is
+wanted. A coercion that cannot tell yet whether it converts waits; what still waits when everything else is
+solved does not convert.
 
-Constraints wait on the variables that they read, and run again when one of these changes; nothing is ever
+A constraint waits on the variables that it reads, and runs again when one of these changes. Nothing is ever
 scanned, so the work is linear in the number of changes. Nothing recurses.
 """
 
@@ -20,10 +19,10 @@ from collections.abc import Hashable
 from typing import Any
 
 from arrows.typesys import types as T
+from arrows.typesys.coercion import Coercion, Waiting, waiting_for
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
-from arrows.typesys.junction import Junction, Waiting, waiting_for
 from arrows.typesys.terms import (
-    MOST_PARTS,
+    MAX_PARTS,
     Clash,
     Constraint,
     Kind,
@@ -47,32 +46,32 @@ class Solver:
     def __init__(self) -> None:
         self.work: deque[Constraint] = deque()
         self.failures: list[tuple[Constraint, Exception]] = []
-        self.forward: list[tuple[int, Junction]] = []
-        self.certain: list[tuple[int, Junction]] = []
-        self.backward: list[tuple[int, Junction]] = []
-        self.undecided: list[tuple[int, Junction]] = []
-        self.joints = 0
-        self.given = 0  # how many joints there were before the first constraint ran
+        self.forward: list[tuple[int, Coercion]] = []
+        self.certain: list[tuple[int, Coercion]] = []
+        self.backward: list[tuple[int, Coercion]] = []
+        self.undecided: list[tuple[int, Coercion]] = []
+        self.coercions = 0
+        self.initial_coercions = 0  # how many coercions there were before the first constraint ran
         self.fresh = 0
-        self.handed_on: dict[tuple[int, int], Junction] = {}
+        self.coerced_parts: dict[tuple[int, int], Coercion] = {}
 
     # Making
 
-    def join(self, left: TypeVariable, right: TypeVariable, context: Any) -> Junction:
+    def coerce(self, left: TypeVariable, right: TypeVariable, context: Any) -> Coercion:
         """The value at `left` passes to `right`."""
-        self.joints += 1
-        joint = Junction(left, right, context, self.joints)
-        find(left).watch.append(joint)
-        find(right).watch.append(joint)
-        self.schedule(joint)
-        return joint
+        self.coercions += 1
+        coercion = Coercion(left, right, context, self.coercions)
+        find(left).watch.append(coercion)
+        find(right).watch.append(coercion)
+        self.schedule(coercion)
+        return coercion
 
-    def hand_on(self, left: TypeVariable, right: TypeVariable, context: Any) -> None:
+    def coerce_part(self, left: TypeVariable, right: TypeVariable, context: Any) -> None:
         """A part of a value passes likewise: a part that stands in many places does so once."""
         a, b = find(left), find(right)
         pair = id(a), id(b)
-        if pair not in self.handed_on:
-            self.handed_on[pair] = self.join(a, b, context)  # which keeps both, and so their identities
+        if pair not in self.coerced_parts:
+            self.coerced_parts[pair] = self.coerce(a, b, context)  # which keeps both, and so their identities
 
     def add(self, constraint: Constraint, *watched: TypeVariable) -> None:
         """A constraint that reads these variables."""
@@ -99,7 +98,7 @@ class Solver:
     def drain(self) -> None:
         """Runs constraints until none is left to run."""
         work = self.work
-        self.given = self.given or self.joints
+        self.initial_coercions = self.initial_coercions or self.coercions
         while work:
             constraint = work.popleft()
             constraint.queued = False
@@ -109,36 +108,36 @@ class Solver:
                 self.failures.append((constraint, error))
 
     def settle_one(self, which: Waiting) -> bool:
-        """Decides the earliest waiting joint of a kind; whether there was one."""
-        heap: list[tuple[int, Junction]] = getattr(self, which)
+        """Decides the earliest waiting coercion of a kind; whether there was one."""
+        heap: list[tuple[int, Coercion]] = getattr(self, which)
         while heap:
-            _, joint = heapq.heappop(heap)
-            if joint.waiting != which:
+            _, coercion = heapq.heappop(heap)
+            if coercion.waiting != which:
                 continue
-            joint.waiting = ""
-            a, b = find(joint.left), find(joint.right)
-            if a is b or joint.split or (a.head is not None and b.head is not None):
+            coercion.waiting = ""
+            a, b = find(coercion.left), find(coercion.right)
+            if a is b or coercion.split or (a.head is not None and b.head is not None):
                 continue
             if waiting_for(a, b) != which:
-                self.wait(joint)
+                self.wait(coercion)
                 return True
             try:
-                joint.settle(self)
+                coercion.settle(self)
             except Clash as error:
-                self.failures.append((joint, error))
+                self.failures.append((coercion, error))
             return True
         return False
 
-    def wait(self, joint: Junction) -> None:
-        """A joint that cannot tell yet: it is decided at the end, if nothing decides it before."""
-        kind = waiting_for(find(joint.left), find(joint.right))
-        if joint.waiting != kind:  # where it waited before, it is passed over
-            joint.waiting = kind
-            heapq.heappush(getattr(self, kind), (joint.number, joint))
+    def wait(self, coercion: Coercion) -> None:
+        """A coercion that cannot tell yet: it is decided at the end, if nothing decides it before."""
+        kind = waiting_for(find(coercion.left), find(coercion.right))
+        if coercion.waiting != kind:  # where it waited before, it is passed over
+            coercion.waiting = kind
+            heapq.heappush(getattr(self, kind), (coercion.number, coercion))
 
     # Knowing
 
-    def assign(self, v: TypeVariable, t: T.Type, origin: Any, via: Junction | None = None) -> None:
+    def assign(self, v: TypeVariable, t: T.Type, origin: Any, via: Coercion | None = None) -> None:
         """`v` is the ground type `t`.
 
         Raises:
@@ -173,7 +172,7 @@ class Solver:
         args: list[TypeVariable],
         labels: tuple[Hashable, ...] | None,
         origin: Any,
-        via: Junction | None,
+        via: Coercion | None,
     ) -> None:
         """`v` is a structure of these parts.
 
@@ -303,8 +302,8 @@ class Solver:
             TooWide: the type has an end, and too many parts.
         """
         self.fresh += count
-        if self.fresh > 20_000 + 100 * self.given:
-            if (parts := width(known)) > MOST_PARTS:
+        if self.fresh > 20_000 + 100 * self.initial_coercions:
+            if (parts := width(known)) > MAX_PARTS:
                 raise TooWide(parts)
             raise Clash(known, unknown, infinite=True)
 

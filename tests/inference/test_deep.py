@@ -228,12 +228,12 @@ def test_growing_a_chain_costs_the_same_at_every_step() -> None:
 )
 def test_inference_is_linear(build: Callable[[int], Any]) -> None:
     # Counted, not timed: constraints that run, per block, must not grow with the expression.
-    from arrows.typesys.junction import Junction
+    from arrows.typesys.coercion import Coercion
 
     counts = []
     for n in (500, 4000):
         runs = 0
-        run = Junction.run
+        run = Coercion.run
 
         def counted(self: Any, solver: Any, run: Any = run) -> None:
             nonlocal runs
@@ -242,7 +242,7 @@ def test_inference_is_linear(build: Callable[[int], Any]) -> None:
 
         block = build(n)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Junction, "run", counted)
+            patch.setattr(Coercion, "run", counted)
             ar.infer(block)
         counts.append(runs / n)
     assert counts[1] <= 1.2 * counts[0]

@@ -111,7 +111,7 @@ def _plain(typed: Typed) -> bool:
     """Whether an occurrence is a function of single tensors, without chance."""
     trace = typed.trace
     assert trace is not None
-    if not isinstance(typed.form, core.Apply) or trace.chance is not None:
+    if not isinstance(typed.form, core.Apply) or trace.dropout_key is not None:
         return False
     return all(var.rows == ROW for var in (*trace.inputs, *trace.results))
 

@@ -166,7 +166,7 @@ class Plan:
     @property
     def has_chance(self) -> bool:
         """Whether there is dropout anywhere."""
-        return any(one.trace is not None and one.trace.chance is not None for one in self.operations)
+        return any(one.trace is not None and one.trace.dropout_key is not None for one in self.operations)
 
     @property
     def shares(self) -> bool:

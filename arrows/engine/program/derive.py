@@ -112,7 +112,7 @@ class Pullback:
 def specialise(trace: Trace, constants: Sequence[tuple[int, np.ndarray]], *, training: bool = False) -> Trace:
     """Returns the trace with some inputs replaced by constants; what depends on these alone has no rows any
     more.  Dropout is left only where ``training``."""
-    quiet = trace.chance is not None and not training
+    quiet = trace.dropout_key is not None and not training
     if not constants and not quiet:
         return trace
     recorder = TraceRecorder()
@@ -127,9 +127,9 @@ def specialise(trace: Trace, constants: Sequence[tuple[int, np.ndarray]], *, tra
     for array, var in trace.constants:
         known[var] = recorder.constant(array)
     chance = None
-    if trace.chance is not None and not quiet:
-        known[trace.chance] = recorder.chance_key()
-        chance = known[trace.chance].var
+    if trace.dropout_key is not None and not quiet:
+        known[trace.dropout_key] = recorder.dropout_key_input()
+        chance = known[trace.dropout_key].var
     for equation in trace.equations:
         if quiet and equation.primitive.name == "dropout":
             known[equation.result] = known[equation.operands[0]]
@@ -138,7 +138,7 @@ def specialise(trace: Trace, constants: Sequence[tuple[int, np.ndarray]], *, tra
             continue  # the key of a mask that is not made
         known[equation.result] = emit(recorder, equation, [known[operand] for operand in equation.operands])
     done = recorder.finish(tuple(known[var].var for var in trace.results), trace.output)
-    bare = replace(done, inputs=tuple(inputs), chance=chance)
+    bare = replace(done, inputs=tuple(inputs), dropout_key=chance)
     return narrow(bare)
 
 

@@ -67,9 +67,9 @@ class _Splitter:
             self.known[var] = self.recorder.parameter(owner, spec)
         for array, var in trace.constants:
             self.known[var] = self.recorder.constant(array)
-        if trace.chance is not None:
-            self.known[trace.chance] = self.recorder.chance_key()
-            self.ahead.add(self.known[trace.chance].var)
+        if trace.dropout_key is not None:
+            self.known[trace.dropout_key] = self.recorder.dropout_key_input()
+            self.ahead.add(self.known[trace.dropout_key].var)
 
     def split(self) -> Trace:
         """The trace, recorded anew."""

@@ -42,8 +42,8 @@ def narrow(trace: Trace) -> Trace:
         assert isinstance(columns, Tracer)
         return columns
 
-    if trace.chance is not None:
-        known[trace.chance] = recorder.chance_key()
+    if trace.dropout_key is not None:
+        known[trace.dropout_key] = recorder.dropout_key_input()
 
     for equation in trace.equations:
         result = equation.result

@@ -76,16 +76,16 @@ class _ProgramWriter:
         self.before, self.main = prologue(trace)
         # The gradients of what nothing is computed of ahead come with each step.
         there = [trace.inputs[leaf] for leaf in early]
-        if trace.chance is not None:
-            there.append(trace.chance)
+        if trace.dropout_key is not None:
+            there.append(trace.dropout_key)
         ahead = set(_variables(divide(trace, self.main, there, ()).early, ()))
         late = {leaf for leaf in early if trace.inputs[leaf] in ahead}
         self.late = {number for number, port in enumerate(operation.ports) if port.leaf in late}
         self.port_of = {trace.inputs[port.leaf]: number for number, port in enumerate(operation.ports)}
         self.chance = len(operation.ports)
-        if trace.chance is not None:
+        if trace.dropout_key is not None:
             # The keys of chance come like one more operand, kept for all rows.
-            self.port_of[trace.chance] = self.chance
+            self.port_of[trace.dropout_key] = self.chance
         self.joints = joints(operation, trace, self.main)
         whole = read_whole(operation, trace, self.main, self.joints, want_leaf)
         self.backward = backward = (

@@ -23,8 +23,8 @@ from arrows.engine.reading.wiring import Column, Outputs, Visits, Wirings
 from arrows.engine.reference.walk import most_levels, too_many_nodes
 from arrows.engine.values.containers import Again
 from arrows.engine.values.tensor_leaf import LeafError, bulk, convert
-from arrows.ops.lazy import once
 from arrows.typesys.errors import InputError, input_message
+from arrows.typesys.runtime import cached_property
 
 _CYCLE_CHECK = 1 << 16
 # So many examples are turned into arrays at once: it bounds the Python lists that lowering fills.
@@ -112,7 +112,7 @@ class Lowerer:
         self.code = compile(self.source, "<arrows lowering>", "exec")
         self._idle: list[_Streams] = []
 
-    @once
+    @cached_property
     def description(self) -> str:
         """A hash of how the block reads, without what its functions say."""
         return described(self)

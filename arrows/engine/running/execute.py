@@ -317,7 +317,7 @@ class Executor:
         keys = {
             o: chance_keys(chosen, merged, o, chance)
             for o, program in self.programs.items()
-            if program.trace.chance is not None
+            if program.trace.dropout_key is not None
         }
         bound = self.bound(merged, keys)
         if self.clock is not None:

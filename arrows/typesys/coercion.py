@@ -1,4 +1,4 @@
-"""Joints: where a value passes from one block to another, and the one conversion that they allow."""
+"""Coercions: a value passes from one block to another, and one conversion is allowed on the way."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from arrows.typesys import types as T
 from arrows.typesys.terms import (
-    MOST_PARTS,
+    MAX_PARTS,
     Clash,
     Constraint,
     TooWide,
     TypeVariable,
+    coercible,
     compound,
     find,
     labels_of,
-    passes,
 )
 
 if TYPE_CHECKING:
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 Waiting = Literal["certain", "forward", "backward", "undecided"]
 
 
-class Junction(Constraint):
+class Coercion(Constraint):
     """The value at `left` passes to `right`.
 
     Attributes:
         left, right: the variables on both sides.
         context: where this is; opaque here, used in messages.
-        number: joints are decided in the order in which they were made.
-        split: it was handed on to joints between the parts.
+        number: coercions are decided in the order in which they were made.
+        split: it was handed on to coercions between the parts.
         waiting: what it waits for, if it does.
     """
 
@@ -54,7 +54,7 @@ class Junction(Constraint):
             return
         left, right = a.head, b.head
         for head in (left, right):
-            if isinstance(head, T.Type) and head.width > MOST_PARTS:
+            if isinstance(head, T.Type) and head.width > MAX_PARTS:
                 raise TooWide(head.width)
         if isinstance(left, T.Type):
             self._from_ground(solver, a, left, b)
@@ -70,7 +70,7 @@ class Junction(Constraint):
                 raise Clash(a, b)
             self.split = True
             for arg in left.args:
-                solver.hand_on(arg, b, self.context)
+                solver.coerce_part(arg, b, self.context)
         elif isinstance(right, T.Type) and not right.has_input:
             solver.assign(a, right, b.origin, self)
         else:
@@ -90,7 +90,7 @@ class Junction(Constraint):
                 return
             if left == right:
                 self._labels(solver, a, b)
-            elif not passes(left, right):
+            elif not coercible(left, right):
                 raise Clash(a, b)
         elif left.convertible:
             self._match(solver, a, b)
@@ -114,7 +114,7 @@ class Junction(Constraint):
         self.split = True
         self._labels(solver, a, b)
         for x, y in zip(left.args, right.args, strict=True):
-            solver.hand_on(x, y, self.context)
+            solver.coerce_part(x, y, self.context)
 
     def _labels(self, solver: Solver, a: TypeVariable, b: TypeVariable) -> None:
         left, right = a.head, b.head
@@ -125,11 +125,11 @@ class Junction(Constraint):
             solver.drop_labels(b)
 
     def settle(self, solver: Solver) -> None:
-        """Goes on with a joint that waited.
+        """Goes on with a coercion that waited.
 
-        What flows backward waits until nothing flows forward any more, so that a contradiction is found at
-        the joint where it is, not somewhere before it. What may convert waits until all else is solved, and
-        then does not.
+        A type flows backward only when nothing flows forward any more, so that a contradiction is reported
+        at the coercion where it is, not somewhere before it. A coercion that may convert waits until all else
+        is solved, and then does not convert.
         """
         a, b = find(self.left), find(self.right)
         if a.head is None:
@@ -147,7 +147,7 @@ class Junction(Constraint):
 
 
 def waiting_for(a: TypeVariable, b: TypeVariable) -> Waiting:
-    """What a joint from `a` to `b` waits for, as one of them is open."""
+    """What a coercion from `a` to `b` waits for, as one of them is open."""
     if a.head is not None:
         return "forward"
     if b.head is None:

@@ -106,8 +106,8 @@ def test_the_message_names_the_function_and_its_line() -> None:
     with pytest.raises(ar.ArrowTypeError) as caught:
         ar.infer(ar.Scalar() >> ar.Function(nested))
     line = nested.__code__.co_firstlineno
-    assert f"nested (test_chance_watch.py:{line}) draws from a np.random.Generator" in str(caught.value)
-    with pytest.raises(ar.ArrowTypeError, match=r"NoisyLayer.forward \(test_chance_watch.py:\d+\) draws"):
+    assert f"nested (test_random_guard.py:{line}) draws from a np.random.Generator" in str(caught.value)
+    with pytest.raises(ar.ArrowTypeError, match=r"NoisyLayer.forward \(test_random_guard.py:\d+\) draws"):
         ar.compile(ar.Scalar() >> NoisyLayer())
     with pytest.raises(ar.ArrowTypeError, match="the numbers would be drawn once"):
         (ar.Map(ar.Scalar()) >> ar.Map(ar.Function(lambda x: x * np.random.rand()))).eval([1])
