@@ -16,9 +16,9 @@ from arrows.engine.planning.parameters import named_parameters
 from arrows.models import sentiment
 from arrows.training import load
 from arrows.training.arguments import is_whole
-from arrows.training.checkpoint import differences
-from arrows.training.file_header import Entry
-from arrows.training.tensor_file import require_memory, stored
+from arrows.training.saving.parameter_files import differences
+from arrows.training.saving.safetensors_file import require_memory, stored
+from arrows.training.saving.safetensors_header import Entry
 from arrows.typesys.errors import ArrowValueError
 
 LARGEST = 1_000_000  # of the sizes that a file may ask for

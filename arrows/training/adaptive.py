@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from arrows.training.rates import Rate, require_rate
-from arrows.training.trainable import Array
+from arrows.training.learning_rates import Rate, require_rate
+from arrows.training.parameters import Array
 from arrows.training.update_rules import Namespace, require_above, require_range
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from arrows.engine.device.device import Device
 from arrows.ops.kernels import quiet
 from arrows.training.arguments import require_number
+from arrows.training.parameters import Array, Trainable
 from arrows.training.row_chunks import blocks
-from arrows.training.trainable import Array, Trainable
 from arrows.typesys.errors import ArrowValueError
 
 

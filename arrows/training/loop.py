@@ -30,9 +30,9 @@ from arrows.training.arguments import (
 )
 from arrows.training.interrupt import Interrupts
 from arrows.training.optimizer import Optimizer
+from arrows.training.parameters import Trainable, not_finite_parameter
 from arrows.training.progress import Epoch, Progress, figures_of
-from arrows.training.state import STATE, load_state, save_state
-from arrows.training.trainable import Trainable, not_finite_parameter
+from arrows.training.saving.checkpoint import STATE, load_state, save_state
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, NotFiniteError
 
 NAN = ("stop", "ignore")

@@ -20,10 +20,10 @@ from arrows.ops import RowSparse
 from arrows.ops.kernels import quiet
 from arrows.training.arguments import described, require_model, require_number
 from arrows.training.averages import Averages
-from arrows.training.rates import Rate, Rates, is_frozen, rate_at, require_rate
+from arrows.training.learning_rates import Rate, Rates, is_frozen, rate_at, require_rate
+from arrows.training.parameters import Array, Trainable, notation
 from arrows.training.row_chunks import blocks
 from arrows.training.schedule_identity import functions_in
-from arrows.training.trainable import Array, Trainable, notation
 from arrows.training.update_rules import Rule
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from arrows.training.adaptive import FadingDeltas, FadingSquares, Moments
+from arrows.training.learning_rates import Rate
 from arrows.training.optimizer import Optimizer
-from arrows.training.rates import Rate
 from arrows.training.update_rules import AdaptiveSquares, Momentum
 
 

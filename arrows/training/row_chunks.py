@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from arrows.engine.device.device import Device
-from arrows.training.trainable import Array
+from arrows.training.parameters import Array
 
 # Elements in a block: as fast as whole arrays (measured; a quarter of it costs 1.4 times as much), and
 # scratch memory stays at 1 MiB of float32.

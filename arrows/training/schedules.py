@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from arrows.training.rates import Rate, rate_at, require_rate
+from arrows.training.learning_rates import Rate, rate_at, require_rate
 from arrows.training.update_rules import require_above, require_range
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from arrows.training.arguments import require_number
-from arrows.training.rates import Rate, require_rate
-from arrows.training.trainable import Array
+from arrows.training.learning_rates import Rate, require_rate
+from arrows.training.parameters import Array
 from arrows.typesys.errors import ArrowValueError
 
 Namespace = Any  # the module of the arrays: NumPy, CuPy or the fake device's

@@ -20,10 +20,10 @@ from arrows.cli.model_files import describe, restore
 from arrows.data import format_tree, generate
 from arrows.models import Lexicon, sentiment, tagger
 from arrows.training import read_metadata, save
-from arrows.training.tensor_file import read_file, write_file
+from arrows.training.saving.safetensors_file import read_file, write_file
 from arrows.typesys.errors import ArrowValueError
 from tests.profile import NIGHTLY
-from tests.training.damage import dropped, places, put, resaved, safetensors
+from tests.training.saving.damage import dropped, places, put, resaved, safetensors
 
 SMALL = ["--state-size", "3", "--embedding-size", "2", "--epochs", "2", "--batch-size", "8"]
 posix = pytest.mark.skipif(os.name != "posix", reason="special files of POSIX")

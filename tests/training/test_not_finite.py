@@ -15,7 +15,7 @@ from arrows.data import generate, vocabulary
 from arrows.engine.not_finite import first_not_finite
 from arrows.models import sentiment
 from arrows.training import SGD, Adam, NotFiniteError, save, train
-from arrows.training.tensor_file import read_file
+from arrows.training.saving.safetensors_file import read_file
 from arrows.typesys.errors import ArrowValueError
 from tests.profile import NIGHTLY
 from tests.training.test_loop import Bookkeeper

@@ -13,15 +13,15 @@ from typing import Any, TypeVar
 import numpy as np
 
 from arrows.training.arguments import escaped, require_model, require_optimizer, require_path
-from arrows.training.checkpoint import differences
-from arrows.training.default_names import changed_order, unnamed_layers
-from arrows.training.file_header import quoted
 from arrows.training.interrupt import undisturbed
 from arrows.training.optimizer import Optimizer
+from arrows.training.parameters import Trainable, notation
 from arrows.training.progress import Progress
-from arrows.training.saved_run import SavedRun
-from arrows.training.tensor_file import OURS, HostArray, Stored, require_texts, stored, write_file
-from arrows.training.trainable import Trainable, notation
+from arrows.training.saving.parameter_files import differences
+from arrows.training.saving.safetensors_file import OURS, HostArray, Stored, require_texts, stored, write_file
+from arrows.training.saving.safetensors_header import quoted
+from arrows.training.saving.saved_run import SavedRun
+from arrows.training.saving.unnamed_layers import changed_order, unnamed_layers
 from arrows.typesys.errors import ArrowValueError
 
 T = TypeVar("T")

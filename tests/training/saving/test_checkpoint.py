@@ -33,7 +33,7 @@ from arrows.training import (
     train,
 )
 from arrows.training.interrupt import Interrupts
-from arrows.training.tensor_file import read_file
+from arrows.training.saving.safetensors_file import read_file
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 from tests.training.test_loop import Bookkeeper
 

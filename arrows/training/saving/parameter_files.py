@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from arrows.training.arguments import require_model, require_path
-from arrows.training.default_names import alike_layers, changed_order, is_table, unnamed_layers
-from arrows.training.file_header import quoted
 from arrows.training.interrupt import undisturbed
-from arrows.training.tensor_file import OURS, Stored, require_texts, stored, write_file
-from arrows.training.trainable import Trainable, notation
+from arrows.training.parameters import Trainable, notation
+from arrows.training.saving.safetensors_file import OURS, Stored, require_texts, stored, write_file
+from arrows.training.saving.safetensors_header import quoted
+from arrows.training.saving.unnamed_layers import alike_layers, changed_order, is_table, unnamed_layers
 from arrows.typesys.errors import ArrowValueError
 
 _KEY = OURS + "unnamed"

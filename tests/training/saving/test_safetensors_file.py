@@ -20,11 +20,11 @@ from safetensors.numpy import load_file, save_file
 
 import arrows as ar
 from arrows.training import Adam, Progress, load, load_state, read_metadata, save, save_state
-from arrows.training import tensor_file as files
-from arrows.training.tensor_file import read_file, stored, write_file
+from arrows.training.saving import safetensors_file as files
+from arrows.training.saving.safetensors_file import read_file, stored, write_file
 from arrows.typesys.errors import ArrowValueError
 from tests.profile import NIGHTLY, draws
-from tests.training.damage import (
+from tests.training.saving.damage import (
     FILES,
     at,
     block,

@@ -1,9 +1,11 @@
 """Arrays and texts in a safetensors file, with a checksum of both.
 
-https://huggingface.co/docs/safetensors: eight bytes with the length of the header, the header (JSON: names,
-element types, shapes, places, and a table of texts), and the numbers. The library of that name writes them.
-They are read here: the library takes as much memory as a stranger's header asks for, and panics where the
-header lies, so the header is checked first (`header.py`), and what is left to do is to read bytes.
+The format (https://huggingface.co/docs/safetensors): eight bytes with the length of the header; the header, JSON
+with the name, element type, shape and place of each array and a table of texts; then the numbers.
+
+The library of that name writes the files. This module reads them itself, because the library allocates as much
+memory as a stranger's header asks for, and panics where the header lies. `safetensors_header.py` checks the
+header first; after that, reading is only copying bytes.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ import numpy as np
 import safetensors.numpy
 
 from arrows.files import replacing
-from arrows.training.file_header import BYTES, LONGEST, Entry, Header, quoted, read_header
+from arrows.training.saving.safetensors_header import BYTES, LONGEST, Entry, Header, quoted, read_header
 from arrows.typesys.errors import ArrowValueError
 
 HostArray = np.ndarray[Any, np.dtype[Any]]

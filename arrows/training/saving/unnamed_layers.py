@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, TypeGuard
 
 from arrows.training.arguments import escaped, is_whole
-from arrows.training.trainable import Trainable, notation
+from arrows.training.parameters import Trainable, notation
 from arrows.typesys.errors import Message, Side, message
 
 MOST = 6  # layers that a message names

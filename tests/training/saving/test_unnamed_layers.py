@@ -31,7 +31,7 @@ def test_layers_that_changed_places_are_noticed_and_nothing_is_loaded(tmp_path):
         load(model, tmp_path / "m")
     lines = str(caught.value).splitlines()
     assert lines[0] == f"{tmp_path / 'm'} may not fit the model: layers without names have changed places"
-    assert lines[1].startswith("  FC_2  made at test_unnamed.py:") and lines[2].startswith("  FC_3  ")
+    assert lines[1].startswith("  FC_2  made at test_unnamed_layers.py:") and lines[2].startswith("  FC_3  ")
     assert "give every layer a name" in str(caught.value) and "name='FC_2'" in str(caught.value)
     assert all((array == before[name]).all() for name, array in model.params.items())
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from arrows.training.arguments import escaped, is_whole
-from arrows.training.default_names import is_table
 from arrows.training.progress import Progress
+from arrows.training.saving.unnamed_layers import is_table
 from arrows.typesys.errors import ArrowValueError
 
 VERSION = 1
