@@ -1,5 +1,5 @@
 """The command `arrows`, its subcommands a file each, and the demonstration."""
 
-from arrows.cli.command import main
+from arrows.cli.command_line import main
 
 __all__ = ["main"]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 import arrows as ar
 from arrows.cli.model_files import restore
-from arrows.cli.type_tree import draw, has_colours, sentence, shares
+from arrows.cli.scored_tree import draw, has_colours, sentence, shares
 from arrows.data import CLASSES, Tree, parse_trees, words
 from arrows.machine import limited_to
 from arrows.models import accuracies

@@ -10,8 +10,8 @@ from types import ModuleType
 import arrows as ar
 from arrows.cli.check import type_option
 from arrows.cli.examples import examples_from
-from arrows.cli.exits import LINE
-from arrows.cli.option_values import count
+from arrows.cli.exit_codes import LINE
+from arrows.cli.option_types import count
 from arrows.cli.user_modules import NamedBlock, Unreadable, block_named, blocks_of, load, split, user_lines
 from arrows.drawing import (
     CHARACTERS,

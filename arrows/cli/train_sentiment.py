@@ -11,7 +11,7 @@ import numpy as np
 
 import arrows as ar
 from arrows.cli.model_files import describe, restore
-from arrows.cli.option_values import OPTIMIZERS, count, decay, positive, rate, share
+from arrows.cli.option_types import OPTIMIZERS, count, decay, positive, rate, share
 from arrows.cli.output_files import check_places, state_path
 from arrows.data import Tree, Vector, read_trees, read_vectors, vocabulary, words
 from arrows.machine import limited_to

@@ -10,7 +10,7 @@ from typing import Any
 
 import arrows as ar
 from arrows.cli.model_files import contents, loaded, numbers_in, size_in, sizes_in
-from arrows.cli.option_values import OPTIMIZERS, count, positive, rate, share
+from arrows.cli.option_types import OPTIMIZERS, count, positive, rate, share
 from arrows.cli.output_files import check_places, state_path
 from arrows.data import Sentence, read_conllu
 from arrows.machine import limited_to

@@ -16,8 +16,8 @@ from arrows.data.brackets import (
     words,
 )
 from arrows.data.conllu import TAGS, Sentence, Word, read_conllu
-from arrows.data.sentiment import CLASSES, compose, generate, label_tree, meaning_of_word
-from arrows.data.vectors import Vector, read_vectors
+from arrows.data.generated_treebank import CLASSES, compose, generate, label_tree, meaning_of_word
+from arrows.data.word_vectors import Vector, read_vectors
 
 __all__ = [
     "CLASSES",

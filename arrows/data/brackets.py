@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from arrows.data.text import decoded
+from arrows.data.utf8 import decoded
 from arrows.typesys.errors import InputError
 from arrows.typesys.quoting import quoted
 

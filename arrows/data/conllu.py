@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from arrows.data.text import decoded
+from arrows.data.utf8 import decoded
 from arrows.typesys.errors import InputError
 from arrows.typesys.quoting import quoted
 

@@ -18,8 +18,8 @@ import arrows as ar
 from arrows import cli
 from arrows.cli import predict_sentiment, train_sentiment
 from arrows.cli.model_files import restore
+from arrows.cli.scored_tree import draw, has_colours
 from arrows.cli.train_sentiment import read, set_vectors
-from arrows.cli.type_tree import draw, has_colours
 from arrows.data import format_tree, generate, parse_labelled_tree, parse_tree
 from arrows.models import Examination, sentiment
 from arrows.training import read_metadata

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.cli.exits import exit_status
+from arrows.cli.exit_codes import exit_status
 from arrows.data import generate, vocabulary
 from arrows.engine.not_finite import first_not_finite
 from arrows.models import sentiment

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.data.text import decoded
+from arrows.data.utf8 import decoded
 from arrows.typesys.errors import InputError
 from arrows.typesys.quoting import quoted
 

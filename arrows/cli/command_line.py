@@ -15,8 +15,8 @@ from contextlib import nullcontext
 from typing import NoReturn
 
 from arrows.cli import check, predict_sentiment, show, train_sentiment, train_tagger
-from arrows.cli.exits import LINE, exit_status, open_streams
-from arrows.cli.option_values import count, positive
+from arrows.cli.exit_codes import LINE, exit_status, open_streams
+from arrows.cli.option_types import count, positive
 from arrows.machine import limited_to, set_threads
 from arrows.typesys.errors import ArrowValueError
 from arrows.typesys.quoting import printable, shortened
