@@ -1,11 +1,11 @@
 """Arrays and texts in a safetensors file, with a checksum of both.
 
-The format (https://huggingface.co/docs/safetensors): eight bytes with the length of the header; the header, JSON
-with the name, element type, shape and place of each array and a table of texts; then the numbers.
+The format (https://huggingface.co/docs/safetensors): eight bytes with the length of the header; the header,
+JSON with the name, element type, shape and place of each array and a table of texts; then the numbers.
 
-The library of that name writes the files. This module reads them itself, because the library allocates as much
-memory as a stranger's header asks for, and panics where the header lies. `safetensors_header.py` checks the
-header first; after that, reading is only copying bytes.
+The library of that name writes the files. This module reads them itself, because the library allocates as
+much memory as a stranger's header asks for, and panics where the header lies. `safetensors_header.py` checks
+the header first; after that, reading is only copying bytes.
 """
 
 from __future__ import annotations
