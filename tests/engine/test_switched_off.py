@@ -11,7 +11,7 @@ import pytest
 
 from arrows.engine.lowering.merge_chains import Compositions
 from arrows.engine.planning.plan import Plan
-from arrows.engine.program import codegen, derive, program_writer, row_blocks, transposed
+from arrows.engine.program import codegen, derive, program_writer, transposed
 from arrows.engine.program.pieces import Piece
 from arrows.engine.reading import structural_hash as sharing
 from arrows.engine.running import execute, unlike
@@ -114,15 +114,6 @@ def test_with_what_only_large_matrices_get(monkeypatch: Patch, record_property: 
     monkeypatch.setattr(linear, "_LARGE", 0)
     monkeypatch.setattr(transposed, "_WORTH", 0)
     compare(record_property, "with products row by row", (12, 300), SETTINGS)
-
-
-@pytest.mark.parametrize("rows", [1, 2])
-def test_with_what_only_many_rows_get(rows: int, monkeypatch: Patch, record_property: Any) -> None:
-    """Element-wise equations in blocks of rows, however few there are."""
-    monkeypatch.setattr(row_blocks, "_FEWEST_EQUATIONS", 1)
-    monkeypatch.setattr(row_blocks, "_FEWEST_BLOCKS", 1)
-    monkeypatch.setattr(row_blocks, "_rows", lambda width: rows)
-    compare(record_property, f"in blocks of {rows}", (12, 300), SETTINGS)
 
 
 @pytest.mark.parametrize("rounds", [1, 2])

@@ -17,7 +17,6 @@ from typing import Any
 
 from arrows.engine.program.derive import RowSum
 from arrows.engine.program.fuse import Chain, fuse
-from arrows.engine.program.row_blocks import Memory, Unit, in_blocks
 from arrows.engine.program.transposed import Transposed
 from arrows.ops.primitive import INVARIANT, ROW, Run
 from arrows.ops.rowsparse import RowSparse
@@ -52,8 +51,6 @@ class Part:
         slots: the scratch arrays that the body uses.
         tick: the code that notes the time an equation took; None: nobody asks.
         fused: what compiles a chain of element-wise equations of float32; None: NumPy runs them one by one.
-        in_blocks: run what is row-wise in blocks, where there are many rows.
-        functions: the lines of functions that the body calls.
     """
 
     xp: Any
@@ -68,9 +65,6 @@ class Part:
     slots: list[Slot] = field(default_factory=list)
     tick: Callable[[Equation | Chain], str] | None = None
     fused: Callable[[Chain], Callable[..., None]] | None = None
-    in_blocks: bool = False
-    functions: list[str] = field(default_factory=list)
-    _arrays: dict[Var, str] = field(default_factory=dict)  # what a variable's place is a part of
     _free: dict[tuple[int, tuple[int, ...], str], list[Slot]] = field(default_factory=dict)
     _root: dict[Var, Var] = field(default_factory=dict)  # of a view, the variable whose memory it shows
 
@@ -97,10 +91,7 @@ class Part:
                 held_until[slot] = last_use.get(var, position)
             return f"s{slot_of[var].number}"
 
-        begin = len(self.lines)
-        written: list[Unit] = []
         for position, unit in enumerate(units):
-            before = len(self.lines)
             dying = [slot for slot, until in held_until.items() if until == position]
             if isinstance(unit, Chain):
                 self._chain(unit, place, position)
@@ -116,11 +107,6 @@ class Part:
                 self.lines.append(self.tick(unit))
             for slot in dying:
                 self._release(slot, held_until)
-            written.append(Unit(unit, self.lines[before:]))
-        if self.in_blocks:
-            memory = Memory(self.names, self._arrays, self.destinations)
-            self.lines[begin:], functions = in_blocks(written, memory, self.kept, len(self.functions))
-            self.functions += functions
 
     def _equation(
         self,
@@ -134,8 +120,7 @@ class Part:
         if equation.primitive.name == "concat" and any(
             pieces.get(v, (None,))[0] == result for v in equation.operands
         ):
-            whole = self._placed(result, place(result, position))
-            self.lines.append(f"{name} = {whole}")
+            self.lines.append(f"{name} = {place(result, position)}")
             start = 0
             axis = _axis(equation)
             for operand in equation.operands:
@@ -147,19 +132,12 @@ class Part:
             return
         if equation.primitive.view or result.rows == INVARIANT:
             self.lines.append(f"{name} = {self._value(equation)}")
-            if equation.primitive.view:
-                shown = equation.operands[0]
-                self._arrays[result] = self._arrays.get(shown, self.names[shown])
             if result in self.destinations:
                 self.lines.append(f"{self.destinations[result]}[...] = {name}")
         else:
-            self.lines.append(f"{name} = {self._placed(result, place(result, position))}")
+            self.lines.append(f"{name} = {place(result, position)}")
             self.lines.append(f"{self._call(equation)}, out={name})")
         self.names[result] = name
-
-    def _placed(self, var: Var, place: str) -> str:
-        self._arrays[var] = place.partition("[")[0]
-        return place
 
     def _value(self, equation: Equation) -> str:
         """Code for a result that gets no array to write to."""
@@ -181,7 +159,7 @@ class Part:
         assert self.fused is not None
         for var in chain.outputs:
             name = f"{self.prefix}{len(self.names)}"
-            self.lines.append(f"{name} = {self._placed(var, place(var, position))}")
+            self.lines.append(f"{name} = {place(var, position)}")
             self.names[var] = name
         names = ", ".join(self.names[var] for var in (*chain.inputs, *chain.outputs))
         self.lines.append(f"{self._add(self.fused(chain))}({names})")

@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from arrows.engine.device.jit import compiled
 from arrows.engine.planning.plan import Operation
 from arrows.engine.program.ahead import told_apart
@@ -222,7 +220,7 @@ class _ProgramWriter:
         self, invariants: dict[Any, int], equations: Sequence[Equation]
     ) -> tuple[Part, list[str]]:
         """A part of the forward program, not written yet, and the lines that slice what is kept."""
-        part = Part(self.xp, fused=self.fused, tick=self._tick(), in_blocks=self.xp is np)
+        part = Part(self.xp, fused=self.fused, tick=self._tick())
         self._named(part, invariants, lambda var: var, _variables(self.main, self.trace.results))
         for var, number in self.port_of.items():
             part.names[var] = f"P{number}"
@@ -290,7 +288,7 @@ class _ProgramWriter:
     def _backward_step(self, invariants: dict[Any, int]) -> GeneratedFunction:
         backward = self.backward
         assert backward is not None
-        part = Part(self.xp, fused=self.fused, tick=self._tick(), in_blocks=self.xp is np)
+        part = Part(self.xp, fused=self.fused, tick=self._tick())
         head = self._names_of_backward(part, invariants, whole=False)
         return self._gradient_part("backward", part, head, backward.step, late=False)
 
@@ -298,7 +296,7 @@ class _ProgramWriter:
         """The gradients of early operands, when all steps have run."""
         backward = self.backward
         assert backward is not None
-        part = Part(self.xp, fused=self.fused, tick=self._tick(), in_blocks=self.xp is np)
+        part = Part(self.xp, fused=self.fused, tick=self._tick())
         head = self._names_of_backward(part, invariants, whole=False)
         return self._gradient_part("late", part, head, backward.late, late=True)
 
@@ -335,7 +333,7 @@ class _ProgramWriter:
     def _deferred(self, invariants: dict[Any, int]) -> GeneratedFunction:
         backward = self.backward
         assert backward is not None and backward.pullback is not None
-        part = Part(self.xp, fused=self.fused, tick=self._tick(), in_blocks=self.xp is np)
+        part = Part(self.xp, fused=self.fused, tick=self._tick())
         head = self._names_of_backward(part, invariants, whole=True)
         for number, var in enumerate(backward.saved):
             part.names[var] = f"D{number}"
@@ -380,7 +378,7 @@ class _ProgramWriter:
     def _function(self, name: str, part: Part, head: list[str], tail: list[str]) -> GeneratedFunction:
         """Wraps a part: ``make`` binds the arrays of a batch, ``step`` runs on rows ``a`` to ``z``."""
         inner = [*part.lines, *tail]
-        words = set(re.findall(r"\w+", "\n".join([*part.functions, *inner])))
+        words = set(re.findall(r"\w+", "\n".join(inner)))
         head = [line for line in head if line.partition(" ")[0] in words]
         for slot in part.slots:
             stop = "z - a" if slot.rows < 0 else f"z{slot.rows} - a{slot.rows}"
@@ -393,7 +391,6 @@ class _ProgramWriter:
             head.insert(0, f"a{domain}, z{domain}, g{domain} = ragged[{domain}]")
         lines = ["def make(I, P, O, R, G, D, S):"]
         lines += sorted(f"    {word} = I[{word[1:]}]" for word in words if re.fullmatch(r"i\d+", word))
-        lines += ["    " + line for line in part.functions]
         lines.append("    def step(a, z, ports, ragged):")
         lines += ["        " + line for line in [*head, *inner]] or ["        pass"]
         lines.append("    return step")
