@@ -11,7 +11,7 @@ import pytest
 
 from arrows.engine.lowering.merge_chains import Compositions
 from arrows.engine.planning.plan import Plan
-from arrows.engine.program import codegen, derive, program_writer, transposed
+from arrows.engine.program import codegen, contiguous_transpose, derive, program_writer
 from arrows.engine.program.pieces import Piece
 from arrows.engine.reading import structural_hash as sharing
 from arrows.engine.running import execute, unlike
@@ -67,8 +67,8 @@ def no_pieces(patch: Patch) -> None:
     patch.setattr(derive, "pieces", whole)
 
 
-def no_turned_matrices(patch: Patch) -> None:
-    patch.setattr(codegen, "Transposed", lambda xp, kernel: lambda value, steps: kernel(value))
+def no_contiguous_transposes(patch: Patch) -> None:
+    patch.setattr(codegen, "ContiguousTranspose", lambda kernel: lambda value, steps: kernel(value))
 
 
 def no_assembling(patch: Patch) -> None:
@@ -95,7 +95,7 @@ OPTIMISATIONS: dict[str, Callable[[Patch], None]] = {
     "narrowing": no_narrowing,
     "order of rows": no_order,
     "pieces of gradients": no_pieces,
-    "turned matrices": no_turned_matrices,
+    "contiguous transposes": no_contiguous_transposes,
     "assembling of slices": no_assembling,
     "composition": no_composition,
     "memory used again": no_sharing_of_memory,
@@ -110,9 +110,9 @@ def test_without_one_optimisation(name: str, monkeypatch: Patch, record_property
 
 
 def test_with_what_only_large_matrices_get(monkeypatch: Patch, record_property: Any) -> None:
-    """Products row by row, and matrices turned for a single step."""
+    """Products row by row, and transposes copied for a single step."""
     monkeypatch.setattr(linear, "_LARGE", 0)
-    monkeypatch.setattr(transposed, "_WORTH", 0)
+    monkeypatch.setattr(contiguous_transpose, "_FEWEST_STEPS", 0)
     compare(record_property, "with products row by row", (12, 300), SETTINGS)
 
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from arrows.engine.program.contiguous_transpose import ContiguousTranspose
 from arrows.engine.program.derive import RowSum
 from arrows.engine.program.fuse import Chain, fuse
-from arrows.engine.program.transposed import Transposed
 from arrows.ops.primitive import INVARIANT, ROW, Run
 from arrows.ops.rowsparse import RowSparse
 from arrows.ops.sums import sum_rows
@@ -210,7 +210,7 @@ class Part:
             attributes = equation.primitive.lift(attributes, has_rows, types)
         kernel = equation.primitive.kernel(self.xp, **attributes)
         if self._turns(equation):
-            kernel = Transposed(self.xp, kernel)
+            kernel = ContiguousTranspose(kernel)
         return self._add(kernel)
 
     def _turns(self, equation: Equation) -> bool:
