@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import arrows as ar
-from arrows.combinators.block import AnyBlock
+from arrows.combinators import AnyBlock
 from arrows.data import TAGS
 from arrows.models import Lexicon
 

@@ -9,11 +9,7 @@ import numpy as np
 
 import arrows as ar
 from arrows.cli.user_modules import NamedBlock
-from arrows.combinators.apply import Apply
-from arrows.combinators.block import AnyBlock
-from arrows.combinators.compose import Pipe
-from arrows.combinators.constant import Default
-from arrows.combinators.fanout import AndFan
+from arrows.combinators import AndFan, AnyBlock, Apply, Default, Pipe
 from arrows.engine.planning.parameters import named_parameters
 from arrows.inference.tree import typed_tree
 from arrows.inference.typed import Typed

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import arrows as ar
-from arrows.combinators.block import AnyBlock
+from arrows.combinators import AnyBlock
 from arrows.engine.planning.parameters import named_parameters
 from arrows.models import sentiment
 from arrows.training import load

@@ -18,8 +18,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 import arrows as ar
-from arrows.combinators import as_block
-from arrows.combinators.block import AnyBlock
+from arrows.combinators import AnyBlock, as_block
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine
 
 PREFIX = "_arrows_reads_"

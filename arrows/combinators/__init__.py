@@ -1,20 +1,26 @@
-"""The blocks that a user writes, and the core forms that they are made of: frozen values."""
+"""The blocks that a user writes, and the core forms that they are made of: frozen values.
+
+A file holds a family: a core form, and the blocks that desugar into it.  Inference, the engine and drawing
+know the core forms alone; `__all__` below tells which names are which.
+"""
 
 from __future__ import annotations
 
 from arrows.combinators.apply import Apply, Concat, Function
 from arrows.combinators.attention import Attention
-from arrows.combinators.block import Block, has_effects
-from arrows.combinators.choice import Choice, OneOf, Optional
-from arrows.combinators.compose import Identity, Pipe
+from arrows.combinators.block import AnyBlock, Block, has_effects, set_name
+from arrows.combinators.choice import CasesAfter, Choice, OneOf, Optional
+from arrows.combinators.compose import Identity, Phrase, Pipe
 from arrows.combinators.composition import Composition
-from arrows.combinators.constant import Constant, Void, Zeros
+from arrows.combinators.constant import Constant, Default, Void, Zeros, without_zero
 from arrows.combinators.convert import as_block
+from arrows.combinators.copying import parts_first
 from arrows.combinators.core_forms import CORE_FORMS, core_form
 from arrows.combinators.declaration import ForwardDeclaration
+from arrows.combinators.default_result import Absent
 from arrows.combinators.effects import Metric, Shared, Tap, shared
 from arrows.combinators.elements import Broadcast, Length, NGrams, Nth, Slice, Unroll
-from arrows.combinators.fanout import AllOf, Fan, Record
+from arrows.combinators.fanout import AllOf, AndFan, Fan, Record
 from arrows.combinators.inputs import (
     GetItem,
     Input,
@@ -24,43 +30,40 @@ from arrows.combinators.inputs import (
     Scalar,
     Tensor,
     Transform,
+    Unfit,
     Vector,
+    function_name,
 )
+from arrows.combinators.items import attributes, has_attributes, take
 from arrows.combinators.layer import Layer
 from arrows.combinators.notation import Graph, GraphNode, arrow, unpack
 from arrows.combinators.onehot import OneHot, OneHotFromList
-from arrows.combinators.recursion import Fix, Reference, fix
+from arrows.combinators.parallel import Half
+from arrows.combinators.recursion import Fix, Reference, Token, fix
 from arrows.combinators.reductions import Max, Mean, Min, Stack, Sum
 from arrows.combinators.scans import RNN, Bidirectional, Scan
 from arrows.combinators.sequences import Fold, Map, Reduce
 from arrows.combinators.wires import Source, Wire
 from arrows.combinators.zips import Reverse, Zip, ZipWith
 
+# The blocks that a user writes, and what he makes them with; `arrows` hands them on.
 __all__ = [
-    "CORE_FORMS",
     "RNN",
     "AllOf",
-    "Apply",
     "Attention",
     "Bidirectional",
     "Block",
     "Broadcast",
-    "Choice",
     "Composition",
     "Concat",
     "Constant",
-    "Fan",
-    "Fix",
     "Fold",
     "ForwardDeclaration",
     "Function",
     "GetItem",
-    "Graph",
-    "GraphNode",
     "Identity",
     "Input",
     "InputTransform",
-    "Item",
     "Layer",
     "Length",
     "Map",
@@ -75,22 +78,16 @@ __all__ = [
     "OneOf",
     "Optional",
     "Pipe",
-    "Read",
     "Record",
     "Reduce",
-    "Reference",
     "Reverse",
     "Scalar",
     "Scan",
-    "Shared",
     "Slice",
-    "Source",
     "Stack",
     "Sum",
     "Tap",
     "Tensor",
-    "Transform",
-    "Unroll",
     "Vector",
     "Void",
     "Wire",
@@ -98,10 +95,48 @@ __all__ = [
     "Zip",
     "ZipWith",
     "arrow",
-    "as_block",
-    "core_form",
     "fix",
-    "has_effects",
     "shared",
     "unpack",
+]
+
+# The core forms under them, where these have a name of their own.
+__all__ += [
+    "Apply",
+    "Choice",
+    "Fan",
+    "Fix",
+    "Graph",
+    "Item",
+    "Read",
+    "Reference",
+    "Shared",
+    "Transform",
+    "Unroll",
+]
+
+# What other rooms use to look at blocks, and to make them.
+__all__ += [
+    "CORE_FORMS",
+    "Absent",
+    "AndFan",
+    "AnyBlock",
+    "CasesAfter",
+    "Default",
+    "GraphNode",
+    "Half",
+    "Phrase",
+    "Source",
+    "Token",
+    "Unfit",
+    "as_block",
+    "attributes",
+    "core_form",
+    "function_name",
+    "has_attributes",
+    "has_effects",
+    "parts_first",
+    "set_name",
+    "take",
+    "without_zero",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from arrows.combinators.block import AnyBlock
+from arrows.combinators import AnyBlock
 from arrows.drawing.layout import lay_out
 from arrows.drawing.scene import scene_of
 from arrows.drawing.svg import to_svg

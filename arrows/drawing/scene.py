@@ -12,12 +12,8 @@ from collections.abc import Generator, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from arrows.combinators.block import AnyBlock
-from arrows.combinators.choice import Choice
-from arrows.combinators.fanout import Fan
-from arrows.combinators.inputs import Item as Projection
-from arrows.combinators.notation import Graph
-from arrows.combinators.wires import Source
+from arrows.combinators import AnyBlock, Choice, Fan, Graph, Source
+from arrows.combinators import Item as Projection
 from arrows.drawing.views import View, clean, shorten
 from arrows.inference.typed import Typed
 from arrows.typesys import types as T

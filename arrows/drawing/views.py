@@ -6,16 +6,22 @@ import re
 from collections.abc import Hashable
 from typing import NamedTuple
 
-from arrows.combinators.block import AnyBlock, Block
-from arrows.combinators.choice import Choice
-from arrows.combinators.compose import Phrase, Pipe
-from arrows.combinators.constant import Constant
-from arrows.combinators.effects import Shared
-from arrows.combinators.fanout import Fan
-from arrows.combinators.inputs import Read, Transform
-from arrows.combinators.layer import Layer
-from arrows.combinators.notation import Graph
-from arrows.combinators.recursion import Fix, Reference
+from arrows.combinators import (
+    AnyBlock,
+    Block,
+    Choice,
+    Constant,
+    Fan,
+    Fix,
+    Graph,
+    Layer,
+    Phrase,
+    Pipe,
+    Read,
+    Reference,
+    Shared,
+    Transform,
+)
 from arrows.inference.tree import title, visible
 from arrows.inference.typed import Typed
 from arrows.typesys import types as T

@@ -5,18 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from arrows.combinators.apply import Apply
-from arrows.combinators.block import AnyBlock
-from arrows.combinators.choice import Choice
-from arrows.combinators.compose import Pipe
-from arrows.combinators.constant import Constant
-from arrows.combinators.effects import Metric, Shared, Tap
-from arrows.combinators.fanout import Fan
-from arrows.combinators.inputs import Item, Read, Transform
-from arrows.combinators.layer import Layer
-from arrows.combinators.notation import Graph
-from arrows.combinators.recursion import Fix, Reference
-from arrows.combinators.wires import Source
+from arrows.combinators import (
+    AnyBlock,
+    Apply,
+    Choice,
+    Constant,
+    Fan,
+    Fix,
+    Graph,
+    Item,
+    Layer,
+    Metric,
+    Pipe,
+    Read,
+    Reference,
+    Shared,
+    Source,
+    Tap,
+    Transform,
+)
 from arrows.inference import explain
 from arrows.inference.occurrences import CoercionPlace, Leave, Occurrence
 from arrows.inference.rules import ApplyRule, ItemRule, MetricRule

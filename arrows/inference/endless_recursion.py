@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arrows.combinators.choice import Choice
-from arrows.combinators.scans import Scan
-from arrows.combinators.sequences import Fold, Map, Reduce
+from arrows.combinators import Choice, Fold, Map, Reduce, Scan
 from arrows.inference.occurrences import Occurrence
 
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arrows.combinators.apply import Apply
-from arrows.combinators.choice import Choice
-from arrows.combinators.constant import Constant
-from arrows.combinators.fanout import Fan
-from arrows.combinators.inputs import Item, Read
-from arrows.combinators.layer import Layer
-from arrows.combinators.notation import Graph
-from arrows.combinators.parallel import Half
-from arrows.combinators.recursion import Fix, Reference
-from arrows.combinators.sequences import Fold, Map
-from arrows.combinators.zips import Zip
+from arrows.combinators import (
+    Apply,
+    Choice,
+    Constant,
+    Fan,
+    Fix,
+    Fold,
+    Graph,
+    Half,
+    Item,
+    Layer,
+    Map,
+    Read,
+    Reference,
+    Zip,
+)
 from arrows.inference.explain_sequences import open_state, sequence_joint
 from arrows.inference.explain_size import too_wide
 from arrows.inference.hints import NOTHING, guess

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arrows.combinators.constant import Default
-from arrows.combinators.default_result import Absent
-from arrows.combinators.scans import Scan
-from arrows.combinators.sequences import Reduce
+from arrows.combinators import Absent, Default, Reduce, Scan
 from arrows.inference.occurrences import CoercionPlace, Occurrence
 from arrows.inference.reasons import first_of, is_tuple, items_of, last_of, meet, name_of, path, side_of
 from arrows.typesys import types as T

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from arrows.combinators.constant import Constant, without_zero
-from arrows.combinators.default_result import Absent
-from arrows.combinators.effects import Metric, Tap
-from arrows.combinators.inputs import Item
-from arrows.combinators.layer import Layer
-from arrows.combinators.notation import Graph
-from arrows.combinators.wires import Source
+from arrows.combinators import Absent, Constant, Graph, Item, Layer, Metric, Source, Tap, without_zero
 from arrows.inference import explain
 from arrows.inference.occurrences import Occurrence
 from arrows.inference.rules import Misfit, position

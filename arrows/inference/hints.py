@@ -10,14 +10,7 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
-from arrows.combinators.apply import Apply, Function
-from arrows.combinators.compose import Pipe
-from arrows.combinators.effects import Metric
-from arrows.combinators.fanout import AndFan
-from arrows.combinators.inputs import Item
-from arrows.combinators.layer import Layer
-from arrows.combinators.scans import Scan
-from arrows.combinators.sequences import Fold, Map
+from arrows.combinators import AndFan, Apply, Fold, Function, Item, Layer, Map, Metric, Pipe, Scan
 from arrows.inference.occurrences import Occurrence
 from arrows.inference.reasons import first_of, name_of
 from arrows.typesys import types as T

@@ -18,11 +18,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from arrows.combinators.block import AnyBlock
-from arrows.combinators.convert import as_block
-from arrows.combinators.core_forms import core_form
-from arrows.combinators.layer import Layer
-from arrows.combinators.recursion import Token
+from arrows.combinators import AnyBlock, Layer, Token, as_block, core_form
 from arrows.inference import explain
 from arrows.inference.constraints import CONSTRAINTS, INPUT
 from arrows.inference.containers import Containers, object_reader, open_part

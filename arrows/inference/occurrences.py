@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from arrows.combinators.block import AnyBlock
-from arrows.combinators.recursion import Token
+from arrows.combinators import AnyBlock, Token
 from arrows.inference.typed import Path
 from arrows.typesys.terms import Constraint, TypeVariable
 from arrows.typesys.unify import Solver

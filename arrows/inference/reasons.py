@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from arrows.combinators.block import AnyBlock
-from arrows.combinators.choice import Choice
-from arrows.combinators.compose import Pipe
-from arrows.combinators.fanout import AndFan, Fan
-from arrows.combinators.inputs import Read
-from arrows.combinators.layer import Layer
-from arrows.combinators.notation import Graph
+from arrows.combinators import AndFan, AnyBlock, Choice, Fan, Graph, Layer, Pipe, Read
 from arrows.inference.occurrences import CoercionPlace, Occurrence
 from arrows.typesys import types as T
 from arrows.typesys.coercion import Coercion

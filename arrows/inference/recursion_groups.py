@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arrows.combinators.block import AnyBlock
+from arrows.combinators import AnyBlock
 
 
 class Components:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from arrows.combinators.block import AnyBlock
-from arrows.combinators.copying import parts_first
-from arrows.combinators.recursion import Fix, Reference
+from arrows.combinators import AnyBlock, Fix, Reference, parts_first
 from arrows.inference.occurrences import Occurrence
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from arrows.combinators.apply import Apply
-from arrows.combinators.fanout import Fan
-from arrows.combinators.inputs import Item
+from arrows.combinators import Apply, Fan, Item
 from arrows.inference.containers import known
 from arrows.inference.occurrences import CoercionPlace, Occurrence
 from arrows.typesys import types as T

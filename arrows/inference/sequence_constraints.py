@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from arrows.combinators.elements import Broadcast, Length, Nth, Unroll
-from arrows.combinators.scans import Scan
-from arrows.combinators.sequences import Fold, Map, Reduce
-from arrows.combinators.zips import Zip
+from arrows.combinators import Broadcast, Fold, Length, Map, Nth, Reduce, Scan, Unroll, Zip
 from arrows.inference.occurrences import CoercionPlace, Occurrence
 from arrows.inference.rules import FoldRule, MapRule
 from arrows.inference.sequence_rules import LengthRule, NthRule, OutputRule, StartRule, UnrollRule, ZipRule

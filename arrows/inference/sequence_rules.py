@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arrows.combinators.elements import Unroll
+from arrows.combinators import Unroll
 from arrows.inference.containers import known
 from arrows.inference.occurrences import CoercionPlace, Occurrence
 from arrows.inference.rules import Misfit, TypeRule, sequence_of, sequential, spread_elements

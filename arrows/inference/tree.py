@@ -6,12 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from arrows.combinators.block import AnyBlock, Block
-from arrows.combinators.choice import CasesAfter, Choice
-from arrows.combinators.compose import Pipe
-from arrows.combinators.fanout import AndFan, Fan
-from arrows.combinators.notation import Graph
-from arrows.combinators.recursion import Reference
+from arrows.combinators import AndFan, AnyBlock, Block, CasesAfter, Choice, Fan, Graph, Pipe, Reference
 from arrows.inference.typed import Typed
 from arrows.typesys import types as T
 

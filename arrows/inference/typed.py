@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from arrows.combinators.block import AnyBlock
+from arrows.combinators import AnyBlock
 from arrows.typesys import types as T
 
 if TYPE_CHECKING:

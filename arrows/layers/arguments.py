@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any
 
-from arrows.combinators.wires import Wire
+from arrows.combinators import Wire
 from arrows.ops import ShapeError
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from arrows import ops
-from arrows.combinators import Apply
-from arrows.combinators.block import set_name
+from arrows.combinators import Apply, set_name
 from arrows.layers.arguments import positive
 from arrows.ops import ShapeError, TensorLike
 from arrows.typesys.static import Tensor

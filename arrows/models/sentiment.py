@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import arrows as ar
-from arrows.combinators.block import AnyBlock
+from arrows.combinators import AnyBlock
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import arrows as ar
-from arrows.combinators.block import AnyBlock
+from arrows.combinators import AnyBlock
 from arrows.data import TAGS, Sentence
 
 

@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-from arrows.combinators.block import Block
+from arrows.combinators import Block
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 from arrows.typesys.quoting import printable, shortened
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.combinators.fanout import AndFan
+from arrows.combinators import AndFan
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T
 from tests.combinators.kit import FC, Embedding, tree_lstm

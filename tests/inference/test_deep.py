@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 import arrows as ar
-from arrows.combinators import has_effects
-from arrows.combinators.recursion import Fix
+from arrows.combinators import Fix, has_effects
 from arrows.typesys import types as T
 
 N = 10_000

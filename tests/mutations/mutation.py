@@ -15,7 +15,7 @@ from typing import Any
 
 import arrows as ar
 from arrows import ops
-from arrows.combinators.copying import parts_first
+from arrows.combinators import parts_first
 from tests.generation import parts
 from tests.generation.build import WIDTH, Build, Piece, anything
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import arrows as ar
-from arrows.combinators import Apply, Choice, Fan, Pipe, Read, Reference
-from arrows.combinators.copying import parts_first
+from arrows.combinators import Apply, Choice, Fan, Pipe, Read, Reference, parts_first
 from tests.mutations.mutation import LONGER
 
 

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import arrows as ar
-from arrows.combinators.copying import parts_first
+from arrows.combinators import parts_first
 from arrows.engine.planning import parameters as params
 from tests.generate import PRODUCTIONS, cases
 from tests.generation import parts

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from arrows import combinators as core
-from arrows.combinators.items import take
+from arrows.combinators import take
 from arrows.engine.lowering.lowering_sequences import SequenceWriter, Walk
 from arrows.engine.lowering.merge_chains import Compositions
 from arrows.engine.lowering.node_code import MetricStream

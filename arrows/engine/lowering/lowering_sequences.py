@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from arrows import combinators as core
-from arrows.combinators.constant import without_zero
-from arrows.combinators.default_result import Absent
+from arrows.combinators import Absent, without_zero
 from arrows.engine.lowering.node_code import NodeWriter
 from arrows.engine.lowering.symbols import (
     VOID,

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from arrows.combinators.apply import Apply
-from arrows.combinators.effects import Tap
+from arrows.combinators import Apply, Tap
 from arrows.engine.lowering.sites import Port, Site
 from arrows.engine.lowering.source_writer import DEEPEST_NESTING, KeyLine, SourceWriter
 from arrows.engine.lowering.symbols import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 
-from arrows.combinators.inputs import Read
+from arrows.combinators import Read
 from arrows.engine.planning.plan import Plan
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
 

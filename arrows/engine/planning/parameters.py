@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.combinators.block import Block
+from arrows.combinators import Block
 from arrows.engine.device.device import Device, host
 from arrows.engine.device.parameter_lock import Turns
 from arrows.inference.typed import Typed

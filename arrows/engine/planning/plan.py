@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.combinators.block import AnyBlock
+from arrows.combinators import AnyBlock
 from arrows.engine.lowering.lower import Lowered
 from arrows.engine.lowering.merge_chains import Composed
 from arrows.engine.lowering.node_code import MetricStream

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from arrows.combinators.inputs import function_name
+from arrows.combinators import function_name
 from arrows.engine.reading.content_digest import digests
 from arrows.engine.reading.object_content import Unhashable
 from arrows.typesys.errors import SourceLine

@@ -13,10 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from arrows.combinators.apply import Apply
-from arrows.combinators.constant import Constant
-from arrows.combinators.effects import Metric, Tap
-from arrows.combinators.inputs import Read
+from arrows.combinators import Apply, Constant, Metric, Read, Tap
 from arrows.engine.reference.algebra import Endless
 from arrows.engine.reference.interpret import MAX_NODES, interpret
 from arrows.engine.values.results import like

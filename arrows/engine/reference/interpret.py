@@ -10,17 +10,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from arrows.combinators.apply import Apply
-from arrows.combinators.choice import Choice
-from arrows.combinators.compose import Pipe
-from arrows.combinators.constant import Constant
-from arrows.combinators.effects import Metric, Shared, Tap
-from arrows.combinators.fanout import Fan
-from arrows.combinators.inputs import Item, Read, Transform, Unfit
-from arrows.combinators.items import take
-from arrows.combinators.notation import Graph
-from arrows.combinators.recursion import Fix, Reference
-from arrows.combinators.wires import Source
+from arrows.combinators import (
+    Apply,
+    Choice,
+    Constant,
+    Fan,
+    Fix,
+    Graph,
+    Item,
+    Metric,
+    Pipe,
+    Read,
+    Reference,
+    Shared,
+    Source,
+    Tap,
+    Transform,
+    Unfit,
+    take,
+)
 from arrows.engine.reference.algebra import Algebra
 from arrows.engine.reference.field_reads import fields_of
 from arrows.engine.reference.walk import Found, no_item, raised

@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import count, islice
 from typing import Any, NoReturn
 
-from arrows.combinators.block import AnyBlock
-from arrows.combinators.inputs import InputTransform
-from arrows.combinators.items import attributes, has_attributes
+from arrows.combinators import AnyBlock, InputTransform, attributes, has_attributes
 from arrows.engine.reference.algebra import Algebra
 from arrows.engine.reference.field_reads import fields_of
 from arrows.engine.values.containers import Again

@@ -5,12 +5,19 @@ from __future__ import annotations
 from itertools import repeat
 from typing import Any
 
-from arrows.combinators.constant import without_zero
-from arrows.combinators.default_result import Absent
-from arrows.combinators.elements import Broadcast, Length, Nth, Unroll
-from arrows.combinators.scans import Scan
-from arrows.combinators.sequences import Fold, Map, Reduce
-from arrows.combinators.zips import Zip
+from arrows.combinators import (
+    Absent,
+    Broadcast,
+    Fold,
+    Length,
+    Map,
+    Nth,
+    Reduce,
+    Scan,
+    Unroll,
+    Zip,
+    without_zero,
+)
 from arrows.engine.reference.algebra import Algebra, Endless
 from arrows.engine.reference.walk import Found, Walk
 from arrows.engine.values.containers import no_nth, nth
