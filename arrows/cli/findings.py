@@ -9,7 +9,7 @@ import numpy as np
 
 import arrows as ar
 from arrows.cli.user_modules import NamedBlock
-from arrows.combinators import AndFan, AnyBlock, Apply, Default, Pipe
+from arrows.combinators import AndFan, AnyBlock, Apply, InferredZeros, Pipe
 from arrows.engine.planning.parameters import named_parameters
 from arrows.inference.tree import typed_tree
 from arrows.inference.typed import Typed
@@ -152,7 +152,7 @@ def _infer(named: NamedBlock, input: T.Type | None) -> Finding:
 def _open(block: AnyBlock) -> bool:
     """Whether nothing is wrong with a block but that its input is not known."""
     try:
-        ar.infer(Default() >> block)
+        ar.infer(InferredZeros() >> block)
     except ArrowTypeError as error:
         return error.unresolved
     return True

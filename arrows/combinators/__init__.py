@@ -9,15 +9,15 @@ from __future__ import annotations
 from arrows.combinators.apply import Apply, Concat, Function
 from arrows.combinators.attention import Attention
 from arrows.combinators.block import AnyBlock, Block, has_effects, set_name
-from arrows.combinators.choice import CasesAfter, Choice, OneOf, Optional
-from arrows.combinators.compose import Identity, Phrase, Pipe
+from arrows.combinators.choice import Choice, OneOf, OneOfWithPreBlock, Optional
+from arrows.combinators.compose import DerivedBlock, Identity, Pipe
 from arrows.combinators.composition import Composition
-from arrows.combinators.constant import Constant, Default, Void, Zeros, without_zero
+from arrows.combinators.constant import Constant, InferredZeros, Void, Zeros, without_zero
 from arrows.combinators.convert import as_block
 from arrows.combinators.copying import parts_first
 from arrows.combinators.core_forms import CORE_FORMS, core_form
 from arrows.combinators.declaration import ForwardDeclaration
-from arrows.combinators.default_result import Absent
+from arrows.combinators.default_result import NoDefault
 from arrows.combinators.effects import Metric, Shared, Tap, shared
 from arrows.combinators.elements import Broadcast, Length, NGrams, Nth, Slice, Unroll
 from arrows.combinators.fanout import AllOf, AndFan, Fan, Record
@@ -38,7 +38,7 @@ from arrows.combinators.items import attributes, has_attributes, take
 from arrows.combinators.layer import Layer
 from arrows.combinators.notation import Graph, GraphNode, arrow, unpack
 from arrows.combinators.onehot import OneHot, OneHotFromList
-from arrows.combinators.parallel import Half
+from arrows.combinators.parallel import PairItem
 from arrows.combinators.recursion import Fix, Reference, Token, fix
 from arrows.combinators.reductions import Max, Mean, Min, Stack, Sum
 from arrows.combinators.scans import RNN, Bidirectional, Scan
@@ -118,14 +118,14 @@ __all__ += [
 # What other rooms use to look at blocks, and to make them.
 __all__ += [
     "CORE_FORMS",
-    "Absent",
     "AndFan",
     "AnyBlock",
-    "CasesAfter",
-    "Default",
+    "DerivedBlock",
     "GraphNode",
-    "Half",
-    "Phrase",
+    "InferredZeros",
+    "NoDefault",
+    "OneOfWithPreBlock",
+    "PairItem",
     "Source",
     "Token",
     "Unfit",

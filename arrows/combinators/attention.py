@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar, overload
 
 from arrows.combinators.block import AnyBlock, set_name
-from arrows.combinators.compose import Identity, Phrase
+from arrows.combinators.compose import DerivedBlock, Identity
 from arrows.combinators.convert import as_block
-from arrows.combinators.default_result import Given, as_given, put_default, shown, unfit
+from arrows.combinators.default_result import DefaultResult, as_default_result, put_default, shown, unfit
 from arrows.combinators.fanout import Fan
-from arrows.combinators.reductions import Needy, each, has_sequence
+from arrows.combinators.reductions import ReductionWithDefault, each, has_sequence
 from arrows.combinators.sequences import Map
 from arrows.combinators.wires import Wire
 from arrows.typesys import types as T
@@ -20,7 +20,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-class Attention(Phrase[Sequence[A], B]):
+class Attention(DerivedBlock[Sequence[A], B]):
     """Attention pooling: the mean of the elements, weighted by a softmax over their scores.
 
     One softmax and one sum over all elements of a batch, whatever the lengths. What else a score depends on,
@@ -104,7 +104,7 @@ class Attention(Phrase[Sequence[A], B]):
                 )
             )
         self.weights = weights
-        pool = _Pool(as_given(default, "Attention"), weights)
+        pool = _Pool(as_default_result(default, "Attention"), weights)
         scored = as_block(score, "the score of an Attention")
         valued = Identity() if value is None else as_block(value, "the value of an Attention")
         self._parts = (Map(Fan((scored, valued))), pool)
@@ -135,12 +135,12 @@ class Attention(Phrase[Sequence[A], B]):
         return [*pieces, ", weights=True"] if self.weights else pieces
 
 
-class _Pool(Needy):
+class _Pool(ReductionWithDefault):
     """What `Attention` does to the pairs of scores and values."""
 
     verb = "averages"
 
-    def __init__(self, default: Given | None, weights: bool) -> None:
+    def __init__(self, default: DefaultResult | None, weights: bool) -> None:
         self.kind = "Attention"
         self.default = default
         self.weights = weights

@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Generic, NoReturn, TypeVar, overload
 
 from arrows.combinators.block import AnyBlock, Block, set_name
-from arrows.combinators.compose import Identity, Phrase, Pipe
-from arrows.combinators.constant import Default
+from arrows.combinators.compose import DerivedBlock, Identity, Pipe
+from arrows.combinators.constant import InferredZeros
 from arrows.combinators.convert import as_block
 from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import Item, Transform, function_name
@@ -88,7 +88,7 @@ class Cases(Choice[A, B], Generic[A, K, B]):
         return made
 
 
-class CasesAfter(Phrase[Any, Any]):
+class OneOfWithPreBlock(DerivedBlock[Any, Any]):
     """A `OneOf` whose cases see what a block makes of the input, while its key sees the input itself.
 
     Attributes:
@@ -124,10 +124,10 @@ class CasesAfter(Phrase[Any, Any]):
         key = ["key"] if isinstance(self.key, Block) else []
         return ["before", *key, *(f"case {key!r}" for key in self.keys)]
 
-    def case(self, key: Hashable, block: Any) -> CasesAfter:
+    def case(self, key: Hashable, block: Any) -> OneOfWithPreBlock:
         """The same choice with one more case; see `Cases.case`."""
         pairs = [*zip(self.keys, self.cases, strict=True), (key, block)]
-        made: CasesAfter = _cases(self.key, pairs, self.name, self.pre_block)
+        made: OneOfWithPreBlock = _cases(self.key, pairs, self.name, self.pre_block)
         return made
 
     def written(self) -> list[AnyBlock | str]:
@@ -311,7 +311,7 @@ def _cases(key: Any, pairs: list[Any], name: str | None, pre_block: Any = None) 
             )
         seen.add(k)
     if pre_block is not None:
-        return CasesAfter(key, pairs, pre_block, name=name)
+        return OneOfWithPreBlock(key, pairs, pre_block, name=name)
     return _OneOf(key, tuple(k for k, _ in pairs), tuple(b for _, b in pairs), name=name)
 
 
@@ -362,7 +362,7 @@ class Optional(Choice[A | None, B], Generic[A, B]):
         name: str | None = None,
     ) -> None:
         first = as_block(some, "the first case of an Optional")
-        second = Default() if none is None else as_block(none, "the None case of an Optional")
+        second = InferredZeros() if none is None else as_block(none, "the None case of an Optional")
         super().__init__(is_none, (False, True), (first, second), name=name)
 
     def arguments(self, depth: int = 2) -> str:

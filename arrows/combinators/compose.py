@@ -65,7 +65,7 @@ class Pipe(Block[A, B]):
         return " >> ".join(_step(s, depth - 1) for s in self.parts)
 
 
-class Phrase(Pipe[A, B]):
+class DerivedBlock(Pipe[A, B]):
     """A chain with a word of its own: it is printed as it was written, and stays one step of a chain."""
 
     def brief(self, depth: int) -> str:
@@ -126,4 +126,4 @@ def _neutral(block: AnyBlock) -> bool:
 
 
 def _flat(block: AnyBlock) -> bool:
-    return isinstance(block, Pipe) and block.name is None and not isinstance(block, Phrase)
+    return isinstance(block, Pipe) and block.name is None and not isinstance(block, DerivedBlock)

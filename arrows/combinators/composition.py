@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, Generic, NoReturn, Self, TypeVar, overload
 
 from arrows.combinators.block import AnyBlock, Block, set_name
-from arrows.combinators.compose import Phrase
+from arrows.combinators.compose import DerivedBlock
 from arrows.combinators.notation import drawn, output_source
 from arrows.combinators.wires import CallRecorder, Source, Wire, scope_is_open, switch
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
@@ -19,7 +19,7 @@ B2 = TypeVar("B2")
 _Source = Wire[Any] | AnyBlock
 
 
-class Composition(Phrase[A, B]):
+class Composition(DerivedBlock[A, B]):
     """Blocks that read one another, connected in a scope; `@ar.arrow` says the same as a function.
 
     In the scope, `block.reads(wires)` passes wires through a block and returns the wire of its result;

@@ -149,11 +149,11 @@ class Void(Constant[None]):
         self.value = None
 
 
-class Default(Constant[Any]):
+class InferredZeros(Constant[Any]):
     """Zeros of a type that inference finds: what `Optional` gives for None unless told otherwise.
 
     Example:
-        >>> Default().type is None
+        >>> InferredZeros().type is None
         True
     """
 

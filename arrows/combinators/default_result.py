@@ -6,37 +6,37 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from arrows.combinators.constant import Default
+from arrows.combinators.constant import InferredZeros
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, SourceLine, message
 from arrows.typesys.masked import masked_elements
 
-Given: TypeAlias = "int | float | np.ndarray[Any, Any] | tuple[Given, ...]"
+DefaultResult: TypeAlias = "int | float | np.ndarray[Any, Any] | tuple[DefaultResult, ...]"
 """A number, an array, or a tuple of these."""
 
 
-class Absent(Default):
+class NoDefault(InferredZeros):
     """The default of a `Reduce` that was given none: zeros, or an error in the data where there is no zero.
 
     Example:
-        >>> Absent()
+        >>> NoDefault()
         Zeros()
     """
 
 
-def as_given(value: Any, kind: str) -> Given | None:
+def as_default_result(value: Any, kind: str) -> DefaultResult | None:
     """A `default=` argument, its arrays frozen; None stays None.
 
     Raises:
         ArrowTypeError: it is no number, no array, and no tuple of these.
 
     Example:
-        >>> as_given((1, [2.0, 3.0]), "Max")
+        >>> as_default_result((1, [2.0, 3.0]), "Max")
         (1, array([2., 3.]))
     """
     if value is None:
         return None
-    done: list[list[Given]] = [[]]
+    done: list[list[DefaultResult]] = [[]]
     todo: list[Any] = [value]
     while todo:
         x = todo.pop()
@@ -58,7 +58,7 @@ class _Close:
     """The end of a tuple."""
 
 
-def _frozen(x: Any, value: Any, kind: str) -> Given:
+def _frozen(x: Any, value: Any, kind: str) -> DefaultResult:
     try:
         array = np.array(x)
     except (TypeError, ValueError):
@@ -71,13 +71,13 @@ def _frozen(x: Any, value: Any, kind: str) -> Given:
             )
         )
     if array.ndim == 0:
-        number: Given = array.item()
+        number: DefaultResult = array.item()
         return number
     array.flags.writeable = False
     return array
 
 
-def unfit(default: Given, element: T.Type) -> tuple[str, str] | None:
+def unfit(default: DefaultResult, element: T.Type) -> tuple[str, str] | None:
     """Why a default does not fit elements of this type, and a hint; None if it does.
 
     Example:
@@ -90,7 +90,7 @@ def unfit(default: Given, element: T.Type) -> tuple[str, str] | None:
     return None if reason is None else (reason, hint + tuples)
 
 
-def _unfit(default: Given, element: T.Type) -> str | None:
+def _unfit(default: DefaultResult, element: T.Type) -> str | None:
     todo = [(default, element)]
     while todo:
         given, of = todo.pop()
@@ -118,7 +118,7 @@ def _holds(dtype: str, given: Any) -> bool:
     return whole and bool((array >= limits.min).all() and (array <= limits.max).all())
 
 
-def shown(default: Given) -> str:
+def shown(default: DefaultResult) -> str:
     """A default in a few words.
 
     Example:
@@ -132,7 +132,7 @@ def shown(default: Given) -> str:
     return repr(default)
 
 
-def put_default(rows: Any, result: Any, default: Given | None) -> Any:
+def put_default(rows: Any, result: Any, default: DefaultResult | None) -> Any:
     """The result of a sequence with elements, the default for one without.
 
     Args:

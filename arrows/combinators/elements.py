@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from arrows.combinators.block import AnyBlock, Block, set_name
-from arrows.combinators.compose import Phrase
+from arrows.combinators.compose import DerivedBlock
 from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import Item
 from arrows.combinators.wires import Wire
@@ -152,7 +152,7 @@ class Slice(Item[Any, Any]):
         return ", ".join(f"{word}={place}" for word, place in words if place is not None)
 
 
-class NGrams(Phrase[Any, Sequence[Any]]):
+class NGrams(DerivedBlock[Any, Sequence[Any]]):
     """Every run of `n` elements that stand side by side, as a tuple of `n`.
 
     A sequence that is shorter gives none. The input is a Python sequence, a sequence, an endless sequence,

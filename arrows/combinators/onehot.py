@@ -9,7 +9,7 @@ import numpy as np
 
 from arrows.combinators.apply import Function
 from arrows.combinators.block import AnyBlock, set_name
-from arrows.combinators.compose import Phrase
+from arrows.combinators.compose import DerivedBlock
 from arrows.combinators.inputs import Scalar, Transform, Unfit
 from arrows.typesys import static
 from arrows.typesys import types as T
@@ -18,7 +18,7 @@ from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, m
 _SHOWN = 8  # of many elements, so many are named in a message
 
 
-class OneHot(Phrase[int, static.Tensor[Any, tuple[Any]]]):
+class OneHot(DerivedBlock[int, static.Tensor[Any, tuple[Any]]]):
     """Reads an integer as a unit vector: 1 at its place, 0 elsewhere.
 
     Args:
@@ -67,7 +67,7 @@ class OneHot(Phrase[int, static.Tensor[Any, tuple[Any]]]):
         return [self._parts[0].arguments()]
 
 
-class OneHotFromList(Phrase[Any, static.Tensor[Any, tuple[Any]]]):
+class OneHotFromList(DerivedBlock[Any, static.Tensor[Any, tuple[Any]]]):
     """Reads one of some things as a unit vector: 1 at its place in the list, 0 elsewhere.
 
     Args:

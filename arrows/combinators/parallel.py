@@ -11,22 +11,22 @@ from arrows.combinators.fanout import AndFan, Fan
 from arrows.combinators.inputs import Item
 
 
-class Half(Item[Any, Any]):
+class PairItem(Item[Any, Any]):
     """What one side of `f * g` gets: an item of the pair."""
 
     def __init__(self, key: int) -> None:
         super().__init__(key, arity=2)
-        self.kind = "Half"
+        self.kind = "PairItem"
 
     def brief(self, depth: int) -> str:
         return f"item {self.key} of the pair"
 
 
-class Beside(Fan[Any, Any]):
+class Parallel(Fan[Any, Any]):
     """The fan-out that `*` makes: each side reads its item of the pair."""
 
     def __init__(self, left: AnyBlock, right: AnyBlock) -> None:
-        super().__init__((chain(Half(0), left), chain(Half(1), right)))
+        super().__init__((chain(PairItem(0), left), chain(PairItem(1), right)))
 
     def operands(self) -> list[tuple[list[AnyBlock], bool]]:
         """The steps of each side, and whether they stand in brackets where the block is written."""
@@ -35,7 +35,7 @@ class Beside(Fan[Any, Any]):
             steps = list(part.parts[1:]) if type(part) is Pipe and part.name is None else []
             only = steps[0] if len(steps) == 1 else None
             loose = (isinstance(only, AndFan) and only.name is None) or (
-                place == 1 and isinstance(only, Beside)
+                place == 1 and isinstance(only, Parallel)
             )
             found.append((steps, len(steps) > 1 or loose))
         return found
@@ -52,6 +52,6 @@ class Beside(Fan[Any, Any]):
         return " * ".join(words)
 
 
-def side_by_side(left: Any, right: Any) -> Beside:
+def side_by_side(left: Any, right: Any) -> Parallel:
     """`left * right`."""
-    return Beside(as_block(left, "the left side of *"), as_block(right, "the right side of *"))
+    return Parallel(as_block(left, "the left side of *"), as_block(right, "the right side of *"))

@@ -11,7 +11,7 @@ from arrows.combinators.compose import Pipe
 from arrows.combinators.fanout import AndFan, Fan
 from arrows.combinators.inputs import Item, function_name
 from arrows.combinators.notation import Graph
-from arrows.combinators.parallel import Beside
+from arrows.combinators.parallel import Parallel
 from arrows.combinators.recursion import Fix, Reference
 from arrows.combinators.wires import Source
 
@@ -145,7 +145,7 @@ def _pieces(x: AnyBlock) -> list[AnyBlock | str]:
             pieces.append(" & " if i else "")
             pieces.extend(["(", part, ")"] if isinstance(part, AndFan) else [part])
         return pieces
-    if isinstance(x, Beside):
+    if isinstance(x, Parallel):
         return _beside(x)
     if isinstance(x, Graph):
         return _graph(x)
@@ -191,7 +191,7 @@ def _field(key: Any, part: AnyBlock) -> list[AnyBlock | str]:
     return [part]
 
 
-def _beside(x: Beside) -> list[AnyBlock | str]:
+def _beside(x: Parallel) -> list[AnyBlock | str]:
     pieces: list[AnyBlock | str] = []
     for i, (steps, brackets) in enumerate(x.operands()):
         pieces.extend([" * "] if i else [])

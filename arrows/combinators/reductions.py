@@ -7,8 +7,8 @@ from typing import Any
 
 from arrows.combinators.apply import Apply
 from arrows.combinators.block import AnyBlock, set_name
-from arrows.combinators.compose import Phrase
-from arrows.combinators.default_result import Given, as_given, put_default, shown, unfit
+from arrows.combinators.compose import DerivedBlock
+from arrows.combinators.default_result import DefaultResult, as_default_result, put_default, shown, unfit
 from arrows.combinators.elements import Unroll
 from arrows.typesys import types as T
 
@@ -17,7 +17,7 @@ class Reduction(Apply[Any, Any]):
     """A function of a sequence's elements, or of a tuple's items of one type; each leaf by itself."""
 
     verb = ""
-    default: Given | None = None
+    default: DefaultResult | None = None
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -109,7 +109,7 @@ class Sum(Reduction):
         return total
 
 
-class Needy(Reduction):
+class ReductionWithDefault(Reduction):
     """A reduction that has no value of nothing: it is given one, or an example without elements is refused.
 
     Attributes:
@@ -118,7 +118,7 @@ class Needy(Reduction):
 
     def __init__(self, *, default: Any = None, name: str | None = None) -> None:
         set_name(self, name)
-        self.default = as_given(default, self.kind)
+        self.default = as_default_result(default, self.kind)
 
     @property
     def counts(self) -> tuple[int, int | None]:
@@ -132,7 +132,7 @@ class Needy(Reduction):
         return "" if self.default is None else f"default={shown(self.default)}"
 
 
-class Max(Needy):
+class Max(ReductionWithDefault):
     """The greatest of a sequence's elements, or of a tuple's items, each number by itself.
 
     Elements are tensors or tuples of tensors of one type, integers too. One segment operation, whatever the
@@ -177,7 +177,7 @@ class Max(Needy):
         return most
 
 
-class Min(Needy):
+class Min(ReductionWithDefault):
     """The least of a sequence's elements, or of a tuple's items, each number by itself; see `Max`.
 
     Args:
@@ -218,7 +218,7 @@ class Min(Needy):
         return least
 
 
-class Mean(Needy):
+class Mean(ReductionWithDefault):
     """The mean of a sequence's elements, or of a tuple's items, each number by itself.
 
     Elements are floating tensors or tuples of such of one type. One segment operation, whatever the lengths.
@@ -267,7 +267,7 @@ class Mean(Needy):
         return super()._check_element(element)
 
 
-class Stack(Phrase[Any, Any]):
+class Stack(DerivedBlock[Any, Any]):
     """The elements of a sequence of known length as one tensor, one beside the other along a new first axis.
 
     Elements are tensors or tuples of tensors of one type; of tuples each item is stacked. A tuple whose items

@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeVar, overload
 
 from arrows.combinators.apply import Concat
 from arrows.combinators.block import AnyBlock, Block, set_name
-from arrows.combinators.compose import Identity, Phrase, Pipe
-from arrows.combinators.constant import Default
+from arrows.combinators.compose import DerivedBlock, Identity, Pipe
+from arrows.combinators.constant import InferredZeros
 from arrows.combinators.convert import as_block
 from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import GetItem
@@ -118,7 +118,7 @@ class Scan(Block[Sequence[A], tuple[Sequence[B], S]]):
             )
         word = "cell" if by_state else "step"
         if start is None:
-            start = Identity() if from_input else Default()
+            start = Identity() if from_input else InferredZeros()
         self._parts = (as_block(step, f"the {word} of {kind}"), as_block(start, f"the start of {kind}"))
         self.reverse = reverse
         self.by_state = by_state
@@ -142,7 +142,7 @@ class Scan(Block[Sequence[A], tuple[Sequence[B], S]]):
         pieces: list[AnyBlock | str] = [step]
         if self.start_from_input:
             pieces.append(", start_from_input=True")
-        elif not isinstance(start, Default):
+        elif not isinstance(start, InferredZeros):
             pieces += [", ", start]
         return [*pieces, ", reverse=True"] if self.reverse else pieces
 
@@ -217,7 +217,7 @@ class RNN(Scan[A, B, S]):
         self._set(cell, start, reverse, start_from_input, name, by_state=True)
 
 
-class Bidirectional(Phrase[Sequence[A], tuple[Sequence[Any], tuple[Any, Any]]]):
+class Bidirectional(DerivedBlock[Sequence[A], tuple[Sequence[Any], tuple[Any, Any]]]):
     """Two recurrent networks over one sequence, one from each end.
 
     The result is a pair: the sequence of both outputs at each element, joined end to end, and the pair of

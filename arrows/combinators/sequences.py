@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from arrows.combinators.block import AnyBlock, Block, set_name
 from arrows.combinators.convert import as_block
-from arrows.combinators.default_result import Absent
+from arrows.combinators.default_result import NoDefault
 from arrows.combinators.wires import Wire
 
 A = TypeVar("A")
@@ -134,7 +134,7 @@ class Reduce(Block[Sequence[A], A]):
         name: str | None = None,
     ) -> None:
         set_name(self, name)
-        nothing = Absent() if default is None else as_block(default, "the default of a Reduce")
+        nothing = NoDefault() if default is None else as_block(default, "the default of a Reduce")
         self._parts = (as_block(combine, "the combine of a Reduce"), nothing)
 
     @property
@@ -145,7 +145,7 @@ class Reduce(Block[Sequence[A], A]):
     @property
     def default(self) -> AnyBlock | None:
         """The result of no elements, if it was given."""
-        return None if isinstance(self.parts[1], Absent) else self.parts[1]
+        return None if isinstance(self.parts[1], NoDefault) else self.parts[1]
 
     def arguments(self, depth: int = 2) -> str:
         return "".join(x if isinstance(x, str) else x.brief(depth - 1) for x in self.written())

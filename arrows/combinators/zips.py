@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from arrows.combinators.block import AnyBlock, Block, set_name
-from arrows.combinators.compose import Phrase
+from arrows.combinators.compose import DerivedBlock
 from arrows.combinators.convert import as_block
 from arrows.combinators.inputs import Item
 from arrows.combinators.sequences import Map
@@ -43,7 +43,7 @@ class Zip(Block[Any, Sequence[Any]]):
         set_name(self, name)
 
 
-class ZipWith(Phrase[Any, Sequence[B]]):
+class ZipWith(DerivedBlock[Any, Sequence[B]]):
     """One block on the elements of several sequences that stand side by side: `Zip() >> Map(element)`.
 
     Args:

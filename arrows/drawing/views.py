@@ -11,11 +11,11 @@ from arrows.combinators import (
     Block,
     Choice,
     Constant,
+    DerivedBlock,
     Fan,
     Fix,
     Graph,
     Layer,
-    Phrase,
     Pipe,
     Read,
     Reference,
@@ -100,7 +100,7 @@ class View(NamedTuple):
     def dissolves(self) -> bool:
         """Whether it is drawn by its parts alone, without a frame: an unnamed chain or fan-out."""
         form = self.form
-        if form.name is not None or isinstance(form, Phrase) or form.written() is not None:
+        if form.name is not None or isinstance(form, DerivedBlock) or form.written() is not None:
             return False
         return isinstance(form, (Pipe, Fan))
 

@@ -12,10 +12,10 @@ from arrows.combinators import (
     Fix,
     Fold,
     Graph,
-    Half,
     Item,
     Layer,
     Map,
+    PairItem,
     Read,
     Reference,
     Zip,
@@ -204,7 +204,7 @@ def refused(node: Occurrence, error: Exception, nodes: Sequence[Occurrence] = ()
     t = notation(node.input)
     verb = "apply" if isinstance(form, Apply) else "use"
     attempt = f"cannot {verb} {name_of(node)} {'to' if verb == 'apply' else 'on'} {t}"
-    if isinstance(form, Half):
+    if isinstance(form, PairItem):
         attempt, hint = f"cannot use blocks side by side on {t}", "f * g takes a pair: make one with f & g"
     site = getattr(error, "site", None)
     if isinstance(site, SourceLine) and site not in (form.site, SourceLine.here()) and site.line:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arrows.combinators import Absent, Default, Reduce, Scan
+from arrows.combinators import InferredZeros, NoDefault, Reduce, Scan
 from arrows.inference.occurrences import CoercionPlace, Occurrence
 from arrows.inference.reasons import first_of, is_tuple, items_of, last_of, meet, name_of, path, side_of
 from arrows.typesys import types as T
@@ -97,7 +97,9 @@ def _reduced(joined: CoercionPlace, left: TypeVariable, right: TypeVariable) -> 
         )
     if kind == "folded":  # the type of the result was known before that of the elements
         element = left
-        source = combine if find(default.output).head is None or isinstance(default.form, Absent) else default
+        source = (
+            combine if find(default.output).head is None or isinstance(default.form, NoDefault) else default
+        )
     else:
         element = find(node.output)
         source = combine if kind == "combined" else default
@@ -179,7 +181,7 @@ def _scanned(node: Occurrence, clash: Clash) -> ArrowTypeError:
                 )
             )
         result = items[1]
-    if isinstance(start.form, Default):
+    if isinstance(start.form, InferredZeros):
         # The first state is made up from what the cell gives: the cell alone is at odds with itself.
         return meet(
             f"cannot repeat {name_of(last_of(step))} in {name_of(node)}",
@@ -231,7 +233,7 @@ def open_state(nodes: Sequence[Occurrence], culprit: Occurrence) -> ArrowTypeErr
     if owner is None:
         return None
     cell, start = owner.parts
-    if not isinstance(start.form, Default) or ground(start.output) is not None:
+    if not isinstance(start.form, InferredZeros) or ground(start.output) is not None:
         return None
     return ArrowTypeError(
         message(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from arrows.combinators import Absent, Constant, Graph, Item, Layer, Metric, Source, Tap, without_zero
+from arrows.combinators import Constant, Graph, Item, Layer, Metric, NoDefault, Source, Tap, without_zero
 from arrows.inference import explain
 from arrows.inference.occurrences import Occurrence
 from arrows.inference.rules import Misfit, position
@@ -36,7 +36,7 @@ def final_check(node: Occurrence, metrics: dict[str, tuple[T.Type, Occurrence]])
         known = metrics.setdefault(f"tap {form.tap}", (t, node))
         if known[0] != t:
             raise explain.two_metrics(node, t, known[1], known[0])
-    elif isinstance(form, Constant) and form.type is None and not isinstance(form, Absent):
+    elif isinstance(form, Constant) and form.type is None and not isinstance(form, NoDefault):
         t = ground(node.output)
         assert t is not None
         if without_zero(t) is not None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from arrows.combinators import AndFan, AnyBlock, Block, CasesAfter, Choice, Fan, Graph, Pipe, Reference
+from arrows.combinators import AndFan, AnyBlock, Block, Choice, Fan, Graph, OneOfWithPreBlock, Pipe, Reference
 from arrows.inference.typed import Typed
 from arrows.typesys import types as T
 
@@ -72,7 +72,7 @@ def visible(typed: Typed) -> list[TreePart]:
             found.append(TreePart(_role(typed, i) if i >= 0 and len(wanted) > 1 else "", part))
         else:
             todo.extend((-1, inner) for inner in reversed(part.parts))
-    if isinstance(typed.form, CasesAfter):
+    if isinstance(typed.form, OneOfWithPreBlock):
         return [TreePart(role, part.typed) for role, part in zip(typed.form.roles, found, strict=True)]
     return found
 

@@ -29,7 +29,7 @@ NOT_DRAWN = {
 }
 
 FEATURES: dict[str, Callable[[Any], bool]] = {
-    "a pair made by *": lambda b: type(b).__name__ == "Beside",
+    "a pair made by *": lambda b: type(b).__name__ == "Parallel",
     "an unpacked wire": lambda b: isinstance(b, ar.combinators.Item) and b.arity is not None,
     "a trained constant": lambda b: isinstance(b, ar.Constant) and b.trainable,
     "a trained number": lambda b: isinstance(b, ar.Constant) and b.trainable and b.type.shape == (),
@@ -44,7 +44,7 @@ FEATURES: dict[str, Callable[[Any], bool]] = {
     "attention that gives its weights": lambda b: isinstance(b, ar.Attention) and b.weights,
     "a network that starts from its input": lambda b: isinstance(b, ar.RNN) and b.start_from_input,
     "a scan that starts from its input": lambda b: type(b) is ar.Scan and b.start_from_input,
-    "a choice after a block": lambda b: type(b).__name__ == "CasesAfter",
+    "a choice after a block": lambda b: type(b).__name__ == "OneOfWithPreBlock",
     "float64": lambda b: isinstance(b, ar.combinators.Read) and b.type.dtype == "float64",
     "int64": lambda b: isinstance(b, ar.combinators.Read) and b.type.dtype == "int64",
     "uint8": lambda b: isinstance(b, ar.combinators.Read) and b.type.dtype == "uint8",

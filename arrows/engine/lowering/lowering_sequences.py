@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from arrows import combinators as core
-from arrows.combinators import Absent, without_zero
+from arrows.combinators import NoDefault, without_zero
 from arrows.engine.lowering.node_code import NodeWriter
 from arrows.engine.lowering.symbols import (
     VOID,
@@ -161,7 +161,7 @@ class SequenceWriter(NodeWriter):
         self.body.nesting -= 1
         self.put("else:")
         self.body.nesting += 1
-        if isinstance(default.form, Absent) and without_zero(of) is not None:
+        if isinstance(default.form, NoDefault) and without_zero(of) is not None:
             self.put("raise ValueError")
         else:
             value = self.coerced((yield self.walk(default, VOID)), of)

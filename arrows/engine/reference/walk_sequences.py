@@ -6,11 +6,11 @@ from itertools import repeat
 from typing import Any
 
 from arrows.combinators import (
-    Absent,
     Broadcast,
     Fold,
     Length,
     Map,
+    NoDefault,
     Nth,
     Reduce,
     Scan,
@@ -122,7 +122,7 @@ class SequenceWalk(Walk):
         combine, default = typed.parts
         row = [(x, where.down(i)) for i, x in enumerate(self.elements(typed, value, where))]
         if not row:
-            if isinstance(default.form, Absent) and without_zero(typed.output) is not None:
+            if isinstance(default.form, NoDefault) and without_zero(typed.output) is not None:
                 zero = f"no zero of {typed.output} to give instead"
                 self.fail(typed, where, f"there are no elements to reduce, and {zero}", None)
             return self.now(default, None, where) or (yield self.later(default, None, where))
