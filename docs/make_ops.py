@@ -16,15 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from arrows import ops
-from arrows.ops.primitive import Primitive, no_gradient
+from arrows.ops import Primitive
+from arrows.ops.primitive import no_gradient
 from arrows.typesys import types as T
 
 PAGE = Path(__file__).with_name("ops.md")
 
 # The chapters, in the order of the page: a module of arrows.ops each.
 CHAPTERS = (
-    "elementwise", "special", "activations", "comparison", "logic", "reductions", "norms", "cumulative",
-    "linear", "shaping", "indexing", "lookup", "gathering", "segment_ops", "dropout", "dropout_mask",
+    "elementwise", "activations", "comparison", "reductions", "norms", "linear", "shaping", "indexing",
+    "lookup", "segment_ops", "dropout",
 )  # fmt: skip
 
 # What arrows.ops offers besides operations.

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.reference.evaluate import Lookup, _Arrays
-from arrows.ops.evaluate import Evaluation, _Applied
+from arrows.ops import Evaluation
+from arrows.ops.evaluate import _Applied
 
 
 def random_parameters(seed: int = 0, scale: float = 0.5) -> Lookup:

@@ -13,7 +13,7 @@ from arrows.combinators import AndFan, AnyBlock, Apply, InferredZeros, Pipe
 from arrows.engine.planning.parameters import named_parameters
 from arrows.inference.tree import typed_tree
 from arrows.inference.typed import Typed
-from arrows.ops.context import Parameter
+from arrows.ops import Parameter
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 

@@ -7,9 +7,7 @@ from typing import Any, ClassVar
 
 from arrows.combinators import Layer
 from arrows.layers.arguments import rate_of
-from arrows.ops import ShapeError
-from arrows.ops.context import Parameter
-from arrows.ops.dropout import drop
+from arrows.ops import Parameter, ShapeError, drop
 from arrows.typesys import types as T
 
 

@@ -11,8 +11,8 @@ from arrows import ops
 from arrows.combinators import Layer
 from arrows.layers import initializers
 from arrows.layers.arguments import float_type, function_of, size_of
-from arrows.ops import ShapeError
-from arrows.ops.context import Initializer, Parameter
+from arrows.ops import Parameter, ShapeError
+from arrows.ops.context import Initializer
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError
 from arrows.typesys.static import F32, Axis, Tensor

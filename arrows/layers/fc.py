@@ -9,7 +9,8 @@ from arrows import ops
 from arrows.combinators import Layer
 from arrows.layers import initializers
 from arrows.layers.arguments import function_of, size_of, vector
-from arrows.ops.context import Initializer, Parameter
+from arrows.ops import Parameter
+from arrows.ops.context import Initializer
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, message
 from arrows.typesys.static import Axis, Tensor

@@ -10,8 +10,8 @@ from arrows.combinators import Layer
 from arrows.layers import initializers
 from arrows.layers.arguments import float_type, function_of, items, size_of, vector
 from arrows.layers.gates import dropped, recurrent_dropout
-from arrows.ops import ShapeError
-from arrows.ops.context import Initializer, Parameter
+from arrows.ops import Parameter, ShapeError
+from arrows.ops.context import Initializer
 from arrows.typesys import types as T
 from arrows.typesys.static import F32, Axis, Tensor
 

@@ -9,8 +9,7 @@ from arrows import ops
 from arrows.combinators import Layer
 from arrows.layers import initializers
 from arrows.layers.arguments import positive
-from arrows.ops import ShapeError
-from arrows.ops.context import Parameter
+from arrows.ops import Parameter, ShapeError
 from arrows.typesys import types as T
 
 

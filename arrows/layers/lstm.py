@@ -10,7 +10,8 @@ from arrows.combinators import Layer
 from arrows.layers import initializers
 from arrows.layers.arguments import float_type, function_of, items, size_of, vector
 from arrows.layers.gates import GateBias, check_state, dropped, recurrent_dropout, state_type
-from arrows.ops.context import Initializer, Parameter
+from arrows.ops import Parameter
+from arrows.ops.context import Initializer
 from arrows.typesys import types as T
 from arrows.typesys.static import F32, Axis, Tensor
 

@@ -1,21 +1,59 @@
-"""Activations besides tanh, sigmoid, relu and softplus; of any shape, element by element."""
+"""Activation functions, element by element."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from arrows.ops.arrays import put, ufunc
 from arrows.ops.bind import bind
-from arrows.ops.comparison import greater, where
+from arrows.ops.comparison import clip, greater, where
 from arrows.ops.elementwise import abs as absolute
-from arrows.ops.elementwise import add, divide, multiply, negative, sigmoid, softplus, tanh
+from arrows.ops.elementwise import add, divide, erf, multiply, negative, sign, square, unary
 from arrows.ops.errors import ShapeError
-from arrows.ops.kernels import put
-from arrows.ops.primitive import Primitive
-from arrows.ops.registry import register
-from arrows.ops.shape_rules import floating
-from arrows.ops.special import clip, erf
+from arrows.ops.primitive import Primitive, register
+from arrows.ops.shape_rules import arithmetic, floating
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
+
+
+def tanh(x: Operand) -> TensorLike:
+    """Hyperbolic tangent.
+
+    >>> import numpy as np
+    >>> tanh(np.array([0.0])).tolist()
+    [0.0]
+    """
+    return bind(_tanh, x)
+
+
+def sigmoid(x: Operand) -> TensorLike:
+    """1 / (1 + exp(-x)), computed as exp(x) / (1 + exp(x)): as exact where it is small as where it is not.
+
+    >>> import numpy as np
+    >>> sigmoid(np.array([0.0, 1000.0])).tolist()
+    [0.5, 1.0]
+    """
+    return bind(_sigmoid, x)
+
+
+def relu(x: Operand) -> TensorLike:
+    """max(x, 0); its derivative at 0 is taken as 0.
+
+    >>> import numpy as np
+    >>> relu(np.array([-1.0, 2.0])).tolist()
+    [0.0, 2.0]
+    """
+    return bind(_relu, x)
+
+
+def softplus(x: Operand) -> TensorLike:
+    """log(1 + exp(x)), without overflow.
+
+    >>> import numpy as np
+    >>> softplus(np.array([-1000.0, 1000.0])).tolist()
+    [0.0, 1000.0]
+    """
+    return bind(_softplus, x)
 
 
 def gelu(x: Operand, approximate: bool = False) -> TensorLike:
@@ -165,6 +203,36 @@ def log_sigmoid(x: Operand) -> TensorLike:
     return negative(softplus(negative(x)))
 
 
+_LARGEST_EXPONENT = {2: 11.0, 4: 88.0, 8: 709.0}
+"""By the bytes of an element, a whole number whose exponential is finite."""
+
+
+def _sigmoid_kernel(xp: Any) -> Any:
+    def run(x: Any, out: Any = None) -> Any:
+        if out is None:
+            out = xp.empty(x.shape, x.dtype)
+        # From the bound on the result is 1, and exp(x) is no infinite number.
+        xp.minimum(x, _LARGEST_EXPONENT[x.dtype.itemsize], out=out)
+        xp.exp(out, out=out)
+        return xp.divide(out, out + 1, out=out)
+
+    return run
+
+
+def _relu_kernel(xp: Any) -> Any:
+    def run(x: Any, out: Any = None) -> Any:
+        return xp.maximum(x, 0, out=out)
+
+    return run
+
+
+def _softplus_kernel(xp: Any) -> Any:
+    def run(x: Any, out: Any = None) -> Any:
+        return xp.logaddexp(x, 0, out=out)
+
+    return run
+
+
 def _number(name: str, what: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ShapeError(f"{name}: the {what} is a Python number, got {type(value).__name__}")
@@ -201,7 +269,16 @@ def _leaky_relu_vjp(g: Any, result: Any, x: Any, slope: float) -> Any:
     return (where(greater(x, 0), g, g * slope),)
 
 
+_tanh = unary("tanh", ufunc("tanh"), lambda g, result, x: (g * (1 - square(result)),))
+
+_sigmoid = unary("sigmoid", _sigmoid_kernel, lambda g, result, x: (g * (result * (1 - result)),))
+
+_relu = unary("relu", _relu_kernel, lambda g, result, x: (g * sign(result),), arithmetic)
+
+_softplus = unary("softplus", _softplus_kernel, lambda g, result, x: (g * sigmoid(x),))
+
 _elu = register(Primitive("elu", _rule("elu"), _elu_kernel, _elu_vjp, elementwise=True))
+
 _leaky_relu = register(
     Primitive("leaky_relu", _rule("leaky_relu"), _leaky_relu_kernel, _leaky_relu_vjp, elementwise=True)
 )

@@ -6,11 +6,14 @@ that made it; arithmetic never mixes devices.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from arrows.typesys.errors import ArrowValueError
 
 HostArray: TypeAlias = npt.NDArray[Any]
 """A NumPy array: what the host knows of shapes, indices and results."""
@@ -160,3 +163,70 @@ class ArrayModule(Protocol):
     def where(self) -> Function: ...
     @property
     def zeros(self) -> Function: ...
+
+
+quiet = np.errstate(all="ignore")
+"""A decorator of all that computes: infinite numbers and NaN are values, and travel; whatever `np.errstate`
+the caller has set, NumPy neither warns of them nor raises.  A device does the same."""
+
+
+def ufunc(name: str) -> Callable[..., Any]:
+    """The kernel that is a function of `xp` itself, so that a call costs nothing more.
+
+    >>> ufunc("add")(np) is np.add
+    True
+    """
+
+    def kernel(xp: Any) -> Any:
+        return getattr(xp, name)
+
+    return kernel
+
+
+def put(result: Any, out: Any) -> Any:
+    """`result`, written to `out` if there is one.
+
+    >>> put(np.ones(2), None).tolist()
+    [1.0, 1.0]
+    """
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
+def take(xp: Any, values: Any, index: Any, axis: int, out: Any) -> Any:
+    """Rows of `values` along an axis; on NumPy without a second look at the indices, which have been checked.
+
+    >>> take(np, np.array([5.0, 6.0]), np.array([1, 1]), 0, None).tolist()
+    [6.0, 6.0]
+    """
+    if xp is np:
+        return np.take(values, index, axis, out, "clip")
+    if out is not None and out.flags.c_contiguous:
+        return xp.take(values, index, axis=axis, out=out)
+    return put(xp.take(values, index, axis=axis), out)
+
+
+def contiguous(array: Any) -> bool:
+    """True if a reshape of the array is a view of it."""
+    return bool(array.flags.c_contiguous)
+
+
+def module_of(array: Any) -> Any:
+    """The array module that an array belongs to: NumPy, CuPy, or what its `__array_namespace__` names.
+
+    Raises:
+        ArrowValueError: it is none of these.
+
+    >>> module_of(np.zeros(2)) is np
+    True
+    """
+    if isinstance(array, np.ndarray):
+        return np
+    cupy = sys.modules.get("cupy")
+    if cupy is not None and isinstance(array, cupy.ndarray):
+        return cupy
+    if hasattr(array, "__array_namespace__"):
+        return array.__array_namespace__()
+    raise ArrowValueError(f"where does {type(array).__name__} live? use the method that takes `xp`")

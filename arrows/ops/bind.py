@@ -9,20 +9,12 @@ import numpy as np
 
 from arrows.ops.context import Context
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import INVARIANT, ROW, Primitive
-from arrows.ops.registry import get
+from arrows.ops.evaluate import Evaluation
+from arrows.ops.primitive import INVARIANT, ROW, Primitive, get
 from arrows.ops.tensorlike import Operand, TensorLike
+from arrows.typesys.dtypes import is_float
 
 NumpyArray = np.ndarray[Any, Any]
-
-
-def is_float(dtype: str) -> bool:
-    """True for float16, float32 and float64.
-
-    >>> is_float("float32"), is_float("int32")
-    (True, False)
-    """
-    return dtype.startswith("float")
 
 
 def bind(
@@ -191,8 +183,6 @@ def _levels(
 
 def _compute(primitive: Primitive, operands: tuple[Operand, ...], attributes: dict[str, Any]) -> NumpyArray:
     """No tensor of a Function among the operands: compute at once, as NumPy would."""
-    from arrows.ops.evaluate import Evaluation  # which builds on this module
-
     evaluation = Evaluation()
     beside = next((operand for operand in operands if isinstance(operand, (np.ndarray, np.generic))), None)
     like = None if beside is None else evaluation.constant(np.asarray(beside))

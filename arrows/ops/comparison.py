@@ -1,15 +1,17 @@
-"""Comparisons, and what chooses by them.  Shapes broadcast as in NumPy; no gradient passes a truth value."""
+"""Comparisons and logic: extremes, bounds, truth values, and choices by them.
+
+Shapes broadcast as in NumPy.  No gradient passes a truth value.
+"""
 
 from __future__ import annotations
 
 from typing import Any, cast
 
+from arrows.ops.arrays import put, ufunc
 from arrows.ops.bind import bind, constant
 from arrows.ops.elementwise import binary
 from arrows.ops.errors import ShapeError
-from arrows.ops.kernels import put, ufunc
-from arrows.ops.primitive import Primitive
-from arrows.ops.registry import register
+from arrows.ops.primitive import Primitive, register
 from arrows.ops.shape_rules import arithmetic, broadcast, same_dtype, two_operands
 from arrows.ops.shaping import cast as cast_to
 from arrows.ops.shaping import sum_to
@@ -35,6 +37,28 @@ def minimum(a: Operand, b: Operand) -> TensorLike:
     [-1.0, 0.5]
     """
     return bind(_minimum, a, b)
+
+
+def clip(x: Operand, low: float | None = None, high: float | None = None) -> TensorLike:
+    """x, but no less than `low` and no more than `high`; no gradient passes where x is outside.
+
+    Args:
+        x: numbers.
+        low, high: Python numbers, whole ones for integers; None: no bound.
+
+    >>> import numpy as np
+    >>> clip(np.array([-2.0, 0.5, 9.0]), 0, 1).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    for bound in (low, high):
+        if bound is not None and (isinstance(bound, bool) or not isinstance(bound, (int, float))):
+            raise ShapeError(
+                f"clip: a bound is a Python number or None, got {type(bound).__name__}",
+                hint="use maximum and minimum where it is a tensor",
+            )
+    if low is not None and high is not None and low > high:
+        raise ShapeError(f"clip: the lower bound {low} is above the upper one, {high}")
+    return bind(_clip, x, low=low, high=high)
 
 
 def greater(a: Operand, b: Operand) -> TensorLike:
@@ -85,6 +109,46 @@ def equal(a: Operand, b: Operand) -> TensorLike:
     [False, True]
     """
     return bind(_equal, a, b)
+
+
+def not_equal(a: Operand, b: Operand) -> TensorLike:
+    """a != b, as truth values.
+
+    >>> import numpy as np
+    >>> not_equal(np.array([1, 2]), 2).tolist()
+    [True, False]
+    """
+    return bind(_not, equal(a, b))
+
+
+def logical_and(a: Operand, b: Operand) -> TensorLike:
+    """True where both are; of tensors also written `a & b`.
+
+    >>> import numpy as np
+    >>> logical_and(np.array([True, True]), np.array([True, False])).tolist()
+    [True, False]
+    """
+    return bind(_and, a, b)
+
+
+def logical_or(a: Operand, b: Operand) -> TensorLike:
+    """True where one is; of tensors also written `a | b`.
+
+    >>> import numpy as np
+    >>> logical_or(np.array([False, True]), np.array([False, False])).tolist()
+    [False, True]
+    """
+    return bind(_or, a, b)
+
+
+def logical_not(x: Operand) -> TensorLike:
+    """True where x is not; of tensors also written `~x`.
+
+    >>> import numpy as np
+    >>> logical_not(np.array([False, True])).tolist()
+    [True, False]
+    """
+    return bind(_not, x)
 
 
 def where(condition: Operand, a: Operand, b: Operand) -> TensorLike:
@@ -144,8 +208,57 @@ def _where_vjp(g: Any, result: Any, condition: Any, a: Any, b: Any) -> Any:
     return None, sum_to(where(condition, g, 0), a.shape), sum_to(where(condition, 0, g), b.shape)
 
 
+def _clip_rule(x: Tensor, low: float | None, high: float | None) -> Tensor:
+    arithmetic("clip", x)
+    if not x.floating and any(isinstance(bound, float) for bound in (low, high)):
+        raise ShapeError(f"clip: {x} takes whole bounds, got {low} and {high}")
+    return x
+
+
+def _clip_kernel(xp: Any, low: float | None, high: float | None) -> Any:
+    def run(x: Any, out: Any = None) -> Any:
+        if low is None:
+            return put(x, out) if high is None else xp.minimum(x, high, out=out)
+        if high is None:
+            return xp.maximum(x, low, out=out)
+        return xp.minimum(xp.maximum(x, low, out=out), high, out=out)
+
+    return run
+
+
+def _clip_vjp(g: Any, result: Any, x: Any, low: float | None, high: float | None) -> Any:
+    inside = None if low is None else greater_equal(x, low)
+    if high is not None:
+        below = less_equal(x, high)
+        inside = below if inside is None else logical_and(inside, below)
+    return (g if inside is None else where(inside, g, 0),)
+
+
+def _logical_rule(name: str) -> Any:
+    def rule(*types: Tensor) -> Tensor:
+        for kind in types:
+            if kind.dtype != "bool":
+                raise ShapeError(
+                    f"{name} takes truth values, and {kind} holds none", hint="compare first, as in x > 0"
+                )
+        return Tensor(broadcast(name, *types), "bool")
+
+    return rule
+
+
 _maximum = binary("maximum", lambda g, result, a, b: _share_vjp(g, a, b, (a, b)))
+
 _minimum = binary("minimum", lambda g, result, a, b: _share_vjp(g, a, b, (b, a)))
+
 _greater, _greater_equal = _compare("greater"), _compare("greater_equal")
+
 _equal = _compare("equal", lambda name, kind: kind)
+
 _where = register(Primitive("where", _where_rule, _where_kernel, _where_vjp, elementwise=True))
+
+_clip = register(Primitive("clip", _clip_rule, _clip_kernel, _clip_vjp, elementwise=True))
+
+_and, _or, _not = (
+    register(Primitive(name, _logical_rule(name), ufunc(name), elementwise=True))
+    for name in ("logical_and", "logical_or", "logical_not")
+)

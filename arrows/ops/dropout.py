@@ -1,12 +1,64 @@
-"""Dropout inside functions and layers: where its key comes from."""
+"""Dropout with counter-based masks: whether an element is kept is a hash of its row's key and its place.
+
+No generator is drawn from and no mask is stored: the derivative hashes again.  So a mask depends neither on
+the batch that a row stands in nor on the order of execution.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from arrows.ops.dropout_mask import GOLDEN, dropout
-from arrows.ops.tensorlike import TensorLike
-from arrows.ops.trace import TraceRecorder
+import numpy as np
+
+from arrows.ops.arrays import put
+from arrows.ops.bind import bind
+from arrows.ops.errors import ShapeError
+from arrows.ops.primitive import Attributes, Primitive, get, register
+from arrows.ops.segment_ops import segment_broadcast, segment_position
+from arrows.ops.shape_rules import floating
+from arrows.ops.shaping import cast
+from arrows.ops.tensorlike import Operand, TensorLike
+from arrows.ops.tracing import TraceRecorder
+from arrows.typesys.types import Tensor
+
+GOLDEN = 0x9E3779B97F4A7C15
+"""2**64 divided by the golden ratio, made odd: the step of splitmix64's counter."""
+
+ELEMENT = 0xD1342543DE82EF95
+"""An odd multiplier that sets the keys of a sequence's elements apart."""
+
+CACHED = 16384
+"""Numbers that are hashed at once on NumPy: they stay in the processor's cache."""
+
+
+def dropout(x: Operand, key: Operand, rate: float) -> TensorLike:
+    """Zero a random part of the elements and scale up the rest, so that the expectation stays.
+
+    Srivastava, Hinton, Krizhevsky, Sutskever, Salakhutdinov, "Dropout", JMLR 2014; inverted: what is kept is
+    divided by `1 - rate`.  Element j of a row is kept if splitmix64's finaliser (Steele, Lea, Flood, "Fast
+    Splittable Pseudorandom Number Generators", OOPSLA 2014, figure 14), applied to the hashed key plus j
+    steps of its counter, is at least `rate * 2**64`.  The same key gives the same mask.
+
+    Args:
+        x: floating numbers.
+        key: a uint64 scalar, one for each example; for a sequence, each element's place is mixed in.
+        rate: the part that is zeroed, 0 <= rate < 1, a Python number.
+
+    Raises:
+        ShapeError: the rate is out of range, x is not floating, or the key is no uint64 scalar.
+
+    >>> dropout(np.ones(8), np.uint64(7), 0.5).tolist()
+    [2.0, 2.0, 2.0, 2.0, 0.0, 0.0, 2.0, 2.0]
+    """
+    if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 <= rate < 1:
+        raise ShapeError(f"dropout: the rate is a number with 0 <= rate < 1, got {rate!r}")
+    if isinstance(key, int) and not isinstance(key, bool):
+        key = np.uint64(key % 2**64)
+    if isinstance(x, TensorLike) and x.rows >= 0 and isinstance(key, TensorLike) and key.rows < 0:
+        # Each element of the sequence gets a key of its own.
+        spread = segment_broadcast(key, x) if key.type == Tensor((), "uint64") else key
+        key = spread + cast(segment_position(x), "uint64") * ELEMENT
+    return bind(_dropout, x, key, rate=float(rate))
 
 
 def drop(x: Any, rate: float) -> Any:
@@ -37,3 +89,70 @@ def drop(x: Any, rate: float) -> Any:
     number = sum(equation.primitive.name == "dropout" for equation in x.context.equations)
     # Masks of one node differ from place to place.
     return dropout(x, key + (number * GOLDEN) % 2**64 if number else key, rate)
+
+
+def _mixed(xp: Any, z: Any) -> Any:
+    """splitmix64's finaliser, in place: every bit of the result depends on every bit of z."""
+    shifted = xp.right_shift(z, np.uint64(30))
+    xp.bitwise_xor(z, shifted, out=z)
+    xp.multiply(z, np.uint64(0xBF58476D1CE4E5B9), out=z)
+    xp.bitwise_xor(z, xp.right_shift(z, np.uint64(27), out=shifted), out=z)
+    xp.multiply(z, np.uint64(0x94D049BB133111EB), out=z)
+    return xp.bitwise_xor(z, xp.right_shift(z, np.uint64(31), out=shifted), out=z)
+
+
+def _rule(x: Tensor, key: Tensor, rate: float) -> Tensor:
+    floating("dropout", x)
+    if key.shape or key.dtype != "uint64":
+        raise ShapeError(f"dropout: the key is a uint64 scalar, and {key} is none")
+    return x
+
+
+def _lift(attributes: Attributes, has_rows: tuple[bool, ...], types: tuple[Tensor, ...]) -> Attributes:
+    return {**attributes, "rows": has_rows, "shape": types[0].shape} if any(has_rows) else attributes
+
+
+def _kernel(
+    xp: Any, rate: float, rows: tuple[bool, bool] = (False, False), shape: tuple[int, ...] | None = None
+) -> Any:
+    least, scale = np.uint64(int(rate * 2**64)), 1 / (1 - rate)
+
+    def run(x: Any, key: Any, out: Any = None) -> Any:
+        one = x.shape if shape is None else shape
+        count = 1
+        for n in one:
+            count *= n
+        # Arrays with axes throughout: numbers of their own would warn where they wrap around.
+        keys = _mixed(xp, key.reshape((-1, 1)) + np.uint64(GOLDEN))
+        counters = xp.multiply(xp.arange(1, count + 1, dtype="uint64"), np.uint64(GOLDEN))
+        kept = _kept(xp, keys, counters, least)
+        kept = kept.reshape((len(keys), *one) if any(rows) else one)
+        if out is None:
+            return xp.multiply(xp.multiply(x, kept), scale)
+        put(xp.multiply(x, kept), out)
+        return xp.multiply(out, scale, out=out)
+
+    return run
+
+
+def _kept(xp: Any, keys: Any, counters: Any, least: Any) -> Any:
+    """For each key a row: which of the elements are kept."""
+    step = CACHED // max(len(counters), 1) + 1
+    if xp is not np or len(keys) <= step:
+        return xp.greater_equal(_mixed(xp, keys + counters), least)
+    kept = np.empty((len(keys), len(counters)), bool)
+    for start in range(0, len(keys), step):  # the hash goes over its numbers nine times
+        part = slice(start, start + step)
+        np.greater_equal(_mixed(np, keys[part] + counters), least, out=kept[part])
+    return kept
+
+
+_dropout = register(
+    Primitive(
+        "dropout",
+        _rule,
+        _kernel,
+        lambda g, result, x, key, rate: (bind(get("dropout"), g, key, rate=rate), None),
+        _lift,
+    )
+)

@@ -36,3 +36,22 @@ class FunctionError(ArrowTypeError):
     ...
     arrows.ops.errors.FunctionError: lambda raised KeyError: 'h'
     """
+
+
+class IndexOutOfRange(IndexError):
+    """An index that is a tensor points outside of the axis.
+
+    Attributes:
+        row: the row of the batch that holds it, if the kernel ran over rows; else None.
+        index: the number that is out of range.
+        size: the size of the axis.
+
+    >>> print(IndexOutOfRange("lookup", 9, 5, None))
+    lookup: index 9 is out of range for an axis of size 5
+    """
+
+    def __init__(self, name: str, index: int, size: int, row: int | None) -> None:
+        super().__init__(f"{name}: index {index} is out of range for an axis of size {size}")
+        self.index = index
+        self.size = size
+        self.row = row

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from arrows.ops.bind import is_float
+from arrows.ops.arrays import quiet
 from arrows.ops.context import Entered, Parameter
 from arrows.ops.errors import ShapeError
-from arrows.ops.kernels import quiet
 from arrows.ops.primitive import INVARIANT, ROW, Primitive
-from arrows.ops.segment_layout import Segments
+from arrows.ops.segments import Segments
 from arrows.ops.sums import sum_rows
 from arrows.ops.tensorlike import TensorLike
+from arrows.typesys.dtypes import is_float
 from arrows.typesys.errors import ArrowValueError
 from arrows.typesys.types import Tensor
 

@@ -1,4 +1,4 @@
-"""Parts of tensors by numbers that are known when the function is built."""
+"""Slices and joins: parts of tensors at places known when the function is traced, and tensors of parts."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from arrows.ops.bind import bind
+from arrows.ops.arrays import put
+from arrows.ops.bind import bind, constant
 from arrows.ops.errors import ShapeError
-from arrows.ops.kernels import put
 from arrows.ops.lookup import lookup
-from arrows.ops.primitive import Attributes, Primitive
-from arrows.ops.registry import register
-from arrows.ops.shape_rules import arithmetic
-from arrows.ops.shaping import reshape
+from arrows.ops.primitive import Attributes, Primitive, register
+from arrows.ops.shape_rules import arithmetic, negative_axis, same_dtype
+from arrows.ops.shaping import reshape, shape_of
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
 
@@ -76,6 +75,44 @@ def pad_slice(x: Operand, key: Key, shape: tuple[int, ...]) -> TensorLike:
     [0.0, 5.0, 0.0]
     """
     return bind(_pad_slice, x, key=key, shape=shape)
+
+
+def concat(xs: Any, axis: int = 0) -> TensorLike:
+    """Tensors one after another along an axis; all other axes agree.
+
+    >>> import numpy as np
+    >>> concat([np.array([1, 2]), np.array([3])]).tolist()
+    [1, 2, 3]
+    """
+    if isinstance(xs, (TensorLike, np.ndarray)) or not xs:
+        raise ShapeError("concat takes a list of tensors, and at least one")
+    if len(xs) == 1 and isinstance(xs[0], TensorLike):
+        negative_axis("concat", axis, xs[0].ndim)
+        return xs[0]
+    return bind(_concat, *xs, axis=negative_axis("concat", axis, len(shape_of(xs[0]))))
+
+
+def stack(xs: Any, axis: int = 0) -> TensorLike:
+    """Tensors of one shape side by side along a new axis.
+
+    >>> import numpy as np
+    >>> stack([np.array([1, 2]), np.array([3, 4])], axis=1).tolist()
+    [[1, 3], [2, 4]]
+    """
+    if isinstance(xs, (TensorLike, np.ndarray)) or not xs:
+        raise ShapeError("stack takes a list of tensors, and at least one")
+    beside = next((x for x in xs if isinstance(x, TensorLike)), None)
+    shape = shape_of(xs[0])
+    place = negative_axis("stack", axis, len(shape) + 1)
+    one = (*shape[: len(shape) + 1 + place], 1, *shape[len(shape) + 1 + place :])
+    parts: list[Operand] = []
+    for x in xs:
+        if shape_of(x) != shape:
+            raise ShapeError(f"stack: shapes differ, {list(shape)} and {list(shape_of(x))}")
+        if beside is not None and not isinstance(x, TensorLike):
+            x = beside.context.constant(constant(x, beside))
+        parts.append(reshape(x, one))
+    return concat(parts, place)
 
 
 def _one(item: Any, size: int, axis: int) -> Any:
@@ -140,6 +177,56 @@ def _with_rows(attributes: Attributes, has_rows: tuple[bool, ...], types: tuple[
     return {**attributes, "rows": True} if any(has_rows) else attributes
 
 
+def _concat_rule(*types: Tensor, axis: int) -> Tensor:
+    first = types[0]
+    dtype = same_dtype("concat", *types)
+    if not first.ndim:
+        raise ShapeError("concat: scalars have no axis to be joined along", hint="use stack")
+    place = axis + first.ndim
+    size = 0
+    for kind in types:
+        for i in range(max(first.ndim, kind.ndim)):
+            if first.ndim != kind.ndim or (i != place and first.shape[i] != kind.shape[i]):
+                raise ShapeError(f"concat: {first} and {kind} do not fit along axis {place}")
+        size += kind.shape[place]
+    return Tensor((*first.shape[:place], size, *first.shape[place + 1 :]), dtype)
+
+
+def _concat_lift(attributes: Attributes, has_rows: tuple[bool, ...], types: tuple[Tensor, ...]) -> Attributes:
+    return {**attributes, "rows": has_rows} if any(has_rows) else attributes
+
+
+def _concat_kernel(xp: Any, axis: int, rows: tuple[bool, ...] = ()) -> Any:
+    if all(rows):
+        return lambda *arrays, out=None: xp.concatenate(arrays, axis=axis, out=out)
+
+    def run(*arrays: Any, out: Any = None) -> Any:
+        # Parameters and constants among the parts stand once; each row gets a copy.
+        n = next(array.shape[0] for array, has in zip(arrays, rows, strict=True) if has)
+        if out is None:
+            shape = list(arrays[rows.index(True)].shape)
+            shape[axis] = sum(array.shape[axis] for array in arrays)
+            out = xp.empty((n, *shape[1:]), arrays[0].dtype)
+        start = 0
+        for array in arrays:
+            stop = start + array.shape[axis]
+            out[(..., slice(start, stop), *(slice(None),) * (-1 - axis))] = array
+            start = stop
+        return out
+
+    return run
+
+
+def _concat_vjp(g: Any, result: Any, *xs: Any, axis: int) -> Any:
+
+    found, start = [], 0
+    for x in xs:
+        stop = start + x.shape[axis]
+        found.append(index(g, (..., slice(start, stop), *(slice(None),) * (-1 - axis))))
+        start = stop
+    return tuple(found)
+
+
 _index = register(
     Primitive(
         "index",
@@ -151,6 +238,7 @@ _index = register(
         view=True,
     )
 )
+
 _pad_slice = register(
     Primitive(
         "pad_slice",
@@ -160,4 +248,8 @@ _pad_slice = register(
         _with_rows,
         additive=True,
     )
+)
+
+_concat = register(
+    Primitive("concat", _concat_rule, _concat_kernel, _concat_vjp, _concat_lift, additive=True)
 )

@@ -1,7 +1,8 @@
-"""Products: matrix and vector in every combination, and the outer product that their gradients are made of.
+"""Matrix products: matrix and vector in every combination, and the outer product of their gradients.
 
 Lifted, a product of rows with a parameter is one matrix product over all rows; the gradient of the parameter,
-summed over the rows, is one as well (`sum_rows`).
+summed over the rows, is one as well (`sum_rows`).  Two tensors with three axes are multiplied matrix by
+matrix, along their first axis.
 """
 
 from __future__ import annotations
@@ -10,12 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from arrows.ops.batched_matmul import matmul_each
+from arrows.ops.arrays import contiguous, put
 from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
-from arrows.ops.kernels import contiguous, put
-from arrows.ops.primitive import Attributes, Primitive
-from arrows.ops.registry import register
+from arrows.ops.primitive import Attributes, Primitive, register
 from arrows.ops.shape_rules import arithmetic, same_dtype
 from arrows.ops.shaping import reshape, shape_of, transpose
 from arrows.ops.sums import matmul as product
@@ -56,6 +55,16 @@ def _with_three_axes(a: Operand, b: Operand) -> TensorLike:
         wide = reshape(flat, (*left[:-1], n, p))
         return wide if len(left) == 1 else transpose(wide, (1, 0, 2))
     raise ShapeError(f"matmul: {list(left)} @ {list(right)} do not fit")
+
+
+def matmul_each(a: Operand, b: Operand) -> TensorLike:
+    """[n, m, k] @ [n, k, p] -> [n, m, p].
+
+    >>> import numpy as np
+    >>> matmul_each(np.ones((2, 1, 3)), np.ones((2, 3, 1))).tolist()
+    [[[3.0]], [[3.0]]]
+    """
+    return bind(_matmul_each, a, b)
 
 
 def dot(a: Operand, b: Operand) -> TensorLike:
@@ -121,14 +130,16 @@ _PLAIN = {
 }
 """What NumPy's own broadcasting does right and well."""
 
-
 # A product of a few rows with a large matrix: BLAS copies the matrix to lay it out for many rows, which takes
 # longer than to read it once a row; with a transposed one it takes twice as long. Two rows and 600 x 1500
 # numbers of 4 bytes: 150 and 360 us, row by row 80 and 70 (two threads). Numbers of 8 bytes gain with half as
 # many rows. Small products are not laid out anew, and what fits in no cache is better read once.
 FEW_TRANSPOSED = 8
+
 _ROW_BYTES, _ROW_BYTES_TRANSPOSED = 4 * 4, FEW_TRANSPOSED * 4  # the numbers of one column of the rows
+
 _LARGE = 1_000_000  # multiplications
+
 _CACHED = 12 << 20  # bytes of the matrix
 
 
@@ -284,9 +295,48 @@ def _outer_sum_rows(xp: Any, has_rows: tuple[bool, ...], types: tuple[Tensor, ..
     return run
 
 
+def _each_rule(a: Tensor, b: Tensor) -> Tensor:
+    dtype = same_dtype("matmul", a, b)
+    arithmetic("matmul", a)
+    for axis, left, right in ((0, a.shape[0], b.shape[0]), (1, a.shape[2], b.shape[1])):
+        if left != right:
+            raise ShapeError(
+                f"matmul: {a} @ {b} do not fit: axis {2 * axis} is {left} on the left "
+                f"and axis {axis} is {right} on the right"
+            )
+    return Tensor((*a.shape[:2], b.shape[2]), dtype)
+
+
+def _each_vjp(g: Any, result: Any, a: Any, b: Any) -> Any:
+    return matmul_each(g, transpose(b, (0, 2, 1))), matmul_each(transpose(a, (0, 2, 1)), g)
+
+
+def _each_sum_rows(xp: Any, has_rows: tuple[bool, ...], types: tuple[Tensor, ...]) -> Any:
+    """Rows of both: they join the axis that is summed over, and it is one product for each index."""
+    if has_rows == (True, False):
+        return lambda a, b, out=None: xp.matmul(sum_rows(xp, a), b, out=out)
+    if has_rows == (False, True):
+        return lambda a, b, out=None: xp.matmul(a, sum_rows(xp, b), out=out)
+    (n, m, k), (_, _, p) = types[0].shape, types[1].shape
+
+    def run(a: Any, b: Any, out: Any = None) -> Any:
+        count = a.shape[0] * k
+        left = a.transpose((1, 2, 0, 3)).reshape((n, m, count))
+        right = b.transpose((1, 0, 2, 3)).reshape((n, count, p))
+        if xp is not np:
+            return put(xp.matmul(left, right), out)
+        out = np.empty((n, m, p), a.dtype) if out is None else out
+        for i in range(n):
+            sum_matmul(np, left[i], right[i], out[i])
+        return out
+
+    return run
+
+
 _matmul = register(
     Primitive("matmul", _matmul_rule, _matmul_kernel, _matmul_vjp, _matmul_lift, sum_rows=_matmul_sum_rows)
 )
+
 _outer = register(
     Primitive(
         "outer",
@@ -295,4 +345,8 @@ _outer = register(
         lambda g, result, a, b: (matmul(g, b), matmul(transpose(g), a)),
         sum_rows=_outer_sum_rows,
     )
+)
+
+_matmul_each = register(
+    Primitive("matmul_each", _each_rule, lambda xp: xp.matmul, _each_vjp, sum_rows=_each_sum_rows)
 )

@@ -1,7 +1,9 @@
-"""Elements at indices that are tensors: `lookup` (embeddings), `pick` (cross-entropy), and their transposes.
+"""Look-ups: elements at indices that are tensors, and their transposes.
 
-An index has to be in range, and not negative.  The kernels check that on NumPy and raise `IndexOutOfRange`;
-on a device they do not look, since that would wait for it.
+`lookup` reads the rows of an embedding, `pick` the probabilities of cross-entropy.
+
+An index has to be in range, and not negative.  The kernels check that on NumPy and raise `IndexOutOfRange`.
+On a device they do not check, since the host would have to wait for the answer.
 """
 
 from __future__ import annotations
@@ -10,34 +12,17 @@ from typing import Any
 
 import numpy as np
 
+from arrows.ops.arrays import put, take
 from arrows.ops.bind import bind, constant
-from arrows.ops.errors import ShapeError
-from arrows.ops.kernels import put, take
-from arrows.ops.primitive import Attributes, Primitive
-from arrows.ops.registry import register
+from arrows.ops.errors import IndexOutOfRange, ShapeError
+from arrows.ops.primitive import Attributes, Primitive, register
 from arrows.ops.rowsparse import RowSparse, add_rows
-from arrows.ops.shape_rules import arithmetic, integral
+from arrows.ops.shape_rules import arithmetic, integral, negative_axis
+from arrows.ops.shaping import shape_of, transpose
 from arrows.ops.tensorlike import Operand, TensorLike
+from arrows.typesys.dtypes import is_float
+from arrows.typesys.errors import ArrowTypeError
 from arrows.typesys.types import Tensor
-
-
-class IndexOutOfRange(IndexError):
-    """An index that is a tensor points outside of the axis.
-
-    Attributes:
-        row: the row of the batch that holds it, if the kernel ran over rows; else None.
-        index: the number that is out of range.
-        size: the size of the axis.
-
-    >>> print(IndexOutOfRange("lookup", 9, 5, None))
-    lookup: index 9 is out of range for an axis of size 5
-    """
-
-    def __init__(self, name: str, index: int, size: int, row: int | None) -> None:
-        super().__init__(f"{name}: index {index} is out of range for an axis of size {size}")
-        self.index = index
-        self.size = size
-        self.row = row
 
 
 def lookup(table: Operand, index: Operand) -> TensorLike:
@@ -54,6 +39,30 @@ def lookup(table: Operand, index: Operand) -> TensorLike:
     [[3.0, 4.0], [3.0, 4.0]]
     """
     return bind(_lookup, table, _indices(index))
+
+
+def gather(x: Operand, index: Operand, axis: int = 0) -> TensorLike:
+    """Slices of x at integer indices along an axis; along axis 0 it is `lookup`, also written `x[index]`.
+
+    Args:
+        x: at least one axis.
+        index: integers of any shape, each with 0 <= index < the size of the axis.
+        axis: the axis; the axes of the index stand in its place.
+
+    Raises:
+        IndexOutOfRange: when computed, an index is out of range (on a device it is not looked at).
+
+    >>> import numpy as np
+    >>> gather(np.array([[1.0, 2.0, 3.0]]), np.array([2, 0]), axis=1).tolist()
+    [[3.0, 1.0]]
+    """
+    ndim = len(shape_of(x))
+    place = negative_axis("gather", axis, ndim) + ndim
+    if not place:
+        return lookup(x, index)
+    found = lookup(transpose(x, (place, *range(place), *range(place + 1, ndim))), index)
+    new = len(shape_of(found)) - ndim + 1  # axes of the index, in front
+    return transpose(found, (*range(new, new + place), *range(new), *range(new + place, new + ndim - 1)))
 
 
 def pick(x: Operand, index: Operand) -> TensorLike:
@@ -87,6 +96,32 @@ def scatter_row(x: Operand, index: Operand, size: int) -> TensorLike:
     return bind(_scatter_row, x, _indices(index), size=size)
 
 
+def one_hot(index: Operand, size: int, dtype: str = "float32") -> TensorLike:
+    """Unit vectors: 1 at the index along a new last axis, 0 elsewhere.  No gradient passes.
+
+    Args:
+        index: integers of any shape, each with 0 <= index < size.
+        size: length of the vectors.
+        dtype: element type of the result; under `compile(float_type=...)` a floating one means that type.
+
+    Raises:
+        IndexOutOfRange: when computed, an index is out of range (on a device it is not looked at).
+
+    >>> import numpy as np
+    >>> one_hot(np.array([2, 0]), 3).tolist()
+    [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
+    """
+    if isinstance(size, bool) or not isinstance(size, int) or size < 0:
+        raise ShapeError(f"one_hot: the size is a whole number >= 0, got {size!r}")
+    try:
+        name = Tensor((), dtype).dtype
+    except ArrowTypeError as error:
+        raise ShapeError(f"one_hot: {error}") from None
+    if isinstance(index, TensorLike) and index.context.float_type is not None and is_float(name):
+        name = index.context.float_type
+    return bind(_one_hot, index, size=size, dtype=name)
+
+
 def _indices(index: Operand) -> Operand:
     # A plain integer must not take the element type of the table beside it.
     return index if isinstance(index, TensorLike) else constant(index)
@@ -102,7 +137,7 @@ def check_index(xp: Any, name: str, index: Any, size: int, rows: bool) -> None:
     >>> check_index(np, "lookup", np.array([0, -1]), 5, rows=True)
     Traceback (most recent call last):
     ...
-    arrows.ops.lookup.IndexOutOfRange: lookup: index -1 is out of range for an axis of size 5
+    arrows.ops.errors.IndexOutOfRange: lookup: index -1 is out of range for an axis of size 5
     """
     if xp is not np or not index.size:
         return
@@ -233,6 +268,25 @@ def _place_kernel(xp: Any, size: int, rows: tuple[bool, bool] = (False, False)) 
     return run
 
 
+def _one_hot_rule(index: Tensor, size: int, dtype: str) -> Tensor:
+    return Tensor((*integral("one_hot", index).shape, size), dtype)
+
+
+def _one_hot_lift(
+    attributes: Attributes, has_rows: tuple[bool, ...], types: tuple[Tensor, ...]
+) -> Attributes:
+    return {**attributes, "rows": True} if any(has_rows) else attributes
+
+
+def _one_hot_kernel(xp: Any, size: int, dtype: str, rows: bool = False) -> Any:
+    def run(index: Any, out: Any = None) -> Any:
+        check_index(xp, "one_hot", index, size, rows)
+        here = xp.equal(index[..., None], xp.arange(size))
+        return put(here.astype(dtype) if out is None else here, out)
+
+    return run
+
+
 _lookup = register(
     Primitive(
         "lookup",
@@ -242,6 +296,7 @@ _lookup = register(
         _which_rows,
     )
 )
+
 _scatter_row = register(
     Primitive(
         "scatter_row",
@@ -252,6 +307,7 @@ _scatter_row = register(
         sum_rows=_scatter_sum_rows,
     )
 )
+
 _pick = register(
     Primitive(
         "pick",
@@ -261,6 +317,7 @@ _pick = register(
         _which_rows,
     )
 )
+
 _place = register(
     Primitive(
         "place",
@@ -270,3 +327,5 @@ _place = register(
         _which_rows,
     )
 )
+
+_one_hot = register(Primitive("one_hot", _one_hot_rule, _one_hot_kernel, lift=_one_hot_lift))

@@ -1,4 +1,4 @@
-"""Lengths of vectors, variances, and what divides by them."""
+"""Norms: lengths of vectors, variances, and what divides by them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from arrows.ops.arrays import put
 from arrows.ops.bind import bind
 from arrows.ops.comparison import greater, maximum, where
 from arrows.ops.elementwise import divide, square, subtract
 from arrows.ops.errors import ShapeError
-from arrows.ops.kernels import put
-from arrows.ops.primitive import Primitive
+from arrows.ops.primitive import Primitive, register
 from arrows.ops.reductions import Axis, mean, reduced
-from arrows.ops.registry import register
 from arrows.ops.shape_rules import floating, negative_axes
 from arrows.ops.shaping import reshape, shape_of
 from arrows.ops.sums import sum_axes

@@ -1,20 +1,53 @@
-"""What one primitive is: name, shape rule, kernel, derivative, and how it takes many rows at once."""
+"""What one primitive is, and the table of primitives, which a user may add to.
+
+A new primitive is one object and one line that binds it.  Here is the error function's cheap cousin,
+`softsign`, ``x / (1 + |x|)``, whose derivative is ``1 / (1 + |x|)**2``:
+
+>>> import numpy as np
+>>> from arrows import ops
+>>> def kernel(xp):
+...     def run(x, out=None):
+...         return xp.divide(x, xp.abs(x) + 1, out=out)
+...
+...     return run
+>>> def vjp(g, result, x):
+...     return (g / ops.square(ops.abs(x) + 1.0),)
+>>> _ = ops.register(ops.Primitive("doc_softsign", lambda x: x, kernel, vjp, elementwise=True))
+>>> def softsign(x):
+...     return ops.bind(ops.get("doc_softsign"), x)
+
+It works at once on arrays, inside Functions and in batches; `arrows.testing.check_primitive` holds its rule,
+kernel, derivative and lifting against each other:
+
+>>> from arrows.testing import check_primitive
+>>> softsign(np.array([-1.0, 0.0, 3.0])).tolist()
+[-0.5, 0.0, 0.75]
+>>> check_primitive(ops.get("doc_softsign"), np.array([-1.0, 0.5, 3.0]))
+>>> ops.unregister("doc_softsign")
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from types import CodeType, FunctionType, MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from arrows.typesys import types as T
+from arrows.typesys.errors import ArrowValueError, SourceLine
 
 INVARIANT = -2
 """Level of a parameter or a constant: it does not depend on the example and has no row axis."""
+
 ROW = -1
 """Level of a value of which there is one for each example (each node).  Levels k >= 0: one for each element
 of the k-th sequence of the function's input."""
 
 Attributes = dict[str, Any]
+
 Run = Callable[..., Any]
 """`run(*arrays, out=None) -> array`; segmented primitives take `segments=` besides."""
 
@@ -80,6 +113,131 @@ class Primitive:
         return f"Primitive({self.name})"
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
-        from arrows.ops.registry import get  # a primitive pickles as its name: kernels are closures
+        # a primitive pickles as its name: kernels are closures
 
-        return get, (self.name,)
+        return get, (self.name,)  # kernels are closures, which do not pickle
+
+
+_primitives: dict[str, Primitive] = {}
+
+_own: set[str] = set()
+
+
+def register(primitive: Primitive) -> Primitive:
+    """Add a primitive; return it.  The example at the top of this module writes one from scratch.
+
+    A primitive that is registered again, as by a cell of a notebook that is run twice, takes the place of the
+    one of its name; what has been traced with that keeps it.
+
+    Warns:
+        UserWarning: it differs from the one whose place it takes.
+
+    Raises:
+        ArrowValueError: the name is that of a primitive of arrows, or is no name.
+
+    >>> from arrows.ops import get
+    >>> register(get("add")) is get("add")
+    True
+    """
+    if not isinstance(primitive, Primitive):
+        raise ArrowValueError(f"register takes a Primitive, got {type(primitive).__name__}")
+    if not primitive.name.isidentifier():
+        raise ArrowValueError(f"a primitive's name is a Python name, got {primitive.name!r}")
+    known = _primitives.get(primitive.name)
+    if known is not None and known is not primitive:
+        if primitive.name in _own:
+            raise ArrowValueError(
+                f"{primitive.name!r} is the name of a primitive of arrows, which the engine knows by it; "
+                "take another name"
+            )
+        different = [
+            f.name for f in fields(known) if not _same(getattr(known, f.name), getattr(primitive, f.name))
+        ]
+        if different:
+            warnings.warn(
+                f"the primitive {primitive.name!r}{_place(known)} is replaced by another{_place(primitive)}, "
+                f"which differs in {', '.join(different)}: compile anew what uses it, or take another name",
+                stacklevel=2,
+            )
+    _primitives[primitive.name] = primitive
+    return primitive
+
+
+def keep_own() -> None:
+    """From here on, the names that are there are those of arrows: nothing takes their place."""
+    _own.update(_primitives)
+
+
+def _place(primitive: Primitive) -> str:
+    code = getattr(primitive.kernel, "__code__", None)
+    return "" if code is None else f" ({SourceLine(code.co_filename, code.co_firstlineno)})"
+
+
+def _same(one: Any, other: Any, seen: frozenset[tuple[int, int]] = frozenset()) -> bool:
+    """Whether two fields of primitives say the same: functions by their code and what it is closed over."""
+    pair = id(one), id(other)
+    if one is other or pair in seen:
+        return True
+    if type(one) is not type(other):
+        return False
+    seen |= {pair}
+    if isinstance(one, FunctionType):
+        return _code(one.__code__) == _code(other.__code__) and _same(_held(one), _held(other), seen)
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(_same(a, b, seen) for a, b in zip(one, other, strict=True))
+    if isinstance(one, np.ndarray):
+        return bool(np.array_equal(one, other))
+    return bool(one == other)
+
+
+def _held(function: FunctionType) -> list[Any]:
+    """Besides its code, what a function computes with."""
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    named = sorted((function.__kwdefaults__ or {}).items())
+    return [function.__defaults__, [value for _, value in named], *cells]
+
+
+def _code(code: CodeType) -> tuple[Any, ...]:
+    """What a function does, without where it is written."""
+    constants = tuple(
+        _code(value) if isinstance(value, CodeType) else (type(value), repr(value))
+        for value in code.co_consts
+    )
+    names = code.co_names, code.co_varnames, code.co_freevars
+    return code.co_code, constants, names, code.co_argcount, code.co_kwonlyargcount, code.co_flags
+
+
+def unregister(name: str) -> None:
+    """Take a primitive out of the table, as tests do.
+
+    >>> unregister("no_such_primitive")
+    Traceback (most recent call last):
+    ...
+    arrows.typesys.errors.ArrowValueError: there is no primitive named 'no_such_primitive'
+    """
+    get(name)
+    del _primitives[name]
+
+
+def get(name: str) -> Primitive:
+    """The primitive of that name.
+
+    Raises:
+        ArrowValueError: there is none.
+
+    >>> get("matmul")
+    Primitive(matmul)
+    """
+    try:
+        return _primitives[name]
+    except KeyError:
+        raise ArrowValueError(f"there is no primitive named {name!r}") from None
+
+
+def primitives() -> Mapping[str, Primitive]:
+    """All primitives by name, as a live read-only view.
+
+    >>> "softmax" in primitives()
+    True
+    """
+    return MappingProxyType(_primitives)

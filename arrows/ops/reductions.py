@@ -1,4 +1,7 @@
-"""Sums, means and extremes along axes of one tensor, and the softmax family.  Axes count from the end."""
+"""Reductions along axes of one tensor: sums, running sums, means, extremes, and the softmax family.
+
+Axes count from the end, so that a kernel means the same axes whether or not rows stand in front.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,10 @@ import numpy as np
 
 from arrows.ops import comparison
 from arrows.ops import elementwise as e
+from arrows.ops.arrays import put
 from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
-from arrows.ops.kernels import put
-from arrows.ops.primitive import Primitive
-from arrows.ops.registry import register
+from arrows.ops.primitive import Primitive, register
 from arrows.ops.shape_rules import arithmetic, floating, negative_axes, negative_axis
 from arrows.ops.shaping import broadcast_to, cast, reshape, shape_of
 from arrows.ops.sums import sum_axes
@@ -89,6 +91,26 @@ def argmin(x: Operand, axis: int = -1) -> TensorLike:
     0
     """
     return bind(_argmin, x, axis=negative_axis("argmin", axis, len(shape_of(x))))
+
+
+def cumsum(x: Operand, axis: int = -1, reverse: bool = False) -> TensorLike:
+    """Sums of the elements up to each along an axis, itself included.
+
+    Args:
+        x: numbers; the element type stays.
+        axis: the axis.
+        reverse: from the end.
+
+    >>> import numpy as np
+    >>> cumsum(np.array([1.0, 2.0, 3.0])).tolist()
+    [1.0, 3.0, 6.0]
+    >>> cumsum(np.array([1.0, 2.0, 3.0]), reverse=True).tolist()
+    [6.0, 5.0, 3.0]
+    """
+    ndim = len(shape_of(x))
+    if not ndim:
+        raise ShapeError("cumsum: a scalar has no axis to sum along")
+    return bind(_cumsum, x, axis=negative_axis("cumsum", axis, ndim), reverse=bool(reverse))
 
 
 def softmax(x: Operand, axis: int = -1) -> TensorLike:
@@ -201,6 +223,30 @@ def _place_of(name: str) -> Primitive:
     return register(Primitive(name, rule, kernel))
 
 
+def _cumsum_kernel(xp: Any, axis: int, reverse: bool) -> Any:
+    turned = (..., slice(None, None, -1), *(slice(None),) * (-1 - axis))
+
+    def total(x: Any) -> Any:
+        # Numbers are added one after the other: float64 keeps the digits of float32.
+        wide = "float64" if x.dtype.kind == "f" else x.dtype
+        return x.cumsum(axis=axis, dtype=wide).astype(x.dtype)
+
+    def run(x: Any, out: Any = None) -> Any:
+        if reverse:
+            return put(total(x[turned])[turned], out)
+        return put(total(x), out)
+
+    return run
+
+
+def _cumsum_rule(x: Tensor, axis: int, reverse: bool) -> Tensor:
+    return arithmetic("cumsum", x)
+
+
+def _cumsum_vjp(g: Any, result: Any, x: Any, axis: int, reverse: bool) -> Any:
+    return (bind(_cumsum, g, axis=axis, reverse=not reverse),)
+
+
 def _along_rule(name: str) -> Callable[..., Tensor]:
     def rule(x: Tensor, axis: int) -> Tensor:
         if not floating(name, x).shape[axis]:
@@ -260,13 +306,21 @@ _sum = register(
         additive=True,
     )
 )
+
 _max = register(Primitive("max", _rule("max", arithmetic, empty=False), _extreme_kernel("max"), _extreme_vjp))
+
 _min = register(Primitive("min", _rule("min", arithmetic, empty=False), _extreme_kernel("min"), _extreme_vjp))
+
 _argmax, _argmin = _place_of("argmax"), _place_of("argmin")
+
+_cumsum: Primitive = register(Primitive("cumsum", _cumsum_rule, _cumsum_kernel, _cumsum_vjp, additive=True))
+
 _softmax = register(Primitive("softmax", _along_rule("softmax"), _softmax_kernel, _softmax_vjp))
+
 _log_softmax = register(
     Primitive("log_softmax", _along_rule("log_softmax"), _log_softmax_kernel, _log_softmax_vjp)
 )
+
 _logsumexp = register(
     Primitive("logsumexp", _rule("logsumexp", floating, empty=False), _logsumexp_kernel, _logsumexp_vjp)
 )

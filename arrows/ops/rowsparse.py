@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from arrows.ops.segment_kernels import reduce_segments
-from arrows.ops.segment_layout import Segments
+from arrows.ops.arrays import module_of
+from arrows.ops.segments import Segments, reduce_segments
 from arrows.typesys.errors import ArrowValueError
 
 
@@ -118,22 +117,3 @@ def add_rows(xp: Any, rows: Any, values: Any, size: int) -> Any:
     order = xp.argsort(rows)
     offsets = xp.searchsorted(rows[order], xp.arange(size + 1))
     return reduce_segments(xp, "add", values, Segments.of(xp, offsets, rows.shape[0]), 0, order=order)
-
-
-def module_of(array: Any) -> Any:
-    """The array module that an array belongs to: NumPy, CuPy, or what its `__array_namespace__` names.
-
-    Raises:
-        ArrowValueError: it is none of these.
-
-    >>> module_of(np.zeros(2)) is np
-    True
-    """
-    if isinstance(array, np.ndarray):
-        return np
-    cupy = sys.modules.get("cupy")
-    if cupy is not None and isinstance(array, cupy.ndarray):
-        return cupy
-    if hasattr(array, "__array_namespace__"):
-        return array.__array_namespace__()
-    raise ArrowValueError(f"where does {type(array).__name__} live? use the method that takes `xp`")

@@ -1,7 +1,7 @@
-"""Reductions over the sequences of a batch, and the way back: one row for each example, one for each element.
+"""Sequences: reductions over the elements of a sequence, and the way back to its elements.
 
-Inside a Function a sequence is one tensor that stands for all of its elements; these take it to one tensor
-for each example.
+Inside a Function a sequence is one tensor that stands for all of its elements; a reduction takes it to one
+tensor for each example.
 """
 
 from __future__ import annotations
@@ -10,15 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from arrows.ops.arrays import put, take
 from arrows.ops.bind import bind
 from arrows.ops.comparison import equal, maximum, minimum
 from arrows.ops.elementwise import add, divide, multiply
 from arrows.ops.errors import ShapeError
-from arrows.ops.kernels import put, take
-from arrows.ops.primitive import Attributes, Primitive
-from arrows.ops.registry import register
-from arrows.ops.segment_kernels import reduce_segments
-from arrows.ops.segment_layout import Segments
+from arrows.ops.primitive import Attributes, Primitive, register
+from arrows.ops.segments import Segments, reduce_segments
 from arrows.ops.shape_rules import arithmetic, floating
 from arrows.ops.shaping import cast
 from arrows.ops.sums import sum_rows

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.ops.kernels import put
+from arrows.ops.arrays import put
 
 NumpyArray = np.ndarray[Any, Any]
 

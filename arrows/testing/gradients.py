@@ -11,12 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from arrows.ops.context import Parameter
-from arrows.ops.evaluate import Evaluation, Value
-from arrows.ops.primitive import INVARIANT, ROW
-from arrows.ops.segment_layout import Segments
+from arrows.ops import INVARIANT, ROW, Evaluation, Parameter, Segments, Trace, Value
 from arrows.ops.structure import collect
-from arrows.ops.trace import Trace
 
 NumpyArray = np.ndarray[Any, Any]
 

@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.ops.primitive import Primitive
-from arrows.ops.rowsparse import RowSparse
-from arrows.ops.segment_layout import Segments
+from arrows.ops import Primitive, RowSparse, Segments
 from arrows.testing.gradients import HOST, Elements, KernelDevice, check_close, check_grads
 from arrows.typesys.types import Tensor
 
@@ -54,7 +52,7 @@ def check_primitive(
             for n in (0, 1, 3):
                 _check_lifted(primitive, arrays, has_rows, n, device, attributes)
     if gradients:
-        from arrows.ops.bind import bind
+        from arrows.ops import bind
 
         if primitive.segmented and "domain" in attributes:
             like = Elements(np.zeros(4))

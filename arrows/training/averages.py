@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from arrows.engine.device.device import Device
-from arrows.ops.kernels import quiet
+from arrows.ops.arrays import quiet
 from arrows.training.arguments import require_number
 from arrows.training.parameters import Array, Trainable
 from arrows.training.row_chunks import blocks

@@ -17,7 +17,7 @@ from arrows.engine.device.device import Device
 from arrows.engine.device.parameter_lock import in_turn
 from arrows.engine.values.results import Ragged
 from arrows.ops import RowSparse
-from arrows.ops.kernels import quiet
+from arrows.ops.arrays import quiet
 from arrows.training.arguments import described, require_model, require_number
 from arrows.training.averages import Averages
 from arrows.training.learning_rates import Rate, Rates, is_frozen, rate_at, require_rate

@@ -30,3 +30,12 @@ def dtype_name(x: object) -> str:
     if name not in DTYPES:
         raise ArrowTypeError(f"unknown element type {x!r}: expected one of {', '.join(sorted(DTYPES))}")
     return str(name)
+
+
+def is_float(dtype: str) -> bool:
+    """True for float16, float32 and float64.
+
+    >>> is_float("float32"), is_float("int32")
+    (True, False)
+    """
+    return dtype.startswith("float")

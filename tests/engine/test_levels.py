@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows import ops
-from arrows.ops.errors import ShapeError
+from arrows.ops import ShapeError
 from tests.agree import agree
 from tests.profile import draws
 

@@ -12,7 +12,7 @@ import pytest
 
 import arrows as ar
 from arrows import ops
-from arrows.ops.context import Parameter
+from arrows.ops import Parameter
 from arrows.training import SGD, train
 from tests.agree import agree
 

@@ -16,8 +16,7 @@ from arrows.engine.program.pieces import Piece
 from arrows.engine.reading import structural_hash as sharing
 from arrows.engine.running import execute, unlike
 from arrows.engine.scheduling import node_table
-from arrows.ops import linear
-from arrows.ops.trace import Equation, Trace, Tracer, TraceRecorder, Var
+from arrows.ops import Equation, Trace, Tracer, TraceRecorder, Var, linear
 from tests.engine.test_batching import SETTINGS, compare
 
 Patch = pytest.MonkeyPatch

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from arrows import ops
-from arrows.ops import Evaluation, RowSparse
-from arrows.ops.context import Parameter, parameter
+from arrows.ops import Evaluation, Parameter, RowSparse, parameter
 from arrows.testing import Elements, check_grads
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowValueError

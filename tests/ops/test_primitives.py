@@ -10,7 +10,7 @@ import pytest
 
 from arrows import ops
 from arrows.engine.device.device import get_device
-from arrows.ops.segment_kernels import reduce_segments
+from arrows.ops.segments import reduce_segments
 from arrows.testing import HOST, check_primitive
 from arrows.testing.gradients import KernelDevice
 from arrows.typesys import types as T

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from arrows import ops
 from arrows.ops import Evaluation, RowSparse, Segments
-from arrows.ops.segment_kernels import reduce_segments
+from arrows.ops.segments import reduce_segments
 from arrows.ops.sums import matmul, sum_axes, sum_matmul, sum_products, sum_rows
 from tests.profile import draws
 

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from arrows import ops
-from arrows.ops import ShapeError, trace
-from arrows.ops.context import Parameter, parameter
+from arrows.ops import Parameter, ShapeError, parameter, trace
 from arrows.testing.gradients import run_lifted
 from arrows.typesys import types as T
 

@@ -18,8 +18,7 @@ from typing import Any
 
 from arrows import combinators as core
 from arrows.inference.typed import Typed
-from arrows.ops.primitive import ROW
-from arrows.ops.trace import Trace, Tracer, TraceRecorder, Var
+from arrows.ops import ROW, Trace, Tracer, TraceRecorder, Var
 
 # No operation grows beyond about so many equations: one function is written for it.
 _MOST = 100

@@ -24,7 +24,7 @@ from arrows.engine.lowering.symbols import (
 from arrows.engine.lowering.taps import Outlet, Show, TapStream, holds_objects, levels
 from arrows.engine.values.trampoline import Steps, trampoline
 from arrows.inference.typed import Typed
-from arrows.ops.trace import Trace, Var
+from arrows.ops import Trace, Var
 from arrows.typesys import types as T
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from arrows.engine.lowering.flow import FlowGraph
 from arrows.inference.typed import Typed
-from arrows.ops.trace import Trace
+from arrows.ops import Trace
 from arrows.typesys import types as T
 
 

@@ -12,7 +12,7 @@ from arrows.combinators import Block
 from arrows.engine.device.device import Device, host
 from arrows.engine.device.parameter_lock import Turns
 from arrows.inference.typed import Typed
-from arrows.ops.context import Parameter
+from arrows.ops import Parameter
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
 from arrows.typesys.masked import masked_elements
 

@@ -20,7 +20,7 @@ from arrows.engine.lowering.merge_chains import Composed
 from arrows.engine.lowering.node_code import MetricStream
 from arrows.engine.lowering.sites import Site
 from arrows.engine.planning.strata import strata
-from arrows.ops.trace import Trace
+from arrows.ops import Trace
 from arrows.typesys import types as T
 
 SCHEDULES = ("strata", "depth", "agenda", "none")

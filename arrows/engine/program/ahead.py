@@ -16,8 +16,7 @@ from arrows.engine.program.derive import Backward, RowSum
 from arrows.engine.program.fission import Division
 from arrows.engine.program.joints import Joint
 from arrows.engine.program.operands import Gradients
-from arrows.ops.primitive import INVARIANT
-from arrows.ops.trace import Equation, Var
+from arrows.ops import INVARIANT, Equation, Var
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from arrows import ops
-from arrows.ops.trace import Equation, TraceRecorder, Var
+from arrows.ops import Equation, TraceRecorder, Var
 
 _CONCAT = ops.get("concat")
 

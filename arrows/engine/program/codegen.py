@@ -18,10 +18,9 @@ from typing import Any
 from arrows.engine.program.contiguous_transpose import ContiguousTranspose
 from arrows.engine.program.derive import RowSum
 from arrows.engine.program.fuse import Chain, fuse
-from arrows.ops.primitive import INVARIANT, ROW, Run
-from arrows.ops.rowsparse import RowSparse
+from arrows.ops import INVARIANT, ROW, Equation, RowSparse, Var
+from arrows.ops.primitive import Run
 from arrows.ops.sums import sum_rows
-from arrows.ops.trace import Equation, Var
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,7 @@ from arrows.engine.program.assemble import assemble
 from arrows.engine.program.narrow import narrow
 from arrows.engine.program.pieces import Piece, pieces
 from arrows.engine.program.simplify import emit
-from arrows.ops.primitive import INVARIANT, ROW
-from arrows.ops.trace import Equation, Trace, Tracer, TraceRecorder, Var
+from arrows.ops import INVARIANT, ROW, Equation, Trace, Tracer, TraceRecorder, Var
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from arrows import ops
-from arrows.ops.primitive import INVARIANT, ROW
-from arrows.ops.trace import Equation, Trace, Tracer, TraceRecorder, Var
+from arrows.ops import INVARIANT, ROW, Equation, Trace, Tracer, TraceRecorder, Var
 
 
 @dataclass(frozen=True, slots=True)

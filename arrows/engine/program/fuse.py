@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from arrows.ops.primitive import INVARIANT, ROW
-from arrows.ops.trace import Equation, Var
+from arrows.ops import INVARIANT, ROW, Equation, Var
 
 # How each function is written, with the operands as {0}, {1}, ...; F(x) is a number of the element type.
 TEMPLATES = {

@@ -10,8 +10,7 @@ import numpy as np
 
 from arrows.engine.program.codegen import Part
 from arrows.engine.program.derive import Backward
-from arrows.ops.primitive import INVARIANT
-from arrows.ops.trace import Equation, Trace, Var
+from arrows.ops import INVARIANT, Equation, Trace, Var
 
 Array = Any
 

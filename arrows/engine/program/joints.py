@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from arrows.engine.planning.plan import Operation
-from arrows.ops.primitive import ROW
-from arrows.ops.trace import Equation, Trace, Var
+from arrows.ops import ROW, Equation, Trace, Var
 
 
 @dataclass(frozen=True, slots=True)

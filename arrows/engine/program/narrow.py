@@ -12,8 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from arrows.ops.primitive import INVARIANT
-from arrows.ops.trace import Equation, Trace, Tracer, TraceRecorder, Var
+from arrows.ops import INVARIANT, Equation, Trace, Tracer, TraceRecorder, Var
 
 Range = tuple[int, int]
 

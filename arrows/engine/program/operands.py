@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from arrows.engine.planning.plan import Operation
 from arrows.engine.program.derive import Backward
 from arrows.engine.program.joints import Joint
-from arrows.ops.trace import Equation, Trace, Var
+from arrows.ops import Equation, Trace, Var
 
 
 @dataclass(frozen=True, slots=True)

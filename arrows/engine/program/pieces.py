@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import EllipsisType
 from typing import Any
 
-from arrows.ops.trace import Equation, Var
+from arrows.ops import Equation, Var
 
 Region = tuple[tuple[int, int], ...]
 Subscript = tuple[slice | EllipsisType, ...]

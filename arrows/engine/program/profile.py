@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from arrows.engine.program.fuse import Chain
-from arrows.ops.trace import Equation
+from arrows.ops import Equation
 
 if TYPE_CHECKING:
     from arrows.engine.scheduling.merge import Merged

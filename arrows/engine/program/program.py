@@ -23,7 +23,7 @@ from arrows.engine.program.joints import Joint
 from arrows.engine.program.operands import Gradients
 from arrows.engine.program.pieces import Piece
 from arrows.engine.program.profile import Clock
-from arrows.ops.trace import Trace, Var
+from arrows.ops import Trace, Var
 
 Array = Any
 

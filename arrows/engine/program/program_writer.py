@@ -19,8 +19,7 @@ from arrows.engine.program.operands import by_slab, read_whole
 from arrows.engine.program.pieces import Piece, whole
 from arrows.engine.program.profile import Clock, part_of
 from arrows.engine.program.program import GeneratedFunction, Program
-from arrows.ops.primitive import INVARIANT
-from arrows.ops.trace import Equation, Trace, Var
+from arrows.ops import INVARIANT, Equation, Trace, Var
 
 
 def make_program(

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from arrows import ops
-from arrows.ops.primitive import INVARIANT
-from arrows.ops.trace import Equation, Tracer, TraceRecorder, Var
+from arrows.ops import INVARIANT, Equation, Tracer, TraceRecorder, Var
 
 
 def emit(recorder: TraceRecorder, equation: Equation, operands: Sequence[Tracer]) -> Tracer:

@@ -15,7 +15,7 @@ from arrows.engine.reference.interpret import interpret
 from arrows.engine.values.tensor_leaf import convert
 from arrows.engine.values.trampoline import Steps, trampoline
 from arrows.inference.typed import Typed
-from arrows.ops.context import Parameter
+from arrows.ops import Parameter
 from arrows.typesys import types as T
 
 

@@ -20,10 +20,8 @@ from arrows.engine.values.results import like
 from arrows.engine.values.tensor_leaf import convert
 from arrows.engine.values.trampoline import Steps, trampoline
 from arrows.inference.typed import Typed
-from arrows.ops.context import Parameter
-from arrows.ops.evaluate import Evaluation, Value
-from arrows.ops.kernels import quiet
-from arrows.ops.primitive import INVARIANT
+from arrows.ops import INVARIANT, Evaluation, Parameter, Value
+from arrows.ops.arrays import quiet
 from arrows.ops.structure import collect
 from arrows.typesys import types as T
 

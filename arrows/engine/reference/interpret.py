@@ -37,7 +37,7 @@ from arrows.engine.values.paths import Where
 from arrows.engine.values.tensor_leaf import LeafError, key_text
 from arrows.engine.values.trampoline import Steps
 from arrows.inference.typed import Typed
-from arrows.ops.errors import ShapeError
+from arrows.ops import ShapeError
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowValueError
 

@@ -18,7 +18,7 @@ from arrows.engine.running.flow_back import Flow, Sums
 from arrows.engine.running.gather import Gather
 from arrows.engine.running.unlike import Alike, Unlike
 from arrows.engine.scheduling.merge import OperationRows, PortRows
-from arrows.ops.segment_layout import Segments
+from arrows.ops import Segments
 
 Array = Any
 

@@ -28,8 +28,8 @@ from arrows.engine.running.trace_back import KERNEL_ERRORS, StepRefused
 from arrows.engine.running.unlike import unlike
 from arrows.engine.scheduling.batch import Chosen
 from arrows.engine.scheduling.merge import Merged, OperationRows, merge
-from arrows.ops.context import Parameter
-from arrows.ops.kernels import quiet
+from arrows.ops import Parameter
+from arrows.ops.arrays import quiet
 from arrows.ops.linear import FEW_TRANSPOSED
 
 Array = Any

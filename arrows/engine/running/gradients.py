@@ -9,8 +9,7 @@ from typing import Any
 from arrows.engine.device.device import Device
 from arrows.engine.program.pieces import Piece, Subscript, overlap, subscript, uncovered
 from arrows.engine.program.program import Program
-from arrows.ops.context import Parameter
-from arrows.ops.rowsparse import RowSparse
+from arrows.ops import Parameter, RowSparse
 
 Array = Any
 Gradient = Any

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from arrows.engine.device.device import host
 from arrows.engine.values.trampoline import Steps, trampoline
-from arrows.ops.rowsparse import RowSparse
+from arrows.ops import RowSparse
 from arrows.typesys import types as T
 
 

@@ -10,7 +10,7 @@ import pytest
 import arrows as ar
 from arrows import ops
 from arrows.engine.lowering.merge_chains import compose
-from arrows.ops.trace import trace
+from arrows.ops import trace
 from arrows.typesys import types as T
 from arrows.typesys.errors import InputError
 from tests.engine.program.test_derive import agrees

@@ -15,8 +15,7 @@ from arrows import ops
 from arrows.engine.program.codegen import Part
 from arrows.engine.reference import evaluate as reference
 from arrows.layers import initializers
-from arrows.ops.context import Parameter
-from arrows.ops.trace import Trace, trace
+from arrows.ops import Parameter, Trace, trace
 from arrows.typesys import types as T
 from tests.compare import close
 

@@ -14,9 +14,7 @@ from arrows.engine.program.program import Program
 from arrows.engine.reference import evaluate as reference
 from arrows.engine.running.binding import Binding
 from arrows.layers import initializers
-from arrows.ops.context import Parameter
-from arrows.ops.primitive import INVARIANT
-from arrows.ops.trace import trace
+from arrows.ops import INVARIANT, Parameter, trace
 from arrows.typesys import types as T
 from tests.compare import close
 

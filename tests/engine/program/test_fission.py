@@ -11,7 +11,7 @@ import arrows as ar
 from arrows import ops
 from arrows.engine.running import binding
 from arrows.layers import initializers
-from arrows.ops.context import Parameter
+from arrows.ops import Parameter
 from tests.engine.program.test_derive import agrees, names, programs
 
 

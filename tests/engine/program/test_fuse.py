@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from arrows import ops
 from arrows.engine.program import codegen, program_writer
 from arrows.engine.program.fuse import Chain, fuse
-from arrows.ops.trace import Trace, trace
+from arrows.ops import Trace, trace
 from arrows.typesys import types as T
 from tests.compare import close
 from tests.engine.program.test_codegen import (

@@ -12,8 +12,7 @@ import arrows as ar
 from arrows import ops
 from arrows.engine.program.narrow import narrow
 from arrows.engine.reference import evaluate as reference
-from arrows.ops.context import Parameter
-from arrows.ops.trace import Trace, trace
+from arrows.ops import Parameter, Trace, trace
 from arrows.typesys import types as T
 
 

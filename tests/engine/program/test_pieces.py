@@ -10,7 +10,7 @@ import pytest
 import arrows as ar
 from arrows import ops
 from arrows.layers import initializers
-from arrows.ops.context import Parameter
+from arrows.ops import Parameter
 from tests.engine.program.test_derive import agrees, programs
 
 

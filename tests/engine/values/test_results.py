@@ -12,7 +12,7 @@ import pytest
 from arrows.engine.device.device import get_device
 from arrows.engine.device.fake import FakeArray
 from arrows.engine.values.results import Labelled, Ragged, assemble, collate, rows, to_numpy
-from arrows.ops.rowsparse import RowSparse
+from arrows.ops import RowSparse
 from arrows.typesys import types as T
 
 VECTOR, INDEX = T.Tensor((2,)), T.Tensor((), "int32")

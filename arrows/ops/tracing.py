@@ -1,0 +1,254 @@
+"""Tracing: a function runs once for each input type, on shapes alone, and what it does is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from arrows.ops.bind import bind, constant
+from arrows.ops.context import Entered, Parameter
+from arrows.ops.errors import FunctionError, ShapeError
+from arrows.ops.primitive import INVARIANT, ROW, Primitive
+from arrows.ops.random_guard import RandomStateWatch, where_defined
+from arrows.ops.structure import collect, spread
+from arrows.ops.tensorlike import TensorLike
+from arrows.ops.trace import Equation, Trace, Var
+from arrows.typesys import types as T
+from arrows.typesys.dtypes import dtype_name, is_float
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, is_inside
+
+NumpyArray = np.ndarray[Any, Any]
+
+
+class Tracer(TensorLike):
+    """A tensor of a function that is being recorded: a type and a level, no numbers.
+
+    Attributes:
+        recorder: where it is recorded.
+        var: what it is called there.
+
+    >>> TraceRecorder().input(T.Tensor((3,)))
+    Tracer(%0: float32[3] row)
+    """
+
+    __slots__ = ("recorder", "var")
+
+    def __init__(self, recorder: TraceRecorder, var: Var) -> None:
+        self.recorder = recorder
+        self.var = var
+
+    @property
+    def type(self) -> T.Tensor:
+        return self.var.type
+
+    @property
+    def rows(self) -> int:
+        return self.var.rows
+
+    @property
+    def context(self) -> TraceRecorder:
+        return self.recorder
+
+    def __repr__(self) -> str:
+        return f"Tracer({self.var})"
+
+
+class TraceRecorder(Entered):
+    """Records what is done to its tracers.  Equal equations are recorded once.
+
+    Args:
+        float_type: the element type that every floating constant, cast and parameter gets; None leaves them.
+
+    >>> recorder = TraceRecorder()
+    >>> x = recorder.input(T.Tensor((3,)))
+    >>> y = x * x + x * x
+    >>> [equation.primitive.name for equation in recorder.equations]
+    ['multiply', 'add']
+    """
+
+    def __init__(self, float_type: str | None = None) -> None:
+        self.float_type = float_type
+        self.inputs: list[Var] = []
+        self.parameters: list[tuple[object, Parameter, Var]] = []
+        self.constants: list[tuple[NumpyArray, Var]] = []
+        self.equations: list[Equation] = []
+        self.dropout_key: Var | None = None
+        self._tokens = []
+        self._count = 0
+        self._known: dict[Hashable, Tracer] = {}
+
+    def _new(self, kind: T.Tensor, rows: int) -> Tracer:
+        var = Var(self._count, kind, rows)
+        self._count += 1
+        return Tracer(self, var)
+
+    def input(self, type: T.Tensor, rows: int = ROW) -> Tracer:
+        """A new input of the function: the type of one row, and its level."""
+        tracer = self._new(type, rows)
+        self.inputs.append(tracer.var)
+        return tracer
+
+    def tracer(self, var: Var) -> Tracer:
+        """The tensor that stands for one of this recorder's vars."""
+        return Tracer(self, var)
+
+    def constant(self, array: NumpyArray) -> Tracer:
+        """A constant, at level INVARIANT; equal ones are one."""
+        if self.float_type is not None and array.dtype.kind == "f":
+            array = array.astype(self.float_type)
+        key = ("constant", array.shape, array.dtype, array.tobytes())
+        known = self._known.get(key)
+        if known is None:
+            array = array.copy()
+            array.flags.writeable = False
+            known = self._known[key] = self._new(T.Tensor(array.shape, dtype_name(array.dtype)), INVARIANT)
+            self.constants.append((array, known.var))
+        return known
+
+    def parameter(self, owner: object, spec: Parameter) -> Tracer:
+        """A layer's parameter, at level INVARIANT; the same one each time."""
+        key = ("parameter", id(owner), spec.name)
+        known = self._known.get(key)
+        if known is None:
+            if self.float_type is not None and is_float(spec.dtype):
+                spec = replace(spec, dtype=self.float_type)
+            known = self._known[key] = self._new(spec.type, INVARIANT)
+            self.parameters.append((owner, spec, known.var))  # keeps the owner alive, and so its id its own
+        return known
+
+    def dropout_key_input(self) -> Tracer:
+        """The dropout key: one number for each node, the same each time it is asked for."""
+        if self.dropout_key is None:
+            self.dropout_key = self._new(T.Tensor((), "uint64"), ROW).var
+        return Tracer(self, self.dropout_key)
+
+    def bind(
+        self, primitive: Primitive, *operands: Any, like: TensorLike | None = None, **attributes: Any
+    ) -> TensorLike:
+        """`arrows.ops.bind` into this recorder, even if every operand is a constant."""
+        values = [x if isinstance(x, TensorLike) else self.constant(constant(x)) for x in operands]
+        return bind(primitive, *values, like=like, **attributes)
+
+    def emit(
+        self,
+        primitive: Primitive,
+        operands: tuple[Any, ...],
+        attributes: dict[str, Any],
+        type: T.Tensor,
+        rows: int,
+        like: Any,
+    ) -> Tracer:
+        """Record one equation as it stands (`bind` has checked it); the earlier one if it is known."""
+        pairs = tuple(sorted(attributes.items())) if attributes else ()
+        variables = tuple([operand.var for operand in operands])
+        # As they are written too: 0.0 and -0.0 are equal, and do not do the same.
+        key = (primitive, *[var.id for var in variables], pairs, repr(pairs))
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._new(type, rows)
+            self.equations.append(Equation(primitive, variables, pairs, known.var))
+        return known
+
+    def forget(self) -> None:
+        """Lets go of its tracers, which refer back to it, so that all is freed without the collector."""
+        self._known.clear()
+
+    def finish(self, results: tuple[Var, ...], output: T.Type) -> Trace:
+        """The trace of what has been recorded, without equations and constants that no result needs."""
+        needed = {var.id for var in results}
+        kept = []
+        for equation in reversed(self.equations):
+            if equation.result.id in needed:
+                needed.update(operand.id for operand in equation.operands)
+                kept.append(equation)
+        constants = tuple((array, var) for array, var in self.constants if var.id in needed)
+        key = self.dropout_key
+        return Trace(
+            tuple(self.inputs),
+            tuple(self.parameters),
+            constants,
+            tuple(reversed(kept)),
+            results,
+            output,
+            key if key is not None and key.id in needed else None,
+        )
+
+
+def trace(function: Callable[..., Any], input: T.Type, *, float_type: str | None = None) -> Trace:
+    """Run a function on the shapes of one example and record what it does.
+
+    A tensor type calls `function(x)`; a tuple type calls `function(*items)`, nested tuples as Python tuples;
+    a `Sequence(E)` is one tensor-like (or a Python tuple of them, if E is a tuple) that stands for all of its
+    elements.
+
+    Args:
+        function: pure; returns a tensor, a number, or tuples, lists, dicts, NamedTuples, dataclasses of them.
+        input: its input type.
+        float_type: every floating element type becomes this one.
+
+    Raises:
+        ShapeError: the tensors do not fit, the input type is none of these, or the result is no tensor.
+            It draws random numbers, which would be drawn once.
+        FunctionError: the function raised something else, which is chained.
+
+    >>> print(trace(lambda x: {"twice": x * 2, "half": x / 2}, T.Tensor(())).output)
+    (twice: float32, half: float32)
+    """
+    if float_type is not None:
+        input = T.with_float(input, float_type)
+    recorder = TraceRecorder(float_type)
+    arguments = spread(input, recorder.input)
+    watch = RandomStateWatch(function)
+    with recorder:
+        try:
+            returned = function(*arguments)
+        except (ArrowTypeError, ArrowValueError):
+            raise
+        except Exception as error:
+            raise FunctionError(f"{_raiser(function, error)} raised {_words(error)}") from error
+    drawn = watch.drawn()
+    if drawn is not None:
+        raise ShapeError(
+            f"{where_defined(function)} draws from {drawn} while it is traced: the numbers would be drawn "
+            "once, and be the same for every example and every batch",
+            hint="give them to it as an input (ar.InputTransform draws anew at each visit), use ar.Dropout, "
+            "or draw them before, outside of the function, if they are constants",
+        )
+    leaves, output = collect(returned, recorder, _name(function))
+    for leaf in leaves:
+        if leaf.recorder is not recorder:
+            raise ShapeError(f"{_name(function)} returned a tensor of another function call")
+    found = recorder.finish(tuple([leaf.var for leaf in leaves]), output)
+    recorder.forget()
+    return found
+
+
+def _words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _raiser(function: Any, error: Exception) -> str:
+    """What raised, in the user's words: a layer's function is a method of the library, and not meant."""
+    owner = getattr(function, "__self__", None)
+    method, site = "", None
+    walk = error.__traceback__
+    while walk is not None:
+        frame, line = walk.tb_frame, walk.tb_lineno
+        if not is_inside(frame.f_code.co_filename):
+            if not method and frame.f_locals.get("self") is owner:
+                method = frame.f_code.co_name
+            site = SourceLine(frame.f_code.co_filename, line)
+        walk = walk.tb_next
+    code = getattr(function, "__code__", None)  # builtins and what functools wraps have none
+    if owner is not None and not method and code is not None and is_inside(code.co_filename):
+        return type(owner).__name__  # a method of it takes other arguments
+    if owner is None or not method:
+        return _name(function)
+    return f"{type(owner).__name__}.{method} ({site})"
+
+
+def _name(function: Any) -> str:
+    return str(getattr(function, "__name__", None) or repr(function))
