@@ -26,7 +26,7 @@ def merge(model: Any, prepared: Any, indices: np.ndarray[Any, Any]) -> Any:
     >>> merge(model, model.prepare([1.0, 2.0, 3.0]), np.array([0, 2])).examples
     2
     """
-    return merging.merge(model.plan, prepared[indices].chosen)
+    return merging.merge(model.plan, prepared[indices].wired)
 
 
 def steps(model: Any, prepared: Any, indices: np.ndarray[Any, Any]) -> int:

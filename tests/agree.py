@@ -50,7 +50,7 @@ def agree(block: Any, examples: Sequence[Any], *, loss: str = "", inputs: Sequen
         outcomes = [reference.evaluate(model.typed, x, lookup, float_type="float64") for x in examples]
         for order in (list(range(len(examples))), list(range(len(examples)))[::-1], []):
             batch = model.prepare(examples)[order]
-            verify(model.plan, merge(model.plan, batch.chosen))
+            verify(model.plan, merge(model.plan, batch.wired))
             wanted = plain(collate(model.typed.output, [outcomes[i].value for i in order]))
             assert close(plain(model(batch)), wanted, TOLERANCE), (device, schedule)
             for name in model.metrics:

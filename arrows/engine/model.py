@@ -20,19 +20,18 @@ from arrows.engine.planning.named_inputs import input_names, read_sites
 from arrows.engine.planning.parameters import make_params
 from arrows.engine.planning.plan import make_plan
 from arrows.engine.program.profile import Clock, Profile, profile
-from arrows.engine.reading.reader import Lowerer
+from arrows.engine.reading.example_reader import ExampleReader
 from arrows.engine.reading.wiring import Outputs
 from arrows.engine.reference import evaluate as reference
 from arrows.engine.reference.diagnose import Explainer
-from arrows.engine.running.dropout_keys import Chance
+from arrows.engine.running.dropout_keys import DropoutSeed
 from arrows.engine.running.execute import Executor, Run, Seeds
 from arrows.engine.running.gradients import add_gradients, own
-from arrows.engine.running.outputs import Outcomes, OutputRows, Seen
+from arrows.engine.running.input_errors import StepRefused, raise_input_error
+from arrows.engine.running.outputs import CallRecord, OutputCollector, OutputRows
 from arrows.engine.running.taps import show_tapped, show_taps
-from arrows.engine.running.trace_back import StepRefused, blame
-from arrows.engine.scheduling.batch import Chosen
-from arrows.engine.scheduling.intake import Given, Intake
-from arrows.engine.scheduling.prepared import Prepared
+from arrows.engine.scheduling.batch_input import BatchInput, BatchReader
+from arrows.engine.scheduling.prepared_set import Prepared, WiredBatch
 from arrows.engine.values.results import Ragged
 from arrows.inference.typed import Typed
 from arrows.typesys.errors import ArrowTypeError
@@ -50,7 +49,7 @@ class _Differentiated:
     grads: Gradients
     inputs: dict[str, Ragged]
     outputs: Outputs
-    seen: Seen
+    seen: CallRecord
 
 
 class Model:
@@ -101,10 +100,10 @@ class Model:
         self.step = 0
         self.plan = make_plan(lower(typed), schedule)
         self._explain = Explainer(typed, self.params.host, max_nodes, float_type)
-        self.lowerer = Lowerer(self.plan, max_nodes, self._explain)
-        self._intake = Intake(self.lowerer, fingerprint)
+        self.reader = ExampleReader(self.plan, max_nodes, self._explain)
+        self._batches = BatchReader(self.reader, fingerprint)
         self._weights = as_weights(typed, self.plan, loss)
-        self._outcomes = Outcomes(self.plan, device)
+        self._outcomes = OutputCollector(self.plan, device)
         self._turns = self.params.turns
         self._losses = self._turns.losses
         self._arena = Arena(device)
@@ -181,7 +180,7 @@ class Model:
             ArrowTypeError: ``examples`` is no batch.
         """
         with self._turns.lock:
-            given = self._intake.given(examples, "run a model", ids)
+            given = self._batches.read(examples, "run a model", ids)
             executor = self._executor((), training=training)
             parts = [self._outcomes.rows(run, result=True) for run, _ in self._runs(executor, given)]
             outputs = given.outputs([part.run.merged for part in parts])
@@ -298,7 +297,7 @@ class Model:
             InputError: an example does not fit.
             ArrowValueError: ``processes`` is no positive integer.
         """
-        return self._intake.prepare(examples, processes)
+        return self._batches.prepare(examples, processes)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
@@ -314,12 +313,12 @@ class Model:
     # ---------------------------------------------------------------------------------------------- inside
 
     @property
-    def _seen(self) -> Seen:
+    def _seen(self) -> CallRecord:
         """What the last call left: of this thread, if it has made one."""
-        seen: Seen = getattr(self._of_thread, "seen", self._latest)
+        seen: CallRecord = getattr(self._of_thread, "seen", self._latest)
         return seen
 
-    def _take(self, seen: Seen) -> None:
+    def _take(self, seen: CallRecord) -> None:
         self._of_thread.seen = self._latest = seen
 
     def _renew(self) -> None:
@@ -338,10 +337,10 @@ class Model:
         finally:
             self._arena, self._executors = kept
 
-    def _runs(self, executor: Executor, given: Given) -> Iterator[tuple[Run, Chosen]]:
+    def _runs(self, executor: Executor, given: BatchInput) -> Iterator[tuple[Run, WiredBatch]]:
         """Runs a batch, or, without batching, each example: each run before the next takes its memory."""
         executor.refresh()
-        chance = Chance(self.seed, self.step, given.ids)
+        chance = DropoutSeed(self.seed, self.step, given.ids)
         for first, part in given.parts(self.schedule == "none"):
             keys = chance.part(first, len(part))
             run = executor.run(part, keys)
@@ -350,8 +349,10 @@ class Model:
             except StepRefused as refused:
                 here = slice(first, first + len(part))
                 objects = None if given.objects is None else given.objects[here]
-                alone = partial(_run_alone, executor, part, keys)
-                blame(self.plan, run.merged, refused, given.numbers[here], objects, self._explain, alone)
+                run_alone = partial(_run_alone, executor, part, keys)
+                raise_input_error(
+                    self.plan, run.merged, refused, given.numbers[here], objects, self._explain, run_alone
+                )
             yield run, part
 
     def _executor(
@@ -381,8 +382,8 @@ class Model:
         if self._weights.missing is not None:
             raise ArrowTypeError(self._weights.missing)
         executor = self._executor(inputs, training=True, gradients=True)
-        given = self._intake.given(examples, "differentiate", ids)
-        batch = max(len(given.chosen), 1)
+        given = self._batches.read(examples, "differentiate", ids)
+        batch = max(len(given.wired), 1)
         seeds = Seeds(
             {m: weight / batch for m, weight in self._weights.metrics.items()},
             None if self._weights.result is None else self._weights.result / batch,
@@ -431,6 +432,6 @@ def _only_reads(optimizer: Any) -> bool:
     return only_reads is not None and only_reads(optimizer) is True
 
 
-def _run_alone(executor: Executor, chosen: Chosen, chance: Chance, place: int) -> None:
+def _run_alone(executor: Executor, chosen: WiredBatch, chance: DropoutSeed, place: int) -> None:
     """Runs one example of a batch by itself."""
     executor.run(chosen.part(place, 1), chance.part(place, 1)).forward()

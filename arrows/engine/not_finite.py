@@ -20,7 +20,7 @@ def first_not_finite(model: Model, batch: Any, ids: Any = None) -> str | None:
         ids: likewise.
     """
     with model._turns.lock:
-        given = model._intake.given(batch, "look for what is not finite", ids)
+        given = model._batches.read(batch, "look for what is not finite", ids)
         first = 0
         for run, part in model._runs(model._executor((), training=True, gradients=True), given):
             found = _first_in(run)

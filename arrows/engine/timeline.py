@@ -51,7 +51,7 @@ def timeline(model: Model, examples: Any) -> Timeline:
         >>> timeline(model, [[1, 2, 3], [4], [5, 6]]).steps
         ((0, 3), (0, 2), (0, 1))
     """
-    merged = merge(model.plan, model.prepare(examples)[:].chosen)
+    merged = merge(model.plan, model.prepare(examples)[:].wired)
     places: dict[int, int] = {}
     steps = []
     for o, step in merged.steps:

@@ -40,7 +40,7 @@ def verify(plan: Plan, merged: Merged) -> None:
         >>> import arrows as ar
         >>> from arrows.engine.scheduling.merge import merge
         >>> model = ar.compile(ar.Map(ar.Scalar()) >> ar.Sum())
-        >>> verify(model.plan, merge(model.plan, model.prepare([[1, 2], []])[:].chosen))
+        >>> verify(model.plan, merge(model.plan, model.prepare([[1, 2], []])[:].wired))
     """
     written = [np.zeros(rows, bool) for rows in merged.slab_rows]
     for done, known in zip(written, plan.slabs, strict=True):

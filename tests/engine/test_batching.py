@@ -56,7 +56,7 @@ def check(
     prepared = model.prepare(case.examples)
     chosen = [outcomes[i] for i in order]
     batch = prepared[order]
-    verify(model.plan, merge(model.plan, batch.chosen))
+    verify(model.plan, merge(model.plan, batch.wired))
     assert close(
         plain(model(batch)), plain(collate(model.typed.output, [o.value for o in chosen])), tolerance
     )

@@ -139,7 +139,7 @@ def test_a_balanced_tree_of_100000_leaves(device: str) -> None:
     )
     values = np.random.default_rng(3).normal(size=(100_000, 3))
     prepared = model.prepare([balanced(values.tolist())])
-    merged = merge(model.plan, prepared[:].chosen)
+    merged = merge(model.plan, prepared[:].wired)
     verify(model.plan, merged)
     assert len(merged.steps) < 30  # a step for each level, not for each node
     value, grads = model.value_and_grad(prepared)

@@ -12,7 +12,7 @@ import pytest
 
 import arrows as ar
 from arrows.engine.device.fake import FakeArray
-from arrows.engine.scheduling.prepared import Batch
+from arrows.engine.scheduling.prepared_set import Batch
 from arrows.engine.values.results import Labelled
 from arrows.ops import RowSparse
 
@@ -196,7 +196,7 @@ def test_an_empty_batch(device: str, schedule: str) -> None:
         found = host(grads[name])
         assert found.shape == array.shape and found.dtype == array.dtype and not found.any(), name
     assert grads["k"].tolist() == [] and grads["k"].values.shape == (0,)
-    assert len(model.prepare([])[[]].chosen) == 0
+    assert len(model.prepare([])[[]].wired) == 0
     # And the same model goes on.
     value, grads = model.value_and_grad([{"word": 1, "k": 1, "rows": [1, 2]}], inputs=["k"])
     assert len(grads["k"][0]) == 1

@@ -121,9 +121,9 @@ def test_a_layer_of_both_kinds_is_one_operation(device: str, schedule: str) -> N
 
 def test_a_knot_is_written_once_an_entry() -> None:
     statement, _ = language()
-    once = ar.compile(scalar(statement)).lowerer.source
+    once = ar.compile(scalar(statement)).reader.source
     assert once.count("def knot") == 2
-    twice = ar.compile((statement & statement) >> ar.Function(lambda a, b: (a * b).sum())).lowerer.source
+    twice = ar.compile((statement & statement) >> ar.Function(lambda a, b: (a * b).sum())).reader.source
     assert twice.count("def knot") == 4
 
 
@@ -132,7 +132,7 @@ def test_steps_follow_the_deepest_path_and_not_the_number_of_nodes() -> None:
     model = ar.compile(scalar(statement))
 
     def steps(examples: list[Any]) -> int:
-        return len(merge(model.plan, model.prepare(examples)[:].chosen).steps)
+        return len(merge(model.plan, model.prepare(examples)[:].wired).steps)
 
     assert steps(PROGRAMS * 5) == steps(PROGRAMS)
 

@@ -76,7 +76,7 @@ def test_float_type_is_that_of_the_vector() -> None:
 def test_equal_sizes_are_one_operation() -> None:
     block = ar.GetItem(0) >> ar.OneHot(3) & ar.GetItem(1) >> ar.OneHot(5, 8)
     model = ar.compile(block >> ar.Function(lambda a, b: a * b))
-    chosen = model.prepare([(0, 7), (2, 5), (1, 6)])[:].chosen
+    chosen = model.prepare([(0, 7), (2, 5), (1, 6)])[:].wired
     assert len(merge(model.plan, chosen).steps) == 2
 
 

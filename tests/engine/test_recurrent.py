@@ -32,7 +32,7 @@ def rows(seed: int = 0) -> list[Any]:
 
 
 def steps(model: ar.Model, examples: Any) -> int:
-    return len(merge(model.plan, model.prepare(examples)[:].chosen).steps)
+    return len(merge(model.plan, model.prepare(examples)[:].wired).steps)
 
 
 # ------------------------------------------------------------------------------------------ what they mean
@@ -243,7 +243,7 @@ def test_batched_is_one_by_one(schedule: str, shared: bool) -> None:
     model = ar.compile(both, schedule=schedule)
     examples = rows()
     prepared = model.prepare(examples)
-    verify(model.plan, merge(model.plan, prepared[:].chosen))
+    verify(model.plan, merge(model.plan, prepared[:].wired))
     outputs, (_, (h, _)) = model(prepared)
     for i, example in enumerate(examples):
         wanted, (_, (state, _)) = model.eval(example)

@@ -31,7 +31,7 @@ def steps(block: Any, examples: Any, schedule: str = "strata") -> list[str]:
     """The operations that a batch takes, one for each step."""
     model = ar.compile(block, schedule=schedule)
     operations = model.plan.operations
-    found = [operations[number] for number, _ in merge(model.plan, model.prepare(examples)[:].chosen).steps]
+    found = [operations[number] for number, _ in merge(model.plan, model.prepare(examples)[:].wired).steps]
     return [one.name for one in found if one.kind == "apply"]
 
 

@@ -47,7 +47,7 @@ def test_batched_is_one_by_one(schedule: str) -> None:
     blocks = tagger(LEXICON, **SIZES)
     model = ar.compile(blocks.learn, loss="loss", schedule=schedule, float_type="float64")
     prepared = model.prepare(SENTENCES)
-    verify(model.plan, merge(model.plan, prepared[:].chosen))
+    verify(model.plan, merge(model.plan, prepared[:].wired))
     value, grads = model.value_and_grad(prepared)
     wanted = reference.value_and_grad(
         model.typed,
@@ -72,7 +72,7 @@ def test_the_words_of_a_batch_are_spelt_side_by_side() -> None:
     plan = model.plan
     longest = max(len(word["word"]) for one in SENTENCES for word in one)
     most = max(map(len, SENTENCES))
-    merged = merge(plan, model.prepare(SENTENCES)[:].chosen)
+    merged = merge(plan, model.prepare(SENTENCES)[:].wired)
     # Two directions over characters, two over words; tables, joins and the classifier run once each.
     assert len(merged.steps) <= 2 * longest + 2 * most + 8
 

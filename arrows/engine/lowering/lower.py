@@ -3,8 +3,8 @@ lists.
 
 The code is written once for a model.  It walks the example as the expression says and appends, for each visit
 of a site, the site's number, the value ids that it reads and its depth key; no object is made for a node.  A
-recursive block becomes a generator function that yields the calls it wants made (`lowerer.drive` keeps the
-stack), so data may be as deep as memory allows.  The symbols of `arrows.engine.lowering.symbols` stand for
+recursive block becomes a generator function that yields the calls it wants made (`drive` keeps their stack),
+so data may be as deep as memory allows.  The symbols of `arrows.engine.lowering.symbols` stand for
 the values meanwhile, and the walk also records which site can feed which (`arrows.engine.lowering.flow`).
 
 Names in the written code: ``x`` is a function's input, ``v3`` a value id, ``n3`` the first value id of a

@@ -15,7 +15,7 @@ from arrows.engine.reading.object_content import Unhashable
 from arrows.typesys.errors import SourceLine
 
 if TYPE_CHECKING:
-    from arrows.engine.reading.reader import Lowerer
+    from arrows.engine.reading.example_reader import ExampleReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,30 +60,30 @@ class Fingerprint:
         return None
 
 
-def fingerprint(lowerer: Lowerer, stated: str | None) -> Fingerprint:
+def fingerprint(reader: ExampleReader, stated: str | None) -> Fingerprint:
     """How a model reads examples now.
 
     Args:
-        lowerer: lowers for the model.
+        reader: lowers for the model.
         stated: what the user says of what functions hold; None: it is looked at.
     """
     if stated is not None:
-        return Fingerprint(lowerer.description, stated=stated)
-    names = lowerer.lowered.names
+        return Fingerprint(reader.description, stated=stated)
+    names = reader.lowered.names
     roots = [(_called(name, value), value) for name, value in names.items() if not name.startswith("MEMO")]
     try:
         hashes = digests(roots)
     except Unhashable as refused:
         reason = f"{refused.path} {refused.reason}"
-        return Fingerprint(lowerer.description, refusal=reason)
+        return Fingerprint(reader.description, refusal=reason)
     return Fingerprint(
-        lowerer.description, tuple((name, found) for (name, _), found in zip(roots, hashes, strict=True))
+        reader.description, tuple((name, found) for (name, _), found in zip(roots, hashes, strict=True))
     )
 
 
-def described(lowerer: Lowerer) -> str:
+def described(reader: ExampleReader) -> str:
     """A hash of how a block reads, without what its functions say."""
-    plan = lowerer.plan
+    plan = reader.plan
     ports = [[(port.leaf, port.slab, port.domain) for port in o.ports] for o in plan.operations]
     operations = [(o.kind, o.slabs, o.parent, o.domain, o.stream) for o in plan.operations]
     said = [
@@ -95,8 +95,8 @@ def described(lowerer: Lowerer) -> str:
         operations,
         ports,
         [(slab.constants, slab.outputs) for slab in plan.slabs],
-        [(port.site, port.place, port.limit) for port in lowerer.ports],
-        lowerer.source,
+        [(port.site, port.place, port.limit) for port in reader.ports],
+        reader.source,
     ]
     return hashlib.sha256(repr(said).encode("utf-8", "surrogatepass")).hexdigest()
 

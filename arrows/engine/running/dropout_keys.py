@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from arrows.engine.reading.mixing import GOLDEN, scramble
-from arrows.engine.scheduling.batch import Chosen
 from arrows.engine.scheduling.merge import Merged
+from arrows.engine.scheduling.prepared_set import WiredBatch
 
 
 @dataclass(frozen=True, slots=True)
-class Chance:
+class DropoutSeed:
     """What the masks of one call depend on besides the nodes.
 
     Attributes:
@@ -29,12 +29,12 @@ class Chance:
     step: int
     ids: np.ndarray
 
-    def part(self, first: int, count: int) -> Chance:
+    def part(self, first: int, count: int) -> DropoutSeed:
         """The same for some of the examples."""
-        return Chance(self.seed, self.step, self.ids[first : first + count])
+        return DropoutSeed(self.seed, self.step, self.ids[first : first + count])
 
 
-def chance_keys(chosen: Chosen, merged: Merged, operation: int, chance: Chance) -> np.ndarray:
+def dropout_keys(chosen: WiredBatch, merged: Merged, operation: int, chance: DropoutSeed) -> np.ndarray:
     """The keys of an operation's nodes, in the order of its rows (uint64).
 
     Args:

@@ -21,13 +21,13 @@ from arrows.engine.program.program_writer import make_program
 from arrows.engine.program.rooms import all_apart, shared_rooms
 from arrows.engine.reading.source_layout import lengths_of
 from arrows.engine.running.binding import Binding
-from arrows.engine.running.dropout_keys import Chance, chance_keys
+from arrows.engine.running.dropout_keys import DropoutSeed, dropout_keys
 from arrows.engine.running.flow_back import Flow, flows
 from arrows.engine.running.gradients import Gradient, GradientMemory, ParameterKey
-from arrows.engine.running.trace_back import KERNEL_ERRORS, StepRefused
+from arrows.engine.running.input_errors import KERNEL_ERRORS, StepRefused
 from arrows.engine.running.unlike import unlike
-from arrows.engine.scheduling.batch import Chosen
 from arrows.engine.scheduling.merge import Merged, OperationRows, merge
+from arrows.engine.scheduling.prepared_set import WiredBatch
 from arrows.ops import Parameter
 from arrows.ops.arrays import quiet
 from arrows.ops.linear import FEW_TRANSPOSED
@@ -174,7 +174,7 @@ class Run:
             parts.append((plan.results[0], merged.outputs.results[0].values, seeds.result))
         return sum(self.gather(slab, rows).sum() * weight for slab, rows, weight in parts)
 
-    def input_gradients(self, chosen: Chosen, sites: Sequence[int]) -> tuple[Array, np.ndarray]:
+    def input_gradients(self, chosen: WiredBatch, sites: Sequence[int]) -> tuple[Array, np.ndarray]:
         """The gradients of what some read sites read, in the order of the visits, and where each example
         starts."""
         plan, device = self.executor.plan, self.executor.device
@@ -304,7 +304,7 @@ class Executor:
         """The gradient of a parameter that a batch does not reach: of the kind that it has otherwise."""
         return self.gradients.zero((id(owner), spec.name), spec)
 
-    def run(self, chosen: Chosen, chance: Chance) -> Run:
+    def run(self, chosen: WiredBatch, chance: DropoutSeed) -> Run:
         """Merges a batch and prepares it; computes nothing yet.
 
         Args:
@@ -315,7 +315,7 @@ class Executor:
             self.clock.tick("prepare")
         merged = merge(self.plan, chosen, share=self.share)
         keys = {
-            o: chance_keys(chosen, merged, o, chance)
+            o: dropout_keys(chosen, merged, o, chance)
             for o, program in self.programs.items()
             if program.trace.dropout_key is not None
         }

@@ -36,7 +36,7 @@ class OutputRows:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Seen:
+class CallRecord:
     """What a call leaves beside its result; attributes as those of `Model`."""
 
     metrics: dict[str, Ragged]
@@ -44,7 +44,7 @@ class Seen:
     taps: dict[str, Any]
 
 
-class Outcomes:
+class OutputCollector:
     """Puts together what comes out of the calls of a model.
 
     Args:
@@ -75,7 +75,7 @@ class Outcomes:
         arrays = [self._leaf(parts, number) for number in range(result.leaves)]
         return collect_values(result, arrays, [column.values for column in outputs.levels])
 
-    def seen(self, parts: Sequence[OutputRows], outputs: Outputs | None) -> Seen:
+    def seen(self, parts: Sequence[OutputRows], outputs: Outputs | None) -> CallRecord:
         """What a batch leaves beside its result; `outputs` are None if there has not been any."""
         metrics: dict[str, Ragged] = {}
         labels: dict[str, list[list[Any]]] = {}
@@ -92,7 +92,7 @@ class Outcomes:
             result, count = lowered.result.leaves, len(lowered.leaf_types)
             arrays = [None if number < result else self._leaf(parts, number) for number in range(count)]
             tapped = collect_taps(lowered.taps, arrays, outputs)
-        return Seen(ByName("metric", metrics), labels, ByName("tap", tapped))
+        return CallRecord(ByName("metric", metrics), labels, ByName("tap", tapped))
 
     def joined(self, pieces: Sequence[Array], of: T.Tensor) -> Array:
         """The rows of all parts, one after another."""

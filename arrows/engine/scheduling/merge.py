@@ -18,8 +18,8 @@ from arrows.engine.planning.plan import Operation, Plan
 from arrows.engine.reading.source_layout import ended, lengths_of, range_of, ranges_of, starts_of_runs
 from arrows.engine.reading.wiring import Column, Outputs, Wirings
 from arrows.engine.scheduling.agenda import agenda
-from arrows.engine.scheduling.batch import Chosen
 from arrows.engine.scheduling.node_table import NodeTable, ordered_keys
+from arrows.engine.scheduling.prepared_set import WiredBatch
 from arrows.engine.scheduling.sorting import stable_order
 
 
@@ -119,12 +119,12 @@ class Merged:
         return example, at - self.of.offsets[example]
 
 
-def merge(plan: Plan, chosen: Chosen, *, share: bool = True) -> Merged:
+def merge(plan: Plan, batch: WiredBatch, *, share: bool = True) -> Merged:
     """Merges the wirings of a batch.
 
     Args:
         plan: the model's plan.
-        chosen: the examples.
+        batch: the examples.
         share: let one node stand for all that compute the same, where the wirings know it.
 
     Returns:
@@ -132,9 +132,9 @@ def merge(plan: Plan, chosen: Chosen, *, share: bool = True) -> Merged:
     """
     share = share and plan.shares
     if not share:
-        chosen = chosen.apart()
-    table = chosen.table(plan, share)
-    of = table.numbers.select(chosen.indices)
+        batch = batch.apart()
+    table = batch.table(plan, share)
+    of = table.numbers.select(batch.indices)
     numbers = np.sort(of.values)
     if share:
         numbers = numbers[starts_of_runs(numbers)]
@@ -171,14 +171,14 @@ def merge(plan: Plan, chosen: Chosen, *, share: bool = True) -> Merged:
         steps, spans = _one_by_one(plan, table.place[numbers], np.repeat(np.arange(len(count)), count), first)
     else:
         steps, spans = _in_order(plan, run_operation, run_pair, run_depth, runs)
-    outputs = table.outputs.select(chosen.indices)
+    outputs = table.outputs.select(batch.indices)
     return Merged(
-        len(chosen),
+        len(batch),
         tuple(operations),
         steps,
         spans,
         slab_rows,
-        _raw(plan, chosen.wirings, sources_at, bounds_at),
+        _raw(plan, batch.wirings, sources_at, bounds_at),
         replace(
             outputs,
             results=tuple(Column(row_of[ids.values].astype(np.intp), ids.offsets) for ids in outputs.results),

@@ -44,7 +44,7 @@ def parts(model: Any) -> list[weakref.ref[Any]]:
     """What takes memory in a model."""
     arrays = list(model.params.values()) + list(model._arena._arrays.values())
     arrays += [array for executor in model._executors.values() for array in executor.kept]
-    others = [model, model.lowerer, model.lowerer._idle[0], *model._executors.values()]
+    others = [model, model.reader, model.reader._idle[0], *model._executors.values()]
     return [weakref.ref(part) for part in [*arrays, *others]]
 
 

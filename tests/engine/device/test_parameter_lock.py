@@ -22,9 +22,9 @@ import arrows as ar
 from arrows import machine
 from arrows.engine import model as model_module
 from arrows.engine.device import parameter_lock as turns
-from arrows.engine.reading import reader as lowerer
+from arrows.engine.reading import example_reader
 from arrows.engine.running import outputs as outcome
-from arrows.engine.scheduling import intake
+from arrows.engine.scheduling import batch_input
 from arrows.training import SGD, Optimizer
 from tests.profile import NIGHTLY
 
@@ -302,7 +302,7 @@ class Interrupting:
         return self.line
 
 
-MODULES = (intake, lowerer, model_module, outcome, turns)
+MODULES = (batch_input, example_reader, model_module, outcome, turns)
 FILES = {*(str(module.__file__) for module in MODULES), "<arrows lowering>"}
 
 

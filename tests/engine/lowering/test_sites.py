@@ -166,7 +166,7 @@ def test_five_places_at_one_depth_are_one_step(schedule: str) -> None:
     places += [ar.OneOf(len).case(2, read >> layer), ar.arrow(lambda x: layer(read(x)))]
     block = ar.AllOf(*places) >> ar.Function(lambda *hs: sum(h.sum() for h in hs))
     model = ar.compile(block, schedule=schedule)
-    merged = merge(model.plan, model.prepare([[1, 2], [3, 4], [5, 6]])[:].chosen)
+    merged = merge(model.plan, model.prepare([[1, 2], [3, 4], [5, 6]])[:].wired)
     assert len(merged.steps) == 2  # the layer, and the sum
 
 

@@ -96,7 +96,7 @@ def test_rows_that_lie_together_are_a_view():
 def _merged(model, prepared):
     from arrows.engine.scheduling.merge import merge
 
-    return merge(model.plan, prepared[:].chosen)
+    return merge(model.plan, prepared[:].wired)
 
 
 def test_operands_of_two_kinds_are_joined_by_copies():

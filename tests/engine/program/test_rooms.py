@@ -52,7 +52,7 @@ def meet(a: list[float], b: list[float]) -> bool:
 def test_what_shares_memory_is_never_needed_at_once(schedule: str, case: Case, data: st.DataObject) -> None:
     model = ar.compile(case.block, schedule=schedule, float_type="float64")
     plan, found = model.plan, shared_rooms(model.plan)
-    slabs, operations = uses(plan, merge(plan, model.prepare(case.examples)[:].chosen))
+    slabs, operations = uses(plan, merge(plan, model.prepare(case.examples)[:].wired))
     for n, slab in enumerate(plan.slabs):
         for k, other in enumerate(plan.slabs[:n]):
             if found.slabs[n] == found.slabs[k] and slab.type.dtype == other.type.dtype:

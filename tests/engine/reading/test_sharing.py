@@ -27,7 +27,7 @@ def _always() -> Any:
 
 
 def nodes(model: ar.Model, examples: list[Any]) -> int:
-    merged = merge(model.plan, model.prepare(examples)[:].chosen)
+    merged = merge(model.plan, model.prepare(examples)[:].wired)
     return sum(rows.count for rows in merged.operations)
 
 

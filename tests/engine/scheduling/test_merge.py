@@ -52,7 +52,7 @@ EXAMPLES = [
 
 def merged_batch(schedule: str, block: Any = tree, examples: Any = EXAMPLES) -> tuple[Plan, Merged]:
     model = ar.compile(block, schedule=schedule)
-    return model.plan, merge(model.plan, model.prepare(examples)[:].chosen)
+    return model.plan, merge(model.plan, model.prepare(examples)[:].wired)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
@@ -70,7 +70,7 @@ def test_every_batch_of_random_blocks_passes(case: Case, schedule: str, data: st
     order = (
         data.draw(st.lists(st.sampled_from(range(len(case.examples))), max_size=8)) if case.examples else []
     )
-    verify(model.plan, merge(model.plan, prepared[order].chosen))
+    verify(model.plan, merge(model.plan, prepared[order].wired))
 
 
 def test_depth_takes_a_step_for_each_operation_and_depth() -> None:
@@ -214,7 +214,7 @@ def test_what_is_tampered_with_is_refused(schedule: str, change: Change, match: 
 def test_an_order_is_accepted_only_if_it_gives_the_same_numbers(schedule: str) -> None:
     """Some orders of the steps are fine; those that pass compute what the given order computes."""
     model = ar.compile(tree, schedule=schedule, float_type="float64")
-    plan, merged = model.plan, merge(model.plan, model.prepare(EXAMPLES)[:].chosen)
+    plan, merged = model.plan, merge(model.plan, model.prepare(EXAMPLES)[:].wired)
     executor = model._executor(())
 
     def computed(batch: Merged) -> np.ndarray:
@@ -246,7 +246,7 @@ def test_sequences_of_uneven_length_read_ranges(reverse):
     generator = np.random.default_rng(0)
     examples = [generator.normal(size=(n, 2)).tolist() for n in (3, 7, 1, 5, 7, 2)]
     model = ar.compile(words)
-    merged = merge(model.plan, model.prepare(examples)[:].chosen)
+    merged = merge(model.plan, model.prepare(examples)[:].wired)
     verify(model.plan, merged)
     (index,) = [o.index for o in plan.operations if o.name == "LSTMCell"]
     steps = merged.operations[index].bounds

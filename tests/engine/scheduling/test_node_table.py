@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import arrows as ar
 from arrows import ops
 from arrows.engine.reading import structural_hash as sharing
-from arrows.engine.scheduling.batch import Chosen
 from arrows.engine.scheduling.merge import merge
 from arrows.engine.scheduling.node_table import node_table
+from arrows.engine.scheduling.prepared_set import WiredBatch
 from arrows.testing.schedules import verify
 from tests.generate import Case, cases
 
@@ -59,8 +59,8 @@ def test_a_batch_is_scheduled_alike_whatever_set_it_is_chosen_from(
     places = st.lists(st.integers(0, len(wirings) - 1), max_size=6) if len(wirings) else st.just([])
     indices = np.array(data.draw(places), np.intp)
     share = data.draw(st.booleans())
-    chosen = merge(model.plan, Chosen(wirings, indices), share=share)
-    alone = merge(model.plan, Chosen.all(wirings.select(indices)), share=share)
+    chosen = merge(model.plan, WiredBatch(wirings, indices), share=share)
+    alone = merge(model.plan, WiredBatch.all(wirings.select(indices)), share=share)
     verify(model.plan, chosen)
     verify(model.plan, alone)
     if schedule != "agenda":  # its ties are broken by the order of the nodes
@@ -123,7 +123,7 @@ def test_what_reads_every_node_once_reads_a_range() -> None:
     model = ar.compile(tree, loss="loss", float_type="float64")
     prepared = model.prepare([example(n) for n in (9, 2, 14, 1, 6, 11)])
     for indices in ([0, 1, 2, 3, 4, 5], [4, 2], [5], [3, 0, 3, 1]):
-        merged = merge(model.plan, prepared[indices].chosen)
+        merged = merge(model.plan, prepared[indices].wired)
         verify(model.plan, merged)
         outer = [o for o in model.plan.operations if o.kind == "apply" and len(o.early) == len(o.ports)]
         (layer,) = [o for o in outer if o.outputs[0].shape == ()]

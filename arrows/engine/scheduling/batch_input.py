@@ -8,45 +8,44 @@ from typing import Any
 
 import numpy as np
 
+from arrows.engine.reading.example_reader import ExampleReader
 from arrows.engine.reading.fingerprint import fingerprint
-from arrows.engine.reading.processes import checked_processes
-from arrows.engine.reading.reader import Lowerer
+from arrows.engine.reading.process_pool import checked_processes
 from arrows.engine.reading.wiring import Outputs
-from arrows.engine.scheduling.batch import Chosen
 from arrows.engine.scheduling.merge import Merged
-from arrows.engine.scheduling.prepared import Batch, Prepared
+from arrows.engine.scheduling.prepared_set import Batch, Prepared, WiredBatch
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Given:
+class BatchInput:
     """A batch as a model takes it.
 
     Attributes:
-        chosen: the examples, lowered.
+        wired: the examples, lowered.
         objects: the examples themselves; None if they are not at hand.
         numbers: what each example is called in messages: its place in the prepared set, else in the batch.
         ids: what tells each example apart for dropout: the same, if the caller does not say.
     """
 
-    chosen: Chosen
+    wired: WiredBatch
     objects: Sequence[Any] | None
     numbers: np.ndarray
     ids: np.ndarray
 
-    def parts(self, one_by_one: bool) -> Iterator[tuple[int, Chosen]]:
+    def parts(self, one_by_one: bool) -> Iterator[tuple[int, WiredBatch]]:
         """What runs at once, and the number of its first example: the batch, or each example."""
         if not one_by_one:
-            yield 0, self.chosen
+            yield 0, self.wired
             return
-        for number in range(len(self.chosen)):
-            yield number, self.chosen.part(number, 1)
+        for number in range(len(self.wired)):
+            yield number, self.wired.part(number, 1)
 
     def outputs(self, merged: Sequence[Merged]) -> Outputs:
         """What comes out of the batch, which ran in so many parts."""
         if len(merged) == 1:
             return merged[0].outputs
-        return self.chosen.wirings.outputs.select(self.chosen.indices)
+        return self.wired.wirings.outputs.select(self.wired.indices)
 
 
 def as_ids(ids: Any, count: int) -> np.ndarray:
@@ -110,30 +109,30 @@ def _short_type(value: Any) -> str:
     return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
 
 
-class Intake:
+class BatchReader:
     """Takes examples for a model.
 
     Args:
-        lowerer: lowers for it.
+        reader: lowers for it.
         stated: what the user says of the data of its functions; None: they are looked at.
     """
 
-    def __init__(self, lowerer: Lowerer, stated: str | None) -> None:
-        self.lowerer, self.stated = lowerer, stated
+    def __init__(self, reader: ExampleReader, stated: str | None) -> None:
+        self.reader, self.stated = reader, stated
 
-    def given(self, examples: Any, what: str, ids: Any) -> Given:
+    def read(self, examples: Any, what: str, ids: Any) -> BatchInput:
         """A batch, lowered; `what` is to be done with it, and `ids` are the caller's."""
         if isinstance(examples, Prepared):
             examples = examples[:]
         objects = None
         if isinstance(examples, Batch):
             self._check(examples.prepared)
-            chosen, places = examples.chosen, examples.indices
+            wired, places = examples.wired, examples.indices
         else:
             objects = as_examples(examples, what)
-            chosen = Chosen.all(self.lowerer.lower_all(objects))
-            places = chosen.indices
-        return Given(chosen, objects, places, places if ids is None else as_ids(ids, len(chosen)))
+            wired = WiredBatch.all(self.reader.read_all(objects))
+            places = wired.indices
+        return BatchInput(wired, objects, places, places if ids is None else as_ids(ids, len(wired)))
 
     def prepare(self, examples: Any, processes: int) -> Prepared:
         """As `Model.prepare`."""
@@ -146,16 +145,16 @@ class Intake:
             wirings = examples.prepared.wirings.select(examples.indices)
             known = examples.prepared.fingerprint
         else:
-            wirings = self.lowerer.lower_all(as_examples(examples, "prepare examples"), processes)
-            known = fingerprint(self.lowerer, self.stated)
-        return Prepared.numbered(self.lowerer.plan, wirings, known)
+            wirings = self.reader.read_all(as_examples(examples, "prepare examples"), processes)
+            known = fingerprint(self.reader, self.stated)
+        return Prepared.numbered(self.reader.plan, wirings, known)
 
     def _check(self, prepared: Prepared) -> None:
         """Sets that this model has made or taken are its own; others must be what it would make now."""
-        plan = self.lowerer.plan
+        plan = self.reader.plan
         if plan in prepared.plans:
             return
-        reason = fingerprint(self.lowerer, self.stated).unlike(prepared.fingerprint)
+        reason = fingerprint(self.reader, self.stated).unlike(prepared.fingerprint)
         if reason is not None:
             raise ArrowValueError(
                 message(

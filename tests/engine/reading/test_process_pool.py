@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.reading.processes import spread
+from arrows.engine.reading.process_pool import map_chunks
 from arrows.engine.scheduling.merge import merge
 
 COUNT = 1400
@@ -88,12 +88,12 @@ def test_a_process_that_is_killed_loses_nothing() -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return chunk.stop
 
-    assert spread(task, COUNT, 280, processes=2) == [233, 466, 700, 933, 1166, 1400]
+    assert map_chunks(task, COUNT, 280, processes=2) == [233, 466, 700, 933, 1166, 1400]
 
 
 @forks
 def test_there_are_no_more_processes_than_chunks() -> None:
-    found = spread(lambda chunk: (chunk.stop, os.getpid()), 600, 1024, processes=64)
+    found = map_chunks(lambda chunk: (chunk.stop, os.getpid()), 600, 1024, processes=64)
     assert [stop for stop, _ in found] == [200, 400, 600]
     assert os.getpid() not in {process for _, process in found}
 
@@ -105,7 +105,7 @@ def test_beside_another_thread_nothing_is_forked() -> None:
     other = threading.Thread(target=done.wait)
     other.start()
     try:
-        assert set(spread(lambda chunk: os.getpid(), COUNT, 280, processes=2)) == {os.getpid()}
+        assert set(map_chunks(lambda chunk: os.getpid(), COUNT, 280, processes=2)) == {os.getpid()}
     finally:
         done.set()
         other.join()
@@ -114,7 +114,7 @@ def test_beside_another_thread_nothing_is_forked() -> None:
 INTERRUPTED = """
 import os, signal, sys, time
 from arrows.engine.scheduling.merge import merge
-from arrows.engine.reading.processes import spread
+from arrows.engine.reading.process_pool import map_chunks
 
 here = os.getpid()
 
@@ -124,7 +124,7 @@ def task(chunk):
         time.sleep(600)
 
 try:
-    spread(task, 1000, 500, processes=2)
+    map_chunks(task, 1000, 500, processes=2)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
@@ -161,7 +161,7 @@ def test_equal_nodes_are_found_in_chunks_of_any_size(count: int) -> None:
     nodes = []
     for processes in (1, 2):
         prepared = model.prepare([[[1, 2], [3, 4]] * 9] * count, processes=processes)
-        merged = merge(model.plan, prepared[:].chosen)
+        merged = merge(model.plan, prepared[:].wired)
         nodes.append([rows.count for rows in merged.operations])
     assert nodes[0] == nodes[1]
     assert max(nodes[0]) < 9
@@ -170,7 +170,7 @@ def test_equal_nodes_are_found_in_chunks_of_any_size(count: int) -> None:
 def test_few_examples_and_none_stay_here() -> None:
     here: list[slice] = []
     for count in (0, 1, 100):
-        assert spread(lambda chunk: here.append(chunk) or chunk.stop, count, 512, processes=4) == [count]
+        assert map_chunks(lambda chunk: here.append(chunk) or chunk.stop, count, 512, processes=4) == [count]
     assert [chunk.start for chunk in here] == [0, 0, 0]
     sums = model()
     assert len(sums.prepare([], processes=4)) == 0

@@ -34,7 +34,7 @@ class StepRefused(Exception):
         self.operation, self.step = operation, step
 
 
-def blame(
+def raise_input_error(
     plan: Plan,
     merged: Merged,
     refused: StepRefused,
@@ -51,7 +51,7 @@ def blame(
         refused: what went wrong.
         numbers: what the examples are called in messages.
         examples: the examples themselves; None if only their wirings are there.
-        explain: as `Lowerer.explain`.
+        explain: as `ExampleReader.explain`.
         alone: runs one of the examples by itself.
     """
     cause = refused.__cause__

@@ -1,4 +1,4 @@
-"""Work spread over processes: each takes chunks of the examples and sends arrays back."""
+"""Work map_chunks over processes: each takes chunks of the examples and sends arrays back."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def checked_processes(processes: Any) -> int:
     return number
 
 
-def spread(task: Callable[[slice], Done], count: int, most: int, processes: int) -> list[Done]:
+def map_chunks(task: Callable[[slice], Done], count: int, most: int, processes: int) -> list[Done]:
     """Does a task for all of `count` things, chunk by chunk, in forked processes if that is safe.
 
     It is on Linux, while no other thread runs that could hold a lock which a process would wait for. What
@@ -54,7 +54,7 @@ def spread(task: Callable[[slice], Done], count: int, most: int, processes: int)
         most: the most of a chunk.
         processes: how many to use.
 
-    >>> spread(lambda chunk: chunk.stop - chunk.start, 1000, 400, processes=1)
+    >>> map_chunks(lambda chunk: chunk.stop - chunk.start, 1000, 400, processes=1)
     [333, 333, 334]
     """
     size = most

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
 from types import CodeType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from arrows.engine.lowering.source_writer import KeyLine
 from arrows.engine.planning.plan import Plan
 from arrows.engine.reading.fingerprint import described
 from arrows.engine.reading.index_bounds import first_out_of_range, index_ports
-from arrows.engine.reading.processes import spread
+from arrows.engine.reading.process_pool import map_chunks
 from arrows.engine.reading.source_layout import index_type
 from arrows.engine.reading.structural_hash import classify, node_hashes, unlike_any
 from arrows.engine.reading.wiring import Column, Outputs, Visits, Wirings
@@ -87,7 +87,7 @@ def _refuse_cycle(stack: list[Any]) -> None:
         seen.add(what)
 
 
-class Lowerer:
+class ExampleReader:
     """Lowers examples with the code written for one model.
 
     Args:
@@ -117,7 +117,7 @@ class Lowerer:
         """A hash of how the block reads, without what its functions say."""
         return described(self)
 
-    def lower_all(self, examples: Sequence[Any], processes: int = 1) -> Wirings:
+    def read_all(self, examples: Sequence[Any], processes: int = 1) -> Wirings:
         """Lowers ``examples``, in so many processes.
 
         Raises:
@@ -127,7 +127,7 @@ class Lowerer:
             streams = self._idle.pop()
         except IndexError:
             streams = _Streams(self.lowered, self.code, self.max_nodes)
-        parts = spread(
+        parts = map_chunks(
             lambda chunk: streams.lower(self, examples[chunk], chunk.start), len(examples), _CHUNK, processes
         )
         self._idle.append(streams)
@@ -140,6 +140,9 @@ class Lowerer:
             hashes.append(words if words is not None else unlike_any(nodes, count))
             nodes += count
         return replace(wirings, same=classify(np.concatenate(hashes, axis=1), wirings.site.offsets))
+
+
+_Part: TypeAlias = "tuple[Wirings, np.ndarray | None]"  # a chunk of examples, and the hashes of its nodes
 
 
 class _Streams:
@@ -202,7 +205,7 @@ class _Streams:
         if hasattr(self, "_names"):
             self._names.clear()
 
-    def lower(self, owner: Lowerer, examples: Sequence[Any], first: int) -> tuple[Wirings, np.ndarray | None]:
+    def lower(self, owner: ExampleReader, examples: Sequence[Any], first: int) -> _Part:
         """Lowers ``examples``, and hashes their nodes; the streams are emptied before and afterwards."""
         self._clear()
         lowered = self._lower(owner, examples, first)
@@ -218,9 +221,7 @@ class _Streams:
         for memo in self.memos:
             memo.clear()
 
-    def _lower(
-        self, owner: Lowerer, examples: Sequence[Any], first: int
-    ) -> tuple[Wirings, np.ndarray | None]:
+    def _lower(self, owner: ExampleReader, examples: Sequence[Any], first: int) -> _Part:
         main, most = self.main, owner.max_nodes
         yields = owner.lowered.main_yields
         self.site.extend(self.prefix_sites)
@@ -258,8 +259,8 @@ class _Streams:
         return self._columns(owner, np.array(bounds, np.int64).T, examples, first)
 
     def _columns(
-        self, owner: Lowerer, bounds: np.ndarray, examples: Sequence[Any], first: int
-    ) -> tuple[Wirings, np.ndarray | None]:
+        self, owner: ExampleReader, bounds: np.ndarray, examples: Sequence[Any], first: int
+    ) -> _Part:
         lowered = owner.lowered
         offsets = iter(bounds)
         nodes = next(offsets)
@@ -316,7 +317,7 @@ class _Streams:
 
 
 def _check_indices(
-    owner: Lowerer,
+    owner: ExampleReader,
     site: np.ndarray,
     sources: np.ndarray,
     counts: np.ndarray,
@@ -336,7 +337,7 @@ def _check_indices(
 
 
 def _explain_leaf(
-    owner: Lowerer, error: LeafError, offsets: np.ndarray, examples: Sequence[Any], first: int
+    owner: ExampleReader, error: LeafError, offsets: np.ndarray, examples: Sequence[Any], first: int
 ) -> NoReturn:
     """Says which example has the leaf that could not be taken."""
     place = 0 if error.index is None else error.index

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakSet
 
@@ -11,9 +11,47 @@ import numpy as np
 from arrows.engine.planning.plan import Plan
 from arrows.engine.reading.fingerprint import Fingerprint
 from arrows.engine.reading.wiring import Wirings
-from arrows.engine.scheduling.batch import Chosen
-from arrows.engine.scheduling.node_table import NodeTable
+from arrows.engine.scheduling.node_table import NodeTable, node_table
 from arrows.typesys.errors import ArrowTypeError, message
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class WiredBatch:
+    """Some examples of a set.
+
+    Attributes:
+        wirings: the set.
+        indices: places in it, ``[examples]``, in an order of their own; an example may stand there twice.
+        tables: the tables of the set that there are so far, by whether they share; kept by who keeps the set.
+    """
+
+    wirings: Wirings
+    indices: np.ndarray
+    tables: dict[bool, NodeTable] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    @staticmethod
+    def all(wirings: Wirings) -> WiredBatch:
+        """All examples of a set."""
+        return WiredBatch(wirings, np.arange(len(wirings)))
+
+    def part(self, first: int, count: int) -> WiredBatch:
+        """Some of these examples."""
+        return WiredBatch(self.wirings, self.indices[first : first + count], self.tables)
+
+    def apart(self) -> WiredBatch:
+        """These examples, each as often as it is chosen: a set of their own if one is chosen twice."""
+        if len(np.unique(self.indices)) == len(self.indices):
+            return self
+        return WiredBatch.all(self.wirings.select(self.indices))
+
+    def table(self, plan: Plan, share: bool) -> NodeTable:
+        """The nodes of the set by number; arguments as those of `node_table`."""
+        if share not in self.tables:
+            self.tables[share] = node_table(plan, self.wirings, share)
+        return self.tables[share]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -32,9 +70,9 @@ class Batch:
         return len(self.indices)
 
     @property
-    def chosen(self) -> Chosen:
+    def wired(self) -> WiredBatch:
         """The batch's examples among the wirings of the set."""
-        return Chosen(self.prepared.wirings, self.indices, self.prepared.tables)
+        return WiredBatch(self.prepared.wirings, self.indices, self.prepared.tables)
 
 
 class Prepared:
@@ -67,7 +105,7 @@ class Prepared:
         prepared = Prepared(wirings, fingerprint)
         prepared.plans.add(plan)
         if not plan.has_chance:
-            prepared[:].chosen.table(plan, plan.shares)
+            prepared[:].wired.table(plan, plan.shares)
         return prepared
 
     def __reduce__(self) -> tuple[Any, ...]:
