@@ -4,11 +4,11 @@ Each gives medians of interleaved runs, and the machine that they were measured 
 
 >>> from benchmarks import NAMES
 >>> NAMES
-('treelstm', 'iclr', 'bilstm', 'bilstm-char', 'growth', 'host', 'infer', 'steps')
+('treelstm', 'iclr', 'bilstm', 'bilstm-char', 'growth', 'host', 'infer', 'steps', 'pair')
 """
 
 from __future__ import annotations
 
-NAMES = ("treelstm", "iclr", "bilstm", "bilstm-char", "growth", "host", "infer", "steps")
+NAMES = ("treelstm", "iclr", "bilstm", "bilstm-char", "growth", "host", "infer", "steps", "pair")
 
 __all__ = ["NAMES"]

@@ -14,51 +14,46 @@ from types import ModuleType
 from arrows.machine import describe, set_threads, slowdowns, summary
 from benchmarks import NAMES, plot
 from benchmarks.report import Result, json_lines, table
+from benchmarks.tasks import TASKS
 
 DESCRIPTION = "Measures arrows against hand-written code and PyTorch on this machine."
-MODULES = {"host": "host_work"}  # benchmarks whose file has another name
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of a benchmark.
+def parser() -> argparse.ArgumentParser:
+    """The parser of `python -m benchmarks`.
 
-    >>> parser = argparse.ArgumentParser()
-    >>> add_options(parser)
-    >>> parser.parse_args(["treelstm", "--quick"]).quick
+    >>> parser().parse_args(["treelstm", "--quick"]).quick
     True
     """
-    parser.add_argument("name", choices=NAMES, metavar="NAME", help=f"one of: {', '.join(NAMES)}")
-    parser.add_argument("--quick", action="store_true", help="one size, few runs: about a minute")
-    parser.add_argument(
+    options = argparse.ArgumentParser(add_help=False)
+    options.add_argument("--quick", action="store_true", help="one size, few runs: about a minute")
+    options.add_argument(
+        "--threads",
+        type=int,
+        metavar="N",
+        help="at most so many for NumPy's matrix products (default: one and all are tried; for pair: one)",
+    )
+    options.add_argument(
         "--json", type=Path, metavar="FILE", help="write the results there, one JSON object a line"
     )
-    parser.add_argument(
+    options.add_argument(
         "--plot", type=Path, metavar="FILE", help="draw the results there (.svg, .png, ...; needs matplotlib)"
     )
-    parser.add_argument(
+    options.add_argument(
         "--data",
         type=Path,
         metavar="DIR",
         help="folder with the Stanford Sentiment Treebank's train.txt, for bilstm-char with *train*.conllu "
         "(default: ../shared/data/sst, .../ud if they are there, else generated data)",
     )
-
-
-def parser() -> argparse.ArgumentParser:
-    """The parser of `python -m benchmarks`.
-
-    >>> parser().parse_args(["treelstm"]).json is None
-    True
-    """
-    made = argparse.ArgumentParser(prog="python -m benchmarks", description=DESCRIPTION)
-    made.add_argument(
-        "--threads",
-        type=int,
-        metavar="N",
-        help="at most so many for NumPy's matrix products (default: one and all are tried)",
-    )
-    add_options(made)
-    return made
+    everything = argparse.ArgumentParser(prog="python -m benchmarks", description=DESCRIPTION)
+    names = everything.add_subparsers(dest="name", metavar="NAME", required=True, help=", ".join(NAMES))
+    for name in NAMES:
+        arguments = names.add_parser(name, parents=[options])
+        if name == "pair":
+            arguments.add_argument("old", type=Path, metavar="OLD", help="a checkout to measure against")
+            arguments.add_argument("bench", choices=TASKS, metavar="BENCH", help=", ".join(TASKS))
+    return everything
 
 
 def benchmark(name: str) -> ModuleType:
@@ -67,7 +62,7 @@ def benchmark(name: str) -> ModuleType:
     >>> benchmark("bilstm-char").__name__
     'benchmarks.bilstm_char'
     """
-    return importlib.import_module(f"benchmarks.{MODULES.get(name, name.replace('-', '_'))}")
+    return importlib.import_module(f"benchmarks.{name.replace('-', '_')}")
 
 
 def measure(options: argparse.Namespace) -> int:
@@ -97,7 +92,10 @@ def measure(options: argparse.Namespace) -> int:
     if not getattr(module, "installed", True):
         print("PyTorch is not there to measure against: pip install 'arrows[bench]'", file=sys.stderr)
     results: list[Result] = []
-    measured = _noted(module.run(quick=options.quick, data=options.data), results)
+    arguments = {"quick": options.quick, "data": options.data}
+    if options.name == "pair":
+        arguments |= {"old": options.old, "bench": options.bench, "threads": options.threads}
+    measured = _reported(module.run(**arguments), results)
     # One line at a time: a run that is cut off keeps what it has measured.
     with open(options.json or os.devnull, "w", encoding="utf-8", buffering=1) as file:
         file.writelines(f"{line}\n" for line in json_lines(machine, measured))
@@ -107,8 +105,8 @@ def measure(options: argparse.Namespace) -> int:
     return 0
 
 
-def _noted(measured: Iterable[Result], results: list[Result]) -> Iterator[Result]:
-    """The results, told and put on a list when they come."""
+def _reported(measured: Iterable[Result], results: list[Result]) -> Iterator[Result]:
+    """Passes results on, each named on standard error and put on the list when it comes."""
     for result in measured:
         results.append(result)
         print(f"  measured {result.system} {result.config.get('mode', '')}", file=sys.stderr, flush=True)

@@ -21,12 +21,11 @@ from arrows.models import sentiment
 from benchmarks.baselines.chain_numpy import Chain
 from benchmarks.baselines.forest import Forest
 from benchmarks.baselines.numpy_hand import NumpyHand
-from benchmarks.host_work import operation_nodes
+from benchmarks.datasets import load_trees, operation_nodes
 from benchmarks.networks import chain
 from benchmarks.report import Result
+from benchmarks.systems import compiled
 from benchmarks.timing import best_threads, interleaved
-from benchmarks.treelstm import load_trees
-from benchmarks.variants import compiled
 
 NAME = "growth"
 WIDE = (10_000, 100_000, 1_000_000)

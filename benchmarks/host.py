@@ -1,77 +1,65 @@
-"""The one place where benchmarks reach below a model's surface, to time the host's part of a batch alone."""
+"""What the host pays: preparing trees, merging and scheduling batches; beside the training step."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from arrows.engine.scheduling import merge as merging
-from arrows.engine.scheduling.node_table import node_table
+import arrows as ar
+from arrows.data import vocabulary
+from arrows.models import sentiment
+from arrows.training import SGD
+from benchmarks.datasets import load_trees, operation_nodes
+from benchmarks.report import Result
+from benchmarks.schedules import merge
+from benchmarks.systems import RATE
+from benchmarks.timing import interleaved
+
+NAME = "host"
 
 
-def merge(model: Any, prepared: Any, indices: np.ndarray[Any, Any]) -> Any:
-    """Selects examples of a prepared set and merges their wirings into a schedule, without executing it.
-
-    Args:
-        model: from `arrows.compile`.
-        prepared: from `model.prepare`.
-        indices: which examples.
-
-    Returns:
-        The merged batch.
-
-    >>> import arrows as ar
-    >>> model = ar.compile(ar.Scalar() >> ar.Function(lambda x: x * x))
-    >>> merge(model, model.prepare([1.0, 2.0, 3.0]), np.array([0, 2])).examples
-    2
-    """
-    return merging.merge(model.plan, prepared[indices].wired)
-
-
-def steps(model: Any, prepared: Any, indices: np.ndarray[Any, Any]) -> int:
-    """How many steps a batch takes under the model's schedule; arguments as those of `merge`.
-
-    >>> import arrows as ar
-    >>> model = ar.compile(ar.Scalar() >> ar.Function(lambda x: x * x))
-    >>> steps(model, model.prepare([1.0, 2.0, 3.0]), np.array([0, 2]))
-    1
-    """
-    return len(merge(model, prepared, indices).steps)
-
-
-def longest_chains(model: Any, prepared: Any, indices: np.ndarray[Any, Any]) -> tuple[int, int]:
-    """The fewest steps that any schedule could need, and how many nodes run.
+def run(
+    *, quick: bool = False, data: Path | None = None, state: int = 300, batch: int = 64, trees: int = 2048
+) -> Iterator[Result]:
+    """Measures preparing, merging and whole training steps, and yields each result when it is there.
 
     Args:
-        model: compiled with `schedule="depth"`, whose wirings know how deep a node lies.
-        prepared, indices: as those of `merge`.
+        quick: fewer rounds.
+        data: a folder with `train.txt` of the Stanford Sentiment Treebank.
+        state: of the Tree-LSTM; the step alone depends on it.
+        batch: trees a batch.
+        trees: how many of them to prepare.
 
-    Returns:
-        The sum, over the operations, of the most nodes of one operation on a path; the number of nodes.
+    Yields:
+        Seconds a tree: `prepare` (from Python objects to wirings, with validation and hashes), `merge` (from
+        wirings to a schedule, with sharing), `step` (a training step with its merge). Nodes are operations;
+        `share of step` is of the whole training step.
 
-    >>> import arrows as ar
-    >>> add = ar.Function(lambda total, x: total + x)
-    >>> model = ar.compile(ar.Map(ar.Scalar()) >> ar.Fold(add, ar.Zeros([])), schedule="depth")
-    >>> longest_chains(model, model.prepare([[1.0, 2.0, 3.0], [4.0]]), np.arange(2))
-    (3, 4)
+    >>> results = list(run(quick=True, state=4))  # doctest: +SKIP
     """
-    plan, wirings = model.plan, prepared.wirings.select(indices)
-    site, depth = wirings.site.values, wirings.depth.values
-    operation = plan.site_operation[site]
-    kinds = np.array([known.kind for known in plan.operations])[operation]
-    # The rows of a sequence come when their operation runs.
-    owner = np.maximum.accumulate(np.where(kinds == "element", 0, np.arange(len(site))))
-    table = node_table(plan, wirings, share=False)
-    target = np.repeat(np.arange(len(site)), table.length[table.numbers.values])
-    source = (table.sources >> plan.shift) - len(plan.constants)
-    target, source = target[source >= 0], owner[table.place[source[source >= 0]]]
-    runs = kinds == "apply"
-    chain = np.zeros((len(plan.operations), len(site)), np.int32)
-    for level in range(int(depth.max(initial=0)) + 1):
-        into = np.flatnonzero((depth[target] == level) & runs[target])
-        for row in chain:
-            np.maximum.at(row, target[into], row[source[into]])
-        here = np.flatnonzero((depth == level) & runs)
-        chain[operation[here], here] += 1
-    return int(chain.max(axis=1, initial=0).sum()), int(runs.sum())
+    all_trees, source = load_trees(data)
+    examples = all_trees[: max(trees, batch)]
+    model, optimizer = ar.compile(sentiment(vocabulary(all_trees), size=state).learn, loss="loss"), SGD(RATE)
+    prepared = model.prepare(examples)
+    batches = np.random.default_rng(0).permutation(len(examples) // batch * batch).reshape(-1, batch)
+    few = batches[: 8 if quick else 16]
+    tasks: dict[str, Callable[[], object]] = {
+        "prepare": lambda: model.prepare(examples),
+        "merge": lambda: [merge(model, prepared, indices) for indices in batches],
+        "step": lambda: [model.train_step(prepared[indices], optimizer) for indices in few],
+    }
+    counts = {"prepare": len(examples), "merge": batches.size, "step": few.size}
+    nodes = operation_nodes(examples)
+    seconds = {
+        mode: [s / counts[mode] for s in runs]
+        for mode, runs in interleaved(tasks, 5 if quick else 11).items()
+    }
+    step = float(np.median(seconds["step"]))
+    for mode, runs in seconds.items():
+        median = float(np.median(runs))
+        config: dict[str, Any] = {"mode": mode, "state": state, "batch": batch, "trees": source}
+        figures = {"µs/tree": median * 1e6, "ns/node": median * 1e9 / nodes, "share of step": median / step}
+        yield Result(NAME, config | {"nodes": round(nodes, 1)}, "arrows", runs, figures)

@@ -12,20 +12,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+import arrows as ar
 from benchmarks.baselines.manual import Manual
+from benchmarks.datasets import VOCABULARY, Nested, random_tree, with_words
 from benchmarks.networks import random_trees
 from benchmarks.report import Result
+from benchmarks.systems import variants
 from benchmarks.timing import best_threads, interleaved, repeats
-from benchmarks.variants import variants
 
 NAME = "iclr"
 BATCHES = (1, 32, 64, 128, 256)
 ALONE = 2  # trees that are run one by one; their time stands for that of the others
-VOCABULARY = 10_000
 
 
 def run(
@@ -59,12 +59,12 @@ def run(
     for batch in batches or ((32,) if quick else BATCHES):
         different = [random_tree(random, leaves) for _ in range(batch)]
         words = random.integers(0, VOCABULARY, (batch, leaves))
-        equal = [_with_words(hand_shape, row) for row in words.tolist()]
+        equal = [with_words(hand_shape, row) for row in words.tolist()]
         tasks: dict[str, Callable[[], object]] = {
-            name: _calls(model, different[:ALONE] if name == "one-by-one" else different)
+            name: _whole(model, different[:ALONE] if name == "one-by-one" else different)
             for name, model in models.items()
         }
-        tasks["arrows-equal"] = _calls(models["arrows"], equal)
+        tasks["arrows-equal"] = _whole(models["arrows"], equal)
         tasks["manual-paper"] = partial(hand.by_node, words)
         tasks["manual-level"] = partial(hand.by_level, words)
         count = repeats(tasks["arrows"], seconds, most=32)
@@ -85,50 +85,7 @@ def _often(call: Callable[[], object], times: int) -> None:
         call()
 
 
-def random_tree(random: np.random.Generator, leaves: int) -> Any:
-    """A tree of nested pairs, each cut at a random place, with random words at its leaves.
-
-    >>> random_tree(np.random.default_rng(0), 3)
-    (8506, (6369, 5111))
-    """
-    row = random.integers(0, VOCABULARY, leaves).tolist()
-    cuts: list[tuple[int, int, bool]] = [(0, leaves, False)]
-    done: list[Any] = []
-    while cuts:
-        first, last, known = cuts.pop()
-        if known:
-            right, left = done.pop(), done.pop()
-            done.append((left, right))
-        elif last - first == 1:
-            done.append(row[first])
-        else:
-            cut = int(random.integers(first + 1, last))
-            cuts += ((first, last, True), (cut, last, False), (first, cut, False))
-    return done[0]
-
-
-def _with_words(tree: Any, words: list[int]) -> Any:
-    """The same shape with other words at its leaves, from left to right."""
-    rest = iter(words)
-    stack: list[tuple[Any, bool]] = [(tree, False)]
-    done: list[Any] = []
-    while stack:
-        node, known = stack.pop()
-        if not isinstance(node, tuple):
-            done.append(next(rest))
-        elif known:
-            right, left = done.pop(), done.pop()
-            done.append((left, right))
-        else:
-            stack += ((node, True), (node[1], False), (node[0], False))
-    return done[0]
-
-
-def _calls(model: Any, trees: list[Any]) -> Callable[[], object]:
+def _whole(model: ar.Model, trees: list[Nested]) -> Callable[[], object]:
+    """Calls a model on all of these trees, which are prepared here."""
     prepared = model.prepare(trees)
-
-    def call() -> None:
-        model(prepared)
-        model.device.synchronize()
-
-    return call
+    return lambda: model(prepared)

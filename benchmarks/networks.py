@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import arrows as ar
-from arrows.combinators import AnyBlock
 from arrows.data import TAGS
 from arrows.models import Lexicon
+
+AnyBlock = ar.Block[Any, Any]  # by a public name: old checkouts import this file too
 
 
 def bilstm_tagger(
@@ -139,8 +140,8 @@ def character_tagger(
         >> ar.Concat()
     )
     embed = ar.Embedding(len(lexicon.words) + 1, embedding, name="words")
-    known = ar.InputTransform(lexicon.number) >> ar.Scalar("int32") >> embed
-    word = ar.GetItem("word") >> ar.OneOf(lambda form: lexicon.number(form) > 0).case(True, known).case(
+    frequent = ar.InputTransform(lexicon.number) >> ar.Scalar("int32") >> embed
+    word = ar.GetItem("word") >> ar.OneOf(lambda form: lexicon.number(form) > 0).case(True, frequent).case(
         False, spelling
     )
     cells = [ar.LSTMCell(size, name=way) for way in ("forward", "backward")]

@@ -26,9 +26,9 @@ def check(file: Path) -> None:
         raise ArrowValueError("--plot needs matplotlib: pip install 'arrows[plot]'")
     if not file.parent.is_dir():
         raise FileNotFoundError(2, "no such folder", str(file.parent))
-    known = sorted(_figure(1).canvas.get_supported_filetypes())
-    if file.suffix[1:].lower() not in known:
-        raise ArrowValueError(f"--plot {file}: the name's ending is to be one of {', '.join(known)}")
+    formats = sorted(_figure(1).canvas.get_supported_filetypes())
+    if file.suffix[1:].lower() not in formats:
+        raise ArrowValueError(f"--plot {file}: the name's ending is to be one of {', '.join(formats)}")
 
 
 def plot(results: list[Result], file: Path) -> None:

@@ -15,11 +15,11 @@ import numpy as np
 import arrows as ar
 from arrows.data import vocabulary
 from arrows.models import Lexicon, sentiment, tagger
-from benchmarks import host
+from benchmarks.datasets import load_trees
 from benchmarks.networks import attention, bilstm_tagger, residual_lstms
 from benchmarks.report import Result
+from benchmarks.schedules import longest_chains, merge
 from benchmarks.timing import interleaved
-from benchmarks.treelstm import load_trees
 
 NAME = "steps"
 SCHEDULES = {"arrows": "strata", "depth": "depth", "agenda": "agenda"}
@@ -42,10 +42,11 @@ def run(*, quick: bool = False, data: Path | None = None) -> Iterator[Result]:
         models = {system: ar.compile(block, schedule=how) for system, how in SCHEDULES.items()}
         prepared = {system: model.prepare(examples) for system, model in models.items()}
         batch = np.arange(len(examples))
-        bound, nodes = host.longest_chains(models["depth"], prepared["depth"], batch)
+        bound, nodes = longest_chains(models["depth"], prepared["depth"], batch)
 
         def task(system: str, models: Any = models, prepared: Any = prepared) -> Callable[[], int]:
-            return lambda: host.steps(models[system], prepared[system], np.arange(len(prepared[system])))
+            everything = np.arange(len(prepared[system]))
+            return lambda: len(merge(models[system], prepared[system], everything).steps)
 
         seconds = interleaved({system: task(system) for system in models}, 3 if quick else 11)
         for system, runs in seconds.items():
@@ -63,7 +64,9 @@ def networks(data: Path | None = None, batch: int = 64) -> dict[str, tuple[Any, 
     random = np.random.default_rng(0)
     lengths = random.integers(1, 40, batch)
     trees = load_trees(data)[0][:batch]
-    numbers = [random.integers(0, 50, n).tolist() for n in lengths]
+    numbered = [
+        (row, [word % 5 for word in row]) for row in (random.integers(0, 50, n).tolist() for n in lengths)
+    ]
     letters = np.array(list("abcdefghij"))
     sentences = [
         [{"word": "".join(random.choice(letters, random.integers(1, 12))), "tag": "NOUN"} for _ in range(n)]
@@ -72,17 +75,11 @@ def networks(data: Path | None = None, batch: int = 64) -> dict[str, tuple[Any, 
     vectors = [random.normal(size=(n, 8)).tolist() for n in lengths]
     return {
         "treelstm": (sentiment(vocabulary(trees), size=8).learn, trees),
-        "bilstm": (bilstm_tagger(50, 8, 8, 2, 5), [(some, some_label(some)) for some in numbers]),
+        "bilstm": (
+            bilstm_tagger(50, 8, 8, 2, 5),
+            numbered,
+        ),
         "bilstm-char": (tagger(Lexicon.of(sentences), size=8).learn, sentences),
         "residual": (residual_lstms(8), vectors),
         "attention": (attention(8), vectors),
     }
-
-
-def some_label(words: list[int]) -> list[int]:
-    """A label for each word.
-
-    >>> some_label([3, 7])
-    [3, 2]
-    """
-    return [word % 5 for word in words]

@@ -8,15 +8,11 @@ are projected at once; a step adds the product with the last state. Buffers are 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import prod
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from benchmarks.baselines.buffer import short_buffer
+from benchmarks.baselines.buffers import Array, Buffers, short_buffer
 
-Array = npt.NDArray[Any]
 WAYS = ("forward", "backward")
 
 
@@ -48,9 +44,9 @@ class BiLSTM:
             self.weights[f"input {k}"] = np.stack([weight[:-n] for weight in both])
             self.weights[f"state {k}"] = np.stack([weight[-n:] for weight in both])
             self.weights[f"bias {k}"] = np.stack([parameters[f"{way}_{k}/bias"] for way in WAYS])
-        self._found: dict[str, Array] = {}
+        self._last: dict[str, Array] = {}
         self._read: Array = np.zeros(0, np.intp)
-        self._buffers: dict[str, Array] = {}
+        self._rows = Buffers(parameters["words/weight"].dtype)
 
     @property
     def parameters(self) -> dict[str, Array]:
@@ -61,8 +57,8 @@ class BiLSTM:
     def gradients(self) -> dict[str, Array]:
         """Those of the last `backward`, dense, by the `arrows` model's names."""
         words = np.zeros_like(self.weights["words"])
-        words[self._read] = self._found["words"]
-        return self._named(self._found | {"words": words})
+        words[self._read] = self._last["words"]
+        return self._named(self._last | {"words": words})
 
     def train_step(self, words: Array, labels: Array, rate: float) -> float:
         """One step of gradient descent.
@@ -113,7 +109,7 @@ class BiLSTM:
         rows, n = length * batch, self.size
         scores = self._rows("scores", rows, self.weights["classify"].shape[1])
         x = self._rows(f"x {self.layers}", 2, length, batch, 2 * n)[0].reshape(rows, 2 * n)
-        self._found = {"classify": x.T @ scores, "classify bias": scores.sum(axis=0)}
+        self._last = {"classify": x.T @ scores, "classify bias": scores.sum(axis=0)}
         up = self._rows("up", rows, 2 * n)
         np.matmul(scores, self.weights["classify"].T, out=up)
         up = up.reshape(length, batch, 2 * n)
@@ -121,12 +117,12 @@ class BiLSTM:
             up = self._backward(k, up)
         order = np.argsort(words.T.reshape(-1), kind="stable")
         self._read, first = np.unique(words.T.reshape(-1)[order], return_index=True)
-        self._found["words"] = np.add.reduceat(up.reshape(rows, -1)[order], first, axis=0)
+        self._last["words"] = np.add.reduceat(up.reshape(rows, -1)[order], first, axis=0)
 
     def update(self, rate: float) -> None:
         """Gradient descent by the last gradients."""
         for name, weight in self.weights.items():
-            step = self._found[name] if rate == 1 else self._found[name] * rate
+            step = self._last[name] if rate == 1 else self._last[name] * rate
             if name == "words":
                 weight[self._read] -= step
             else:
@@ -194,9 +190,9 @@ class BiLSTM:
         flat = d_gates.reshape(2, rows, 4 * n)
         x = self._rows(f"x {k}", 2, length, batch, entry.shape[1]).reshape(2, rows, -1)
         before = np.ascontiguousarray(h[:, :-1]).reshape(2, rows, n)
-        self._found[f"input {k}"] = np.matmul(x.transpose(0, 2, 1), flat)
-        self._found[f"state {k}"] = np.matmul(before.transpose(0, 2, 1), flat)
-        self._found[f"bias {k}"] = flat.sum(axis=1)
+        self._last[f"input {k}"] = np.matmul(x.transpose(0, 2, 1), flat)
+        self._last[f"state {k}"] = np.matmul(before.transpose(0, 2, 1), flat)
+        self._last[f"bias {k}"] = flat.sum(axis=1)
         both = self._rows(f"dx {k}", 2, length, batch, entry.shape[1])
         np.matmul(flat, entry.transpose(0, 2, 1), out=both.reshape(2, rows, -1))
         summed: Array = np.add(both[0], both[1, ::-1], out=both[0])
@@ -214,10 +210,3 @@ class BiLSTM:
                 named[f"{way}_{k}/weight"] = np.concatenate(both)
                 named[f"{way}_{k}/bias"] = values[f"bias {k}"][j].copy()
         return named
-
-    def _rows(self, name: str, *shape: int) -> Array:
-        size = prod(shape)
-        held = self._buffers.get(name)
-        if held is None or len(held) < size:
-            held = self._buffers[name] = np.empty(size, self.weights["words"].dtype)
-        return held[:size].reshape(shape)

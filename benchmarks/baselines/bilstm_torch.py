@@ -6,16 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from arrows.data import Sentence
 from arrows.models import Lexicon
-from benchmarks.baselines.pytorch import functional, torch
+from benchmarks.baselines.buffers import Array
+from benchmarks.baselines.pytorch import Descent, functional, gradient, parameter, torch
 
-Array = npt.NDArray[Any]
 
-
-class TorchTagger:
+class TorchTagger(Descent):
     """The model of `benchmarks.networks.bilstm_tagger`, for sentences that all have one length.
 
     Args:
@@ -27,7 +25,7 @@ class TorchTagger:
     def __init__(self, parameters: Mapping[str, Array]) -> None:
         layers = sum(name.startswith("forward_") for name in parameters) // 2
         self.names = [name for name in parameters if "ward" not in name]
-        self.weights = {name: _weight(parameters[name]) for name in self.names}
+        self.weights = {name: parameter(parameters[name]) for name in self.names}
         self.cells = {"": [(f"forward_{k}", f"backward_{k}") for k in range(layers)]}
         self.lstms = {"": _lstm(parameters, self.cells[""])}
 
@@ -39,31 +37,7 @@ class TorchTagger:
     @property
     def gradients(self) -> dict[str, Array]:
         """Those of the last backward pass, dense, by the `arrows` model's names."""
-        return self._named(
-            lambda weight: (
-                torch.zeros_like(weight)
-                if weight.grad is None
-                else weight.grad.to_dense()
-                if weight.grad.is_sparse
-                else weight.grad
-            )
-        )
-
-    def train_step(self, *batch: Any, rate: float) -> float:
-        """One step of gradient descent; `batch` as `loss` takes it. Returns the loss before it."""
-        loss = self.loss(*batch)
-        loss.backward()
-        value = float(loss.item())
-        self.update(rate)
-        return value
-
-    def update(self, rate: float) -> None:
-        """Gradient descent by the gradients that are there, which are dropped."""
-        with torch.no_grad():
-            for weight in self._all():
-                if weight.grad is not None:
-                    weight.add_(weight.grad, alpha=-rate)
-                    weight.grad = None
+        return self._named(gradient)
 
     def loss(self, *batch: Any) -> Any:
         """The mean over the sentences of the sum over their words.
@@ -81,7 +55,8 @@ class TorchTagger:
         scores = torch.addmm(self.weights["classify/bias"], states, self.weights["classify/weight"])
         return functional.cross_entropy(scores, labels, reduction="sum")
 
-    def _all(self) -> list[Any]:
+    def learned(self) -> list[Any]:
+        """The tensors that are learned."""
         cells = [weight for lstm in self.lstms.values() for weight in lstm.parameters()]
         return [*self.weights.values(), *(weight for weight in cells if weight.requires_grad)]
 
@@ -113,7 +88,7 @@ class TorchCharTagger(TorchTagger):
 
     def __init__(self, parameters: Mapping[str, Array], lexicon: Lexicon, tags: Sequence[str]) -> None:
         self.names = [name for name in parameters if "ward" not in name]
-        self.weights = {name: _weight(parameters[name]) for name in self.names}
+        self.weights = {name: parameter(parameters[name]) for name in self.names}
         self.cells = {
             "words": [("forward", "backward")],
             "characters": [("spelling_forward", "spelling_backward")],
@@ -127,7 +102,7 @@ class TorchCharTagger(TorchTagger):
 
         What a sentence gives does not depend on its batch, so it is made once.
         """
-        made = []
+        prepared = []
         for sentence in sentences:
             numbers = [self.lexicon.number(word["word"]) for word in sentence]
             rare = [
@@ -136,8 +111,8 @@ class TorchCharTagger(TorchTagger):
                 if not number
             ]
             labels = torch.tensor([self.tags[word["tag"]] for word in sentence])
-            made.append((torch.tensor(numbers), rare, labels))
-        return made
+            prepared.append((torch.tensor(numbers), rare, labels))
+        return prepared
 
     def loss(self, *batch: Any) -> Any:
         """The mean over the sentences of the sum over their words; takes a list of prepared sentences."""
@@ -165,10 +140,6 @@ class TorchCharTagger(TorchTagger):
         _, (last, _) = self.lstms["characters"](packed)
         rare = torch.nonzero(numbers == 0).squeeze(1)
         return x.index_copy(0, rare, torch.cat([last[0], last[1]], 1))
-
-
-def _weight(value: Array) -> Any:
-    return torch.tensor(np.array(value), requires_grad=True)
 
 
 def _gates(columns: Array, *, back: bool = False) -> Array:

@@ -7,12 +7,10 @@ element-wise work, updates and the host's part.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from benchmarks.baselines.buffers import Array
 
 
 class Bound:
@@ -32,18 +30,18 @@ class Bound:
         self.turned = self.pair.T.copy()  # the faster operand where there are few rows
         random, kind = np.random.default_rng(0), weight.dtype
 
-        def some(*shape: int) -> Array:
+        def operand(*shape: int) -> Array:
             return random.standard_normal(shape, np.float32).astype(kind)
 
         leaves, pairs = rows[0], sum(rows[1:])
         self.bounds = np.cumsum([0, *rows[1:]]).tolist()
         self.words, self.halves, self.states = (
-            some(leaves, len(self.leaf)),
-            some(pairs, 2 * n),
-            some(sum(rows), n),
+            operand(leaves, len(self.leaf)),
+            operand(pairs, 2 * n),
+            operand(sum(rows), n),
         )
-        self.leaf_gates, self.gates = some(leaves, 3 * n), some(pairs, 5 * n)
-        self.scores = some(sum(rows), self.classify.shape[1])
+        self.leaf_gates, self.gates = operand(leaves, 3 * n), operand(pairs, 5 * n)
+        self.scores = operand(sum(rows), self.classify.shape[1])
         self.gradients = [np.empty_like(w) for w in (self.leaf, self.pair, self.classify)]
 
     def inference(self) -> None:

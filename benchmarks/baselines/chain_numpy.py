@@ -9,12 +9,10 @@ The gates stand in the order o, i, f, u, so that those with a sigmoid are one ra
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from benchmarks.baselines.buffers import Array
 
 
 class Chain:

@@ -86,9 +86,9 @@ class Forest:
         >>> Forest([{"label": 2, "word": "a"}], {"a": 1}).batch(np.array([0])).labels.tolist()
         [2]
         """
-        chosen = [self.nodes[i] for i in indices.tolist()]
-        sizes = np.array([len(nodes) for nodes in chosen])
-        nodes = np.concatenate(chosen)
+        trees = [self.nodes[i] for i in indices.tolist()]
+        sizes = np.array([len(nodes) for nodes in trees])
+        nodes = np.concatenate(trees)
         ends = np.cumsum(sizes)
         levels = nodes[:, LEVEL].astype(np.int16)  # so few bits that NumPy's stable sort is a radix sort
         order = np.argsort(levels, kind="stable")
@@ -130,12 +130,12 @@ def _nodes(tree: Tree, vocabulary: Mapping[str, int]) -> npt.NDArray[np.int32]:
     stack, places = [(tree, False)], []
     rows: list[tuple[int, int, int, int, int]] = []
     while stack:
-        node, known = stack.pop()
+        node, halves_are_done = stack.pop()
         label = node.get("label", 0)
         if "word" in node:
             places.append(len(rows))
             rows.append((0, vocabulary.get(node["word"], 0), label, 0, 0))
-        elif known:
+        elif halves_are_done:
             right, left = places.pop(), places.pop()
             places.append(len(rows))
             rows.append((1 + max(rows[left][LEVEL], rows[right][LEVEL]), 0, label, left, right))

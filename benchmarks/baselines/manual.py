@@ -10,13 +10,12 @@ engine uses.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import prod
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from benchmarks.baselines.buffers import Array, Buffers
+from benchmarks.datasets import Nested
+
 Shape = list[tuple[int, int]]
 
 
@@ -37,7 +36,7 @@ class Manual:
     [True, True]
     """
 
-    def __init__(self, parameters: Mapping[str, Array], tree: Any) -> None:
+    def __init__(self, parameters: Mapping[str, Array], tree: Nested) -> None:
         self.embed = parameters["words/weight"]
         self.hidden, self.hidden_bias = parameters["hidden/weight"], parameters["hidden/bias"]
         self.gates, self.gates_bias = parameters["gates/weight"], parameters["gates/bias"]
@@ -49,7 +48,7 @@ class Manual:
         self._levels: list[Shape] = [[] for _ in range(max(heights, default=0))]
         for pair, (left, right) in zip(ranks, ordered, strict=True):
             self._levels[heights[pair] - 1].append((place.get(left, left), place.get(right, right)))
-        self._buffers: dict[str, Array] = {}
+        self._rows = Buffers(self.embed.dtype)
 
     def by_node(self, words: Array) -> Array:
         """States of the roots, one call for each node.
@@ -95,43 +94,36 @@ class Manual:
         np.maximum(hidden, 0, out=hidden)
         gates = np.matmul(hidden, self.gates, out=self._rows("gates", rows, 4 * n))
         np.add(gates, self.gates_bias, out=gates)
-        open_ = gates[:, : 3 * n]
-        np.multiply(open_, 0.5, out=open_)
+        opened = gates[:, : 3 * n]
+        np.multiply(opened, 0.5, out=opened)
         np.tanh(gates, out=gates)
-        np.multiply(open_, 0.5, out=open_)
-        np.add(open_, 0.5, out=open_)
+        np.multiply(opened, 0.5, out=opened)
+        np.add(opened, 0.5, out=opened)
         result = states[first : first + len(halves)].reshape(rows, n)
         np.multiply(gates[:, :n], gates[:, 3 * n :], out=result)
         kept = np.multiply(gates[:, n : 3 * n], both, out=both)
         np.add(result, kept[:, :n], out=result)
         np.add(result, kept[:, n:], out=result)
 
-    def _rows(self, name: str, *shape: int) -> Array:
-        size = prod(shape)
-        held = self._buffers.get(name)
-        if held is None or len(held) < size:
-            held = self._buffers[name] = np.empty(size, self.embed.dtype)
-        return held[:size].reshape(shape)
 
-
-def _numbered(tree: Any) -> tuple[int, Shape, list[int]]:
+def _numbered(tree: Nested) -> tuple[int, Shape, list[int]]:
     """How many leaves there are, the pairs in an order in which they can run, and their heights.
 
     Leaves are numbered from left to right, pairs after them.
     """
     leaves, pairs, heights = 0, [], []
-    stack: list[tuple[Any, bool]] = [(tree, False)]
-    done: list[tuple[bool, int, int]] = []  # whether it is a leaf, its number among its kind, its height
+    stack: list[tuple[Nested, bool]] = [(tree, False)]
+    subtrees: list[tuple[bool, int, int]] = []  # whether it is a leaf, its number among its kind, its height
     while stack:
-        node, known = stack.pop()
+        node, halves_are_done = stack.pop()
         if not isinstance(node, tuple):
-            done.append((True, leaves, 0))
+            subtrees.append((True, leaves, 0))
             leaves += 1
-        elif known:
-            right, left = done.pop(), done.pop()
+        elif halves_are_done:
+            right, left = subtrees.pop(), subtrees.pop()
             pairs.append((left[:2], right[:2]))
             heights.append(1 + max(left[2], right[2]))
-            done.append((False, len(pairs) - 1, heights[-1]))
+            subtrees.append((False, len(pairs) - 1, heights[-1]))
         else:
             stack += ((node, True), (node[1], False), (node[0], False))
 

@@ -9,16 +9,12 @@ buffer that the next batch uses again, and every kernel writes to where its resu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from benchmarks.baselines.buffer import short_buffer
+from benchmarks.baselines.buffers import Array, Buffers, short_buffer
 from benchmarks.baselines.forest import Batch, Ints
-
-Array = npt.NDArray[Any]
 
 
 class NumpyHand:
@@ -51,7 +47,7 @@ class NumpyHand:
         self.bias = bias.copy()
         self.classify = parameters["classify/weight"].copy()
         self.classify_bias = parameters["classify/bias"].copy()
-        self._buffers: dict[str, Array] = {}
+        self._rows = Buffers(bias.dtype)
         self._gradients: dict[str, Any] = {}
 
     @property
@@ -69,16 +65,16 @@ class NumpyHand:
     @property
     def gradients(self) -> dict[str, Array]:
         """Those of the last `backward`, dense, by the `arrows` model's names."""
-        found = self._gradients
+        last = self._gradients
         embed = np.zeros_like(self.embed)
-        embed[found["words"]] = found["embed"]
-        words = np.concatenate([found["leaf"], np.zeros_like(self.idle)], axis=1)
+        embed[last["words"]] = last["embed"]
+        words = np.concatenate([last["leaf"], np.zeros_like(self.idle)], axis=1)
         return {
             "embed/weight": embed,
-            "cell/weight": np.concatenate([words, found["pair"]]),
-            "cell/bias": found["bias"],
-            "classify/weight": found["classify"],
-            "classify/bias": found["classify_bias"],
+            "cell/weight": np.concatenate([words, last["pair"]]),
+            "cell/bias": last["bias"],
+            "classify/weight": last["classify"],
+            "classify/bias": last["classify_bias"],
         }
 
     def train_step(self, batch: Batch, rate: float) -> float:
@@ -210,14 +206,14 @@ class NumpyHand:
 
     def update(self, rate: float) -> None:
         """Gradient descent by the last gradients."""
-        found = self._gradients
+        last = self._gradients
         for name in ("leaf", "pair", "bias", "classify", "classify_bias"):
             parameter = getattr(self, name)
-            step = found[name]
+            step = last[name]
             if rate != 1:
                 step = np.multiply(step, rate, out=self._rows("step", *parameter.shape))
             np.subtract(parameter, step, out=parameter)
-        self.embed[found["words"]] -= rate * found["embed"]
+        self.embed[last["words"]] -= rate * last["embed"]
 
     def _by_word(self, words: Ints, rows: Array) -> tuple[Ints, Array]:
         """Sums the rows of each word: the distinct words, and a row for each."""
@@ -231,15 +227,6 @@ class NumpyHand:
         for k in np.flatnonzero(counts > 1).tolist():
             np.add.reduce(ordered[first[k] : first[k] + counts[k]], axis=0, out=sums[k])
         return distinct, sums
-
-    def _rows(self, name: str, *shape: int) -> Array:
-        """A buffer for an array of this shape, with what was left there."""
-        size = prod(shape)
-        held = self._buffers.get(name)
-        if held is None or len(held) < size:
-            room = size if held is None else size + size // 4
-            held = self._buffers[name] = np.empty(room, self.bias.dtype)
-        return held[:size].reshape(shape)
 
 
 def _sigmoid(x: Array) -> Array:

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.baselines.buffers import Array
 from benchmarks.baselines.forest import Batch
-from benchmarks.baselines.pytorch import functional, torch
-
-Array = npt.NDArray[Any]
+from benchmarks.baselines.pytorch import Descent, functional, gradient, parameter, torch
 
 
-class TorchHand:
+class TorchHand(Descent):
     """The model of `arrows.models.sentiment` with its parameters, copied.
 
     Args:
@@ -33,7 +32,7 @@ class TorchHand:
         self.size = n = len(bias) // 5
         self.idle = weight[: -2 * n, 3 * n :].copy()  # what a word would do to a forget gate: no leaf has one
         self.embed, self.leaf, self.pair, self.bias, self.classify, self.classify_bias = self.weights = [
-            torch.tensor(value, requires_grad=True)
+            parameter(value)
             for value in (
                 parameters["embed/weight"],
                 weight[: -2 * n, : 3 * n],
@@ -52,35 +51,19 @@ class TorchHand:
     @property
     def gradients(self) -> dict[str, Array]:
         """Those of the last `backward`, dense, by the `arrows` model's names."""
-        found = [
-            np.zeros(weight.shape, self.idle.dtype)
-            if weight.grad is None
-            else (weight.grad.to_dense() if weight.grad.is_sparse else weight.grad).numpy().copy()
-            for weight in self.weights
-        ]
-        return self._named(found, np.zeros_like(self.idle))
+        gradients = [gradient(weight).numpy().copy() for weight in self.weights]
+        return self._named(gradients, np.zeros_like(self.idle))
 
-    def train_step(self, batch: Batch, rate: float) -> float:
-        """One step of gradient descent; returns the loss before it."""
-        loss = self.loss(batch)
-        loss.backward()
-        value = float(loss.item())
-        self.update(rate)
-        return value
+    def learned(self) -> list[Any]:
+        """The tensors that are learned."""
+        return self.weights
 
-    def update(self, rate: float) -> None:
-        """Gradient descent by the gradients that are there, which are dropped."""
-        with torch.no_grad():
-            for weight in self.weights:
-                if weight.grad is not None:
-                    weight.add_(weight.grad, alpha=-rate)
-                    weight.grad = None
-
-    def loss(self, batch: Batch) -> Any:
+    def loss(self, *batch: Batch) -> Any:
         """The mean over the trees of the sum over their nodes."""
-        scores, order = self._scores(batch)
-        labels = torch.from_numpy(batch.labels[order])
-        return functional.cross_entropy(scores, labels, reduction="sum") / batch.trees
+        (trees,) = batch
+        scores, order = self._scores(trees)
+        labels = torch.from_numpy(trees.labels[order])
+        return functional.cross_entropy(scores, labels, reduction="sum") / trees.trees
 
     def scores(self, batch: Batch) -> Array:
         """Class scores of all nodes, `[rows, classes]`, in the order of the batch's rows."""

@@ -24,16 +24,9 @@ class TorchNodewise(TorchHand):
         super().__init__(parameters)
         self.vocabulary = vocabulary
 
-    def tree_step(self, trees: Sequence[Tree], rate: float) -> float:
-        """One step of gradient descent; returns the loss before it."""
-        loss = self.tree_loss(trees)
-        loss.backward()
-        value = float(loss.item())
-        self.update(rate)
-        return value
-
-    def tree_loss(self, trees: Sequence[Tree]) -> Any:
-        """The mean over the trees of the sum over their nodes."""
+    def loss(self, *batch: Any) -> Any:
+        """The mean over a list of trees of the sum over their nodes."""
+        (trees,) = batch
         losses: list[Any] = []
         for tree in trees:
             nodes: list[tuple[Any, int]] = []
@@ -47,12 +40,12 @@ class TorchNodewise(TorchHand):
     def tree_scores(self, trees: Sequence[Tree]) -> list[list[Any]]:
         """Class scores of the nodes of each tree, halves before their pair, each `[1, classes]`."""
         with torch.inference_mode():
-            found = []
+            scores_of_trees = []
             for tree in trees:
                 nodes: list[tuple[Any, int]] = []
                 self._state(tree, nodes)
-                found.append([scores for scores, _ in nodes])
-            return found
+                scores_of_trees.append([scores for scores, _ in nodes])
+            return scores_of_trees
 
     def _state(self, tree: Tree, nodes: list[tuple[Any, int]]) -> tuple[Any, Any]:
         n = self.size

@@ -11,10 +11,13 @@ import arrows as ar
 from arrows.data import generate, vocabulary
 from arrows.models import sentiment
 from arrows.training import SGD
-from benchmarks import host
 from benchmarks.baselines.bound import Bound
 from benchmarks.baselines.forest import Forest
 from benchmarks.baselines.numpy_hand import NumpyHand
+from benchmarks.baselines.torch_hand import TorchHand
+from benchmarks.baselines.torch_nodewise import TorchNodewise
+from benchmarks.schedules import merge
+from tests.benchmarks.agreement import agree
 
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
 TREES = generate(60, words=(1, 12))
@@ -26,22 +29,7 @@ BATCHES = [np.array(batch) for batch in ([0], [3, 1], [5, 5, 5], range(50), rang
 def make(system, params):
     if system == "numpy-hand":
         return NumpyHand(params)
-    from benchmarks.baselines.torch_hand import TorchHand
-    from benchmarks.baselines.torch_nodewise import TorchNodewise
-
     return TorchHand(params) if system == "torch-hand" else TorchNodewise(params, NUMBERS)
-
-
-def agree(found, expected, tolerance):
-    assert sorted(found) == sorted(expected)
-    for name, value in expected.items():
-        value = value.to_dense(np) if hasattr(value, "to_dense") else np.asarray(value)
-        assert found[name].shape == value.shape and found[name].dtype == value.dtype, name
-        assert np.abs(found[name] - value).max() <= tolerance * (1 + np.abs(value).max()), name
-
-
-def leaf_trees():
-    return [tree for tree in TREES if "word" in tree]
 
 
 @pytest.mark.parametrize("float_type", ["float32", "float64"])
@@ -61,18 +49,18 @@ def test_training_is_the_models_own(system, float_type):
         trees, batch = [TREES[i] for i in indices], forest.batch(indices)
         loss, gradients = model.value_and_grad(trees)
         if system == "numpy-hand":
-            found = hand.value(batch)
+            value = hand.value(batch)
             hand.backward(batch)
         else:
-            total = hand.tree_loss(trees) if system == "torch-nodewise" else hand.loss(batch)
+            total = hand.loss(trees if system == "torch-nodewise" else batch)
             total.backward()
-            found = total.item()
-        assert abs(found - loss) <= tolerance * (1 + abs(loss))
+            value = total.item()
+        assert abs(value - loss) <= tolerance * (1 + abs(loss))
         agree(hand.gradients, gradients, tolerance)
         optimizer.step(model, gradients)
         hand.update(0.1)
         agree(hand.parameters, dict(model.params), tolerance)
-    step = hand.tree_step(trees, 0.1) if system == "torch-nodewise" else hand.train_step(batch, 0.1)
+    step = hand.train_step(trees if system == "torch-nodewise" else batch, rate=0.1)
     assert abs(step - model.train_step(trees, optimizer)) <= tolerance * (1 + abs(step))
     agree(hand.parameters, dict(model.params), tolerance)
 
@@ -94,9 +82,9 @@ def test_inference_scores_every_node(system):
 @needs_torch
 def test_inference_node_by_node():
     model = ar.compile(sentiment(NUMBERS, size=6).judge)
-    found = make("torch-nodewise", model.params).tree_scores(TREES[:9])
+    scores_of_trees = make("torch-nodewise", model.params).tree_scores(TREES[:9])
     model(TREES[:9])
-    every = [scores.numpy()[0] for tree in found for scores in tree]
+    every = [scores.numpy()[0] for tree in scores_of_trees for scores in tree]
     np.testing.assert_allclose(every, model.metrics["scores"].values, atol=1e-5)
 
 
@@ -109,7 +97,7 @@ def test_the_bound_counts_the_rows_that_the_engine_runs():
         bound = Bound(model.params, rows)
         bound.training()
         assert bound.states.shape == (sum(rows), 4)
-        merged = host.merge(model, prepared, indices)
+        merged = merge(model, prepared, indices)
         assert len(merged.steps) >= len(rows)
         assert sum(rows) <= forest.batch(indices).rows
     assert forest.shared(BATCHES[2]) == forest.shared(np.array([5]))

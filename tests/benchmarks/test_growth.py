@@ -21,14 +21,14 @@ def test_a_chain_by_hand_is_the_same_model(length, float_type, tolerance):
     for word in words.tolist():
         nested = (nested, word)
     loss, gradients = model.value_and_grad([nested])
-    found, by_hand = Chain(model.params).value_and_gradients(words)
-    assert abs(found - loss) <= tolerance * (1 + abs(loss))
+    value, by_hand = Chain(model.params).value_and_gradients(words)
+    assert abs(value - loss) <= tolerance * (1 + abs(loss))
     dense = np.zeros_like(model.params["words/weight"])
     dense[by_hand.pop("rows")] = by_hand["words/weight"]
-    for name, value in (by_hand | {"words/weight": dense}).items():
+    for name, gradient in (by_hand | {"words/weight": dense}).items():
         expected = gradients[name].to_dense(np) if name == "words/weight" else gradients[name]
-        assert value.dtype == expected.dtype
-        np.testing.assert_allclose(value, expected, atol=tolerance, rtol=tolerance)
+        assert gradient.dtype == expected.dtype
+        np.testing.assert_allclose(gradient, expected, atol=tolerance, rtol=tolerance)
 
 
 def test_a_tiny_run(tmp_path):

@@ -9,13 +9,14 @@ import pytest
 
 import arrows as ar
 from benchmarks import command, infer
+from benchmarks.expressions import EXPRESSIONS, count
 
 
-@pytest.mark.parametrize("name", infer.MIXES)
+@pytest.mark.parametrize("name", EXPRESSIONS)
 def test_mixes_are_well_typed_and_of_their_size(name):
-    block = infer.MIXES[name](300)
-    assert 0.6 * 300 <= infer.count(block) <= 1.4 * 300
-    assert sum(1 for _ in ar.infer(block).walk()) <= infer.count(block)
+    block = EXPRESSIONS[name](300)
+    assert 0.6 * 300 <= count(block) <= 1.4 * 300
+    assert sum(1 for _ in ar.infer(block).walk()) <= count(block)
 
 
 def test_a_tiny_run_has_every_task_and_writes_its_json(tmp_path, capsys, monkeypatch):
@@ -26,7 +27,7 @@ def test_a_tiny_run_has_every_task_and_writes_its_json(tmp_path, capsys, monkeyp
     assert command.measure(options) == 0
     assert gc.isenabled()
     _, *results = map(json.loads, target.read_text(encoding="utf-8").splitlines())
-    assert [r["config"]["mode"] for r in results] == [name for name in infer.MIXES for _ in range(2)]
+    assert [r["config"]["mode"] for r in results] == [name for name in EXPRESSIONS for _ in range(2)]
     for small, large in zip(results[::2], results[1::2], strict=True):
         assert small["growth"] == 1 and large["growth"] == large["µs/block"] / small["µs/block"]
         assert small["config"]["blocks"] < large["config"]["blocks"]

@@ -13,9 +13,9 @@ def results():
 
 
 def test_strata_reach_the_bound(results):
-    found = {r.config["mode"]: dict(r.figures) for r in results if r.system == "arrows"}
-    assert sorted(found) == ["attention", "bilstm", "bilstm-char", "residual", "treelstm"]
-    for name, figures in found.items():
+    of_arrows = {r.config["mode"]: dict(r.figures) for r in results if r.system == "arrows"}
+    assert sorted(of_arrows) == ["attention", "bilstm", "bilstm-char", "residual", "treelstm"]
+    for name, figures in of_arrows.items():
         assert figures["steps"] == figures["bound"], name
 
 

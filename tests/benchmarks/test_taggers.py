@@ -12,7 +12,10 @@ from arrows.models import Lexicon
 from arrows.training import SGD
 from benchmarks import bilstm, bilstm_char
 from benchmarks.baselines.bilstm_numpy import BiLSTM
+from benchmarks.baselines.bilstm_torch import TorchCharTagger, TorchTagger
+from benchmarks.datasets import load_sentences, numbered_sentences
 from benchmarks.networks import bilstm_tagger, character_tagger
+from tests.benchmarks.agreement import agree
 
 TORCH = importlib.util.find_spec("torch") is not None
 needs_torch = pytest.mark.skipif(not TORCH, reason="PyTorch is not installed")
@@ -28,37 +31,24 @@ SENTENCES = [
 ]
 
 
-def agree(found, expected, tolerance):
-    assert sorted(found) == sorted(expected)
-    for name, value in expected.items():
-        value = value.to_dense(np) if hasattr(value, "to_dense") else np.asarray(value)
-        assert found[name].shape == value.shape and found[name].dtype == value.dtype, name
-        assert np.abs(found[name] - value).max() <= tolerance * (1 + np.abs(value).max()), name
-
-
 @pytest.mark.parametrize("float_type", ["float32", "float64"])
 @pytest.mark.parametrize("system", ["numpy-hand", pytest.param("torch-hand", marks=needs_torch)])
 def test_sentences_of_one_length(system, float_type):
     model = ar.compile(bilstm_tagger(12, 5, 4, 2, 6), loss="loss", float_type=float_type)
-    if system == "numpy-hand":
-        hand = BiLSTM(model.params)
-    else:
-        from benchmarks.baselines.bilstm_torch import TorchTagger
-
-        hand = TorchTagger(model.params)
+    hand = BiLSTM(model.params) if system == "numpy-hand" else TorchTagger(model.params)
     optimizer, tolerance = SGD(0.1), TOLERANCE[float_type]
     for batch, length in [(3, 5), (1, 1), (4, 2), (3, 5)]:
-        words, labels = bilstm.sentences(np.random.default_rng(batch), batch, length, 12, 6)
+        words, labels = numbered_sentences(np.random.default_rng(batch), batch, length, 12, 6)
         examples = list(zip(words.tolist(), labels.tolist(), strict=True))
         loss, gradients = model.value_and_grad(examples)
         if system == "numpy-hand":
-            found = hand.value(words, labels)
+            value = hand.value(words, labels)
             hand.backward(words)
         else:
             total = hand.loss(words, labels)
             total.backward()
-            found = total.item()
-        assert abs(found - loss) <= tolerance * (1 + abs(loss))
+            value = total.item()
+        assert abs(value - loss) <= tolerance * (1 + abs(loss))
         agree(hand.gradients, gradients, tolerance)
         optimizer.step(model, gradients)
         hand.update(0.1)
@@ -71,8 +61,6 @@ def test_sentences_of_one_length(system, float_type):
 @needs_torch
 @pytest.mark.parametrize("float_type", ["float32", "float64"])
 def test_sentences_with_characters(float_type):
-    from benchmarks.baselines.bilstm_torch import TorchCharTagger
-
     lexicon, tags = Lexicon.of(SENTENCES, least=2), ["DET", "NOUN", "VERB", "ADJ"]
     block = character_tagger(lexicon, embedding=6, size=4, character_embedding=3, tags=tags)
     model = ar.compile(block, loss="loss", float_type=float_type)
@@ -92,8 +80,13 @@ def test_sentences_with_characters(float_type):
 def test_tiny_runs_have_every_system(tmp_path):
     torch = ["torch-hand"] * TORCH
     sizes = {"vocabulary": 9, "embedding": 3, "size": 2, "layers": 2, "labels": 4}
-    found = [r.system for r in bilstm.run(quick=True, batch=3, length=4, sizes=sizes, seconds=0.001)]
-    assert [name for name in found if name != "arrows-jit"] == ["arrows", "one-by-one", "numpy-hand", *torch]
+    systems = [r.system for r in bilstm.run(quick=True, batch=3, length=4, sizes=sizes, seconds=0.001)]
+    assert [name for name in systems if name != "arrows-jit"] == [
+        "arrows",
+        "one-by-one",
+        "numpy-hand",
+        *torch,
+    ]
     lines = [
         "\n".join(
             f"{k}\t{word['word']}\t_\t{word['tag']}\t_\t_\t_\t_\t_\t_" for k, word in enumerate(sentence, 1)
@@ -109,7 +102,7 @@ def test_tiny_runs_have_every_system(tmp_path):
 
 def test_without_sentences_they_are_made_up(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    sentences, source = bilstm_char.load_sentences(None)
+    sentences, source = load_sentences(None)
     assert source == "generated" and len(sentences) > 500
     with pytest.raises(FileNotFoundError, match="train"):
-        bilstm_char.load_sentences(tmp_path)
+        load_sentences(tmp_path)

@@ -125,8 +125,8 @@ def test_json_is_written_when_it_is_measured_and_outlives_an_interrupt(tmp_path,
     with pytest.raises(KeyboardInterrupt):
         command.measure(options)
     assert [len(there) for there in lines] == [1, 2, 3]
-    found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    assert found == [json.loads(line) for line in json_lines(MACHINE, RESULTS[:2])]
+    written = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert written == [json.loads(line) for line in json_lines(MACHINE, RESULTS[:2])]
     assert "measured one-by-one train" in capsys.readouterr().err
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from arrows.data import format_tree, generate
 from arrows.typesys.errors import InputError
-from benchmarks import command, host_work, treelstm
+from benchmarks import command, host, treelstm
+from benchmarks.datasets import load_trees
 
 
 @pytest.fixture
@@ -45,15 +46,15 @@ def test_a_tiny_run_has_every_task_and_writes_its_json(folder, capsys, monkeypat
 
 def test_a_folder_without_trees_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"train\.txt"):
-        treelstm.load_trees(tmp_path)
+        load_trees(tmp_path)
     (tmp_path / "train.txt").write_text("(3 a", encoding="utf-8")
     with pytest.raises(InputError, match=r"train\.txt:1:5"):
-        treelstm.load_trees(tmp_path)
+        load_trees(tmp_path)
 
 
 def test_without_the_treebank_trees_are_generated(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    trees, source = treelstm.load_trees(None)
+    trees, source = load_trees(None)
     assert source == "generated" and len(trees) == 4000
 
 
@@ -65,6 +66,6 @@ def test_batches_of_one_tree_are_also_run_node_by_node(folder):
 
 
 def test_host_work_is_a_share_of_the_step(folder):
-    prepare, merge, step = host_work.run(quick=True, data=folder, state=4, batch=3, trees=9)
+    prepare, merge, step = host.run(quick=True, data=folder, state=4, batch=3, trees=9)
     assert step.figures["share of step"] == 1.0 and merge.figures["share of step"] > 0
     assert prepare.figures["ns/node"] < 1e3 * prepare.figures["µs/tree"]

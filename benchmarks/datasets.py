@@ -1,0 +1,136 @@
+"""What the benchmarks run on: trees and sentences, real where their files are there, else made up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from arrows.data import TAGS, Sentence, Tree, generate, read_conllu, read_trees, words
+
+Ints = npt.NDArray[np.int64]
+Nested = int | tuple["Nested", "Nested"]
+
+TREEBANK = Path("../shared/data/sst")
+UNIVERSAL_DEPENDENCIES = Path("../shared/data/ud")
+VOCABULARY = 10_000  # of the words of random trees
+
+
+def load_trees(folder: Path | None) -> tuple[list[Tree], str]:
+    """Sentiment trees and the name of their source: `sst` or `generated`.
+
+    Args:
+        folder: holds `train.txt` in the format of the Stanford Sentiment Treebank; if not given,
+            `../shared/data/sst` where that is there.
+
+    Raises:
+        OSError, InputError: a folder was given, and its `train.txt` cannot be read.
+
+    >>> trees, source = load_trees(None)
+    >>> source in ("sst", "generated"), len(trees) > 1000
+    (True, True)
+    """
+    if folder is None and (TREEBANK / "train.txt").is_file():
+        folder = TREEBANK
+    if folder is not None:
+        return read_trees(folder / "train.txt"), "sst"
+    return generate(4000, words=(2, 36)), "generated"  # lengths as in the treebank
+
+
+def operation_nodes(trees: list[Tree]) -> float:
+    """Mean number of operations a tree: two for a word, one for a pair, classifier and loss for both.
+
+    >>> operation_nodes([{"left": {"word": "a"}, "right": {"word": "b"}}])
+    11.0
+    """
+    leaves = sum(1 for _ in words(trees))
+    return (7 * leaves - 3 * len(trees)) / len(trees)
+
+
+def load_sentences(folder: Path | None) -> tuple[list[Sentence], str]:
+    """Tagged sentences and the name of their source: `ud` or `generated`.
+
+    Args:
+        folder: holds files `*train*.conllu`; if not given, `../shared/data/ud` where that is there.
+
+    Raises:
+        OSError, InputError: a folder was given whose sentences cannot be read.
+
+    >>> load_sentences(None)[1] in ("ud", "generated")
+    True
+    """
+    if folder is None and any(UNIVERSAL_DEPENDENCIES.glob("*train*.conllu")):
+        folder = UNIVERSAL_DEPENDENCIES
+    if folder is None:
+        return _generated_sentences(1000), "generated"
+    files = sorted(folder.glob("*train*.conllu"))
+    if not files:
+        raise FileNotFoundError(2, "no *train*.conllu in the folder", str(folder))
+    return [sentence for file in files for sentence in read_conllu(file)], "ud"
+
+
+def _generated_sentences(count: int) -> list[Sentence]:
+    """Sentences of 1 to 40 words, whose frequencies fall as in real text (Zipf's law)."""
+    random = np.random.default_rng(0)
+    letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
+    lexicon = ["".join(random.choice(letters, random.integers(1, 12))) for _ in range(4000)]
+    sentences: list[Sentence] = []
+    for length in random.integers(1, 41, count).tolist():
+        ranks = np.minimum(random.zipf(1.3, length), len(lexicon)) - 1
+        sentences.append([{"word": lexicon[k], "tag": TAGS[k % len(TAGS)]} for k in ranks.tolist()])
+    return sentences
+
+
+def numbered_sentences(
+    random: np.random.Generator, count: int, length: int, vocabulary: int, labels: int
+) -> tuple[Ints, Ints]:
+    """Random words and labels as numbers, `[count, length]` each.
+
+    >>> [numbers.shape for numbers in numbered_sentences(np.random.default_rng(0), 3, 40, 1000, 300)]
+    [(3, 40), (3, 40)]
+    """
+    return random.integers(0, vocabulary, (count, length)), random.integers(0, labels, (count, length))
+
+
+def random_tree(random: np.random.Generator, leaves: int) -> Nested:
+    """A tree of nested pairs, each cut at a random place, with random words at its leaves.
+
+    >>> random_tree(np.random.default_rng(0), 3)
+    (8506, (6369, 5111))
+    """
+    row = random.integers(0, VOCABULARY, leaves).tolist()
+    cuts: list[tuple[int, int, bool]] = [(0, leaves, False)]
+    trees: list[Nested] = []
+    while cuts:
+        first, last, halves_are_done = cuts.pop()
+        if halves_are_done:
+            right, left = trees.pop(), trees.pop()
+            trees.append((left, right))
+        elif last - first == 1:
+            trees.append(row[first])
+        else:
+            cut = int(random.integers(first + 1, last))
+            cuts += ((first, last, True), (cut, last, False), (first, cut, False))
+    return trees[0]
+
+
+def with_words(tree: Nested, row: list[int]) -> Nested:
+    """The same shape with other words at its leaves, from left to right.
+
+    >>> with_words((0, (0, 0)), [1, 2, 3])
+    (1, (2, 3))
+    """
+    rest = iter(row)
+    stack: list[tuple[Nested, bool]] = [(tree, False)]
+    trees: list[Nested] = []
+    while stack:
+        node, halves_are_done = stack.pop()
+        if not isinstance(node, tuple):
+            trees.append(next(rest))
+        elif halves_are_done:
+            right, left = trees.pop(), trees.pop()
+            trees.append((left, right))
+        else:
+            stack += ((node, True), (node[1], False), (node[0], False))
+    return trees[0]

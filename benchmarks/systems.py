@@ -1,0 +1,67 @@
+"""How `arrows` itself runs a block: on NumPy alone, compiled where numba is there, and one node at a time."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import arrows as ar
+from arrows.training import SGD
+
+RATE = 0.01  # of the gradient descent
+
+System = Callable[[Any, int], object]  # runs a batch, given its examples' numbers and the batch's own number
+
+
+def compiled() -> tuple[str, ...]:
+    """The name of the compiled system, where numba is installed.
+
+    >>> compiled() in ((), ("arrows-jit",))
+    True
+    """
+    return ("arrows-jit",) if importlib.util.find_spec("numba") is not None else ()
+
+
+def variants(block: ar.Block[Any, Any], *, one_by_one: bool = True, **options: Any) -> dict[str, ar.Model]:
+    """Models of one block that share the same live parameters.
+
+    Args:
+        block: what to compile.
+        one_by_one: also one node at a time, the same kernels without batching.
+        options: for `arrows.compile`.
+
+    Returns:
+        System -> model: `arrows` on NumPy alone, `arrows-jit` where numba is installed, `one-by-one`.
+
+    >>> sorted(variants(ar.Scalar() >> ar.Function(lambda x: x * x)).keys() - {"arrows-jit"})
+    ['arrows', 'one-by-one']
+    """
+    first = ar.compile(block, jit=False, **options)
+    options["params"] = first.params
+    models = {"arrows": first}
+    for name in compiled():
+        models[name] = ar.compile(block, jit=True, **options)
+    if one_by_one:
+        models["one-by-one"] = ar.compile(block, jit=False, schedule="none", **options)
+    return models
+
+
+def train_steps(model: ar.Model, examples: Sequence[object]) -> System:
+    """Steps of gradient descent on batches of examples, which are prepared here.
+
+    >>> step = train_steps(model, examples)  # doctest: +SKIP
+    """
+    prepared, optimizer = model.prepare(examples), SGD(RATE)
+    return lambda batch, _: model.train_step(prepared[batch], optimizer)
+
+
+def calls(model: ar.Model, examples: Sequence[object]) -> System:
+    """Calls of the model on batches of examples, which are prepared here.
+
+    >>> double = ar.compile(ar.Scalar() >> ar.Function(lambda x: x * 2))
+    >>> calls(double, [1.0, 2.0, 3.0])([0, 2], 0)
+    array([2., 6.], dtype=float32)
+    """
+    prepared = model.prepare(examples)
+    return lambda batch, _: model(prepared[batch])

@@ -1,0 +1,121 @@
+"""What `python -m benchmarks pair` times in an old and a new checkout.
+
+Both checkouts run these same lines, so they use only names of the package that do not change: what
+`import arrows`, `arrows.data`, `arrows.models` and `arrows.training` offer to users.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import arrows as ar
+from arrows.data import vocabulary
+from arrows.models import sentiment
+from benchmarks.datasets import load_trees, numbered_sentences
+from benchmarks.expressions import EXPRESSIONS
+from benchmarks.networks import bilstm_tagger
+from benchmarks.systems import calls, train_steps, variants
+
+Tasks = dict[str, Callable[[], object]]
+
+
+def treelstm(*, quick: bool, data: Path | None) -> Tasks:
+    """Training and inference of the sentiment Tree-LSTM.
+
+    Args:
+        quick: state 300 with batches of 64 trees only.
+        data: a folder with `train.txt` of the Stanford Sentiment Treebank.
+
+    >>> tasks = treelstm(quick=True, data=None)  # doctest: +SKIP
+    """
+    trees, _ = load_trees(data)
+    tasks: Tasks = {}
+    for state, size in ((300, 64), (128, 25), (300, 1))[: 1 if quick else None]:
+        blocks = sentiment(vocabulary(trees), size=state)
+        batch = np.random.default_rng(0).integers(0, len(trees), size)
+        for system, model in variants(blocks.learn, one_by_one=False, loss="loss").items():
+            tasks[f"train, state {state}, batch {size}, {system}"] = partial(
+                train_steps(model, trees), batch, 0
+            )
+        for system, model in variants(blocks.judge, one_by_one=False).items():
+            tasks[f"inference, state {state}, batch {size}, {system}"] = partial(
+                calls(model, trees), batch, 0
+            )
+    return tasks
+
+
+def bilstm(*, quick: bool, data: Path | None) -> Tasks:
+    """Training of the bidirectional tagger on made-up sentences of 40 words; `quick` takes small layers.
+
+    >>> tasks = bilstm(quick=True, data=None)  # doctest: +SKIP
+    """
+    words, labels = numbered_sentences(np.random.default_rng(0), 64, 40, 1000, 300)
+    examples = list(zip(words.tolist(), labels.tolist(), strict=True))
+    block = bilstm_tagger(size=64 if quick else 256)
+    models = variants(block, one_by_one=False, loss="loss")
+    batch = np.arange(len(examples))
+    return {
+        f"train, {system}": partial(train_steps(model, examples), batch, 0)
+        for system, model in models.items()
+    }
+
+
+def host(*, quick: bool, data: Path | None) -> Tasks:
+    """What the host does for a batch: preparing trees, and steps so small that hardly anything else is left.
+
+    >>> tasks = host(quick=True, data=None)  # doctest: +SKIP
+    """
+    trees = load_trees(data)[0][: 256 if quick else 2048]
+    blocks = sentiment(vocabulary(trees), size=4)
+    learn, judge = ar.compile(blocks.learn, loss="loss", jit=False), ar.compile(blocks.judge, jit=False)
+    batch = np.random.default_rng(0).integers(0, len(trees), 64)
+    return {
+        "compile": lambda: ar.compile(blocks.learn, loss="loss", jit=False),
+        "prepare": lambda: learn.prepare(trees),
+        "train, state 4": partial(train_steps(learn, trees), batch, 0),
+        "inference, state 4": partial(calls(judge, trees), batch, 0),
+        "inference, state 4, not prepared": lambda: judge(trees[:64]),
+    }
+
+
+def infer(*, quick: bool, data: Path | None) -> Tasks:
+    """Type inference of expressions of about 1,000 blocks, and of 10,000 unless `quick`.
+
+    >>> "chain, 1000" in infer(quick=True, data=None)
+    True
+    """
+    sizes = (1_000,) if quick else (1_000, 10_000)
+    return {
+        f"{name}, {size}": inference_of_types(expression(size))
+        for size in sizes
+        for name, expression in EXPRESSIONS.items()
+    }
+
+
+def inference_of_types(block: ar.Block[Any, Any]) -> Callable[[], None]:
+    """Infers the types of a block as a program does: with the garbage collector on, which harnesses stop.
+
+    >>> inference_of_types(ar.Scalar())()
+    """
+
+    def run() -> None:
+        gc.enable()
+        ar.infer(block)
+        gc.collect(0)
+
+    return run
+
+
+TASKS: dict[str, Callable[..., Tasks]] = {
+    "treelstm": treelstm,
+    "bilstm": bilstm,
+    "host": host,
+    "infer": infer,
+}
+"""Benchmark -> what makes its tasks."""

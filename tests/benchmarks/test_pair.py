@@ -1,0 +1,34 @@
+"""Pairs of an old and a new checkout: both run the same tasks, each on its own package."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from arrows.typesys.errors import ArrowValueError
+from benchmarks import pair
+
+
+def test_each_process_runs_its_own_package(tmp_path):
+    shutil.copytree(pair.ROOT / "arrows", tmp_path / "arrows", ignore=shutil.ignore_patterns("__pycache__"))
+    with (tmp_path / "arrows" / "__init__.py").open("a", encoding="utf-8") as file:
+        file.write("import pathlib\npathlib.Path(__file__).with_name('imported').touch()\n")
+    results = list(pair.run(quick=True, old=tmp_path, bench="infer", rounds=2))
+    assert [result.system for result in results] == ["arrows", "old"] * 8
+    assert all(len(result.runs) == 2 and result.median > 0 for result in results)
+    assert (tmp_path / "arrows" / "imported").exists()
+    assert not (pair.ROOT / "arrows" / "imported").exists()
+
+
+def test_a_folder_without_the_package_is_refused(tmp_path):
+    with pytest.raises(ArrowValueError, match="holds no package arrows"):
+        list(pair.run(old=tmp_path, bench="infer"))
+
+
+def test_a_process_that_fails_is_told(tmp_path, capfd):
+    (tmp_path / "arrows").mkdir()
+    (tmp_path / "arrows" / "__init__.py").write_text("raise RuntimeError('no')", encoding="utf-8")
+    with pytest.raises(ArrowValueError, match="ended with status 1"):
+        list(pair.run(old=tmp_path, bench="infer"))
+    assert "RuntimeError: no" in capfd.readouterr().err
