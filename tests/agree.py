@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 import arrows as ar
-from arrows.engine.reference import evaluate as reference
+from arrows.engine import reference
 from arrows.engine.scheduling.merge import merge
-from arrows.engine.values.results import collate
+from arrows.engine.values import collate
 from arrows.testing.schedules import verify
 from tests.compare import close
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.reference.evaluate import Lookup, _Arrays
+from arrows.engine.reference import ArraySemantics, Lookup
 from arrows.ops import Evaluation
 from arrows.ops.evaluate import _Applied
 
@@ -70,7 +70,7 @@ def meets_kink(
     There a gradient may differ between two right evaluations, as rounding decides on which side they are.
     """
     for example in examples:
-        arrays = _Arrays(lookup, float_type, record=True)
+        arrays = ArraySemantics(lookup, float_type, record=True)
         arrays.run(typed, example, None, 10**7)
         if tape_meets_kink(arrays.evaluation, tolerance):
             return True

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from arrows.engine.compile import compile, evaluate
-from arrows.engine.device.device import Device
+from arrows.engine.device import Device
 from arrows.engine.model import Model
 from arrows.engine.scheduling.prepared_set import Batch, Prepared
-from arrows.engine.values.results import Ragged, to_numpy
+from arrows.engine.values import Ragged, to_numpy
 
 __all__ = ["Batch", "Device", "Model", "Prepared", "Ragged", "compile", "evaluate", "to_numpy"]

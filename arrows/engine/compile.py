@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
-from arrows.engine.device.device import Device, get_device
+from arrows.engine import reference
+from arrows.engine.device import Device, get_device
 from arrows.engine.device.jit import available
 from arrows.engine.model import Model
 from arrows.engine.planning.parameters import make_params
 from arrows.engine.planning.plan import SCHEDULES
-from arrows.engine.reference import evaluate as reference
-from arrows.engine.reference.interpret import MAX_NODES
+from arrows.engine.reference import MAX_NODES
 from arrows.engine.running.taps import show_tapped
 from arrows.inference.infer import infer
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError

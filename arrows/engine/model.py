@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from arrows.engine.device.arena import Arena
-from arrows.engine.device.device import Device
+from arrows.engine import reference
+from arrows.engine.device import Arena, Device
 from arrows.engine.lowering.lower import lower
 from arrows.engine.planning.losses import Check, StepsParameters, as_weights, check_output
 from arrows.engine.planning.named_inputs import input_names, read_sites
@@ -22,8 +22,7 @@ from arrows.engine.planning.plan import make_plan
 from arrows.engine.program.profile import Clock, Profile, profile
 from arrows.engine.reading.example_reader import ExampleReader
 from arrows.engine.reading.wiring import Outputs
-from arrows.engine.reference import evaluate as reference
-from arrows.engine.reference.diagnose import Explainer
+from arrows.engine.reference import Explainer
 from arrows.engine.running.dropout_keys import DropoutSeed
 from arrows.engine.running.execute import Executor, Run, Seeds
 from arrows.engine.running.gradients import add_gradients, own
@@ -32,7 +31,7 @@ from arrows.engine.running.outputs import CallRecord, OutputCollector, OutputRow
 from arrows.engine.running.taps import show_tapped, show_taps
 from arrows.engine.scheduling.batch_input import BatchInput, BatchReader
 from arrows.engine.scheduling.prepared_set import Prepared, WiredBatch
-from arrows.engine.values.results import Ragged
+from arrows.engine.values import Ragged
 from arrows.inference.typed import Typed
 from arrows.typesys.errors import ArrowTypeError
 
@@ -104,8 +103,8 @@ class Model:
         self._batches = BatchReader(self.reader, fingerprint)
         self._weights = as_weights(typed, self.plan, loss)
         self._outcomes = OutputCollector(self.plan, device)
-        self._turns = self.params.turns
-        self._losses = self._turns.losses
+        self._lock = self.params.lock
+        self._lost_holders = self._lock.lost_holders
         self._arena = Arena(device)
         self._executors: dict[tuple[Any, ...], Executor] = {}
         self._latest = self._outcomes.seen([], None)
@@ -136,7 +135,7 @@ class Model:
     @property
     def held_memory(self) -> int:
         """Bytes of the device that are kept for further calls, beside the parameters."""
-        with self._turns.lock:
+        with self._lock.mutex:
             kept = [array for executor in self._executors.values() for array in executor.kept]
             others = {id(array): int(array.nbytes) for array in kept}
             for parameter in self.params.values():
@@ -156,7 +155,7 @@ class Model:
             >>> model.held_memory
             0
         """
-        with self._turns.lock:
+        with self._lock.mutex:
             self._renew()
 
     # ---------------------------------------------------------------------------------------------- calls
@@ -179,7 +178,7 @@ class Model:
             InputError: an example does not fit; the message says which, where in it, and why.
             ArrowTypeError: ``examples`` is no batch.
         """
-        with self._turns.lock:
+        with self._lock.mutex:
             given = self._batches.read(examples, "run a model", ids)
             executor = self._executor((), training=training)
             parts = [self._outcomes.rows(run, result=True) for run, _ in self._runs(executor, given)]
@@ -211,7 +210,7 @@ class Model:
             ArrowTypeError: the block has no loss, or an input has no gradient.
         """
         names = input_names(inputs, self.params)
-        with self._turns.lock:
+        with self._lock.mutex:
             done = self._differentiate(examples, names, ids)
             # What is handed out stays as it is: no memory of ours, no array under two names.
             grads = {name: own(gradient) for name, gradient in done.grads.items()} | done.inputs
@@ -235,7 +234,7 @@ class Model:
             raise ArrowTypeError(
                 f"train_step: the optimizer must be one such as Adam(0.001), not {optimizer!r}"
             )
-        with self._turns.lock:
+        with self._lock.mutex:
             step, seen, latest = self.step, self._seen, self._latest
             done = self._differentiate(examples, (), ids)
             if self._clock is not None:
@@ -244,7 +243,7 @@ class Model:
                 if check is not None:
                     with self._lent():
                         check(done.value)
-                with self._turns.updating():
+                with self._lock.updating():
                     if _only_reads(optimizer):
                         with self._lent():
                             optimizer.step(self, done.grads)
@@ -270,7 +269,7 @@ class Model:
                 computed and forgotten; without a loss, results.
             runs: how often the batch runs, after once to warm up.
         """
-        with self._turns.lock:
+        with self._lock.mutex:
             return profile(self, examples, optimizer, runs)
 
     def eval(self, example: Any) -> Any:
@@ -323,7 +322,7 @@ class Model:
 
     def _renew(self) -> None:
         """Begins with memory that nobody has used."""
-        self._losses = self._turns.losses
+        self._lost_holders = self._lock.lost_holders
         self._arena, self._executors = Arena(self.device), {}
 
     @contextmanager
@@ -358,7 +357,7 @@ class Model:
     def _executor(
         self, inputs: tuple[str, ...], *, training: bool = False, gradients: bool = False
     ) -> Executor:
-        if self._losses != self._turns.losses:  # forked, while a thread was at work in this memory
+        if self._lost_holders != self._lock.lost_holders:  # forked, while a thread was at work in this memory
             self._renew()
         key = (training, gradients, tuple(sorted(inputs)))
         if key not in self._executors:

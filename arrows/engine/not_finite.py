@@ -19,7 +19,7 @@ def first_not_finite(model: Model, batch: Any, ids: Any = None) -> str | None:
         batch: as `Model.train_step` takes it.
         ids: likewise.
     """
-    with model._turns.lock:
+    with model._lock.mutex:
         given = model._batches.read(batch, "look for what is not finite", ids)
         first = 0
         for run, part in model._runs(model._executor((), training=True, gradients=True), given):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from arrows.engine.device.device import Device
+from arrows.engine.device import Device
 from arrows.ops.arrays import quiet
 from arrows.training.arguments import require_number
 from arrows.training.parameters import Array, Trainable
@@ -37,7 +37,7 @@ class Averages:
         ArrowValueError: `decay` is out of its range.
 
     >>> import numpy as np
-    >>> from arrows.engine.device.device import get_device
+    >>> from arrows.engine.device import get_device
     >>> mean, w = Averages(1.0), np.zeros(2)
     >>> for step in (1, 2, 3):
     ...     mean.before(get_device("cpu"), "w", w, step)

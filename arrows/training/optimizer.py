@@ -13,9 +13,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, is_dataclass, replace
 from typing import Any
 
-from arrows.engine.device.device import Device
-from arrows.engine.device.parameter_lock import in_turn
-from arrows.engine.values.results import Ragged
+from arrows.engine.device import Device, locks_parameters
+from arrows.engine.values import Ragged
 from arrows.ops import RowSparse
 from arrows.ops.arrays import quiet
 from arrows.training.arguments import described, require_model, require_number
@@ -188,7 +187,7 @@ class Optimizer:
 
         >>> import numpy as np
         >>> from types import SimpleNamespace
-        >>> from arrows.engine.device.device import get_device
+        >>> from arrows.engine.device import get_device
         >>> from arrows.training import SGD
         >>> model = SimpleNamespace(
         ...     params={"embed/w": np.ones(2), "fc/w": np.ones(2)}, device=get_device("cpu")
@@ -210,7 +209,7 @@ class Optimizer:
 
         >>> import numpy as np
         >>> from types import SimpleNamespace
-        >>> from arrows.engine.device.device import get_device
+        >>> from arrows.engine.device import get_device
         >>> from arrows.training import SGD
         >>> model = SimpleNamespace(params={"w": np.zeros(1)}, device=get_device("cpu"))
         >>> optimizer = SGD(1.0, average=1.0)
@@ -228,7 +227,7 @@ class Optimizer:
             )
         return self.averages.in_place_of(model, self.steps)
 
-    @in_turn
+    @locks_parameters
     def step(self, model: Trainable, grads: Mapping[str, Gradient]) -> None:
         """Makes one step: changes `model.params` in place. The gradients are left as they are.
 
@@ -245,7 +244,7 @@ class Optimizer:
 
         >>> import numpy as np
         >>> from types import SimpleNamespace
-        >>> from arrows.engine.device.device import get_device
+        >>> from arrows.engine.device import get_device
         >>> from arrows.training import SGD
         >>> model = SimpleNamespace(params={"w": np.ones(2)}, device=get_device("cpu"))
         >>> SGD(0.5).step(model, {"w": np.array([1.0, 2.0])})

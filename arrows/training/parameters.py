@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from arrows.engine.device.device import Device
+from arrows.engine.device import Device
 
 Array = Any  # of NumPy, CuPy or the fake device
 
@@ -17,7 +17,7 @@ class Trainable(Protocol):
 
     >>> import numpy as np
     >>> from types import SimpleNamespace
-    >>> from arrows.engine.device.device import get_device
+    >>> from arrows.engine.device import get_device
     >>> model: Trainable = SimpleNamespace(params={"w": np.ones(2)}, device=get_device("cpu"))
     """
 
@@ -45,7 +45,7 @@ def not_finite_parameter(model: Trainable) -> str | None:
 
     >>> import numpy as np
     >>> from types import SimpleNamespace
-    >>> from arrows.engine.device.device import get_device
+    >>> from arrows.engine.device import get_device
     >>> not_finite_parameter(
     ...     SimpleNamespace(params={"w": np.array([1, np.nan, 3])}, device=get_device("cpu"))
     ... )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from arrows.engine.device.device import Device
+from arrows.engine.device import Device
 from arrows.training.parameters import Array
 
 # Elements in a block: as fast as whole arrays (measured; a quarter of it costs 1.4 times as much), and
@@ -17,7 +17,7 @@ def blocks(device: Device, array: Array) -> Iterator[Any]:
     """Indices that cut an array into blocks of rows; a device does better with the whole at once.
 
     >>> import numpy as np
-    >>> from arrows.engine.device.device import get_device
+    >>> from arrows.engine.device import get_device
     >>> list(blocks(get_device("cpu"), np.zeros((3, 1 << 17))))
     [slice(0, 2, None), slice(2, 4, None)]
     """

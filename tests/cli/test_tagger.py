@@ -136,7 +136,7 @@ def test_files_that_are_missing_or_too_many(folder, tmp_path, capsys):
 def test_a_file_that_holds_something_else(tmp_path):
     from types import SimpleNamespace
 
-    from arrows.engine.device.device import get_device
+    from arrows.engine.device import get_device
 
     model = SimpleNamespace(params={"w": np.ones(2)}, device=get_device("cpu"))
     sizes = {"size": 1, "embedding": 1, "character_size": 1, "character_embedding": 1}

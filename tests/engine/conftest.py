@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from arrows.engine.device.arena import Arena
+from arrows.engine.device import Arena
 from arrows.engine.running.gradients import BatchGradients, GradientMemory
 
 

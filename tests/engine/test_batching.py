@@ -10,9 +10,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import arrows as ar
-from arrows.engine.reference import evaluate as reference
+from arrows.engine import reference
 from arrows.engine.scheduling.merge import merge
-from arrows.engine.values.results import collate
+from arrows.engine.values import collate
 from arrows.testing.schedules import verify
 from arrows.typesys import types as T
 from tests.compare import close, meets_kink

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.values.results import Labelled
+from arrows.engine.values import Labelled
 
 SCHEDULES = ["strata", "depth", "agenda", "none"]
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.device.fake import FakeArray
+from arrows.engine.device import FakeArray
 from arrows.engine.scheduling.prepared_set import Batch
-from arrows.engine.values.results import Labelled
+from arrows.engine.values import Labelled
 from arrows.ops import RowSparse
 
 SETTINGS = [

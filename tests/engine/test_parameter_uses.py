@@ -13,7 +13,7 @@ import pytest
 
 import arrows as ar
 from arrows import ops
-from arrows.engine.reference import evaluate as reference
+from arrows.engine import reference
 from tests.compare import close
 from tests.profile import NIGHTLY
 from tests.reuse.check import dense

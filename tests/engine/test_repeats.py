@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import arrows as ar
+from arrows.engine import reference
 from arrows.engine.lowering.lower import lower
-from arrows.engine.reference import evaluate as reference
 from arrows.inference.infer import Inference
 from arrows.inference.typed import Typed
 from tests.compare import close, random_parameters

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import arrows as ar
 import arrows.combinators
 from arrows import ops
-from arrows.engine.reference import evaluate as reference
+from arrows.engine import reference
 from arrows.typesys import types as T
 from tests.compare import close, meets_kink
 from tests.engine.test_batching import plain

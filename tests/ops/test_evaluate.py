@@ -168,7 +168,7 @@ def test_row_sparse() -> None:
 
 
 def test_row_sparse_on_the_fake_device() -> None:
-    from arrows.engine.device.device import get_device
+    from arrows.engine.device import get_device
 
     fake = get_device("fake")
     rows, values = np.array([3, 1, 3]), np.arange(6.0).reshape(3, 2)

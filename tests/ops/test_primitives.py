@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from arrows import ops
-from arrows.engine.device.device import get_device
+from arrows.engine.device import get_device
 from arrows.ops.segments import reduce_segments
 from arrows.testing import HOST, check_primitive
 from arrows.testing.gradients import KernelDevice

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from arrows import ops
-from arrows.engine.device.device import get_device
+from arrows.engine.device import get_device
 from arrows.ops import Evaluation, get
 
 Array = np.ndarray[Any, Any]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arrows.engine.device.device import get_device
+from arrows.engine.device import get_device
 from arrows.ops import RowSparse
 
 

@@ -11,9 +11,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 import arrows as ar
-from arrows.engine.reference.evaluate import _Arrays, _shown
-from arrows.engine.values.results import collate
-from arrows.engine.values.trampoline import trampoline
+from arrows.engine.reference import ArraySemantics, shown
+from arrows.engine.values import collate, trampoline
 from arrows.training import SGD
 from tests.agree import plain
 from tests.compare import close, tape_meets_kink
@@ -77,7 +76,7 @@ class Alone:
     """What the reference says of one example.
 
     Attributes:
-        value, metrics: as in `Outcome`.
+        value, metrics: as in `ReferenceResult`.
         loss: its share.
         parameters: gradients of the loss, by owner and name.
         inputs: gradients of the loss by the name of the input, in the order of the visits.
@@ -166,7 +165,7 @@ class Models:
     def alone(self, model: ar.Model, number: int) -> Alone:
         """The reference on one example; remembered while the parameters stay as they are."""
         if number not in self._alone:
-            arrays = _Arrays(
+            arrays = ArraySemantics(
                 lambda owner, spec: ar.to_numpy(model.params.of(owner, spec)), self.float_type, record=True
             )
             value = arrays.run(model.typed, self.examples[number], None, 10**6)
@@ -175,7 +174,7 @@ class Models:
                 [(seed, np.full(seed.array.shape, weight, seed.dtype)) for seed, weight in seeds]
             )
             self._alone[number] = Alone(
-                trampoline(_shown(model.typed.output, value)),
+                trampoline(shown(model.typed.output, value)),
                 {name: [v.array for v in values] for name, values in arrays.metrics.items()},
                 sum(weight * float(seed.array.sum()) for seed, weight in seeds),
                 {key: gradient for key, gradient in found.items() if isinstance(key, tuple)},

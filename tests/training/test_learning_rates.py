@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.device.device import get_device
+from arrows.engine.device import get_device
 from arrows.ops import RowSparse
 from arrows.training import SGD, Adam, train
 from arrows.typesys.errors import ArrowValueError

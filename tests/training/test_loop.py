@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine.device.device import get_device
+from arrows.engine.device import get_device
 from arrows.training import SGD, Epoch, train
 from arrows.typesys.errors import ArrowValueError
 

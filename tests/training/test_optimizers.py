@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arrows.engine.device.device import Device, get_device
-from arrows.engine.values.results import Ragged
+from arrows.engine.device import Device, get_device
+from arrows.engine.values import Ragged
 from arrows.ops import RowSparse
 from arrows.training import SGD, Adadelta, Adagrad, Adam, AdamW, Optimizer, RMSprop
 from arrows.training import row_chunks as module

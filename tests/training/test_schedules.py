@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine.device.device import get_device
+from arrows.engine.device import get_device
 from arrows.training import SGD, load_state, save_state
 from arrows.training.schedules import (
     compounding,

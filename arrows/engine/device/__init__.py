@@ -1,1 +1,26 @@
-"""The difference between NumPy and CuPy, and the strict fake: arrays, memory, transfer."""
+"""What the engine knows of the machine that it computes on, and of the memory and locks there.
+
+A `Device` holds an array module (NumPy, CuPy, or the strict fake's) and the ways between host and device.  An
+`Arena` keeps arrays from batch to batch, an `Upload` sends a batch's index arrays in one copy, and a
+`ParameterLock` lets threads take turns with parameters.  `jit` compiles fused loops for the CPU.
+"""
+
+from arrows.engine.device import jit
+from arrows.engine.device.arena import Arena
+from arrows.engine.device.device import Device, get_device, host_array
+from arrows.engine.device.fake import FakeArray, FakeDeviceError
+from arrows.engine.device.parameter_lock import ParameterLock, locks_parameters
+from arrows.engine.device.upload import Upload
+
+__all__ = [
+    "Arena",
+    "Device",
+    "FakeArray",
+    "FakeDeviceError",
+    "ParameterLock",
+    "Upload",
+    "get_device",
+    "host_array",
+    "jit",
+    "locks_parameters",
+]

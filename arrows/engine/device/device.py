@@ -273,7 +273,7 @@ def get_device(device: str | Device) -> Device:
     return _made(device)
 
 
-def host(array: Any) -> NumpyArray:
+def host_array(array: Any) -> NumpyArray:
     """The NumPy array of one array of any device: a view on the CPU, else a copy down.
 
     Args:
@@ -282,7 +282,7 @@ def host(array: Any) -> NumpyArray:
     Raises:
         TypeError: it is none of these.
 
-    >>> host(get_device("fake").to_device(np.arange(2)))
+    >>> host_array(get_device("fake").to_device(np.arange(2)))
     array([0, 1])
     """
     if isinstance(array, FakeArray):

@@ -17,7 +17,7 @@ from weakref import WeakSet
 
 from arrows.typesys.errors import message
 
-_ALL: WeakSet[Turns] = WeakSet()
+_ALL: WeakSet[ParameterLock] = WeakSet()
 Method = TypeVar("Method", bound=Callable[..., Any])
 _LONGEST_WAIT = 1.0  # seconds; a call may itself be waiting for the thread that forks
 _no_fork_waits = threading.Event()
@@ -25,7 +25,7 @@ _no_fork_waits.set()
 _taken = threading.local()  # the locks that this thread has taken for a fork
 
 
-class Turns:
+class ParameterLock:
     """The lock of all models that share parameters; a thread that holds it may take it again.
 
     In a process that was forked while another thread held the lock, that thread is gone: the lock is free
@@ -33,23 +33,24 @@ class Turns:
     old, half new, and whoever takes the lock gets an error.
 
     Attributes:
-        losses: how many holders were lost in forks. What a holder works on belongs to the number of its time.
+        lost_holders: how many holders were lost in forks.  Memory that a lost holder was writing to is not
+            used again: whoever keeps memory compares this number with that of the time when he took it.
 
-    >>> turns = Turns()
-    >>> with turns.lock, turns.updating():
-    ...     turns.losses
+    >>> lock = ParameterLock()
+    >>> with lock.mutex, lock.updating():
+    ...     lock.lost_holders
     0
     """
 
     def __init__(self) -> None:
-        self.losses = 0
+        self.lost_holders = 0
         self._lock = threading.RLock()
         self._updating = False
         self._torn = False
         _ALL.add(self)
 
     @property
-    def lock(self) -> threading.RLock:
+    def mutex(self) -> threading.RLock:
         """The lock itself, so that an interrupt finds it either taken and to be released, or free.
 
         Raises:
@@ -92,21 +93,21 @@ class Turns:
         self._lock = threading.RLock()
         self._torn = self._torn or self._updating
         self._updating = False
-        self.losses += 1
+        self.lost_holders += 1
 
 
-def in_turn(change: Method) -> Method:
+def locks_parameters(change: Method) -> Method:
     """A method that changes the parameters of a model, its first argument, in the model's turn.
 
-    What has no turns, such as a dict in the place of a model's `params`, goes without.
+    What has no lock, such as a dict in the place of a model's `params`, goes without.
     """
 
     @wraps(change)
     def changed(self: Any, model: Any, *arguments: Any, **named: Any) -> Any:
-        turns = getattr(getattr(model, "params", None), "turns", None)
-        if not isinstance(turns, Turns):
+        lock = getattr(getattr(model, "params", None), "lock", None)
+        if not isinstance(lock, ParameterLock):
             return change(self, model, *arguments, **named)
-        with turns.lock, turns.updating():
+        with lock.mutex, lock.updating():
             return change(self, model, *arguments, **named)
 
     return cast("Method", changed)
@@ -115,16 +116,16 @@ def in_turn(change: Method) -> Method:
 def _before_fork() -> None:
     end = time.monotonic() + _LONGEST_WAIT
     _no_fork_waits.clear()
-    _taken.turns = []
-    for turns in list(_ALL):
-        if turns.taken_by(end):
-            _taken.turns.append(turns)
+    _taken.lock = []
+    for lock in list(_ALL):
+        if lock.taken_by(end):
+            _taken.lock.append(lock)
 
 
 def _after_fork() -> None:
-    for turns in _taken.turns:
-        turns.release()
-    _taken.turns = []
+    for lock in _taken.lock:
+        lock.release()
+    _taken.lock = []
     _no_fork_waits.set()
 
 
@@ -132,8 +133,8 @@ def _after_fork_in_child() -> None:
     global _no_fork_waits  # noqa: PLW0603 (another thread may have held the lock of the old one)
     _no_fork_waits = threading.Event()
     _after_fork()
-    for turns in list(_ALL):
-        turns.forked()
+    for lock in list(_ALL):
+        lock.forked()
 
 
 if hasattr(os, "register_at_fork"):

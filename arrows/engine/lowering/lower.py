@@ -38,7 +38,7 @@ from arrows.engine.lowering.symbols import (
     template,
 )
 from arrows.engine.lowering.taps import Outlet, Taps
-from arrows.engine.values.trampoline import Steps, trampoline
+from arrows.engine.values import Recursion, trampoline
 from arrows.inference.typed import Knot, Typed
 from arrows.typesys import types as T
 
@@ -196,7 +196,7 @@ class _Lowering(SequenceWriter):
     def graph(self, form: core.Graph[Any, Any], typed: Typed, symbol: Symbol) -> Walk:
         wires = [symbol]
 
-        def source(of: core.Source) -> Steps:
+        def source(of: core.Source) -> Recursion[Symbol]:
             if isinstance(of, int):
                 return wires[of]
             items: list[Symbol] = []

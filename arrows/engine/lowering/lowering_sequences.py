@@ -23,7 +23,7 @@ from arrows.engine.lowering.symbols import (
     template,
     viewed,
 )
-from arrows.engine.values.containers import nth
+from arrows.engine.values import nth
 from arrows.inference.typed import Typed
 from arrows.typesys import types as T
 

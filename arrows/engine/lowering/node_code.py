@@ -22,7 +22,7 @@ from arrows.engine.lowering.symbols import (
     template,
 )
 from arrows.engine.lowering.taps import Outlet, Show, TapStream, holds_objects, levels
-from arrows.engine.values.trampoline import Steps, trampoline
+from arrows.engine.values import Recursion, trampoline
 from arrows.inference.typed import Typed
 from arrows.ops import Trace, Var
 from arrows.typesys import types as T
@@ -67,7 +67,7 @@ class NodeWriter(SourceWriter):
         made: Symbol = trampoline(self._constant(of, value))
         return made
 
-    def _constant(self, of: T.Type, value: Any) -> Steps:
+    def _constant(self, of: T.Type, value: Any) -> Recursion[Symbol]:
         match of:
             case T.Tensor():
                 number, place = self.sites.constant(of, value)
@@ -195,7 +195,7 @@ class NodeWriter(SourceWriter):
         leaves = iter(trace.results)
         outputs = _Counter()
 
-        def build(of: T.Type) -> Steps:
+        def build(of: T.Type) -> Recursion[Symbol]:
             match of:
                 case T.Tensor():
                     next(leaves)
@@ -232,7 +232,9 @@ class NodeWriter(SourceWriter):
         """Writes value ids for each tensor leaf, and lengths for each level of nesting."""
         trampoline(self._let_out(symbol, outlet.type, count(outlet.leaf), count(outlet.level)))
 
-    def _let_out(self, symbol: Symbol, of: T.Type, leaf: Iterator[int], level: Iterator[int]) -> Steps:
+    def _let_out(
+        self, symbol: Symbol, of: T.Type, leaf: Iterator[int], level: Iterator[int]
+    ) -> Recursion[None]:
         match of, symbol:
             case T.Tensor(), TensorSymbol(code=code, place=place):
                 number = next(leaf)
@@ -248,7 +250,7 @@ class NodeWriter(SourceWriter):
 
     def _let_out_sequence(
         self, code: str, like: Symbol, element: T.Type, leaf: Iterator[int], level: Iterator[int]
-    ) -> Steps:
+    ) -> Recursion[None]:
         if self.body.nesting > DEEPEST_NESTING:
             name = self.fresh("part")
             outer = self.begin()
@@ -302,7 +304,7 @@ def _element(
     elements: dict[int, tuple[Site, str]],
     outputs: _Counter,
     writer: NodeWriter,
-) -> Steps:
+) -> Recursion[tuple[int, Symbol]]:
     """The sequence that a returned row belongs to, and the code of its element number ``j``."""
     if isinstance(of, T.Tuple):
         domain = -1

@@ -20,7 +20,7 @@ from arrows.engine.lowering.symbols import (
     bare,
     viewed,
 )
-from arrows.engine.values.trampoline import Steps, trampoline
+from arrows.engine.values import Recursion, trampoline
 from arrows.typesys import types as T
 
 # Python's parser takes about 200 nested parentheses; deeper tuples are put together piece by piece.
@@ -114,7 +114,7 @@ class SourceWriter:
         code, _ = trampoline(self._pack(symbol))
         return code
 
-    def _pack(self, symbol: Symbol) -> Steps:
+    def _pack(self, symbol: Symbol) -> Recursion[tuple[str, int]]:
         match symbol:
             case TensorSymbol(code=code) | ObjectSymbol(code=code) | ListSymbol(code=code):
                 return code, 0
@@ -127,7 +127,8 @@ class SourceWriter:
                 code = "(" + "".join(part + ", " for part in parts) + ")"
                 return (code, deepest) if deepest < _DEEPEST_LITERAL else (self.assign("t", code), 0)
             case EndlessSymbol(element=element):
-                return (yield self._pack(element))
+                code, deepest = yield self._pack(element)
+                return code, deepest
             case _:
                 return "None", 0
 
@@ -137,7 +138,7 @@ class SourceWriter:
         symbol: Symbol = trampoline(self._unpacked(code, like))
         return symbol
 
-    def _unpacked(self, code: str, like: Symbol) -> Steps:
+    def _unpacked(self, code: str, like: Symbol) -> Recursion[Symbol]:
         match like:
             case TupleSymbol(items=items, labels=labels):
                 if not items:
@@ -179,7 +180,7 @@ class SourceWriter:
                 self._objects[pending.pop()] = held
         return self._objects[of]
 
-    def _coerced(self, symbol: Symbol, wanted: T.Type) -> Steps:
+    def _coerced(self, symbol: Symbol, wanted: T.Type) -> Recursion[Symbol]:
         match wanted, symbol:
             case T.Input(), TupleSymbol() | ListSymbol():
                 return ObjectSymbol(self.assign("o", self.pack(symbol)))
@@ -200,7 +201,7 @@ class SourceWriter:
         made: Symbol = trampoline(self._merged(branches))
         return made
 
-    def _merged(self, branches: list[Any]) -> Steps:
+    def _merged(self, branches: list[Any]) -> Recursion[Symbol]:
         first = branches[0]
         match first:
             case TensorSymbol(constant=constant):

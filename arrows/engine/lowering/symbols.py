@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from arrows.engine.lowering.flow import FlowGraph
-from arrows.engine.values.trampoline import Steps, trampoline
+from arrows.engine.values import Recursion, trampoline
 from arrows.typesys import types as T
 
 
@@ -141,7 +141,7 @@ def assignments(to: Symbol, value: Symbol) -> list[tuple[str, Symbol]]:
     return found
 
 
-def _template(of: T.Type, flow: FlowGraph) -> Steps:
+def _template(of: T.Type, flow: FlowGraph) -> Recursion[Symbol]:
     match of:
         case T.Tensor():
             return TensorSymbol("", flow.join())
@@ -160,7 +160,7 @@ def _template(of: T.Type, flow: FlowGraph) -> Steps:
             return ObjectSymbol("")
 
 
-def _bare(symbol: Symbol) -> Steps:
+def _bare(symbol: Symbol) -> Recursion[Symbol]:
     match symbol:
         case TensorSymbol(place=place, constant=constant):
             return symbol if constant is not None else TensorSymbol("", place)
@@ -179,7 +179,7 @@ def _bare(symbol: Symbol) -> Steps:
             return VOID
 
 
-def _viewed(pattern: Symbol, wanted: T.Type) -> Steps:
+def _viewed(pattern: Symbol, wanted: T.Type) -> Recursion[Symbol]:
     match wanted, pattern:
         case T.Input(), _:
             return ObjectSymbol("")

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from arrows.combinators import Block
-from arrows.engine.device.device import Device, host
-from arrows.engine.device.parameter_lock import Turns
+from arrows.engine.device import Device, ParameterLock, host_array
 from arrows.inference.typed import Typed
 from arrows.ops import Parameter
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
@@ -33,8 +32,8 @@ class Params(Mapping[str, Array]):
         {'FC_1/weight': (3, 2), 'FC_1/bias': (2,)}
     """
 
-    def __init__(self, turns: Turns) -> None:
-        self.turns = turns  # of all models that share some of the arrays
+    def __init__(self, lock: ParameterLock) -> None:
+        self.lock = lock  # of all models that share some of the arrays
         self._names: dict[str, Key] = {}
         self._owners: dict[
             Key, tuple[object, Parameter]
@@ -70,7 +69,7 @@ class Params(Mapping[str, Array]):
 
     def host(self, owner: object, spec: Parameter) -> np.ndarray:
         """A layer's parameter, on the host."""
-        return host(self.of(owner, spec))
+        return host_array(self.of(owner, spec))
 
     def keys_by_name(self) -> Mapping[str, Key]:
         """For each name, the key of its parameter (identity of the layer, name in it)."""
@@ -95,7 +94,7 @@ def make_params(typed: Typed, device: Device, seed: int, given: Mapping[str, Any
         ArrowTypeError: two layers have the same name.
         ArrowValueError: a parameter is missing in ``given``, or has another shape or element type there.
     """
-    params = Params(given.turns if isinstance(given, Params) else Turns())
+    params = Params(given.lock if isinstance(given, Params) else ParameterLock())
     names = _layer_names(typed)
     problems: list[str] = []
     for owner, spec in _parameters(typed):
@@ -125,7 +124,7 @@ def make_params(typed: Typed, device: Device, seed: int, given: Mapping[str, Any
                 raise ArrowValueError(f"the given parameters are not on the device {device.name!r}")
             params._arrays[key] = found
         else:
-            params._arrays[key] = found if given is None else device.to_device(np.array(host(found)))
+            params._arrays[key] = found if given is None else device.to_device(np.array(host_array(found)))
     if problems:
         raise ArrowValueError("\n  ".join(["the given parameters do not fit the model:", *problems]))
     return params

@@ -20,9 +20,8 @@ from arrows.engine.reading.process_pool import map_chunks
 from arrows.engine.reading.source_layout import index_type
 from arrows.engine.reading.structural_hash import classify, node_hashes, unlike_any
 from arrows.engine.reading.wiring import Column, Outputs, Visits, Wirings
-from arrows.engine.reference.walk import most_levels, too_many_nodes
-from arrows.engine.values.containers import Again
-from arrows.engine.values.tensor_leaf import LeafError, bulk, convert
+from arrows.engine.reference import most_levels, too_many_nodes
+from arrows.engine.values import IteratorReplay, LeafError, convert, convert_many
 from arrows.typesys.errors import InputError, input_message
 from arrows.typesys.runtime import cached_property
 
@@ -165,8 +164,8 @@ class _Streams:
         self.visits: list[int] = []
         self.objects: list[list[Any]] = [[] for stream in lowered.taps.streams if stream.outlet is None]
         names: dict[str, Any] = dict(lowered.names)
-        again = Again()
-        self.memos: list[dict[int, Any] | Again] = [again]
+        again = IteratorReplay()
+        self.memos: list[dict[int, Any] | IteratorReplay] = [again]
         for name in [name for name in names if name.startswith("MEMO")]:
             names[name] = {}
             self.memos.append(names[name])
@@ -282,7 +281,7 @@ class _Streams:
         for read, of in zip(self.raw, lowered.reads, strict=True):
             ends = next(offsets)
             try:
-                raw.append(Column(bulk(read, of), ends))
+                raw.append(Column(convert_many(read, of), ends))
             except LeafError as error:
                 _explain_leaf(owner, error, ends, examples, first)
         values = [column.values for column in raw]
@@ -357,7 +356,7 @@ def _by_example(stream: list[Any], ends: np.ndarray) -> tuple[list[Any], ...]:
     return tuple(stream[a:b] for a, b in pairwise(ends.tolist()))
 
 
-def _bounded(most: int, again: Again) -> Callable[[Any], Any]:
+def _bounded(most: int, again: IteratorReplay) -> Callable[[Any], Any]:
     """Goes over a user's container: an iterator may have no end, and a `range` more elements than memory."""
 
     def items(container: Any) -> Any:
@@ -376,7 +375,7 @@ def _bounded(most: int, again: Again) -> Callable[[Any], Any]:
     return items
 
 
-def _zipped(most: int, again: Again) -> Callable[..., list[tuple[Any, ...]]]:
+def _zipped(most: int, again: IteratorReplay) -> Callable[..., list[tuple[Any, ...]]]:
     """Rows of columns, as many as the shortest has."""
 
     def rows(*columns: Any) -> list[tuple[Any, ...]]:

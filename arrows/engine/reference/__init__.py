@@ -1,1 +1,42 @@
-"""One example at a time, node by node, on the functions as they are written: what a model means."""
+"""What a model means: one example at a time, node by node, on the functions as they are written.
+
+`evaluate` and `value_and_grad` are what the engine is measured against; `Block.eval` runs the first.
+`interpret` walks an example by the meanings of the forms and leaves it to a `Semantics` what a tensor is.
+The walk that computes nothing (`check_example`) says what is wrong with an example that the fast reader
+refuses.
+"""
+
+from arrows.engine.reference.diagnose import Explainer, LengthSemantics, check_example
+from arrows.engine.reference.evaluation import (
+    ArraySemantics,
+    Lookup,
+    ReferenceGradient,
+    ReferenceResult,
+    evaluate,
+    parameters,
+    shown,
+    value_and_grad,
+)
+from arrows.engine.reference.interpreter import MAX_NODES, interpret
+from arrows.engine.reference.semantics import Endless, Semantics
+from arrows.engine.reference.walk import most_levels, too_many_nodes
+
+__all__ = [
+    "MAX_NODES",
+    "ArraySemantics",
+    "Endless",
+    "Explainer",
+    "LengthSemantics",
+    "Lookup",
+    "ReferenceGradient",
+    "ReferenceResult",
+    "Semantics",
+    "check_example",
+    "evaluate",
+    "interpret",
+    "most_levels",
+    "parameters",
+    "shown",
+    "too_many_nodes",
+    "value_and_grad",
+]

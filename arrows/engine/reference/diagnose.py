@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.reference import evaluate as reference
-from arrows.engine.reference.algebra import Algebra
-from arrows.engine.reference.interpret import interpret
-from arrows.engine.values.tensor_leaf import convert
-from arrows.engine.values.trampoline import Steps, trampoline
+from arrows.engine.reference import evaluation as reference
+from arrows.engine.reference.interpreter import interpret
+from arrows.engine.reference.semantics import Semantics
+from arrows.engine.values import Recursion, convert, trampoline
 from arrows.inference.typed import Typed
 from arrows.ops import Parameter
 from arrows.typesys import types as T
@@ -31,7 +30,7 @@ def check_example(typed: Typed, example: Any, number: int, max_nodes: int) -> No
     Raises:
         InputError: what does not fit, and where.  Returns if the walk finds nothing wrong.
     """
-    interpret(typed, example, _Dry(), number=number, max_nodes=max_nodes)
+    interpret(typed, example, LengthSemantics(), number=number, max_nodes=max_nodes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ class Explainer:
             check_example(self.typed, example, number, self.max_nodes)
 
 
-class _Dry(Algebra):
+class LengthSemantics(Semantics):
     """A tensor is nothing; sequences have their lengths."""
 
     def constant(self, typed: Typed) -> Any:
@@ -96,7 +95,7 @@ class _Dry(Algebra):
         return
 
 
-def _empty(of: T.Type, length: int) -> Steps:
+def _empty(of: T.Type, length: int) -> Recursion[Any]:
     if isinstance(of, T.Tuple):
         items = []
         for item in of.items:
@@ -107,7 +106,7 @@ def _empty(of: T.Type, length: int) -> Steps:
     return None
 
 
-def _result(of: T.Type, rows: Iterator[int], lengths: list[int]) -> Steps:
+def _result(of: T.Type, rows: Iterator[int], lengths: list[int]) -> Recursion[Any]:
     """What an operation returns; ``rows`` are the levels of its tensor leaves."""
     if isinstance(of, T.Tuple):
         items = []
@@ -121,7 +120,7 @@ def _result(of: T.Type, rows: Iterator[int], lengths: list[int]) -> Steps:
     return None
 
 
-def _lengths(of: T.Type, value: Any) -> Steps:
+def _lengths(of: T.Type, value: Any) -> Recursion[Any]:
     if isinstance(of, T.Sequence):
         return [len(value)]
     found: list[int] = []

@@ -8,12 +8,9 @@ from itertools import count, islice
 from typing import Any, NoReturn
 
 from arrows.combinators import AnyBlock, InputTransform, attributes, has_attributes
-from arrows.engine.reference.algebra import Algebra
 from arrows.engine.reference.field_reads import fields_of
-from arrows.engine.values.containers import Again
-from arrows.engine.values.paths import Where
-from arrows.engine.values.tensor_leaf import describe
-from arrows.engine.values.trampoline import Steps, trampoline
+from arrows.engine.reference.semantics import Semantics
+from arrows.engine.values import ExamplePath, IteratorReplay, Recursion, describe, trampoline
 from arrows.inference.typed import Knot, Typed
 from arrows.typesys import types as T
 from arrows.typesys.errors import InputError, input_message
@@ -24,7 +21,7 @@ from arrows.typesys.quoting import QUOTED, shortened
 _LEVELS = 500_000
 RAISED = 300  # characters of what a user's function raised
 
-Found = tuple[Any, Where]  # a value of the walk and where it was found
+Found = tuple[Any, ExamplePath]  # a value of the walk and where it was found
 
 
 def most_levels(max_nodes: int) -> int:
@@ -52,7 +49,7 @@ class Walk:
         in_steps: the meanings of the forms with parts, as generators for the trampoline.
     """
 
-    def __init__(self, algebra: Algebra, number: int | None, max_nodes: int) -> None:
+    def __init__(self, algebra: Semantics, number: int | None, max_nodes: int) -> None:
         self.algebra = algebra
         self.number = number
         self.max_nodes = max_nodes
@@ -60,21 +57,23 @@ class Walk:
         self.root: Typed | None = None
         self.nodes = 0
         self.calls = 0
-        self.active: list[tuple[Knot, Any, Where]] = []  # the knots that have been entered and not left
+        self.active: list[tuple[Knot, Any, ExamplePath]] = []  # the knots that have been entered and not left
         self.cases: dict[int, dict[Any, int]] = {}
         self.check_at = 2  # the depth at which cycles are looked for next
         self.memo: dict[tuple[int, T.Type, int], tuple[Any, Found | None]] = {}
-        self.again = Again()
+        self.again = IteratorReplay()
         self.values: dict[int, Found] = {}  # what stands at several places, within what runs again
-        self.at_once: dict[type[AnyBlock], Callable[[Typed, Any, Where], Found]] = {}
-        self.in_steps: dict[type[AnyBlock], Callable[[Typed, Any, Where], Steps]] = {}
+        self.at_once: dict[type[AnyBlock], Callable[[Typed, Any, ExamplePath], Found]] = {}
+        self.in_steps: dict[type[AnyBlock], Callable[[Typed, Any, ExamplePath], Recursion[Any]]] = {}
 
     def run(self, typed: Typed, example: Any) -> Any:
         self.root = typed
-        found = self.now(typed, example, Where()) or trampoline(self.later(typed, example, Where()))
+        found = self.now(typed, example, ExamplePath()) or trampoline(
+            self.later(typed, example, ExamplePath())
+        )
         return found[0]
 
-    def now(self, typed: Typed, value: Any, where: Where) -> Found | None:
+    def now(self, typed: Typed, value: Any, where: ExamplePath) -> Found | None:
         """What a form without parts gives, or one that stands elsewhere too; None for others with parts."""
         if typed.places > 1 and (found := self.values.get(id(typed))) is not None:
             return found
@@ -87,7 +86,7 @@ class Walk:
             self.values[id(typed)] = found
         return found
 
-    def later(self, typed: Typed, value: Any, where: Where) -> Steps:
+    def later(self, typed: Typed, value: Any, where: ExamplePath) -> Recursion[Any]:
         """What a form with parts gives, to be run by `yield`: `self.now(...) or (yield self.later(...))`."""
         form = type(typed.form)
         method = self.in_steps.get(form) or _of_base(self.in_steps, form)
@@ -96,7 +95,7 @@ class Walk:
         steps = method(typed, value, where)
         return steps if typed.places == 1 else self._kept(typed, steps)
 
-    def _kept(self, typed: Typed, steps: Steps) -> Steps:
+    def _kept(self, typed: Typed, steps: Recursion[Any]) -> Recursion[Any]:
         found = self.values[id(typed)] = yield steps
         return found
 
@@ -114,12 +113,12 @@ class Walk:
         if len(self.active) > self.max_levels:
             self.endless(typed, f"more than {self.max_levels:,} levels of recursion")
 
-    def elements(self, typed: Typed, value: Any, where: Where) -> Iterator[Any]:
+    def elements(self, typed: Typed, value: Any, where: ExamplePath) -> Iterator[Any]:
         """Whatever a Map or Fold goes over, element by element."""
         return self.over(typed, typed.input, value, where)
 
     def over(
-        self, typed: Typed, of: T.Type, value: Any, where: Where, *, whole: bool = True
+        self, typed: Typed, of: T.Type, value: Any, where: ExamplePath, *, whole: bool = True
     ) -> Iterator[Any]:
         """The elements of a value of type `of`; `whole`: all of them will be asked for."""
         if not isinstance(of, T.Input):
@@ -142,14 +141,14 @@ class Walk:
                 self.too_long(typed, where)
             yield element
 
-    def too_long(self, typed: Typed, where: Where) -> NoReturn:
+    def too_long(self, typed: Typed, where: ExamplePath) -> NoReturn:
         """There are more elements than there may be nodes."""
         reason = f"endless: more than {self.max_nodes:,} elements; raise max_nodes if it is meant"
         self.fail(typed, where, reason, None)
 
     def find_cycle(self, typed: Typed) -> None:
         """A knot entered again on the very objects it is busy with never ends, for functions are pure."""
-        seen: dict[Any, Where] = {}
+        seen: dict[Any, ExamplePath] = {}
         for knot, value, where in self.active:
             key = (id(knot), _identity(knot.input, value))
             if key in seen:
@@ -157,10 +156,10 @@ class Walk:
             seen[key] = where
 
     def endless(self, typed: Typed, what: str) -> NoReturn:
-        where = self.active[-1][2] if self.active else Where()
+        where = self.active[-1][2] if self.active else ExamplePath()
         self.fail(typed, where, f"endless: {what}; raise max_nodes if it is meant", None)
 
-    def fail(self, typed: Typed, where: Where, reason: str, cause: BaseException | None) -> NoReturn:
+    def fail(self, typed: Typed, where: ExamplePath, reason: str, cause: BaseException | None) -> NoReturn:
         form = typed.form
         simple = not form.parts  # what has parts would print them all
         block = form.label if simple or form.name is not None else form.kind
@@ -215,7 +214,7 @@ def _identity(type: T.Type, value: Any) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _came_back(of: T.Type, first: Where, again: Where) -> str:
+def _came_back(of: T.Type, first: ExamplePath, again: ExamplePath) -> str:
     """Why a recursion that is entered again on the same value of type `of` has no end, in words."""
     if not any(isinstance(part, T.Input) for part in _parts(of)):
         return "endless: the recursion came back to the same lengths, and nothing else could end it"
@@ -236,7 +235,7 @@ def _parts(of: T.Type) -> Iterator[T.Type]:
         todo.extend(of.children)
 
 
-def _keys(where: Where) -> list[tuple[Any, ...]]:
+def _keys(where: ExamplePath) -> list[tuple[Any, ...]]:
     """The places of a value, or of the items of one that was put together: by keys, without blocks' names."""
     places = [where] if where.items is None else where.items
     return [tuple(place.keys) for place in places]

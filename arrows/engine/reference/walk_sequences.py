@@ -18,12 +18,9 @@ from arrows.combinators import (
     Zip,
     without_zero,
 )
-from arrows.engine.reference.algebra import Algebra, Endless
+from arrows.engine.reference.semantics import Endless, Semantics
 from arrows.engine.reference.walk import Found, Walk
-from arrows.engine.values.containers import no_nth, nth
-from arrows.engine.values.paths import Where
-from arrows.engine.values.tensor_leaf import LeafError, describe
-from arrows.engine.values.trampoline import Steps
+from arrows.engine.values import ExamplePath, LeafError, Recursion, describe, no_element, nth
 from arrows.inference.typed import Typed
 from arrows.typesys import types as T
 
@@ -31,16 +28,16 @@ from arrows.typesys import types as T
 class SequenceWalk(Walk):
     """The meanings of the forms over sequences."""
 
-    def __init__(self, algebra: Algebra, number: int | None, max_nodes: int) -> None:
+    def __init__(self, algebra: Semantics, number: int | None, max_nodes: int) -> None:
         super().__init__(algebra, number, max_nodes)
         self.at_once |= {Broadcast: self.broadcast, Length: self.length, Nth: self.nth, Zip: self.zip}
         self.at_once |= {Unroll: self.unroll}
         self.in_steps |= {Fold: self.fold, Map: self.map, Reduce: self.reduce, Scan: self.scan}
 
-    def broadcast(self, typed: Typed, value: Any, where: Where) -> Found:
+    def broadcast(self, typed: Typed, value: Any, where: ExamplePath) -> Found:
         return Endless(value), where
 
-    def length(self, typed: Typed, value: Any, where: Where) -> Found:
+    def length(self, typed: Typed, value: Any, where: ExamplePath) -> Found:
         self.visit(typed)
         try:
             number = len(value)
@@ -51,7 +48,7 @@ class SequenceWalk(Walk):
         except LeafError as error:
             self.fail(typed, where, f"the length {error}", error)
 
-    def nth(self, typed: Typed, value: Any, where: Where) -> Found:
+    def nth(self, typed: Typed, value: Any, where: ExamplePath) -> Found:
         try:
             items, place = value[0], value[1]
         except Exception as error:  # noqa: BLE001 (an object's own __getitem__ may raise anything)
@@ -60,9 +57,9 @@ class SequenceWalk(Walk):
         try:
             return nth(items, place), where.down(0).down(place)
         except Exception as error:  # noqa: BLE001 (as above)
-            self.fail(typed, where.down(0), no_nth(items, place, error), error)
+            self.fail(typed, where.down(0), no_element(items, place, error), error)
 
-    def unroll(self, typed: Typed, value: Any, where: Where) -> Found:
+    def unroll(self, typed: Typed, value: Any, where: ExamplePath) -> Found:
         form = typed.form
         assert isinstance(form, Unroll)
         if len(value) != form.length:
@@ -70,8 +67,8 @@ class SequenceWalk(Walk):
             self.fail(typed, where, f"expected {count}, got {len(value)}", None)
         return tuple(value), where
 
-    def zip(self, typed: Typed, value: Any, where: Where) -> Found:
-        here = Where(where.parent, where.step)  # what comes out has other items than what goes in
+    def zip(self, typed: Typed, value: Any, where: ExamplePath) -> Found:
+        here = ExamplePath(where.parent, where.step)  # what comes out has other items than what goes in
         if isinstance(typed.input, T.Input):
             columns = [
                 self.over(typed, T.Input(), column, where.down(i), whole=False)
@@ -89,7 +86,7 @@ class SequenceWalk(Walk):
         ]
         return list(zip(*columns)), here  # noqa: B905 (it ends with the shortest)
 
-    def map(self, typed: Typed, value: Any, where: Where) -> Steps:
+    def map(self, typed: Typed, value: Any, where: ExamplePath) -> Recursion[Any]:
         (part,) = typed.parts
         if isinstance(value, Endless):
             element, _ = self.now(part, value.element, where) or (
@@ -106,7 +103,7 @@ class SequenceWalk(Walk):
         self.values = around
         return results, where
 
-    def fold(self, typed: Typed, value: Any, where: Where) -> Steps:
+    def fold(self, typed: Typed, value: Any, where: ExamplePath) -> Recursion[Any]:
         step, start = typed.parts
         state, place = self.now(start, None, where) or (yield self.later(start, None, where))
         around = self.values
@@ -118,7 +115,7 @@ class SequenceWalk(Walk):
         self.values = around
         return state, where
 
-    def reduce(self, typed: Typed, value: Any, where: Where) -> Steps:
+    def reduce(self, typed: Typed, value: Any, where: ExamplePath) -> Recursion[Any]:
         combine, default = typed.parts
         row = [(x, where.down(i)) for i, x in enumerate(self.elements(typed, value, where))]
         if not row:
@@ -137,7 +134,7 @@ class SequenceWalk(Walk):
         self.values = around
         return row[0]
 
-    def scan(self, typed: Typed, value: Any, where: Where) -> Steps:
+    def scan(self, typed: Typed, value: Any, where: ExamplePath) -> Recursion[Any]:
         form, of = typed.form, typed.output
         assert isinstance(form, Scan) and isinstance(of, T.Tuple)
         step, start = typed.parts

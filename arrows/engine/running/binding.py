@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.device.arena import Arena
-from arrows.engine.device.device import Device
-from arrows.engine.device.upload import Upload
+from arrows.engine.device import Arena, Device, Upload
 from arrows.engine.program.codegen import Slot
 from arrows.engine.program.program import GeneratedFunction, Program
 from arrows.engine.reading.source_layout import lengths_of

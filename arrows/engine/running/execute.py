@@ -11,9 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.device.arena import Arena
-from arrows.engine.device.device import Device
-from arrows.engine.device.upload import Upload
+from arrows.engine.device import Arena, Device, Upload
 from arrows.engine.planning.plan import Plan
 from arrows.engine.program.profile import Clock
 from arrows.engine.program.program import Program

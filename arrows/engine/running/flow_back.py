@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arrows.engine.device.upload import Upload
+from arrows.engine.device import Upload
 from arrows.engine.planning.plan import Plan
 from arrows.engine.program.operands import Gradients
 from arrows.engine.program.program import Program

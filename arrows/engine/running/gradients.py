@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from arrows.engine.device.device import Device
+from arrows.engine.device import Device
 from arrows.engine.program.pieces import Piece, Subscript, overlap, subscript, uncovered
 from arrows.engine.program.program import Program
 from arrows.ops import Parameter, RowSparse

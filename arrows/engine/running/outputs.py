@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.device.device import Device
+from arrows.engine.device import Device
 from arrows.engine.planning.plan import Plan
 from arrows.engine.reading.wiring import Outputs
 from arrows.engine.running.execute import Run
 from arrows.engine.running.taps import collect_taps, collect_values
-from arrows.engine.values.results import ByName, Ragged
+from arrows.engine.values import NamedResults, Ragged
 from arrows.typesys import types as T
 
 Array = Any
@@ -92,7 +92,7 @@ class OutputCollector:
             result, count = lowered.result.leaves, len(lowered.leaf_types)
             arrays = [None if number < result else self._leaf(parts, number) for number in range(count)]
             tapped = collect_taps(lowered.taps, arrays, outputs)
-        return CallRecord(ByName("metric", metrics), labels, ByName("tap", tapped))
+        return CallRecord(NamedResults("metric", metrics), labels, NamedResults("tap", tapped))
 
     def joined(self, pieces: Sequence[Array], of: T.Tensor) -> Array:
         """The rows of all parts, one after another."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from arrows.engine.lowering.taps import Outlet, Taps, holds_objects
 from arrows.engine.reading.wiring import Outputs, Visits
-from arrows.engine.values.results import Ragged, assemble, collate, element, to_numpy
+from arrows.engine.values import Ragged, collate, get_row, to_numpy, unflatten
 from arrows.typesys import types as T
 
 Array = Any
@@ -70,7 +70,7 @@ def collect_values(outlet: Outlet, arrays: Sequence[Array], lengths: Sequence[np
     """All values that went in, as one result: of the arrays of all leaves, the lengths of all levels."""
     mine = lengths[outlet.level : outlet.level + outlet.levels]
     offsets = [np.concatenate(([0], np.cumsum(column, dtype=np.int64))) for column in mine]
-    return assemble(outlet.type, arrays[outlet.leaf : outlet.leaf + outlet.leaves], offsets)
+    return unflatten(outlet.type, arrays[outlet.leaf : outlet.leaf + outlet.leaves], offsets)
 
 
 def _one_by_one(collected: Any) -> Iterator[Any]:
@@ -78,11 +78,11 @@ def _one_by_one(collected: Any) -> Iterator[Any]:
     if isinstance(collected, list):
         return chain.from_iterable(collected)
     values = to_numpy(collected.values)
-    return (element(values, i) for i in range(int(collected.offsets[-1])))
+    return (get_row(values, i) for i in range(int(collected.offsets[-1])))
 
 
 def show_tapped(tapped: Sequence[tuple[Any, T.Type, Any]]) -> None:
     """Shows what the reference tapped of one example: for each visit the `Tap`, its type and the value."""
     for tap, of, value in tapped:
         if tap.show is not None:
-            tap.show(value if holds_objects(of) else element(collate(of, [value]), 0))
+            tap.show(value if holds_objects(of) else get_row(collate(of, [value]), 0))

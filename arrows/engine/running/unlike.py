@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.device.arena import Arena
-from arrows.engine.device.device import Device
-from arrows.engine.device.upload import Upload
+from arrows.engine.device import Arena, Device, Upload
 from arrows.engine.program.ahead import Ahead
 from arrows.engine.reading.source_layout import ended, lengths_of
 from arrows.engine.running.transpose import Push, plan_push

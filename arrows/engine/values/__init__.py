@@ -1,1 +1,45 @@
-"""What goes into a model and what comes out: tensor leaves, paths into an example, results."""
+"""What goes into a model and what comes out.
+
+In go tensors of an example (`convert`) and elements of its containers (`nth`, `IteratorReplay`); errors name
+the place inside the example (`ExamplePath`).  Out come arrays, tuples with keys (`Labelled`) and `Ragged`s.
+`trampoline` runs recursive functions over both, since data may be deeper than the interpreter's stack.
+"""
+
+from arrows.engine.values.containers import IteratorReplay, no_element, nth
+from arrows.engine.values.example_path import ExamplePath
+from arrows.engine.values.results import (
+    Labelled,
+    NamedResults,
+    Ragged,
+    collate,
+    get_row,
+    make_tuple,
+    slice_rows,
+    to_numpy,
+    unflatten,
+)
+from arrows.engine.values.tensor_leaf import LeafError, convert, convert_many, describe, describe_key
+from arrows.engine.values.trampoline import Recursion, trampoline
+
+__all__ = [
+    "ExamplePath",
+    "IteratorReplay",
+    "Labelled",
+    "LeafError",
+    "NamedResults",
+    "Ragged",
+    "Recursion",
+    "collate",
+    "convert",
+    "convert_many",
+    "describe",
+    "describe_key",
+    "get_row",
+    "make_tuple",
+    "no_element",
+    "nth",
+    "slice_rows",
+    "to_numpy",
+    "trampoline",
+    "unflatten",
+]

@@ -12,14 +12,14 @@ from arrows.engine.values.tensor_leaf import describe
 from arrows.typesys.quoting import shortened
 
 
-class Again:
+class IteratorReplay:
     """Goes over what an example holds: over an iterator, which gives its elements once, from its start each
     time.
 
     Several blocks may read one iterator, for the block that gives it runs once, wherever it stands.
 
     Example:
-        >>> again, numbers = Again(), map(float, "12")
+        >>> again, numbers = IteratorReplay(), map(float, "12")
         >>> list(again(numbers)), list(again(numbers)), list(again([1]))
         ([1.0, 2.0], [1.0, 2.0], [1])
     """
@@ -57,10 +57,10 @@ def nth(container: Any, place: Any) -> Any:
     return container[index(place)]
 
 
-def no_nth(container: Any, place: Any, error: Exception) -> str:
+def no_element(container: Any, place: Any, error: Exception) -> str:
     """Why there is no such element, in words.
 
-    >>> no_nth([1, 2], 2, IndexError())
+    >>> no_element([1, 2], 2, IndexError())
     'there is no element 2 in a list of 2'
     """
     try:

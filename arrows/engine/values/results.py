@@ -14,8 +14,8 @@ from typing import Any, NoReturn, Self, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from arrows.engine.device.device import host
-from arrows.engine.values.trampoline import Steps, trampoline
+from arrows.engine.device import host_array
+from arrows.engine.values.trampoline import Recursion, trampoline
 from arrows.ops import RowSparse
 from arrows.typesys import types as T
 
@@ -97,7 +97,7 @@ class Ragged:
         if not -n <= i < n:
             raise IndexError(f"no sequence {i} among {n}")
         i %= n
-        return rows(self.values, int(self.offsets[i]), int(self.offsets[i + 1]))
+        return slice_rows(self.values, int(self.offsets[i]), int(self.offsets[i + 1]))
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
@@ -116,22 +116,22 @@ class Ragged:
         return f"Ragged({text} in {len(self)} sequences)"
 
 
-def rows(result: Any, start: int, stop: int) -> Any:
+def slice_rows(result: Any, start: int, stop: int) -> Any:
     """Rows `start` to `stop` of every part of a result, as views.
 
-    >>> rows((np.arange(4), None), 1, 3)
+    >>> slice_rows((np.arange(4), None), 1, 3)
     (array([1, 2]), None)
     """
-    return trampoline(_rows(result, start, stop))
+    return trampoline(_slice_rows(result, start, stop))
 
 
-def element(result: Any, i: int) -> Any:
+def get_row(result: Any, i: int) -> Any:
     """Row `i` of every part of a result: an array, a tuple of such, the elements of a sequence, or None.
 
-    >>> element((np.arange(4), Ragged(np.arange(3), np.array([0, 2, 3]))), 1)
+    >>> get_row((np.arange(4), Ragged(np.arange(3), np.array([0, 2, 3]))), 1)
     (np.int64(1), array([2]))
     """
-    return trampoline(_element(result, i))
+    return trampoline(_get_row(result, i))
 
 
 def to_numpy(result: Any) -> Any:
@@ -147,14 +147,14 @@ def to_numpy(result: Any) -> Any:
     Raises:
         TypeError: something inside is not an array.
 
-    >>> from arrows.engine.device.device import get_device
+    >>> from arrows.engine.device import get_device
     >>> to_numpy({"loss": get_device("fake").to_device(np.ones(2))})
     {'loss': array([1., 1.])}
     """
-    return trampoline(_map(result, host))
+    return trampoline(_map(result, host_array))
 
 
-def assemble(output: T.Type, arrays: Iterable[Any], offsets: Iterable[npt.NDArray[np.integer[Any]]]) -> Any:
+def unflatten(output: T.Type, arrays: Iterable[Any], offsets: Iterable[npt.NDArray[np.integer[Any]]]) -> Any:
     """A result from flat parts.
 
     Args:
@@ -163,10 +163,10 @@ def assemble(output: T.Type, arrays: Iterable[Any], offsets: Iterable[npt.NDArra
         offsets: one offset array for each `Sequence` inside, in the order in which the notation names them.
 
     >>> pairs = T.Sequence(T.Tuple((T.Tensor(()), T.Void())))
-    >>> assemble(pairs, [np.array([1.0, 2.0])], [np.array([0, 2, 2])]).tolist()
+    >>> unflatten(pairs, [np.array([1.0, 2.0])], [np.array([0, 2, 2])]).tolist()
     [[(1.0, None), (2.0, None)], []]
     """
-    return trampoline(_assemble(output, iter(arrays), iter(offsets)))
+    return trampoline(_unflatten(output, iter(arrays), iter(offsets)))
 
 
 def collate(output: T.Type, values: list[Any]) -> Any:
@@ -182,7 +182,7 @@ def collate(output: T.Type, values: list[Any]) -> Any:
     return trampoline(_collate(output, values))
 
 
-def like(items: list[Any], labels: tuple[Hashable, ...] | None) -> tuple[Any, ...]:
+def make_tuple(items: list[Any], labels: tuple[Hashable, ...] | None) -> tuple[Any, ...]:
     """A tuple of the items, with keys if there are any."""
     return tuple(items) if labels is None else Labelled(items, labels)
 
@@ -191,40 +191,40 @@ def _labels(part: tuple[Any, ...]) -> tuple[Hashable, ...] | None:
     return part.labels if isinstance(part, Labelled) else None
 
 
-def _rows(part: Any, start: int, stop: int) -> Steps:
+def _slice_rows(part: Any, start: int, stop: int) -> Recursion[Any]:
     if part is None:
         return None
     if isinstance(part, tuple):
         items: list[Any] = []
         for item in part:
-            items.append((yield _rows(item, start, stop)))
-        return like(items, _labels(part))
+            items.append((yield _slice_rows(item, start, stop)))
+        return make_tuple(items, _labels(part))
     if isinstance(part, Ragged):
         offsets = part.offsets[start : stop + 1]
-        values = yield _rows(part.values, int(offsets[0]), int(offsets[-1]))
+        values = yield _slice_rows(part.values, int(offsets[0]), int(offsets[-1]))
         return Ragged(values, offsets - offsets[0])
     return part[start:stop]
 
 
-def _element(part: Any, i: int) -> Steps:
+def _get_row(part: Any, i: int) -> Recursion[Any]:
     if part is None:
         return None
     if isinstance(part, tuple):
         items: list[Any] = []
         for item in part:
-            items.append((yield _element(item, i)))
-        return like(items, _labels(part))
+            items.append((yield _get_row(item, i)))
+        return make_tuple(items, _labels(part))
     return part[i]
 
 
-def _map(part: Any, change: Callable[[Any], Any]) -> Steps:
+def _map(part: Any, change: Callable[[Any], Any]) -> Recursion[Any]:
     if part is None:
         return None
     if isinstance(part, (tuple, list)):
         items = []
         for item in part:
             items.append((yield _map(item, change)))
-        return items if isinstance(part, list) else like(items, _labels(part))
+        return items if isinstance(part, list) else make_tuple(items, _labels(part))
     if isinstance(part, dict):
         changed = {}
         for key, item in part.items():
@@ -237,7 +237,7 @@ def _map(part: Any, change: Callable[[Any], Any]) -> Steps:
     return change(part)
 
 
-def _tolist(part: Any, n: int) -> Steps:
+def _tolist(part: Any, n: int) -> Recursion[Any]:
     """The `n` rows of a part as a list of Python objects."""
     if part is None:
         return [None] * n
@@ -245,36 +245,36 @@ def _tolist(part: Any, n: int) -> Steps:
         columns = []
         for item in part:
             columns.append((yield _tolist(item, n)))
-        return [like([column[i] for column in columns], _labels(part)) for i in range(n)]
+        return [make_tuple([column[i] for column in columns], _labels(part)) for i in range(n)]
     if isinstance(part, Ragged):
         bounds = part.offsets.tolist()
         flat = yield _tolist(part.values, bounds[-1])
         return [flat[a:b] for a, b in pairwise(bounds)]
-    return host(part).tolist()
+    return host_array(part).tolist()
 
 
-def _assemble(output: T.Type, arrays: Iterator[Any], offsets: Iterator[Any]) -> Steps:
+def _unflatten(output: T.Type, arrays: Iterator[Any], offsets: Iterator[Any]) -> Recursion[Any]:
     if isinstance(output, T.Tensor):
         return next(arrays)
     if isinstance(output, T.Tuple):
         items = []
         for item in output.items:
-            items.append((yield _assemble(item, arrays, offsets)))
-        return like(items, output.labels)
+            items.append((yield _unflatten(item, arrays, offsets)))
+        return make_tuple(items, output.labels)
     if isinstance(output, T.Sequence):
         own = next(offsets)
-        return Ragged((yield _assemble(output.element, arrays, offsets)), own)
+        return Ragged((yield _unflatten(output.element, arrays, offsets)), own)
     return _nothing(output)
 
 
-def _collate(output: T.Type, values: list[Any]) -> Steps:
+def _collate(output: T.Type, values: list[Any]) -> Recursion[Any]:
     if isinstance(output, T.Tensor):
         return np.stack(values) if values else np.empty((0, *output.shape), output.dtype)
     if isinstance(output, T.Tuple):
         items = []
         for i, item in enumerate(output.items):
             items.append((yield _collate(item, [value[i] for value in values])))
-        return like(items, output.labels)
+        return make_tuple(items, output.labels)
     if isinstance(output, T.Sequence):
         offsets = np.zeros(len(values) + 1, np.int64)
         np.cumsum([len(value) for value in values], out=offsets[1:])
@@ -287,10 +287,10 @@ def _nothing(output: T.Type) -> None:
         raise TypeError(f"a model cannot hand out {output}")
 
 
-class ByName(dict[str, Any]):
+class NamedResults(dict[str, Any]):
     """What a model gave by name; of an unknown name it is said which there are.
 
-    >>> ByName("metric", {"loss": 1.0})["los"]
+    >>> NamedResults("metric", {"loss": 1.0})["los"]
     Traceback (most recent call last):
     ...
     KeyError: "no metric 'los'; there are loss"

@@ -25,7 +25,7 @@ class LeafError(ValueError):
     """A value does not fit a leaf's type.
 
     Attributes:
-        index: which of the values given to `bulk` it was; None from `convert`.
+        index: which of the values given to `convert_many` it was; None from `convert`.
 
     >>> convert(None, T.Tensor((), "int32"))
     Traceback (most recent call last):
@@ -84,7 +84,7 @@ def _masked_words(value: Any) -> str:
     return describe(value)
 
 
-def bulk(values: Sequence[Any], tensor: T.Tensor) -> Array:
+def convert_many(values: Sequence[Any], tensor: T.Tensor) -> Array:
     """Many leaves of one type: the arrays that `convert` makes of them, stacked, in one NumPy call.
 
     Args:
@@ -97,7 +97,7 @@ def bulk(values: Sequence[Any], tensor: T.Tensor) -> Array:
     Raises:
         LeafError: as `convert`, for the first value that does not fit; its `index` says which.
 
-    >>> bulk([3, True], T.Tensor((), "int64"))
+    >>> convert_many([3, True], T.Tensor((), "int64"))
     array([3, 1])
     """
     if len(values) == 0:
@@ -236,7 +236,7 @@ def describe(value: Any) -> str:
     ('None', "'film'", 'a list of 2', 'an array float64[2, 3]')
     """
     if isinstance(value, (type, Enum)):
-        return key_text(value)
+        return describe_key(value)
     if isinstance(value, np.ndarray):
         return f"an array {value.dtype}{list(value.shape)}"
     if isinstance(value, (list, tuple, dict, set, frozenset)):
@@ -248,11 +248,11 @@ def describe(value: Any) -> str:
     return f"a value of type {type(value).__name__}"
 
 
-def key_text(key: Any) -> str:
+def describe_key(key: Any) -> str:
     """A key of a choice for an error: what `describe` shrinks to kind and size, classes, enums and short
     tuples, is told from other keys by its text.
 
-    >>> key_text(int), key_text(("NP", 2)), key_text(tuple(range(100)))
+    >>> describe_key(int), describe_key(("NP", 2)), describe_key(tuple(range(100)))
     ("<class 'int'>", "('NP', 2)", 'a tuple of 100')
     """
     if isinstance(key, Enum):

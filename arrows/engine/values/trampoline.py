@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
-Steps = Generator[Any, Any, Any]
+R = TypeVar("R")
+Recursion: TypeAlias = Generator[Any, Any, R]
+"""The calls of a recursive function, as they are wanted; it returns an `R`."""
 
 
-def trampoline(steps: Steps) -> Any:
+def trampoline(call: Recursion[R]) -> R:
     """Runs a generator in which `yield f(x)`, with `f` a generator function, is the call of `f`.
 
     Calls may nest as deep as memory allows.  An exception leaves at once: it does not pass through the
     callers, which would make its traceback as long as the calls are deep.
 
     Args:
-        steps: the outermost generator.
+        call: the outermost generator.
 
     Returns:
         What it returns.
@@ -25,9 +27,9 @@ def trampoline(steps: Steps) -> Any:
     >>> trampoline(depth(100_000))
     100000
     """
-    stack = [steps]
+    stack: list[Recursion[Any]] = [call]
     push, pop = stack.append, stack.pop
-    send = steps.send
+    send = call.send
     value: Any = None
     while True:
         try:
@@ -35,7 +37,8 @@ def trampoline(steps: Steps) -> Any:
         except StopIteration as done:
             pop()
             if not stack:
-                return done.value
+                result: R = done.value
+                return result
             send = stack[-1].send
             value = done.value
         else:

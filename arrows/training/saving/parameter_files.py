@@ -43,7 +43,7 @@ def save(model: Trainable, path: str | Path, metadata: Mapping[str, str] | None 
     >>> import tempfile
     >>> import numpy as np
     >>> from types import SimpleNamespace
-    >>> from arrows.engine.device.device import get_device
+    >>> from arrows.engine.device import get_device
     >>> model = SimpleNamespace(params={"w": np.ones(2)}, device=get_device("cpu"))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(model, Path(folder) / "model.safetensors", {"size": "2"})
@@ -94,7 +94,7 @@ def load(model: Trainable, path: str | Path) -> dict[str, str]:
     >>> import tempfile
     >>> import numpy as np
     >>> from types import SimpleNamespace
-    >>> from arrows.engine.device.device import get_device
+    >>> from arrows.engine.device import get_device
     >>> small = SimpleNamespace(params={"w": np.ones(2)}, device=get_device("cpu"))
     >>> large = SimpleNamespace(params={"w": np.ones((2, 3))}, device=get_device("cpu"))
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -139,7 +139,7 @@ def read_metadata(path: str | Path) -> dict[str, str]:
     >>> import tempfile
     >>> import numpy as np
     >>> from types import SimpleNamespace
-    >>> from arrows.engine.device.device import get_device
+    >>> from arrows.engine.device import get_device
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(
     ...         SimpleNamespace(params={}, device=get_device("cpu")),

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.device.arena import Arena
-from arrows.engine.device.device import get_device
+from arrows.engine.device import Arena, get_device
 from arrows.ops import RowSparse
 
 LARGE = 64 << 10

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arrows.engine.device.device import Device, get_device, host
-from arrows.engine.device.fake import FakeArray
+from arrows.engine.device import Device, FakeArray, get_device, host_array
 
 DEVICES = ["cpu", "fake", pytest.param("cuda", marks=pytest.mark.gpu)]
 
@@ -28,7 +27,7 @@ def test_transfers(device: Device) -> None:
     assert device.is_array(there)
     assert device.is_array(array) == (device.name == "cpu")
     np.testing.assert_array_equal(device.to_numpy(there), array)
-    np.testing.assert_array_equal(host(there), array)
+    np.testing.assert_array_equal(host_array(there), array)
     assert device.zeros((2, 3), "float32").shape == device.empty((2, 3), "float32").shape == (2, 3)
     device.synchronize()
     assert repr(device) == f"get_device({device.name!r})"
@@ -56,11 +55,11 @@ def test_fake_transfers_copy() -> None:
 
 
 def test_host_takes_numbers_and_refuses_the_rest() -> None:
-    assert host(3) == 3
-    assert host(np.float32(2)).dtype == np.float32
-    assert isinstance(host(FakeArray(np.ones(2))), np.ndarray)
+    assert host_array(3) == 3
+    assert host_array(np.float32(2)).dtype == np.float32
+    assert isinstance(host_array(FakeArray(np.ones(2))), np.ndarray)
     with pytest.raises(TypeError, match="expected an array, got str"):
-        host("a")
+        host_array("a")
 
 
 @pytest.mark.parametrize("shape", [(5,), (5, 3), (5, 2, 2), (5, 0)])

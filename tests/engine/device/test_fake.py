@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine.device.device import get_device
-from arrows.engine.device.fake import FakeArray, FakeDeviceError
+from arrows.engine.device import FakeArray, FakeDeviceError, get_device
 from arrows.engine.device.fake_module import xp
 
 HOST = np.arange(6.0).reshape(2, 3)

@@ -293,7 +293,7 @@ class Interrupting:
 
     def line(self, frame: FrameType, event: str, argument: Any) -> Any:
         # Python runs no handler of signals between the end of a `with` and the release of its lock.
-        if event != "line" or "_turns.lock" in linecache.getline(frame.f_code.co_filename, frame.f_lineno):
+        if event != "line" or "_lock.mutex" in linecache.getline(frame.f_code.co_filename, frame.f_lineno):
             return self.line
         self.left -= 1
         if self.left == 0:

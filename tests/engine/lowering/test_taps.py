@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.device.fake import FakeArray
+from arrows.engine import reference
+from arrows.engine.device import FakeArray
 from arrows.engine.planning.plan import SCHEDULES
-from arrows.engine.reference import evaluate as reference
-from arrows.engine.values.results import collate
+from arrows.engine.values import collate
 from arrows.training import SGD
 from tests.agree import agree, plain
 from tests.compare import close

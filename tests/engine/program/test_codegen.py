@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows import ops
+from arrows.engine import reference
 from arrows.engine.program.codegen import Part
-from arrows.engine.reference import evaluate as reference
 from arrows.layers import initializers
 from arrows.ops import Parameter, Trace, trace
 from arrows.typesys import types as T

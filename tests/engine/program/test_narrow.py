@@ -10,8 +10,8 @@ import pytest
 
 import arrows as ar
 from arrows import ops
+from arrows.engine import reference
 from arrows.engine.program.narrow import narrow
-from arrows.engine.reference import evaluate as reference
 from arrows.ops import Parameter, Trace, trace
 from arrows.typesys import types as T
 

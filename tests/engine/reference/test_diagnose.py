@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import arrows as ar
-from arrows.engine.reference.diagnose import check_example
+from arrows.engine.reference import check_example
 from arrows.typesys.errors import InputError
 
 MANY = 10**6

@@ -88,7 +88,7 @@ def test_the_reference_does_the_same(flags: str) -> None:
 
 @pytest.mark.parametrize("flags", ["warn", "raise"])
 def test_gradients_of_the_reference(flags: str) -> None:
-    from arrows.engine.reference.evaluate import value_and_grad
+    from arrows.engine.reference import value_and_grad
 
     typed = ar.infer(block())
     with np.errstate(all=flags):

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine.device.device import get_device
-from arrows.engine.device.fake import FakeArray
-from arrows.engine.values.results import Labelled, Ragged, assemble, collate, rows, to_numpy
+from arrows.engine.device import FakeArray, get_device
+from arrows.engine.values import Labelled, Ragged, collate, slice_rows, to_numpy, unflatten
 from arrows.ops import RowSparse
 from arrows.typesys import types as T
 
@@ -76,7 +75,7 @@ def test_ragged_of_tuples_of_raggeds_and_nothing() -> None:
 
 
 def test_rows() -> None:
-    part = rows(Labelled((np.arange(4), Ragged(np.arange(3), np.array([0, 1, 1, 2, 3]))), "ab"), 2, 4)
+    part = slice_rows(Labelled((np.arange(4), Ragged(np.arange(3), np.array([0, 1, 1, 2, 3]))), "ab"), 2, 4)
     assert part["a"].tolist() == [2, 3]
     assert part["b"].tolist() == [[1], [2]]
 
@@ -88,7 +87,7 @@ def test_assemble_and_collate_agree() -> None:
     one: Any = (np.ones(2, "f4"), [(np.int32(1), [np.zeros(2, "f4")]), (np.int32(2), [])], None, [None, None])
     two: Any = (np.zeros(2, "f4"), [], None, [])
     collated = collate(output, [one, two])
-    assembled = assemble(
+    assembled = unflatten(
         output,
         [np.array([[1, 1], [0, 0]], "f4"), np.array([1, 2], "i4"), np.zeros((1, 2), "f4")],
         [np.array([0, 2, 2]), np.array([0, 1, 1]), np.array([0, 2, 2])],
@@ -114,7 +113,7 @@ def test_what_cannot_be_handed_out(output: T.Type) -> None:
     with pytest.raises(TypeError, match="a model cannot hand out"):
         collate(output, [])
     with pytest.raises(TypeError, match="a model cannot hand out"):
-        assemble(output, [], [np.array([0])])
+        unflatten(output, [], [np.array([0])])
 
 
 def test_to_numpy_brings_every_part_down() -> None:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arrows.engine.device.fake import FakeArray
-from arrows.engine.values.tensor_leaf import LeafError, bulk, convert
+from arrows.engine.device import FakeArray
+from arrows.engine.values import LeafError, convert, convert_many
 from arrows.typesys.types import Tensor, as_type
 
 TAKEN: list[tuple[Any, str, list[Any], Any]] = [
@@ -53,7 +53,11 @@ TAKEN: list[tuple[Any, str, list[Any], Any]] = [
 @pytest.mark.parametrize(("value", "dtype", "shape", "expected"), TAKEN, ids=str)
 def test_taken(value: Any, dtype: str, shape: list[int], expected: Any) -> None:
     tensor = Tensor(tuple(shape), dtype)
-    for result in (convert(value, tensor), bulk([value], tensor)[0], bulk([value, value], tensor)[1]):
+    for result in (
+        convert(value, tensor),
+        convert_many([value], tensor)[0],
+        convert_many([value, value], tensor)[1],
+    ):
         result = np.asarray(result)
         assert (result.shape, result.dtype) == (tensor.shape, dtype)
         np.testing.assert_array_equal(result, np.asarray(expected, dtype))
@@ -111,7 +115,7 @@ def test_refused(value: Any, tensor: Any, message: str) -> None:
     assert str(caught.value) == message
     assert caught.value.index is None
     with pytest.raises(LeafError) as caught:
-        bulk([good, good, value, None], tensor)
+        convert_many([good, good, value, None], tensor)
     assert str(caught.value) == message
     assert caught.value.index == 2
 
@@ -132,14 +136,14 @@ def test_an_integer_too_long_to_print() -> None:
 
 def test_results_are_copies() -> None:
     array = np.zeros(2, "float32")
-    one, many = convert(array, Tensor((2,))), bulk([array], Tensor((2,)))
+    one, many = convert(array, Tensor((2,))), convert_many([array], Tensor((2,)))
     array[0] = 1
     assert one.tolist() == [0, 0]
     assert many.tolist() == [[0, 0]]
 
 
 def test_bulk_of_nothing() -> None:
-    assert bulk([], Tensor((2, 3), "int8")).shape == (0, 2, 3)
+    assert convert_many([], Tensor((2, 3), "int8")).shape == (0, 2, 3)
 
 
 def test_an_array_like_is_taken() -> None:
@@ -148,7 +152,7 @@ def test_an_array_like_is_taken() -> None:
             return np.array([1.5, 2.5], dtype)
 
     assert convert(Like(), Tensor((2,))).tolist() == [1.5, 2.5]
-    assert bulk([Like(), [1, Fraction(1, 2)]], Tensor((2,))).tolist() == [[1.5, 2.5], [1, 0.5]]
+    assert convert_many([Like(), [1, Fraction(1, 2)]], Tensor((2,))).tolist() == [[1.5, 2.5], [1, 0.5]]
 
 
 numbers = st.one_of(
@@ -183,7 +187,7 @@ def test_bulk_is_convert(values: list[Any], dtype: str) -> None:
 
     def together() -> Any:
         try:
-            return bulk(values, tensor)
+            return convert_many(values, tensor)
         except LeafError as error:
             return error.index, str(error)
 

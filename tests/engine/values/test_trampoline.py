@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from arrows.engine.values.trampoline import Steps, trampoline
+from arrows.engine.values import Recursion, trampoline
 
 
 def test_deep_recursion_in_order() -> None:
     visits = []
 
-    def tree(depth: int) -> Steps:
+    def tree(depth: int) -> Recursion[int]:
         visits.append(depth)
         if depth == 0:
             return 1
@@ -21,7 +21,7 @@ def test_deep_recursion_in_order() -> None:
 
 
 def test_an_exception_leaves_with_a_short_traceback() -> None:
-    def down(n: int) -> Steps:
+    def down(n: int) -> Recursion[int]:
         if n == 0:
             raise KeyError("here")
         return (yield down(n - 1))

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from arrows.engine.device.device import get_device
+from arrows.engine.device import get_device
 from arrows.ops import RowSparse
 from arrows.training import (
     SGD,

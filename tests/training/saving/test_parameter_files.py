@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.device.device import get_device
+from arrows.engine.device import get_device
 from arrows.training import SGD, load, read_metadata, save, save_state, train
 from arrows.typesys.errors import ArrowValueError
 

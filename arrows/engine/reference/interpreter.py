@@ -1,9 +1,9 @@
-"""The generic walk of a typed expression over one example.
+"""The walk of a typed expression over one example: what each form means.
 
 What the forms mean is written down here once: in which order they run, what they hand on, how they fail.
-What a tensor *is* is left to an `Algebra`: the reference computes arrays, a check computes nothing.  The walk
-keeps its own stack, so expressions and data may be as deep as memory allows, and follows the data, so that
-every failure says where in the example it happened.
+What a tensor *is* is left to a `Semantics`: the reference computes arrays, a check computes nothing.  The
+walk keeps its own stack, so expressions and data may be as deep as memory allows, and it follows the data, so
+that every failure says where in the example it happened.
 """
 
 from __future__ import annotations
@@ -29,13 +29,11 @@ from arrows.combinators import (
     Unfit,
     take,
 )
-from arrows.engine.reference.algebra import Algebra
 from arrows.engine.reference.field_reads import fields_of
+from arrows.engine.reference.semantics import Semantics
 from arrows.engine.reference.walk import Found, no_item, raised
 from arrows.engine.reference.walk_sequences import SequenceWalk
-from arrows.engine.values.paths import Where
-from arrows.engine.values.tensor_leaf import LeafError, key_text
-from arrows.engine.values.trampoline import Steps
+from arrows.engine.values import ExamplePath, LeafError, Recursion, describe_key
 from arrows.inference.typed import Typed
 from arrows.ops import ShapeError
 from arrows.typesys import types as T
@@ -45,7 +43,7 @@ MAX_NODES = 10**7
 
 
 def interpret(
-    typed: Typed, example: Any, algebra: Algebra, *, number: int | None = None, max_nodes: int = MAX_NODES
+    typed: Typed, example: Any, algebra: Semantics, *, number: int | None = None, max_nodes: int = MAX_NODES
 ) -> Any:
     """Walks a typed expression over one example.
 
@@ -58,7 +56,7 @@ def interpret(
             before the walk counts as endless.
 
     Returns:
-        The result, as a value of the walk (see `Algebra`).
+        The result, as a value of the walk (see `Semantics`).
 
     Raises:
         InputError: the example does not fit, a user's function failed on it (its error is chained), or there
@@ -70,7 +68,7 @@ def interpret(
 class _FullWalk(SequenceWalk):
     """The meanings of all other forms."""
 
-    def __init__(self, algebra: Algebra, number: int | None, max_nodes: int) -> None:
+    def __init__(self, algebra: Semantics, number: int | None, max_nodes: int) -> None:
         super().__init__(algebra, number, max_nodes)
         self.fields: dict[int, tuple[Any, ...]] = {}  # by identity of a form, what its function reads
         self.at_once |= {
@@ -94,7 +92,7 @@ class _FullWalk(SequenceWalk):
 
     # ------------------------------------------------------------------ forms that run at once
 
-    def apply(self, typed: Typed, value: Any, where: Where) -> Found:
+    def apply(self, typed: Typed, value: Any, where: ExamplePath) -> Found:
         self.visit(typed)
         form = typed.form
         assert isinstance(form, Apply)
@@ -108,19 +106,19 @@ class _FullWalk(SequenceWalk):
         except (ArithmeticError, LookupError, ShapeError, ValueError) as error:
             self.fail(typed, where, raised(error), error)
 
-    def constant(self, typed: Typed, value: Any, where: Where) -> Found:
+    def constant(self, typed: Typed, value: Any, where: ExamplePath) -> Found:
         if typed.trace is not None:
             self.visit(typed)
         return self.algebra.constant(typed), where
 
-    def read(self, typed: Typed, value: Any, where: Where) -> Found:
+    def read(self, typed: Typed, value: Any, where: ExamplePath) -> Found:
         self.visit(typed)
         try:
             return self.algebra.read(typed, value), where
         except LeafError as error:
             self.fail(typed, where, str(error), error)
 
-    def transform(self, typed: Typed, value: Any, where: Where) -> Found:
+    def transform(self, typed: Typed, value: Any, where: ExamplePath) -> Found:
         form = typed.form
         assert isinstance(form, Transform)
         try:
@@ -136,7 +134,7 @@ class _FullWalk(SequenceWalk):
             where = where.down(key)
         return found, where
 
-    def item(self, typed: Typed, value: Any, where: Where) -> Found:
+    def item(self, typed: Typed, value: Any, where: ExamplePath) -> Found:
         form = typed.form
         assert isinstance(form, Item)
         key = form.key
@@ -154,7 +152,7 @@ class _FullWalk(SequenceWalk):
         except Exception as error:  # noqa: BLE001 (an object's own __getitem__ may raise anything)
             self.fail(typed, where, no_item(key, value, error), error)
 
-    def metric(self, typed: Typed, value: Any, where: Where) -> Found:
+    def metric(self, typed: Typed, value: Any, where: ExamplePath) -> Found:
         self.visit(typed)
         if isinstance(typed.input, T.Tuple):
             value, label = value
@@ -163,19 +161,19 @@ class _FullWalk(SequenceWalk):
             self.algebra.metric(typed, value, None)
         return None, where
 
-    def tap(self, typed: Typed, value: Any, where: Where) -> Found:
+    def tap(self, typed: Typed, value: Any, where: ExamplePath) -> Found:
         self.visit(typed)
         self.algebra.tap(typed, value)
         return value, where
 
     # ------------------------------------------------------------------ forms with parts
 
-    def pipe(self, typed: Typed, value: Any, where: Where) -> Steps:
+    def pipe(self, typed: Typed, value: Any, where: ExamplePath) -> Recursion[Any]:
         for part in typed.parts:
             value, where = self.now(part, value, where) or (yield self.later(part, value, where))
         return value, where
 
-    def fan(self, typed: Typed, value: Any, where: Where) -> Steps:
+    def fan(self, typed: Typed, value: Any, where: ExamplePath) -> Recursion[Any]:
         values, places = [], []
         for part in typed.parts:
             result, place = self.now(part, value, where) or (yield self.later(part, value, where))
@@ -183,7 +181,7 @@ class _FullWalk(SequenceWalk):
             places.append(place)
         return tuple(values), where.over(tuple(places))
 
-    def graph(self, typed: Typed, value: Any, where: Where) -> Steps:
+    def graph(self, typed: Typed, value: Any, where: ExamplePath) -> Recursion[Any]:
         form = typed.form
         assert isinstance(form, Graph)
         wires: list[Found] = [(value, where)]
@@ -192,7 +190,7 @@ class _FullWalk(SequenceWalk):
             wires.append(self.now(part, given, place) or (yield self.later(part, given, place)))
         return _source(form.output, wires, where)
 
-    def choice(self, typed: Typed, value: Any, where: Where) -> Steps:
+    def choice(self, typed: Typed, value: Any, where: ExamplePath) -> Recursion[Any]:
         form = typed.form
         assert isinstance(form, Choice)
         if form.key is None:
@@ -209,10 +207,12 @@ class _FullWalk(SequenceWalk):
         except Exception as error:  # noqa: BLE001 (a key's own __hash__ or __eq__ may raise anything)
             if not isinstance(error, (KeyError, TypeError)):
                 self.fail(
-                    typed, where, f"the key {key_text(key)} cannot be looked up: {raised(error)}", error
+                    typed, where, f"the key {describe_key(key)} cannot be looked up: {raised(error)}", error
                 )
-            known = ", ".join(map(key_text, form.keys[:8])) + (", ..." if len(form.keys) > 8 else "")
-            self.fail(typed, where, f"there is no case for the key {key_text(key)}; there are {known}", error)
+            known = ", ".join(map(describe_key, form.keys[:8])) + (", ..." if len(form.keys) > 8 else "")
+            self.fail(
+                typed, where, f"there is no case for the key {describe_key(key)}; there are {known}", error
+            )
         return self.now(cases[number], value, where) or (yield self.later(cases[number], value, where))
 
     def numbers(self, form: Choice[Any, Any]) -> dict[Any, int]:
@@ -222,7 +222,7 @@ class _FullWalk(SequenceWalk):
             numbers = self.cases[id(form)] = {key: i for i, key in enumerate(form.keys)}
         return numbers
 
-    def call(self, typed: Typed, value: Any, where: Where) -> Steps:
+    def call(self, typed: Typed, value: Any, where: ExamplePath) -> Recursion[Any]:
         knot = typed.knot
         assert knot is not None
         if knot.fix is typed and knot.outer:
@@ -238,7 +238,7 @@ class _FullWalk(SequenceWalk):
         self.active.pop()
         return found
 
-    def shared(self, typed: Typed, value: Any, where: Where) -> Steps:
+    def shared(self, typed: Typed, value: Any, where: ExamplePath) -> Recursion[Any]:
         (part,) = typed.parts
         # By block, not by place: a block that stands in two places is one memo, if it has one type in both.
         key = (id(typed.form), typed.output, id(value))
@@ -255,7 +255,7 @@ class _FullWalk(SequenceWalk):
         return known[1]
 
 
-def _source(source: Source, wires: list[Found], where: Where) -> Found:
+def _source(source: Source, wires: list[Found], where: ExamplePath) -> Found:
     """What a node reads: a wire, or a nested tuple of wires."""
     if isinstance(source, int):
         return wires[source]

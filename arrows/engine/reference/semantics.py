@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from arrows.inference.typed import Typed
 
 
-class Algebra(Protocol):
+class Semantics(Protocol):
     """What a tensor is, in one walk.
 
     Values of the walk: a `Tensor` is whatever the methods give; a `Tuple` is a tuple, a `Sequence` a list,

@@ -14,11 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from arrows.combinators import Apply, Constant, Metric, Read, Tap
-from arrows.engine.reference.algebra import Endless
-from arrows.engine.reference.interpret import MAX_NODES, interpret
-from arrows.engine.values.results import like
-from arrows.engine.values.tensor_leaf import convert
-from arrows.engine.values.trampoline import Steps, trampoline
+from arrows.engine.reference.interpreter import MAX_NODES, interpret
+from arrows.engine.reference.semantics import Endless
+from arrows.engine.values import Recursion, convert, make_tuple, trampoline
 from arrows.inference.typed import Typed
 from arrows.ops import INVARIANT, Evaluation, Parameter, Value
 from arrows.ops.arrays import quiet
@@ -32,7 +30,7 @@ Key = tuple[Any, str]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Outcome:
+class ReferenceResult:
     """What the reference found of one example.
 
     Attributes:
@@ -52,7 +50,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Gradient:
+class ReferenceGradient:
     """The reference's value and gradients for a batch.
 
     Attributes:
@@ -75,7 +73,7 @@ def evaluate(
     number: int | None = None,
     max_nodes: int = MAX_NODES,
     float_type: str | None = None,
-) -> Outcome:
+) -> ReferenceResult:
     """The value of a typed expression on one example.
 
     Args:
@@ -93,7 +91,7 @@ def evaluate(
     >>> evaluate(ar.infer(ar.Map(ar.Scalar()) >> ar.Sum()), [1, 2, 3], lambda owner, parameter: None).value
     array(6., dtype=float32)
     """
-    return _Arrays(lookup, float_type, record=False).outcome(typed, example, number, max_nodes)
+    return ArraySemantics(lookup, float_type, record=False).outcome(typed, example, number, max_nodes)
 
 
 def value_and_grad(
@@ -105,7 +103,7 @@ def value_and_grad(
     inputs: tuple[str, ...] | list[str] = (),
     max_nodes: int = MAX_NODES,
     float_type: str | None = None,
-) -> Gradient:
+) -> ReferenceGradient:
     """The mean loss of a batch and its gradients, one example after the other.
 
     Args:
@@ -140,7 +138,7 @@ def value_and_grad(
         sums[key] = np.zeros(array.shape, np.float64)
     given: list[dict[str, list[Array]]] = []
     for number, example in enumerate(examples):
-        arrays = _Arrays(lookup, float_type, record=True)
+        arrays = ArraySemantics(lookup, float_type, record=True)
         value = arrays.run(typed, example, number, max_nodes)
         seeds = [(value, 1.0)] if loss is None else arrays.seeds(loss)
         total += _loss(seeds)
@@ -156,7 +154,7 @@ def value_and_grad(
             }
         )
     grads = {key: _cast(g, types[key]) for key, g in sums.items()}
-    return Gradient(total / max(len(examples), 1), grads, given if inputs else [])
+    return ReferenceGradient(total / max(len(examples), 1), grads, given if inputs else [])
 
 
 @quiet
@@ -198,7 +196,7 @@ def parameters(typed: Typed) -> Iterator[tuple[Any, Parameter]]:
 # The generators below collect with loops (PERF401 wants comprehensions, and those cannot yield).
 
 
-class _Arrays:
+class ArraySemantics:
     """The algebra of the reference: a tensor is a wrapped array of one example."""
 
     def __init__(self, lookup: Lookup, float_type: str | None, record: bool) -> None:
@@ -211,14 +209,14 @@ class _Arrays:
     def run(self, typed: Typed, example: Any, number: int | None, max_nodes: int) -> Any:
         return interpret(typed, example, self, number=number, max_nodes=max_nodes)
 
-    def outcome(self, typed: Typed, example: Any, number: int | None, max_nodes: int) -> Outcome:
+    def outcome(self, typed: Typed, example: Any, number: int | None, max_nodes: int) -> ReferenceResult:
         value = self.run(typed, example, number, max_nodes)
-        return Outcome(
-            trampoline(_shown(typed.output, value)),
+        return ReferenceResult(
+            trampoline(shown(typed.output, value)),
             {name: [value.array for value in values] for name, values in self.metrics.items()},
             self.labels,
             {name: [value.array for value in values] for name, values in self.inputs.items()},
-            [(tap, of, trampoline(_shown(of, value))) for tap, of, value in self.tapped],
+            [(tap, of, trampoline(shown(of, value))) for tap, of, value in self.tapped],
         )
 
     def seeds(self, loss: str | Mapping[str, float]) -> list[tuple[Value, float]]:
@@ -236,7 +234,7 @@ class _Arrays:
                 return self._row(form.parameter())
         return trampoline(self._constant(typed.output, form.value))
 
-    def _constant(self, output: T.Type, array: Array | None) -> Steps:
+    def _constant(self, output: T.Type, array: Array | None) -> Recursion[Any]:
         if isinstance(output, T.Tensor):
             filled = np.zeros(output.shape, output.dtype) if array is None else array.astype(output.dtype)
             return self.evaluation.value(filled, type=output)
@@ -265,7 +263,7 @@ class _Arrays:
         found = iter([self._row(leaf) for leaf in leaves])
         return trampoline(_rebuilt(typed.output, found, self.evaluation))
 
-    def _argument(self, input: T.Type, value: Any, level: int) -> Steps:
+    def _argument(self, input: T.Type, value: Any, level: int) -> Recursion[Any]:
         """What the function gets for a value:
 
         rows of a sequence become one value; and the next free level.
@@ -281,7 +279,7 @@ class _Arrays:
         assert isinstance(input, T.Sequence)
         return (yield self._joined(input.element, value, level)), level + 1
 
-    def _joined(self, element: T.Type, values: list[Any], level: int) -> Steps:
+    def _joined(self, element: T.Type, values: list[Any], level: int) -> Recursion[Any]:
         if isinstance(element, T.Tensor):
             return self.evaluation.join(values, level, element)
         assert isinstance(element, T.Tuple)
@@ -308,7 +306,7 @@ class _Arrays:
         self.tapped.append((typed.form, typed.input, value))
 
 
-def _rebuilt(output: T.Type, leaves: Iterator[Value], evaluation: Evaluation) -> Steps:
+def _rebuilt(output: T.Type, leaves: Iterator[Value], evaluation: Evaluation) -> Recursion[Any]:
     """What a function returned, from its tensor leaves; the rows of a sequence become a list."""
     if isinstance(output, T.Tensor):
         return next(leaves)
@@ -321,7 +319,7 @@ def _rebuilt(output: T.Type, leaves: Iterator[Value], evaluation: Evaluation) ->
     return (yield _elements(output.element, leaves, evaluation))
 
 
-def _elements(element: T.Type, leaves: Iterator[Value], evaluation: Evaluation) -> Steps:
+def _elements(element: T.Type, leaves: Iterator[Value], evaluation: Evaluation) -> Recursion[Any]:
     if isinstance(element, T.Tensor):
         return evaluation.split(next(leaves))
     assert isinstance(element, T.Tuple)
@@ -331,22 +329,22 @@ def _elements(element: T.Type, leaves: Iterator[Value], evaluation: Evaluation) 
     return list(zip(*columns, strict=True))
 
 
-def _shown(output: T.Type, value: Any) -> Steps:
+def shown(output: T.Type, value: Any) -> Recursion[Any]:
     """A value of the walk as users see it: arrays without their wrapping, tuples with their keys."""
     if isinstance(output, T.Tensor):
         return value.array
     if isinstance(output, T.Tuple):
         items = []
         for type, item in zip(output.items, value, strict=True):
-            items.append((yield _shown(type, item)))
-        return like(items, output.labels)
+            items.append((yield shown(type, item)))
+        return make_tuple(items, output.labels)
     if isinstance(output, T.Sequence):
         elements = []
         for item in value:
-            elements.append((yield _shown(output.element, item)))
+            elements.append((yield shown(output.element, item)))
         return elements
     if isinstance(value, Endless) and isinstance(output, T.Broadcast):
-        return Endless((yield _shown(output.element, value.element)))
+        return Endless((yield shown(output.element, value.element)))
     return value
 
 

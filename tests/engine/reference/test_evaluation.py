@@ -10,9 +10,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import arrows as ar
-from arrows.engine.reference import evaluate as reference
-from arrows.engine.reference.evaluate import evaluate, parameters, value_and_grad
-from arrows.engine.values.results import Labelled, collate
+from arrows.engine import reference
+from arrows.engine.reference import evaluate, parameters, value_and_grad
+from arrows.engine.values import Labelled, collate
 from arrows.typesys import types as T
 from arrows.typesys.errors import InputError
 from tests.compare import close, meets_kink, random_parameters
@@ -67,7 +67,7 @@ def test_float32_is_near_float64(case: Case) -> None:
         assert close(a.metrics, b.metrics, 1e-4)
 
 
-class Nudged(reference._Arrays):
+class Nudged(reference.ArraySemantics):
     """The reference, with what is read under a name moved along a direction."""
 
     def __init__(self, lookup: Any, step: float, directions: dict[str, list[Any]]) -> None:

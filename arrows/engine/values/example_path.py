@@ -10,7 +10,7 @@ from arrows.typesys.types import label
 _LONGEST = 16
 
 
-class Where:
+class ExamplePath:
     """A place inside an example, as a chain of steps from the root.
 
     It follows the *data*: `GetItem` and `Map` step down, a change of the object in place (`InputTransform`)
@@ -21,38 +21,41 @@ class Where:
         step: the last step as it is printed; None at the root.
         items: the places of a tuple's items, if it has been put together from several.
 
-    >>> str(Where().named("tree").down("right").down(3))
+    >>> str(ExamplePath().named("tree").down("right").down(3))
     'tree > right > [3]'
     """
 
     __slots__ = ("items", "parent", "step")
 
     def __init__(
-        self, parent: Where | None = None, step: Any = None, items: tuple[Where, ...] | None = None
+        self,
+        parent: ExamplePath | None = None,
+        step: Any = None,
+        items: tuple[ExamplePath, ...] | None = None,
     ) -> None:
         self.parent = parent
         self.step = step
         self.items = items
 
-    def named(self, name: str) -> Where:
+    def named(self, name: str) -> ExamplePath:
         """The same place, reached by way of a named block."""
-        return Where(self, _Name(name))
+        return ExamplePath(self, _Name(name))
 
-    def down(self, key: Any) -> Where:
+    def down(self, key: Any) -> ExamplePath:
         """The place of an item; that of a tuple's item if it is known."""
         if self.items is not None and isinstance(key, int) and -len(self.items) <= key < len(self.items):
             return self.items[key]
-        return Where(self, key)
+        return ExamplePath(self, key)
 
-    def over(self, items: tuple[Where, ...]) -> Where:
+    def over(self, items: tuple[ExamplePath, ...]) -> ExamplePath:
         """The place of a tuple made of things that were found at `items`, all of them below this one."""
-        return Where(self.parent, self.step, items)
+        return ExamplePath(self.parent, self.step, items)
 
     @property
     def steps(self) -> list[str]:
         """The steps from the root, as they are printed."""
         steps = []
-        place: Where | None = self
+        place: ExamplePath | None = self
         while place is not None:
             if place.parent is not None:
                 steps.append(_text(place.step))
@@ -63,7 +66,7 @@ class Where:
     def keys(self) -> list[str]:
         """The steps from the root that go into the data, without the names of blocks."""
         keys = []
-        place: Where | None = self
+        place: ExamplePath | None = self
         while place is not None:
             if place.parent is not None and not isinstance(place.step, _Name):
                 keys.append(_text(place.step))

@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.reference.algebra import Endless
-from arrows.engine.reference.interpret import interpret
-from arrows.engine.values.paths import Where
-from arrows.engine.values.tensor_leaf import LeafError
+from arrows.engine.reference import Endless, interpret
+from arrows.engine.values import ExamplePath, LeafError
 from arrows.typesys import types as T
 from arrows.typesys.errors import InputError
 
@@ -186,7 +184,7 @@ def test_the_text_of_an_input_error() -> None:
     )
     head, block = str(error).splitlines()
     assert head == "example 17: tree > right > right > word: expected int, got None"
-    assert re.fullmatch(r"  in  Scalar\('int32'\)  test_interpret\.py:\d+", block)
+    assert re.fullmatch(r"  in  Scalar\('int32'\)  test_interpreter\.py:\d+", block)
     assert isinstance(error.__cause__, LeafError)
 
 
@@ -247,7 +245,7 @@ def test_the_original_error_is_chained() -> None:
     error = refused(ar.InputTransform(broken), 1)
     assert isinstance(error.__cause__, LookupError)
     assert line(str(error)) == "LookupError: mine"
-    assert "InputTransform(broken)  test_interpret.py:" in str(error)
+    assert "InputTransform(broken)  test_interpreter.py:" in str(error)
 
 
 def test_the_place_follows_the_data_along_wires() -> None:
@@ -398,8 +396,8 @@ def test_expressions_may_be_deep() -> None:
 
 
 def test_where() -> None:
-    place = Where().named("tree").down("a").down(0)
-    assert str(Where()) == ""
+    place = ExamplePath().named("tree").down("a").down(0)
+    assert str(ExamplePath()) == ""
     assert str(place.down(slice(1, None))) == "tree > a > [0] > [1:]"
     both = place.over((place.down("x"), place.down("y")))
     assert str(both) == "tree > a > [0]"
