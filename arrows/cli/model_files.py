@@ -17,7 +17,7 @@ from arrows.models import sentiment
 from arrows.training import load
 from arrows.training.arguments import is_whole
 from arrows.training.saving.parameter_files import differences
-from arrows.training.saving.safetensors_file import require_memory, stored
+from arrows.training.saving.safetensors_file import open_file, require_memory
 from arrows.training.saving.safetensors_header import Entry
 from arrows.typesys.errors import ArrowValueError
 
@@ -69,7 +69,7 @@ def contents(path: str | Path) -> tuple[dict[str, Any], Mapping[str, Entry]]:
     ...
     FileNotFoundError: [Errno 2] No such file or directory: 'nowhere'
     """
-    with stored(Path(path)) as file:
+    with open_file(Path(path)) as file:
         return file.texts, file.entries
 
 

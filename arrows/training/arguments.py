@@ -82,6 +82,33 @@ def require_number(what: str, value: Any, also: str = "") -> None:
         raise ArrowTypeError(f"{what} must be a number{also}, not {described(value)}")
 
 
+def require_range(owner: str, name: str, value: float, least: float, below: float = float("inf")) -> None:
+    """Refuses a hyperparameter outside [least, below), NaN included.
+
+    >>> require_range("SGD", "momentum", 1.5, 0.0, 1.0)
+    Traceback (most recent call last):
+    ...
+    arrows.typesys.errors.ArrowValueError: SGD: momentum is 1.5, and should be at least 0 and below 1
+    """
+    require_number(f"{owner}: {name}", value)
+    if not least <= value < below:
+        bound = "" if below == float("inf") else f" and below {below:g}"
+        raise ArrowValueError(f"{owner}: {name} is {value}, and should be at least {least:g}{bound}")
+
+
+def require_above(owner: str, name: str, value: float, bound: float = 0.0) -> None:
+    """Refuses a hyperparameter that is not above `bound`, NaN included.
+
+    >>> require_above("Adam", "epsilon", 0.0)
+    Traceback (most recent call last):
+    ...
+    arrows.typesys.errors.ArrowValueError: Adam: epsilon is 0.0, and should be above 0
+    """
+    require_number(f"{owner}: {name}", value)
+    if not value > bound:
+        raise ArrowValueError(f"{owner}: {name} is {value}, and should be above {bound:g}")
+
+
 def whole_number(what: str, value: Any, least: int) -> int:
     """A whole number as Python's.
 

@@ -1,4 +1,4 @@
-"""Learning rates: numbers or schedules, for all parameters or by patterns of their names."""
+"""Learning rates: numbers or schedules, for all parameters or by patterns of parameter names."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from fnmatch import fnmatchcase
 from arrows.training.arguments import require_number
 from arrows.typesys.errors import ArrowValueError
 
-# The number of steps made so far (0 before the first) -> the rate of the next.
+# The number of steps taken so far (0 before the first) -> the rate of the next step.
 Schedule = Callable[[int], float]
 Rate = float | Schedule
 
 
 class Rates:
-    """Rates of their own for the parameters whose names match a pattern.
+    """Separate learning rates for the parameters whose names match a pattern.
 
     Args:
-        given: pattern -> rate, as `fnmatch` reads patterns (`*`, `?`, `[abc]`), upper and lower case apart.
-            Of several patterns that match a name the first one counts. The number 0 freezes.
+        by_pattern: pattern -> rate. `fnmatch` reads the patterns (`*`, `?`, `[abc]`), case-sensitively. Where
+            several patterns match a name, the first one counts. The number 0 freezes a parameter.
 
     Raises:
         ArrowTypeError: a rate is neither number nor schedule.
@@ -28,45 +28,45 @@ class Rates:
     {'embed/weight': 0.1}
     """
 
-    def __init__(self, given: Mapping[str, Rate] | None = None) -> None:
-        self.given = dict(given or {})
-        for pattern, rate in self.given.items():
+    def __init__(self, by_pattern: Mapping[str, Rate] | None = None) -> None:
+        self.by_pattern = dict(by_pattern or {})
+        for pattern, rate in self.by_pattern.items():
             require_rate(f"rates[{pattern!r}]", rate)
-        self._found: dict[tuple[str, ...], dict[str, Rate]] = {}
+        self._matches: dict[tuple[str, ...], dict[str, Rate]] = {}  # patterns are matched once a model
 
     def by_name(self, names: Iterable[str]) -> Mapping[str, Rate]:
-        """The parameters that have rates of their own.
+        """The separate rates of those of the named parameters that have one.
 
         Raises:
-            ArrowValueError: a pattern matches none of the names; the message has them all.
+            ArrowValueError: a pattern matches none of the names; the message lists them all.
 
         >>> Rates({"embd/*": 0.1}).by_name(["embed/weight"])
         Traceback (most recent call last):
         ...
         arrows.typesys.errors.ArrowValueError: rates: no parameter matches 'embd/*'; there are embed/weight
         """
-        if not self.given:
+        if not self.by_pattern:
             return {}
         key = tuple(names)
-        if key not in self._found:
-            for pattern in self.given:
-                if not any(fnmatchcase(name, pattern) for name in key):
-                    there = ", ".join(key) or "none"
-                    raise ArrowValueError(f"rates: no parameter matches {pattern!r}; there are {there}")
-            self._found[key] = {
-                name: next(self.given[pattern] for pattern in self.given if fnmatchcase(name, pattern))
-                for name in key
-                if any(fnmatchcase(name, pattern) for pattern in self.given)
-            }
-        return self._found[key]
+        if key not in self._matches:
+            rates: dict[str, Rate] = {}
+            for pattern, rate in self.by_pattern.items():
+                matches = [name for name in key if fnmatchcase(name, pattern)]
+                if not matches:
+                    listed = ", ".join(key) or "none"
+                    raise ArrowValueError(f"rates: no parameter matches {pattern!r}; there are {listed}")
+                for name in matches:
+                    rates.setdefault(name, rate)  # the first pattern that matches counts
+            self._matches[key] = rates
+        return self._matches[key]
 
 
 def rate_at(rate: Rate, steps: int) -> float:
-    """The rate of the step after `steps` steps.
+    """The learning rate of the step that follows `steps` steps.
 
     Raises:
         ArrowTypeError: a schedule gives no number.
-        ArrowValueError: it gives one below 0, or none that is finite.
+        ArrowValueError: it gives a number below 0, or one that is not finite.
 
     >>> rate_at(0.1, 7), rate_at(lambda steps: 1 / (1 + steps), 3)
     (0.1, 0.25)
@@ -83,7 +83,7 @@ def rate_at(rate: Rate, steps: int) -> float:
 
 
 def is_frozen(rate: Rate | None) -> bool:
-    """Whether a parameter's own rate is the number 0; a schedule that comes to 0 does not freeze.
+    """Whether a parameter's separate rate is the number 0; a schedule that reaches 0 does not freeze.
 
     >>> is_frozen(0), is_frozen(None), is_frozen(lambda steps: 0.0)
     (True, False, False)
@@ -92,7 +92,7 @@ def is_frozen(rate: Rate | None) -> bool:
 
 
 def require_rate(what: str, rate: Rate) -> None:
-    """Refuses a rate that is neither number nor schedule, or a number below 0, or none that is finite.
+    """Refuses a rate that is neither a number nor a schedule, and a number that is negative or not finite.
 
     >>> require_rate("Adam: learning_rate", -1.0)
     Traceback (most recent call last):

@@ -29,10 +29,10 @@ from arrows.training.arguments import (
     whole_number,
 )
 from arrows.training.interrupt import Interrupts
-from arrows.training.optimizer import Optimizer
+from arrows.training.optimizers import Optimizer
 from arrows.training.parameters import Trainable, not_finite_parameter
 from arrows.training.progress import Epoch, Progress, figures_of
-from arrows.training.saving.checkpoint import STATE, load_state, save_state
+from arrows.training.saving import STATE, load_state, save_state
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, NotFiniteError
 
 NAN = ("stop", "ignore")

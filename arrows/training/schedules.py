@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from arrows.training.arguments import require_above, require_range
 from arrows.training.learning_rates import Rate, rate_at, require_rate
-from arrows.training.update_rules import require_above, require_range
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,18 @@ import numpy as np
 
 from arrows.training.arguments import escaped, require_model, require_optimizer, require_path
 from arrows.training.interrupt import undisturbed
-from arrows.training.optimizer import Optimizer
+from arrows.training.optimizers import Optimizer
 from arrows.training.parameters import Trainable, notation
 from arrows.training.progress import Progress
 from arrows.training.saving.parameter_files import differences
-from arrows.training.saving.safetensors_file import OURS, HostArray, Stored, require_texts, stored, write_file
+from arrows.training.saving.safetensors_file import (
+    OURS,
+    HostArray,
+    OpenFile,
+    open_file,
+    require_texts,
+    write_file,
+)
 from arrows.training.saving.safetensors_header import quoted
 from arrows.training.saving.saved_run import SavedRun
 from arrows.training.saving.unnamed_layers import changed_order, unnamed_layers
@@ -147,7 +154,7 @@ def load_state(
     path = _placed("load_state", path, model, optimizer)
     if optimizer.averages is not None and optimizer.averages.in_use:
         raise ArrowValueError("no state is loaded while averages stand for the parameters")
-    with stored(path) as file:
+    with open_file(path) as file:
         run = _run_of(file, model, optimizer)
         _check_entries(file, run, model, optimizer)
         everything = file.arrays()
@@ -183,7 +190,7 @@ def load_state(
     return run.progress, dict(run.metadata)
 
 
-def _run_of(file: Stored, model: Trainable, optimizer: Optimizer) -> SavedRun:
+def _run_of(file: OpenFile, model: Trainable, optimizer: Optimizer) -> SavedRun:
     """The numbers and texts of the file, if they are of this optimizer and a model of this seed."""
     if _KEY not in file.texts:
         raise ArrowValueError(f"{file.path} is not the state of a training run")
@@ -204,7 +211,7 @@ def _run_of(file: Stored, model: Trainable, optimizer: Optimizer) -> SavedRun:
     return run
 
 
-def _check_entries(file: Stored, run: SavedRun, model: Trainable, optimizer: Optimizer) -> None:
+def _check_entries(file: OpenFile, run: SavedRun, model: Trainable, optimizer: Optimizer) -> None:
     """Refuses a file whose arrays are not those that model and optimizer have."""
     path, entries = file.path, {kind: _of_kind(file.entries, kind) for kind in _KINDS}
     params = entries["parameter"]

@@ -11,7 +11,7 @@ from typing import Any
 from arrows.training.arguments import require_model, require_path
 from arrows.training.interrupt import undisturbed
 from arrows.training.parameters import Trainable, notation
-from arrows.training.saving.safetensors_file import OURS, Stored, require_texts, stored, write_file
+from arrows.training.saving.safetensors_file import OURS, OpenFile, open_file, require_texts, write_file
 from arrows.training.saving.safetensors_header import quoted
 from arrows.training.saving.unnamed_layers import alike_layers, changed_order, is_table, unnamed_layers
 from arrows.typesys.errors import ArrowValueError
@@ -108,7 +108,7 @@ def load(model: Trainable, path: str | Path) -> dict[str, str]:
     """
     require_model("load(model, path)", model)
     path = require_path("load(model, path): path", path)
-    with stored(path) as file:
+    with open_file(path) as file:
         problems = differences(file.entries, model.params)
         if problems and any(name.startswith("parameter:") for name in file.entries):
             raise ArrowValueError(
@@ -149,7 +149,7 @@ def read_metadata(path: str | Path) -> dict[str, str]:
     ...     read_metadata(folder + "/m.safetensors")
     {'size': '64'}
     """
-    with stored(require_path("read_metadata(path): path", path)) as file:
+    with open_file(require_path("read_metadata(path): path", path)) as file:
         return _theirs(file)
 
 
@@ -179,11 +179,11 @@ def differences(entries: Mapping[str, Any], params: Mapping[str, Any]) -> list[s
     return problems if len(problems) <= MOST else [*problems[:MOST], f"and {len(problems) - MOST} more"]
 
 
-def _theirs(file: Stored) -> dict[str, str]:
+def _theirs(file: OpenFile) -> dict[str, str]:
     return {key: text for key, text in file.texts.items() if not key.startswith(OURS)}
 
 
-def _unnamed(file: Stored) -> Mapping[str, Any]:
+def _unnamed(file: OpenFile) -> Mapping[str, Any]:
     """Where the layers without names were made that the file has weights of."""
     try:
         table = json.loads(file.texts.get(_KEY, "{}"))

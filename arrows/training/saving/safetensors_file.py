@@ -84,7 +84,7 @@ def require_texts(texts: Mapping[str, str]) -> None:
             raise ArrowValueError(f"metadata maps text to text; {key!r}: {value!r} is not")
 
 
-class Stored:
+class OpenFile:
     """A file that is open for reading.
 
     Attributes:
@@ -140,7 +140,7 @@ class Stored:
 
 
 @contextmanager
-def stored(path: Path) -> Iterator[Stored]:
+def open_file(path: Path) -> Iterator[OpenFile]:
     """Opens a file: its header is checked, and its numbers are not read yet.
 
     What another process puts in its place meanwhile does not matter.
@@ -149,7 +149,7 @@ def stored(path: Path) -> Iterator[Stored]:
         ArrowValueError: the file is no safetensors file, was cut off, or its header is damaged.
         OSError: the file cannot be read.
 
-    >>> with stored(Path("/nowhere")) as file:
+    >>> with open_file(Path("/nowhere")) as file:
     ...     file.texts
     Traceback (most recent call last):
     ...
@@ -162,18 +162,18 @@ def stored(path: Path) -> Iterator[Stored]:
             header = read_header(file, os.fstat(file.fileno()).st_size)
         except ArrowValueError as error:
             raise ArrowValueError(f"{path} is not a whole safetensors file: {error}") from None
-        yield Stored(path, file, header)
+        yield OpenFile(path, file, header)
 
 
 def read_file(path: Path) -> tuple[dict[str, HostArray], dict[str, str]]:
-    """All arrays and texts of a file; see `stored`.
+    """All arrays and texts of a file; see `open_file`.
 
     >>> read_file(Path("/nowhere"))
     Traceback (most recent call last):
     ...
     FileNotFoundError: [Errno 2] No such file or directory: '/nowhere'
     """
-    with stored(path) as file:
+    with open_file(path) as file:
         return file.arrays(), file.texts
 
 

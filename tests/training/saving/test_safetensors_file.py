@@ -21,7 +21,7 @@ from safetensors.numpy import load_file, save_file
 import arrows as ar
 from arrows.training import Adam, Progress, load, load_state, read_metadata, save, save_state
 from arrows.training.saving import safetensors_file as files
-from arrows.training.saving.safetensors_file import read_file, stored, write_file
+from arrows.training.saving.safetensors_file import open_file, read_file, write_file
 from arrows.typesys.errors import ArrowValueError
 from tests.profile import NIGHTLY, draws
 from tests.training.saving.damage import (
@@ -436,7 +436,7 @@ def test_a_pipe_does_not_keep_us_waiting(tmp_path, run):
 def test_a_file_that_is_replaced_while_it_is_read_is_read_as_it_was(tmp_path):
     for name, value in (("m", 1.0), ("other", 2.0)):
         write_file(tmp_path / name, {"w": np.full(3, value)}, {"value": str(value)})
-    with stored(tmp_path / "m") as file:
+    with open_file(tmp_path / "m") as file:
         os.replace(tmp_path / "other", tmp_path / "m")
         assert file.texts == {"value": "1.0"} and file.arrays()["w"].tolist() == [1, 1, 1]
     assert read_file(tmp_path / "m")[1] == {"value": "2.0"}

@@ -14,9 +14,9 @@ from arrows.engine.device import Device, get_device
 from arrows.engine.values import Ragged
 from arrows.ops import RowSparse
 from arrows.training import SGD, Adadelta, Adagrad, Adam, AdamW, Optimizer, RMSprop
-from arrows.training import row_chunks as module
+from arrows.training import parameters as module
 from arrows.typesys.errors import ArrowValueError
-from tests.training.papers import CASES, NAMES
+from tests.training.optimizers.papers import CASES, NAMES
 
 DEVICES = ["cpu", "fake", pytest.param("cuda", marks=pytest.mark.gpu)]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from arrows.engine.device import get_device
 from arrows.ops import RowSparse
 from arrows.training import SGD, Adam, Epoch, save_state, train
-from arrows.training import row_chunks as blocks
+from arrows.training import parameters as blocks
 from arrows.typesys.errors import ArrowValueError
 from tests.training.test_loop import Bookkeeper
 

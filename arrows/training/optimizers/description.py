@@ -1,0 +1,92 @@
+"""The text that identifies an optimizer, so that a saved run does not go on with another one unnoticed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+
+from arrows.engine.reading.content_digest import digests
+from arrows.engine.reading.object_content import Unhashable
+from arrows.training.learning_rates import Rate
+from arrows.training.optimizers.update_rule import Rule
+from arrows.typesys.errors import ArrowValueError
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All that distinguishes two optimizers, apart from the state that they build up.
+
+    Attributes:
+        optimizer: the name of the optimizer's class.
+        rule: its update rule.
+        clip_norm: see `Optimizer`.
+        rates: pattern -> learning rate.
+        average: the decay of the averages; None without.
+    """
+
+    optimizer: str
+    rule: Rule
+    clip_norm: float | None
+    rates: Mapping[str, Rate]
+    average: float | None
+
+    def text(self, learning_rate: Rate) -> str:
+        """The optimizer as it prints with this learning rate."""
+        rule: object = self.rule
+        extras = f", rates={self.rates}" if self.rates else ""
+        if learning_rate is not self.rule.learning_rate:
+            if is_dataclass(rule) and not isinstance(rule, type):
+                rule = replace(rule, learning_rate=learning_rate)
+            else:
+                extras += f", learning_rate={learning_rate}"
+        if self.average is not None:
+            extras += f", average={self.average}"
+        return f"{self.optimizer}({rule}, clip_norm={self.clip_norm}{extras})"
+
+    def description(self, learning_rate: Rate) -> str:
+        """The text, the same in every process; functions count by their code and by what they hold.
+
+        Raises:
+            ArrowValueError: the content of a schedule cannot be identified.
+        """
+        schedules = [rate for rate in (learning_rate, *self.rates.values()) if callable(rate)]
+        names = [name for schedule in schedules for name in functions_in(schedule)]
+        rate = learning_rate if callable(learning_rate) else float(learning_rate)
+        return without_addresses(self.text(rate)) + (f" with {', '.join(names)}" if names else "")
+
+
+def without_addresses(text: str) -> str:
+    """A text without the memory addresses that Python prints of objects.
+
+    >>> without_addresses("<function f at 0x7f2a>")
+    '<function f>'
+    """
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
+
+
+def functions_in(schedule: object) -> Iterator[str]:
+    """The functions that a schedule is made of, each with its name and a hash of its code and content.
+
+    A dataclass is identified by its `repr`, except for the functions that it holds.
+
+    Raises:
+        ArrowValueError: the content of one of them cannot be identified.
+
+    >>> [(name[:8], len(name)) for name in functions_in(lambda steps: 0.1)]
+    [('<lambda>', 25)]
+    """
+    if is_dataclass(schedule) and not isinstance(schedule, type):
+        for field in fields(schedule):
+            value = getattr(schedule, field.name)
+            if callable(value):
+                yield from functions_in(value)
+        return
+    name = getattr(schedule, "__name__", type(schedule).__name__)
+    try:
+        yield f"{name} {digests([('schedule', schedule)])[0][:16]}"
+    except Unhashable as refused:
+        raise ArrowValueError(
+            f"a schedule cannot be told from others when a run goes on: {refused.path} {refused.reason}; "
+            "make it a frozen dataclass of numbers"
+        ) from None

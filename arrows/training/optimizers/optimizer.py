@@ -1,0 +1,290 @@
+"""The optimizer: applies an update rule to each parameter, and keeps the state that the rule needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+
+from arrows.engine.device import Device, locks_parameters
+from arrows.engine.values import Ragged
+from arrows.ops import RowSparse
+from arrows.ops.arrays import Array
+from arrows.training.arguments import described, require_model, require_number
+from arrows.training.learning_rates import Rate, Rates, is_frozen, rate_at, require_rate
+from arrows.training.optimizers.averages import Averages
+from arrows.training.optimizers.description import Settings, without_addresses
+from arrows.training.optimizers.update import Gradient, Update, Updater, clip_scale
+from arrows.training.optimizers.update_rule import Rule, StepCount
+from arrows.training.parameters import Trainable, notation
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+
+
+class Optimizer:
+    """Applies an update rule to a model's parameters, in place, and keeps the rule's state.
+
+    An optimizer serves one model, or several that share parameters: state is kept by parameter name.
+
+    Args:
+        rule: how one parameter changes (`Rule`).
+        clip_norm: gradient clipping: gradients whose global norm, over all parameters together, exceeds this
+            are scaled down to it (Pascanu, Mikolov, Bengio, "On the difficulty of training recurrent neural
+            networks", ICML 2013, algorithm 1). Rows that occur more than once in a sparse gradient are added
+            up first. Weight decay is added after clipping. None: no clipping.
+        rates: separate learning rates for the parameters whose names match a pattern (as `fnmatch` reads it;
+            the first match counts): `{"embed/*": 0.1, "classify/*": 0}`. The number 0 freezes a parameter: it
+            stays as it is, gets no state, and its gradient does not count for `clip_norm`.
+        average: the decay of parameter averages over the steps (`Averages`): 1.0 for Polyak's plain mean,
+            0.999 for an exponential one. See `use_averages`. None: no averages.
+
+    Attributes:
+        learning_rate: for the parameters that match no pattern of `rates`, a number or a schedule; starts as
+            the rule's, and may be changed between steps.
+        steps: how many steps have been taken.
+        state: parameter name -> slot name -> array of the parameter's shape, on the model's device. A
+            parameter has state from its first gradient on.
+        counts: parameter name -> how many steps have changed it; for a table that has had row-sparse
+            gradients, how many have changed each row: an array of the device, float64 `[rows]`.
+        averages: the averages; None without `average`.
+
+    Raises:
+        ArrowTypeError: an argument of the wrong kind.
+        ArrowValueError: `clip_norm`, a rate or `average` is out of its range.
+
+    >>> from arrows.training import Momentum
+    >>> Optimizer(Momentum(0.1)).learning_rate
+    0.1
+    """
+
+    def __init__(
+        self,
+        rule: Rule,
+        *,
+        clip_norm: float | None = None,
+        rates: Mapping[str, Rate] | None = None,
+        average: float | None = None,
+    ) -> None:
+        if isinstance(rule, type) or not hasattr(rule, "update"):
+            raise ArrowTypeError(
+                f"Optimizer(rule): rule must be an update rule such as Moments(0.001), not {described(rule)}"
+            )
+        if clip_norm is not None:
+            require_number("clip_norm", clip_norm)
+            if not clip_norm > 0:
+                raise ArrowValueError(f"clip_norm is {clip_norm}, and should be above 0")
+        self.rule = rule
+        self._learning_rate: Rate = rule.learning_rate
+        self.clip_norm = clip_norm
+        self.rates = Rates(rates)
+        self.averages = None if average is None else Averages(average)
+        self.steps = 0
+        self.state: dict[str, dict[str, Array]] = {}
+        self.counts: dict[str, StepCount] = {}
+        self._updater = Updater()
+
+    def __repr__(self) -> str:
+        return self._settings().text(self.learning_rate)
+
+    @property
+    def learning_rate(self) -> Rate:
+        """For the parameters that match no pattern of `rates`: a number or a schedule."""
+        return self._learning_rate
+
+    @learning_rate.setter
+    def learning_rate(self, rate: Rate) -> None:
+        require_rate(f"{type(self).__name__}: learning_rate", rate)
+        self._learning_rate = rate
+
+    @property
+    def description(self) -> str:
+        """The optimizer's class and hyperparameters as they are now, the same in every process; saved with
+        the state of a run. A schedule that is a function counts by its code and by what it holds.
+
+        Raises:
+            ArrowValueError: the content of a schedule cannot be identified.
+        """
+        return self._settings().description(self.learning_rate)
+
+    @property
+    def began(self) -> str:
+        """The description as it was before anyone set `learning_rate`."""
+        return self._settings().description(self.rule.learning_rate)
+
+    def continues(self, description: str, began: str, learning_rate: float | None) -> bool:
+        """Whether this optimizer can take the saved state of one with these descriptions.
+
+        It can if the descriptions are equal; or if this optimizer is as that one began, and all that has
+        changed since is a learning rate that is a number, which the state holds.
+        """
+        if self.description == description:
+            return True
+        settings = self._settings()
+        if learning_rate is not None and self.description == began:
+            return settings.description(learning_rate) == description
+        # Older files: functions had no hash, and the description had the learning rate of the beginning.
+        older = without_addresses(settings.text(self.rule.learning_rate))
+        return description == began == older and (learning_rate is None) == callable(self.learning_rate)
+
+    def _settings(self) -> Settings:
+        return Settings(
+            optimizer=type(self).__name__,
+            rule=self.rule,
+            clip_norm=self.clip_norm,
+            rates=self.rates.by_pattern,
+            average=None if self.averages is None else self.averages.decay,
+        )
+
+    def only_reads_gradients(self) -> bool:
+        """Whether `step` neither changes nor keeps gradients, so that it may read the engine's own memory.
+
+        The optimizers and rules of this package do not; all others are handed copies.
+
+        >>> from arrows.training import SGD
+        >>> SGD(0.1).only_reads_gradients()
+        True
+        """
+        modules = [type(self).__module__, type(self.rule).__module__]
+        ours = all(module.partition(".")[0] == "arrows" for module in modules)
+        return ours and "step" not in vars(self)
+
+    def rates_of(self, model: Trainable) -> dict[str, float]:
+        """The learning rate of each parameter in the next step; 0 for a frozen one.
+
+        Raises:
+            ArrowTypeError, ArrowValueError: a schedule gives no number, or one below 0; a pattern of `rates`
+                matches no parameter: the message names them all.
+
+        >>> import numpy as np
+        >>> from types import SimpleNamespace
+        >>> from arrows.engine.device import get_device
+        >>> from arrows.training import SGD
+        >>> model = SimpleNamespace(
+        ...     params={"embed/w": np.ones(2), "fc/w": np.ones(2)}, device=get_device("cpu")
+        ... )
+        >>> SGD(0.5, rates={"embed/*": 0}).rates_of(model)
+        {'embed/w': 0, 'fc/w': 0.5}
+        """
+        separate = self.rates.by_name(model.params)
+        return {name: rate_at(separate.get(name, self.learning_rate), self.steps) for name in model.params}
+
+    def use_averages(self, model: Trainable) -> AbstractContextManager[None]:
+        """A context in which the averages stand in for the model's parameters; afterwards they are as before.
+
+        Within it, the model may be run and its parameters may be saved; taking a step or saving the state of
+        the run is an error. A parameter that no step has changed is its own average.
+
+        Raises:
+            ArrowValueError: the optimizer keeps no averages, or they are in use already.
+
+        >>> import numpy as np
+        >>> from types import SimpleNamespace
+        >>> from arrows.engine.device import get_device
+        >>> from arrows.training import SGD
+        >>> model = SimpleNamespace(params={"w": np.zeros(1)}, device=get_device("cpu"))
+        >>> optimizer = SGD(1.0, average=1.0)
+        >>> for _ in range(3):
+        ...     optimizer.step(model, {"w": np.ones(1)})
+        >>> with optimizer.use_averages(model):
+        ...     model.params["w"].tolist()
+        [-2.0]
+        >>> model.params["w"].tolist()
+        [-3.0]
+        """
+        if self.averages is None:
+            raise ArrowValueError(
+                "this optimizer keeps no averages: give it average=, 1.0 for the plain mean"
+            )
+        return self.averages.in_place_of(model, self.steps)
+
+    @locks_parameters
+    def step(self, model: Trainable, grads: Mapping[str, Gradient | Ragged]) -> None:
+        """Takes one step: changes `model.params` in place. The gradients stay as they are.
+
+        Args:
+            model: the model whose parameters to change.
+            grads: parameter name -> array of the parameter's shape, or `RowSparse`. A parameter without a
+                gradient stays as it is. Gradients of inputs, which are `Ragged`, are ignored.
+
+        Raises:
+            ArrowTypeError: an argument of the wrong kind, or a schedule that gives no number.
+            ArrowValueError: a gradient whose name is no parameter's, or of another shape or element type than
+                the parameter; a pattern of `rates` that matches nothing; a schedule that gives a rate below
+                0; averages in use. Nothing has been changed then.
+
+        >>> import numpy as np
+        >>> from types import SimpleNamespace
+        >>> from arrows.engine.device import get_device
+        >>> from arrows.training import SGD
+        >>> model = SimpleNamespace(params={"w": np.ones(2)}, device=get_device("cpu"))
+        >>> SGD(0.5).step(model, {"w": np.array([1.0, 2.0])})
+        >>> model.params["w"].tolist()
+        [0.5, 0.0]
+        """
+        require_model("step(model, grads)", model)
+        if not isinstance(grads, Mapping):
+            raise ArrowTypeError(
+                "step(model, grads): grads must be gradients by name, as value_and_grad returns them after "
+                f"the loss, not {described(grads)}"
+            )
+        if self.averages is not None and self.averages.in_use:
+            raise ArrowValueError("no step while averages stand in the place of the parameters")
+        device, separate = model.device, self.rates.by_name(model.params)
+        pairs: dict[str, tuple[Array, Gradient]] = {}
+        for name, gradient in grads.items():
+            if isinstance(gradient, Ragged):
+                continue
+            parameter = self._checked(name, model.params.get(name), gradient)
+            if not is_frozen(separate.get(name)):
+                merged = gradient.coalesce(device.xp) if isinstance(gradient, RowSparse) else gradient
+                pairs[name] = parameter, merged
+        scale = clip_scale(device, [gradient for _, gradient in pairs.values()], self.clip_norm)
+        rates = {name: rate_at(separate.get(name, self.learning_rate), self.steps) for name in pairs}
+        self.steps += 1  # all that can fail comes before
+        for name, (parameter, gradient) in pairs.items():
+            if self.averages is not None:
+                rows = gradient.rows if isinstance(gradient, RowSparse) else None
+                self.averages.before(device, name, parameter, self.steps, rows)
+            update = Update(
+                rule=self.rule,
+                state=self._state_of(device, name, parameter),
+                scale=None if scale is None else scale.astype(parameter.dtype),
+                rate=rates[name],
+                count=self._count_step(device, name, parameter, gradient),
+            )
+            self._updater.apply(device, parameter, gradient, update)
+
+    def _checked(self, name: str, parameter: Array | None, gradient: Gradient) -> Array:
+        """The parameter, once the gradient is known to fit it."""
+        if parameter is None:
+            raise ArrowValueError(f"the model has no parameter {name!r} for the gradient of that name")
+        if not hasattr(gradient, "shape"):
+            raise ArrowTypeError(f"the gradient of {name!r} must be an array, not {described(gradient)}")
+        if (gradient.dtype, *gradient.shape) != (parameter.dtype, *parameter.shape):
+            raise ArrowValueError(
+                f"parameter {name!r} is {notation(parameter)}, its gradient is {notation(gradient)}"
+            )
+        for slot in self.state.get(name, {}).values():
+            if slot.shape != parameter.shape:
+                raise ArrowValueError(
+                    f"this optimizer holds the state of another {name!r}, of shape {list(slot.shape)}; "
+                    f"the model's has shape {list(parameter.shape)}. Use a new optimizer for another model"
+                )
+        return parameter
+
+    def _state_of(self, device: Device, name: str, parameter: Array) -> dict[str, Array]:
+        if name not in self.state:
+            self.state[name] = {
+                slot: device.xp.full(parameter.shape, start, parameter.dtype)
+                for slot, start in self.rule.slots.items()
+            }
+        return self.state[name]
+
+    def _count_step(self, device: Device, name: str, parameter: Array, gradient: Gradient) -> StepCount:
+        """Counts this step; returns how many have changed the parameter, for each row where that differs."""
+        count = self.counts.get(name, 0)
+        if not isinstance(gradient, RowSparse):
+            self.counts[name] = count = count + 1
+            return count
+        if isinstance(count, int):
+            count = self.counts[name] = device.xp.full((parameter.shape[0],), float(count), "float64")
+        device.add_at_unique(count, gradient.rows, device.xp.ones(gradient.rows.shape, "float64"))
+        return count
