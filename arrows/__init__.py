@@ -71,7 +71,7 @@ from arrows.engine import Prepared as Prepared
 from arrows.engine import Ragged as Ragged
 from arrows.engine import compile as compile
 from arrows.engine import to_numpy as to_numpy
-from arrows.inference.infer import infer as infer
+from arrows.inference import infer as infer
 from arrows.layers import FC as FC
 from arrows.layers import Dropout as Dropout
 from arrows.layers import Embedding as Embedding

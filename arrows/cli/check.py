@@ -22,8 +22,7 @@ from arrows.cli.user_modules import (
     split,
     user_lines,
 )
-from arrows.inference.tree import tree_lines
-from arrows.inference.typed import Typed
+from arrows.inference import Typed, tree_lines
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys.parse import parse_type

@@ -11,8 +11,7 @@ import arrows as ar
 from arrows.cli.user_modules import NamedBlock
 from arrows.combinators import AndFan, AnyBlock, Apply, InferredZeros, Pipe
 from arrows.engine.planning.parameters import named_parameters
-from arrows.inference.tree import typed_tree
-from arrows.inference.typed import Typed
+from arrows.inference import Typed, typed_tree
 from arrows.ops import Parameter
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError

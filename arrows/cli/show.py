@@ -29,8 +29,7 @@ from arrows.drawing.views import shorten
 from arrows.engine.planning.plan import SCHEDULES
 from arrows.engine.timeline import Timeline, timeline
 from arrows.files import replacing, require_replaceable
-from arrows.inference.tree import typed_tree
-from arrows.inference.typed import Typed
+from arrows.inference import Typed, typed_tree
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 from arrows.typesys.quoting import printable, printable_lines, shortened
 

@@ -9,9 +9,7 @@ from arrows.drawing.layout import lay_out
 from arrows.drawing.scene import scene_of
 from arrows.drawing.svg import to_svg
 from arrows.drawing.views import View, clean_lines, shorten
-from arrows.inference.infer import infer
-from arrows.inference.tree import typed_tree
-from arrows.inference.typed import Typed
+from arrows.inference import Typed, infer, typed_tree
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 
 INFERRED = 2_000  # blocks up to which a notebook shows types: inference takes part of a second then

@@ -15,7 +15,7 @@ from typing import Any
 from arrows.combinators import AnyBlock, Choice, Fan, Graph, Source
 from arrows.combinators import Item as Projection
 from arrows.drawing.views import View, clean, shorten
-from arrows.inference.typed import Typed
+from arrows.inference import Typed
 from arrows.typesys import types as T
 
 BOXES = 400

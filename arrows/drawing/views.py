@@ -22,8 +22,7 @@ from arrows.combinators import (
     Shared,
     Transform,
 )
-from arrows.inference.tree import title, visible
-from arrows.inference.typed import Typed
+from arrows.inference import Typed, title, visible
 from arrows.typesys import types as T
 
 WORDS = 40  # characters of a text in a drawing

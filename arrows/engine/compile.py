@@ -15,7 +15,7 @@ from arrows.engine.planning.parameters import make_params
 from arrows.engine.planning.plan import SCHEDULES
 from arrows.engine.reference import MAX_NODES
 from arrows.engine.running.taps import show_tapped
-from arrows.inference.infer import infer
+from arrows.inference import infer
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 
 

@@ -32,7 +32,7 @@ from arrows.engine.running.taps import show_tapped, show_taps
 from arrows.engine.scheduling.batch_input import BatchInput, BatchReader
 from arrows.engine.scheduling.prepared_set import Prepared, WiredBatch
 from arrows.engine.values import Ragged
-from arrows.inference.typed import Typed
+from arrows.inference import Typed
 from arrows.typesys.errors import ArrowTypeError
 
 Array = Any

@@ -1,7 +1,7 @@
 """What a person probably meant, where a block cannot take its input: confusions that are common.
 
 Each guess looks at the block, at what it got, and at what stands around it; it answers only where it is sure
-of what it sees. Only errors come here, so a look at all nodes costs nothing.
+of what it sees. Only errors come here, so a look at all occurrences costs nothing.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Guess = tuple[str, str]
 NOTHING: Guess = ("", "")
 
 
-def guess(nodes: Sequence[Occurrence], node: Occurrence) -> Guess:
-    """What was probably meant at this node; empty words where nothing is certain."""
-    t = ground(node.input)
-    around = _around(nodes, node)
+def guess(occurrences: Sequence[Occurrence], occurrence: Occurrence) -> Guess:
+    """What was probably meant at this occurrence; empty words where nothing is certain."""
+    t = ground(occurrence.input)
+    around = _around(occurrences, occurrence)
     for look in (
         _swapped,
         _one_record,
@@ -37,25 +37,25 @@ def guess(nodes: Sequence[Occurrence], node: Occurrence) -> Guess:
         _passed_on,
         _unread,
     ):
-        found = look(node, t, around)
+        found = look(occurrence, t, around)
         if found != NOTHING:
             return found
     return NOTHING
 
 
-def _around(nodes: Sequence[Occurrence], node: Occurrence) -> list[tuple[Occurrence, int]]:
-    """The nodes around this one, from the inside out, and the part of each that leads to it."""
+def _around(occurrences: Sequence[Occurrence], occurrence: Occurrence) -> list[tuple[Occurrence, int]]:
+    """The occurrences around this one, from the inside out, and the part of each that leads to it."""
     found: list[tuple[Occurrence, int]] = []
     while True:
-        outer = next((n for n in nodes if any(part is node for part in n.parts)), None)
+        outer = next((n for n in occurrences if any(part is occurrence for part in n.parts)), None)
         if outer is None:
             return found
-        found.append((outer, next(i for i, part in enumerate(outer.parts) if part is node)))
-        node = outer
+        found.append((outer, next(i for i, part in enumerate(outer.parts) if part is occurrence)))
+        occurrence = outer
 
 
-def _owner(node: Occurrence, around: list[tuple[Occurrence, int]]) -> Occurrence | None:
-    """The node whose part begins with this one: through chains that it opens."""
+def _owner(occurrence: Occurrence, around: list[tuple[Occurrence, int]]) -> Occurrence | None:
+    """The occurrence whose part begins with this one: through chains that it opens."""
     for outer, place in around:
         if not (isinstance(outer.form, Pipe) and place == 0):
             return outer
@@ -75,20 +75,20 @@ def _takes(form: Any, t: T.Type) -> bool:
     return True
 
 
-def _swapped(node: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
+def _swapped(occurrence: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
     """A pair the other way round: a cell in a `Fold`, a loss of (label, scores)."""
-    form = node.form
+    form = occurrence.form
     if not isinstance(form, Apply) or not isinstance(t, T.Tuple) or len(t.items) != 2:
         return NOTHING
     if t.has_input or not _takes(form, T.Tuple((t.items[1], t.items[0]))):
         return NOTHING
-    name, owner = name_of(node), _owner(node, around)
-    if owner is not None and isinstance(owner.form, Fold) and first_of(owner.parts[0]) is node:
+    name, owner = name_of(occurrence), _owner(occurrence, around)
+    if owner is not None and isinstance(owner.form, Fold) and first_of(owner.parts[0]) is occurrence:
         return (
             f"the step of a Fold gets (state, element), and {name} takes (element, state)",
             f"a network is ar.RNN({name}); in a Fold, swap them: (ar.GetItem(1) & ar.GetItem(0)) >> {name}",
         )
-    if owner is not None and isinstance(owner.form, Scan) and first_of(owner.parts[0]) is node:
+    if owner is not None and isinstance(owner.form, Scan) and first_of(owner.parts[0]) is occurrence:
         return (
             f"the step of {owner.form.kind} gets (element, state), and {name} takes (state, element)",
             f"swap the two: (ar.GetItem(1) & ar.GetItem(0)) >> {name}",
@@ -99,15 +99,15 @@ def _swapped(node: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, 
     )
 
 
-def _one_record(node: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
+def _one_record(occurrence: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
     """`AllOf({...})`, where the record itself was meant."""
-    head = find(node.input).head
+    head = find(occurrence.input).head
     if not isinstance(t, T.Tuple) or len(t.items) != 1 or labels_of(head) is not None:
         return NOTHING
     inner = t.items[0]
     if not isinstance(inner, T.Tuple) or inner.labels is None:
         return NOTHING
-    form = node.form
+    form = occurrence.form
     if isinstance(form, Item) and inner.place(form.key) is None:
         return NOTHING
     if not isinstance(form, (Item, Apply)):
@@ -119,9 +119,9 @@ def _one_record(node: Occurrence, t: T.Type | None, around: list[tuple[Occurrenc
     )
 
 
-def _arguments(node: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
+def _arguments(occurrence: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
     """A function of another number of tensors."""
-    form = node.form
+    form = occurrence.form
     if not isinstance(form, Apply) or isinstance(form, Layer) or t is None:
         return NOTHING
     try:
@@ -139,7 +139,7 @@ def _arguments(node: Occurrence, t: T.Type | None, around: list[tuple[Occurrence
         p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]
     names = [p.name for p in wanted if p.default is p.empty]
-    name = name_of(node)
+    name = name_of(occurrence)
     if not isinstance(form, Function):
         example = f"{form.example} >> {name}" if form.example else ""
         return (
@@ -158,13 +158,13 @@ def _number(count: int) -> str:
     return "one tensor" if count == 1 else f"{count} tensors"
 
 
-def _network_result(node: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
+def _network_result(occurrence: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
     """The whole result of a network, or its last state, where one tensor was meant."""
-    origin = find(node.input).origin
+    origin = find(occurrence.input).origin
     if (
         not isinstance(origin, Occurrence)
         or not isinstance(origin.form, Scan)
-        or not isinstance(node.form, Apply)
+        or not isinstance(occurrence.form, Apply)
     ):
         return NOTHING
     if not isinstance(t, T.Tuple) or len(t.items) != 2:
@@ -181,10 +181,10 @@ def _network_result(node: Occurrence, t: T.Type | None, around: list[tuple[Occur
     return f"the state of {kind} is the pair (h, c)", "h is ar.GetItem(0) of it"
 
 
-def _after_metric(node: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
-    origin = find(node.input).origin
+def _after_metric(occurrence: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
+    origin = find(occurrence.input).origin
     after = isinstance(origin, Occurrence) and isinstance(origin.form, Metric)
-    if isinstance(t, T.Void) and after and not isinstance(node.form, Metric):
+    if isinstance(t, T.Void) and after and not isinstance(occurrence.form, Metric):
         name = origin.form.metric
         return (
             "a Metric records what it gets and gives nothing back (Void)",
@@ -193,40 +193,45 @@ def _after_metric(node: Occurrence, t: T.Type | None, around: list[tuple[Occurre
     return NOTHING
 
 
-def _cell(node: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
+def _cell(occurrence: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
     """A recurrent cell over a sequence, without the network around it."""
-    state = getattr(node.form, "state", None)
-    if not isinstance(t, T.Sequence) or not isinstance(node.form, Layer) or not isinstance(state, T.Type):
+    state = getattr(occurrence.form, "state", None)
+    if (
+        not isinstance(t, T.Sequence)
+        or not isinstance(occurrence.form, Layer)
+        or not isinstance(state, T.Type)
+    ):
         return NOTHING
-    if not _takes(node.form, T.Tuple((t.element, state))):
+    if not _takes(occurrence.form, T.Tuple((t.element, state))):
         return NOTHING
-    name = name_of(node)
+    name = name_of(occurrence)
     return f"{name} takes one element and a state, and it gets a sequence", f"go over it with ar.RNN({name})"
 
 
-def _passed_on(node: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
+def _passed_on(occurrence: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
     """`f & g` where `f >> g` was meant: the part before gives what this one takes."""
-    if not isinstance(t, T.Input) or not isinstance(node.form, Apply) or not around:
+    if not isinstance(t, T.Input) or not isinstance(occurrence.form, Apply) or not around:
         return NOTHING
     outer, place = around[0]
     if not isinstance(outer.form, AndFan) or place == 0:
         return NOTHING
     before = outer.parts[place - 1]
     given = ground(before.output)
-    if given is None or given.has_input or not _takes(node.form, given):
+    if given is None or given.has_input or not _takes(occurrence.form, given):
         return NOTHING
+    name, other = name_of(occurrence), name_of(before)
     return (
-        f"`&` gives {name_of(node)} the input itself, a Python object, not the result of {name_of(before)}",
-        f"to pass the result on: {name_of(before)} >> {name_of(node)}",
+        f"`&` gives {name} the input itself, a Python object, not the result of {other}",
+        f"to pass the result on: {other} >> {name}",
     )
 
 
-def _unread(node: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
+def _unread(occurrence: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
     """A Python object that was not read into a tensor: which block reads what is wanted, and where."""
-    form = node.form
+    form = occurrence.form
     if not isinstance(form, Apply) or t is None or not t.has_input:
         return NOTHING
-    owner, name = _owner(node, around), name_of(node)
+    owner, name = _owner(occurrence, around), name_of(occurrence)
     if (
         owner is not None
         and isinstance(owner.form, (Fold, Scan))
@@ -234,7 +239,7 @@ def _unread(node: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, i
         and len(t.items) == 2
     ):
         over = t.items[1] if isinstance(owner.form, Fold) else t.items[0]
-        if isinstance(over, T.Input) and first_of(owner.parts[0]) is node:
+        if isinstance(over, T.Input) and first_of(owner.parts[0]) is occurrence:
             return (
                 "the elements are Python objects, and a function takes tensors",
                 f"read every element first: ar.Map(ar.Vector(n)) >> {name_of(owner)}",
@@ -244,7 +249,7 @@ def _unread(node: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, i
     reader = next((text for kind, text in _READERS if _takes(form, kind)), "")
     if not reader:
         return NOTHING
-    if owner is not None and isinstance(owner.form, Map) and first_of(owner.parts[0]) is node:
+    if owner is not None and isinstance(owner.form, Map) and first_of(owner.parts[0]) is occurrence:
         return (
             f"{form.kind} takes tensors, and the elements are Python objects",
             f"read every element first: ar.Map({reader} >> {name})",

@@ -1,10 +1,9 @@
 """Inference: from a block to its typed tree.
 
-Three passes, none of which recurses. The first walks the expression and makes, for every occurrence, a node
-with a variable for its input and one for its result, and the constraints of its form. The second solves them
-(`typesys.unify`): types flow both ways, a function is traced as soon as its input is known, and what is still
-open when nothing moves any more is settled in a fixed order, conversions last. The third builds the typed
-tree.
+Three passes, none of which recurses. The first walks the expression. It makes, for every occurrence of a
+block, a variable for its input and one for its result, and the constraints of its form. The second solves the
+constraints (`typesys.unify`): types flow both ways, and a function is traced as soon as its input is ground.
+The third builds the typed tree.
 
 An occurrence is a block on a value. The same block object that stands at several places, and reads the same
 value there, is one occurrence, unless it has an effect: a `Metric`, a `Tap`, a random operation. Each case of
@@ -16,35 +15,44 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any
+from typing import Any, TypeAlias
 
 from arrows.combinators import AnyBlock, Layer, Token, as_block, core_form
 from arrows.inference import explain
-from arrows.inference.constraints import CONSTRAINTS, INPUT
-from arrows.inference.containers import Containers, object_reader, open_part
-from arrows.inference.endless_recursion import endless
-from arrows.inference.explain_size import too_large, too_wide
-from arrows.inference.final_checks import final_check
-from arrows.inference.occurrences import ASSUMED, CoercionPlace, Leave, Occurrence, Refusal
-from arrows.inference.recursion_groups import Components
-from arrows.inference.repeats import Around, outermost_first, written_out
-from arrows.inference.rules import TypeRule
+from arrows.inference.forms import CONSTRAINTS, FINAL_CHECKS
+from arrows.inference.occurrences import (
+    ASSUMED,
+    CoercionPlace,
+    Enclosing,
+    Leave,
+    Occurrence,
+    Refusal,
+    count_places,
+    outermost_first,
+)
+from arrows.inference.recursion import Components, endless_recursion, without_end
+from arrows.inference.rules import ContainerRules, TypeRule, object_reader, open_part
 from arrows.inference.typed import Knot, Path, Typed
+from arrows.ops import Trace
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 from arrows.typesys.runtime import gc_paused
 from arrows.typesys.terms import MAX_PARTS, Clash, TypeVariable, find, ground
 from arrows.typesys.unify import Solver
 
+Traces: TypeAlias = dict[tuple[int, T.Type], Trace]
+"""By the identity of a block and the type of its input."""
+
 # How many occurrences an expression may have: so many take seconds to write down and a gigabyte.
-_MOST_PLACES = 500_000
-_FAR_LONGER = 4
+_MOST_OCCURRENCES = 500_000
+# How many times as long an expression with random operations may become by giving each place its occurrence.
+_MOST_REPETITION = 4
 
 
 def infer(block: Any, input: Any = None, *, float_type: str | None = None) -> Typed:
     """Finds the types of a block, and of everything inside it.
 
-    Nothing runs but key-free Python: functions are traced on shapes, no array is made.
+    Nothing is computed: functions are traced on shapes, and no array is made.
 
     Args:
         block: a block, or what stands for one.
@@ -59,8 +67,7 @@ def infer(block: Any, input: Any = None, *, float_type: str | None = None) -> Ty
         ArrowTypeError: the block is ill-typed, or something stays open; the text says where and why.
 
     Source: Damas and Milner, "Principal type-schemes for functional programs" (1982), without generalisation:
-        every
-    occurrence of a block is typed by itself, and recursion is monomorphic.
+    every occurrence of a block is typed by itself, and recursion is monomorphic.
 
     Example:
         >>> import arrows as ar
@@ -68,18 +75,19 @@ def infer(block: Any, input: Any = None, *, float_type: str | None = None) -> Ty
         float32
     """
     root = as_block(block, "the block to infer")
-    given = None if input is None else T.as_type(input)
+    assumed = None if input is None else T.as_type(input)
     with gc_paused():
-        run = Inference(root, float_type)
-        typed = run.infer(given)
-        random = run.random()
-        if not (run.repeats and random):
+        inference = Inference(root, float_type)
+        typed = inference.infer(assumed)
+        random = inference.random_blocks()
+        if not (inference.repeats and random):
             return typed
-        # Masks are drawn by the numbers of sites and nodes. They stay what they are if all places are written
-        # out; what would get far longer by that is written once, all but what is random.
-        far_longer = written_out(run.nodes) > _FAR_LONGER * len(run.nodes)
-        apart = random if far_longer else None
-        return Inference(root, float_type, apart, run.traces).infer(given)
+        # The mask of a random operation depends on the numbers of sites and nodes. They are those of the
+        # expression with each place written out. Where that would make it far longer, only what is random is
+        # written out.
+        places = count_places(inference.occurrences)
+        apart = random if places > _MOST_REPETITION * len(inference.occurrences) else None
+        return Inference(root, float_type, apart, inference.traces).infer(assumed)
 
 
 def _path(parent: Occurrence | None, form: AnyBlock, word: str) -> Path:
@@ -94,12 +102,19 @@ class Inference:
     Args:
         root: the block.
         float_type: see `infer`.
-        apart: identities of blocks that have an effect, besides those that say so; None: no places are one.
-        traces: those of a run before.
+        apart: identities of blocks that get an occurrence at each place, besides those that say they have an
+            effect; None: all blocks do.
+        traces: those of an earlier run.
 
     Attributes:
-        nodes: the occurrences, each before its parts.
+        occurrences: each before its parts.
         repeats: whether some occurrence stands at several places.
+        knots: by the token of a recursive block, the occurrences that are being walked, innermost last.
+        groups: by the number of a component, the tokens of its definitions that are being walked.
+        inner: the identities of knots that are not entered from outside of their component.
+        layers: by the identity of a layer, its first occurrence.
+        undecided_layers: layers that have not been asked yet for a default output type.
+        side_outputs: by the name of a metric or tap, its type and its first occurrence.
     """
 
     def __init__(
@@ -107,220 +122,231 @@ class Inference:
         root: AnyBlock,
         float_type: str | None,
         apart: AbstractSet[int] | None = frozenset(),
-        traces: dict[Any, Any] | None = None,
+        traces: Traces | None = None,
     ) -> None:
         self.root = root
         self.float_type = float_type
         self.apart = apart
         self.repeats = False
         self.solver = Solver()
-        self.nodes: list[Occurrence] = []
+        self.occurrences: list[Occurrence] = []
         self.todo: list[Occurrence | Leave] = []
-        self.at: dict[tuple[int, int], Occurrence] = {}  # by block and by value that it reads
-        self.tuples: dict[tuple[int, ...], tuple[object, Sequence[object]]] = {}
         self.knots: dict[int, list[Occurrence]] = {}
         self.components = Components()
         self.groups: dict[int, list[Token]] = {}
         self.inner: set[int] = set()
         self.layers: dict[int, Occurrence] = {}
-        self.unasked: deque[Occurrence] = (
-            deque()
-        )  # layers whose own word on their output was not asked for yet
-        self.traces: dict[Any, Any] = traces if traces is not None else {}
-        self.containers = Containers()
+        self.undecided_layers: deque[Occurrence] = deque()
+        self.traces: Traces = traces if traces is not None else {}
+        self.containers = ContainerRules()
+        self.side_outputs: dict[str, tuple[T.Type, Occurrence]] = {}
+        self._by_value: dict[tuple[int, int], Occurrence] = {}  # by block and by the value that it reads
+        self._tuples: dict[tuple[int, ...], tuple[object, Sequence[object]]] = {}
         self._effects: set[int] | None = None
 
     def infer(self, input: T.Type | None) -> Typed:
         """The typed tree; see `infer`."""
-        self.build(input)
-        self.solve(self.nodes[0], given=input is not None)
-        return self.finish()
+        self._build(input)
+        self._solve(self.occurrences[0], input_assumed=input is not None)
+        return self._finish()
 
     # First pass
 
-    def build(self, input: T.Type | None) -> None:
-        """Makes nodes and constraints for the expression."""
+    def _build(self, input: T.Type | None) -> None:
+        """Makes the occurrences of the expression and their constraints."""
         todo = self.todo
         root = Occurrence(self.root, object(), TypeVariable(), TypeVariable(), _path(None, self.root, ""))
         todo.append(root)
         if input is not None:
-            self.solver.coerce(TypeVariable(self.floats(input)), root.input, CoercionPlace("given", root, 0))
+            assumed = TypeVariable(self.floats(input))
+            self.solver.coerce(assumed, root.input, explain.AssumedInputCoercion(root))
         while todo:
-            node = todo.pop()
-            if isinstance(node, Leave):
-                for token in node.tokens:
+            occurrence = todo.pop()
+            if isinstance(occurrence, Leave):
+                for token in occurrence.tokens:
                     self.knots[id(token)].pop()
-                if node.group is not None:
-                    self.groups.pop(node.group)
+                if occurrence.group is not None:
+                    self.groups.pop(occurrence.group)
                 continue
-            if node.entered:
+            if occurrence.entered:
                 continue
-            node.entered = True
-            self.nodes.append(node)
-            if len(self.nodes) > _MOST_PLACES:
-                raise too_large(node, _MOST_PLACES)
+            occurrence.entered = True
+            self.occurrences.append(occurrence)
+            if len(self.occurrences) > _MOST_OCCURRENCES:
+                raise explain.too_large(occurrence, _MOST_OCCURRENCES)
             mark = len(todo)
             try:
-                CONSTRAINTS[core_form(node.form)](self, node)
+                CONSTRAINTS[core_form(occurrence.form)](self, occurrence)
             except (Clash, ArrowTypeError, ArrowValueError) as error:
-                self.solver.failures.append((Refusal(node), error))
+                self.solver.failures.append((Refusal(occurrence), error))
+            # A form enters its parts in order, and the worklist pops the last first.
             todo[mark:] = todo[mark:][::-1]
         if self.repeats:
-            self.nodes = outermost_first(root)
+            self.occurrences = outermost_first(root)
 
     def enter(
         self,
         parent: Occurrence,
         form: AnyBlock,
-        given: TypeVariable,
-        joined: CoercionPlace | None,
+        source: TypeVariable,
+        place: CoercionPlace | None,
         word: str,
         *,
         value: object = None,
         result: TypeVariable | None = None,
     ) -> Occurrence:
-        """The node of a part; new ones are entered in the order of planning.
+        """Adds a part to an occurrence; a new occurrence gets its constraints after the parts before it.
 
         Args:
-            parent: the node around it.
+            parent: the occurrence around it.
             form: the part.
-            given: the type of what it gets.
-            joined: where this passes to it; None if it is its input.
+            source: the type of what it gets.
+            place: where this passes to it; None if `source` is its input itself.
             word: the last stretch of the way to it.
-            value: which value it gets; None: one that no other part gets.
+            value: identifies what it gets; None: what no other part gets.
             result: the type of what it gives, if there is a variable for it.
         """
         if value is None:
             value = object()
         key = id(form), id(value)
-        node = self.at.get(key)
-        if node is None or self.alone(form):
-            source = given if joined is None else TypeVariable()
-            if joined is not None:
-                self.solver.coerce(given, source, joined)
-            node = self.at[key] = Occurrence(
-                form, value, source, result or TypeVariable(), _path(parent, form, word)
-            )
+        part = self._by_value.get(key)
+        if part is None or self._stands_alone(form):
+            input = source if place is None else TypeVariable()
+            if place is not None:
+                self.solver.coerce(source, input, place)
+            part = Occurrence(form, value, input, result or TypeVariable(), _path(parent, form, word))
+            self._by_value[key] = part
         else:
             self.repeats = True
-            node.places += 1
+            part.places += 1
             if result is not None:
-                self.solver.unify(node.output, result)
-            if not node.entered:  # it was planned for a later place
-                node.path = _path(parent, form, word)
-        parent.parts.append(node)
-        self.todo.append(node)
-        return node
+                self.solver.unify(part.output, result)
+            if not part.entered:  # it was planned for a place that comes later
+                part.path = _path(parent, form, word)
+        parent.parts.append(part)
+        self.todo.append(part)
+        return part
 
     def tuple_of(self, values: Sequence[object]) -> object:
-        """Which value the tuple of some values is."""
-        return self.tuples.setdefault(tuple(map(id, values)), (object(), values))[0]
+        """Identifies the tuple of several values: the same for the same values."""
+        return self._tuples.setdefault(tuple(map(id, values)), (object(), values))[0]
 
-    def alone(self, form: AnyBlock) -> bool:
+    def _stands_alone(self, form: AnyBlock) -> bool:
         """Whether a block is another occurrence at each place."""
         if self.apart is None:
             return True
         if self._effects is None:
             apart = self.apart
-            self._effects = Around(self.root).those_with(lambda block: block.effect or id(block) in apart)
+            self._effects = Enclosing(self.root).those_with(lambda block: block.effect or id(block) in apart)
         return id(form) in self._effects
 
-    def random(self) -> set[int]:
+    def random_blocks(self) -> set[int]:
         """The identities of the blocks that draw random numbers."""
-        return {
-            id(node.form)
-            for node in self.nodes
-            if node.trace is not None and node.trace.dropout_key is not None
-        }
+        traced = [(x.form, x.trace) for x in self.occurrences if x.trace is not None]
+        return {id(form) for form, trace in traced if trace.dropout_key is not None}
 
     def floats(self, t: T.Type) -> T.Type:
         """The type under the run's `float_type`."""
         return t if self.float_type is None else T.with_float(t, self.float_type)
 
     def expect(self, rule: TypeRule, *watched: TypeVariable) -> None:
-        """A rule of a block that goes over a container."""
+        """Adds the rule of a form that goes over a container."""
         self.solver.add(rule, *watched)
         self.containers.add(rule)
 
     # Second pass
 
-    def solve(self, root: Occurrence, given: bool = False) -> None:
-        """Solves the constraints; `given`: an input was assumed.
+    def _solve(self, root: Occurrence, input_assumed: bool) -> None:
+        """Solves the constraints.
+
+        What the constraints leave open is settled one variable at a time, the most certain first, and each
+        time the constraints run again. Whether a value converts shows only when the type that its reader
+        wants is known. So a coercion that may convert waits until all constraints have run; if its reader is
+        open even then, it does not convert.
 
         Raises:
-            ArrowTypeError: they contradict one another.
+            ArrowTypeError: the constraints contradict one another.
         """
         solver = self.solver
         solver.drain()
-        if not given and find(root.input).head is None and (reader := object_reader(root.input)) is not None:
-            solver.assign(root.input, INPUT, reader)
+        reader = None if input_assumed or find(root.input).head is not None else object_reader(root.input)
+        if reader is not None:
+            solver.assign(root.input, T.Input(), reader)
         while True:
             solver.drain()
             if solver.failures:
-                raise explain.failure(self.nodes, *solver.failures[0])
-            if solver.settle_one("certain"):
-                continue
-            if solver.settle_one("forward"):
+                raise explain.failure(self.occurrences, *solver.failures[0])
+            if solver.settle_one("certain") or solver.settle_one("forward"):
                 continue
             if self.containers.settle(solver):
                 continue
             if find(root.input).head is None:
-                solver.assign(root.input, INPUT, ASSUMED)
-                self.containers.again()
+                solver.assign(root.input, T.Input(), ASSUMED)
+                self.containers.ask_again()
                 continue
             if solver.settle_one("backward") or solver.settle_one("undecided"):
                 continue
-            if self.settle_default():
+            if self._settle_layer():
                 continue
             if (part := open_part(root.input)) is None:
                 return
-            solver.assign(part, INPUT, ASSUMED)
+            solver.assign(part, T.Input(), ASSUMED)
 
-    def settle_default(self) -> bool:
-        """Takes one layer at its word about its output, where nothing else settles it."""
-        while self.unasked:
-            node = self.unasked.popleft()
-            assert isinstance(node.form, Layer)
-            known = node.form.default_output() if find(node.output).head is None else None
-            if known is not None:
-                self.solver.assign(node.output, self.floats(known), node)
+    def _settle_layer(self) -> bool:
+        """Gives one layer its default output type, if nothing else settles the output; returns whether."""
+        while self.undecided_layers:
+            layer = self.undecided_layers.popleft()
+            assert isinstance(layer.form, Layer)
+            default = layer.form.default_output() if find(layer.output).head is None else None
+            if default is not None:
+                self.solver.assign(layer.output, self.floats(default), layer)
                 return True
         return False
 
     # Third pass
 
-    def finish(self) -> Typed:
+    def _finish(self) -> Typed:
         """The typed tree.
 
         Raises:
             ArrowTypeError: a type stays open, or a last check fails.
         """
-        for node in self.nodes:
-            output = ground(node.output)
-            if output is None or ground(node.input) is None:
-                error = explain.still_open(self.nodes)
+        for occurrence in self.occurrences:
+            output = ground(occurrence.output)
+            if output is None or ground(occurrence.input) is None:
+                error = explain.still_open(self.occurrences)
                 error.unresolved = True
                 raise error
             if output.width > MAX_PARTS:
-                raise too_wide(node, output.width)
-        if (loop := endless(self.nodes)) is not None:
-            raise explain.without_end(loop)
-        metrics: dict[str, tuple[T.Type, Occurrence]] = {}
-        for node in self.nodes:
-            final_check(node, metrics)
+                raise explain.too_wide(occurrence, output.width)
+        if (knot := endless_recursion(self.occurrences)) is not None:
+            raise without_end(knot)
+        for occurrence in self.occurrences:
+            if (check := FINAL_CHECKS.get(core_form(occurrence.form))) is not None:
+                check(self, occurrence)
+        return self._tree()
+
+    def _tree(self) -> Typed:
         typed: dict[int, Typed] = {}
         knots: dict[int, Knot] = {}
-        for node in self.nodes:
-            if node.knot is node:
-                knots[id(node)] = Knot(node.form.label, id(node) not in self.inner)
-        for node in reversed(self.nodes):
-            inside = tuple([typed[id(p)] for p in node.parts])
-            knot = knots[id(node.knot)] if node.knot is not None else None
-            source, result = ground(node.input), ground(node.output)
+        for x in self.occurrences:
+            if x.knot is x:
+                knots[id(x)] = Knot(x.form.label, outer=id(x) not in self.inner)
+        for x in reversed(self.occurrences):  # parts first
+            inside = tuple([typed[id(part)] for part in x.parts])
+            knot = knots[id(x.knot)] if x.knot is not None else None
+            source, result = ground(x.input), ground(x.output)
             assert source is not None and result is not None
-            parts = () if knot is not None else inside
-            made = Typed(node.form, source, result, parts, node.trace, knot, node.path, node.places)
-            if knot is not None and node.knot is node:
-                knot.input, knot.output, knot.body, knot.fix = source, result, inside[0], made
-            typed[id(node)] = made
-        return typed[id(self.nodes[0])]
+            typed[id(x)] = Typed(
+                form=x.form,
+                input=source,
+                output=result,
+                parts=() if knot is not None else inside,
+                trace=x.trace,
+                knot=knot,
+                path=x.path,
+                places=x.places,
+            )
+            if knot is not None and x.knot is x:
+                knot.tie(typed[id(x)], inside[0])
+        return typed[id(self.occurrences[0])]

@@ -1,13 +1,19 @@
-"""What inference notes about the occurrences of an expression while it runs."""
+"""Occurrences: blocks on values, what inference notes about them, and how often they are written.
+
+An occurrence is a block on one value. A block that stands at several places and reads the same value there is
+one occurrence, unless it has an effect.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from arrows.combinators import AnyBlock, Token
+from arrows.combinators import AnyBlock, Fix, Reference, Token, parts_first
 from arrows.inference.typed import Path
-from arrows.typesys.terms import Constraint, TypeVariable
+from arrows.typesys.errors import ArrowTypeError, SourceLine
+from arrows.typesys.terms import Clash, Constraint, TypeVariable
 from arrows.typesys.unify import Solver
 
 if TYPE_CHECKING:
@@ -19,20 +25,19 @@ ASSUMED = object()
 
 
 class Occurrence:
-    """One occurrence of a block, before its types are known: the block on one value.
+    """One occurrence of a block while its types are inferred.
 
     Attributes:
         form: the block.
-        value: what tells the value that it reads from others: the node that gives it, or an object of
-            its own.
+        value: identifies the value that it reads: the occurrence that gives it, or an object of its own.
         input, output: variables of its types.
-        path: where it stands first.
+        path: the first place where it stands.
         places: at how many places it stands.
         entered: whether its constraints are made.
-        parts: nodes of its parts.
-        trace: what an `Apply` computes, once known.
-        knot: the node of the `Fix` that a `Fix` or `Reference` belongs to.
-        first: for a layer that stands in several places, the node of its first one.
+        parts: the occurrences of its parts.
+        trace: what an `Apply` computes, once its input type is ground.
+        knot: for a `Fix` or `Reference`, the occurrence at which its recursion begins.
+        first: for a layer that stands in several places, its first occurrence.
     """
 
     __slots__ = (
@@ -67,7 +72,7 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Leave:
-    """Stands among the nodes to come where a recursive block is left, or a group of them.
+    """Stands in the worklist where a recursive block is left, or a group of them.
 
     Attributes:
         tokens: those of the blocks.
@@ -78,29 +83,106 @@ class Leave:
     group: int | None = None
 
 
-@dataclass(slots=True, eq=False)  # frozen takes four times as long to make
+@dataclass(
+    slots=True, eq=False
+)  # frozen takes four times as long to make, and there is one for each coercion
 class CoercionPlace:
-    """Where a joint is.
+    """A place in a form where a value passes from one block to another; each kind of place is a class.
 
     Attributes:
-        kind: which joint of the form.
-        node: the node around it.
-        index: which of the parts it leads to, or from.
+        owner: the occurrence of the form.
+        index: which of its parts the value goes to, or comes from.
     """
 
-    kind: str
-    node: Occurrence
-    index: int
+    owner: Occurrence
+    index: int = 0
+
+    @property
+    def part(self) -> Occurrence:
+        """The part that the value goes to, or comes from."""
+        return self.owner.parts[self.index]
+
+    @property
+    def site(self) -> SourceLine:
+        """The line of the user's code that makes the value pass."""
+        return self.owner.form.site
+
+    def explain(self, clash: Clash) -> ArrowTypeError:
+        """The error for a value that cannot pass here."""
+        raise NotImplementedError
 
 
 class Refusal(Constraint):
-    """Stands for a node whose own types contradict what is around it."""
+    """Stands for an occurrence whose own types contradict what is around it."""
 
-    __slots__ = ("node",)
+    __slots__ = ("occurrence",)
 
-    def __init__(self, node: Occurrence) -> None:
+    def __init__(self, occurrence: Occurrence) -> None:
         super().__init__()
-        self.node = node
+        self.occurrence = occurrence
 
     def run(self, solver: Solver) -> None:
         """There is nothing to run."""
+
+
+# Repeated blocks
+
+
+class Enclosing:
+    """Which blocks of an expression have certain blocks inside, also behind references.
+
+    Example:
+        >>> import arrows as ar
+        >>> score = ar.Scalar() >> ar.Metric("loss")
+        >>> both = score & ar.Void()
+        >>> inside = Enclosing(both).those_with(lambda block: block.effect)
+        >>> id(score) in inside, id(both) in inside, id(score.parts[0]) in inside
+        (True, True, False)
+    """
+
+    def __init__(self, root: AnyBlock) -> None:
+        self.blocks = parts_first(root)
+        self._outer: dict[int, list[int]] = {}
+        bodies = {id(block.token): block.body for block in self.blocks if isinstance(block, Fix)}
+        for block in self.blocks:
+            inside = list(block.parts)
+            if isinstance(block, Reference):
+                definition = block.definition or bodies.get(id(block.token))
+                inside += [definition] if definition is not None else []
+            for part in inside:
+                self._outer.setdefault(id(part), []).append(id(block))
+
+    def those_with(self, wanted: Callable[[AnyBlock], bool]) -> set[int]:
+        """The identities of the blocks for which `wanted` holds, and of all blocks around them."""
+        todo = [id(block) for block in self.blocks if wanted(block)]
+        inside: set[int] = set()
+        while todo:
+            block = todo.pop()
+            if block not in inside:
+                inside.add(block)
+                todo.extend(self._outer.get(block, ()))
+        return inside
+
+
+def outermost_first(root: Occurrence) -> list[Occurrence]:
+    """All occurrences, each once and before its parts, in the order of the expression."""
+    order: list[Occurrence] = []
+    seen: set[int] = set()
+    todo = [(root, False)]
+    while todo:
+        occurrence, parts_done = todo.pop()
+        if parts_done:
+            order.append(occurrence)
+        elif id(occurrence) not in seen:
+            seen.add(id(occurrence))
+            todo.append((occurrence, True))
+            todo.extend((part, False) for part in occurrence.parts)
+    return order[::-1]
+
+
+def count_places(occurrences: Sequence[Occurrence]) -> int:
+    """How many occurrences there would be if each place had its own; each comes before its parts."""
+    counts: dict[int, int] = {}
+    for occurrence in reversed(occurrences):
+        counts[id(occurrence)] = 1 + sum(counts[id(part)] for part in occurrence.parts)
+    return counts[id(occurrences[0])]

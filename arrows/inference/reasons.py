@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from arrows.combinators import AndFan, AnyBlock, Choice, Fan, Graph, Layer, Pipe, Read
+from arrows.combinators import AndFan, AnyBlock, Choice, Fan, Layer, Pipe, Read
 from arrows.inference.occurrences import CoercionPlace, Occurrence
 from arrows.typesys import types as T
 from arrows.typesys.coercion import Coercion
 from arrows.typesys.errors import ArrowTypeError, Side, SourceLine, message
-from arrows.typesys.terms import Struct, TypeVariable, coercible, compound, find, ground, notation
+from arrows.typesys.terms import Struct, TypeVariable, coercible, compound, find, notation
 
 
 def difference(
@@ -133,13 +133,9 @@ def origin_words(v: TypeVariable, shown: Occurrence | None, site: SourceLine | N
     return _call(origin.form) + where
 
 
-def _site(joint: Coercion) -> SourceLine | None:
-    context = joint.context
-    if not isinstance(context, CoercionPlace):
-        return None
-    if context.kind == "call" and isinstance(context.node.form, Graph):
-        return context.node.form.nodes[context.index].site
-    return context.node.form.site
+def _site(coercion: Coercion) -> SourceLine | None:
+    place = coercion.context
+    return place.site if isinstance(place, CoercionPlace) else None
 
 
 def _call(form: AnyBlock) -> str:
@@ -240,22 +236,22 @@ def _reader(t: T.Tensor) -> str:
     return f"ar.Vector({t.shape[0]}{dtype})" if t.ndim == 1 else f"ar.Tensor({list(t.shape)}{dtype})"
 
 
-def first_of(node: Occurrence) -> Occurrence:
+def first_of(occurrence: Occurrence) -> Occurrence:
     """The block that meets the input: the first step of an unnamed chain."""
-    while isinstance(node.form, Pipe) and node.form.name is None and node.parts:
-        node = node.parts[0]
-    return node
+    while isinstance(occurrence.form, Pipe) and occurrence.form.name is None and occurrence.parts:
+        occurrence = occurrence.parts[0]
+    return occurrence
 
 
-def last_of(node: Occurrence) -> Occurrence:
-    while isinstance(node.form, Pipe) and node.form.name is None and node.parts:
-        node = node.parts[-1]
-    return node
+def last_of(occurrence: Occurrence) -> Occurrence:
+    while isinstance(occurrence.form, Pipe) and occurrence.form.name is None and occurrence.parts:
+        occurrence = occurrence.parts[-1]
+    return occurrence
 
 
-def name_of(node: Occurrence) -> str:
+def name_of(occurrence: Occurrence) -> str:
     """A block in at most 40 characters."""
-    form = node.form
+    form = occurrence.form
     label = form.label
     if len(label) <= 40:
         return label
@@ -264,44 +260,29 @@ def name_of(node: Occurrence) -> str:
     return f"a fan of {len(form.parts)}" if isinstance(form, AndFan) else f"{form.kind}(...)"
 
 
-def step_of(node: Occurrence) -> str:
+def step_of(occurrence: Occurrence) -> str:
     """A block as it stands beside `>>`, which binds closer than `&`."""
-    form, words = node.form, name_of(node)
+    form, words = occurrence.form, name_of(occurrence)
     return f"({words})" if isinstance(form, AndFan) and form.name is None and words == form.label else words
 
 
-def type_of(node: Occurrence) -> str:
-    return f"{notation(node.input)} -> {notation(node.output)}"
+def type_of(occurrence: Occurrence) -> str:
+    return f"{notation(occurrence.input)} -> {notation(occurrence.output)}"
 
 
-def side_of(node: Occurrence) -> Side:
-    return Side(name_of(node), type_of(node), node.form.site)
+def side_of(occurrence: Occurrence) -> Side:
+    return Side(name_of(occurrence), type_of(occurrence), occurrence.form.site)
 
 
-def path(node: Occurrence) -> str:
-    return str(node.path)
-
-
-def case(node: Occurrence, i: int) -> str:
-    words = node.parts[i].path.word
-    return words or f"case {i}"
-
-
-def is_case(node: Occurrence, j: int) -> bool:
-    return node.parts[j].path.word.startswith("case")
-
-
-def is_tuple(v: TypeVariable) -> bool:
-    head = find(v).head
-    return isinstance(head, Struct) and head.kind == "tuple"
+def path(occurrence: Occurrence) -> str:
+    return str(occurrence.path)
 
 
 def items_of(v: TypeVariable) -> list[TypeVariable]:
     """The items of a tuple, whether their types are known or open; none of anything else."""
-    found = find(v)
-    t = ground(found)
-    if isinstance(t, T.Tuple):
-        return [TypeVariable(item, found.origin) for item in t.items]
-    return (
-        [find(arg) for arg in found.head.args] if is_tuple(found) and isinstance(found.head, Struct) else []
-    )
+    v = find(v)
+    if isinstance(v.head, T.Tuple):
+        return [TypeVariable(item, v.origin) for item in v.head.items]
+    if isinstance(v.head, Struct) and v.head.kind == "tuple":
+        return [find(arg) for arg in v.head.args]
+    return []

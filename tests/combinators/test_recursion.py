@@ -14,8 +14,8 @@ import pytest
 
 import arrows as ar
 from arrows.combinators import has_effects
-from arrows.inference.recursion_groups import Components
-from arrows.inference.typed import Typed
+from arrows.inference import Typed
+from arrows.inference.recursion import Components
 from arrows.typesys import types as T
 
 FLOAT = T.Tensor(())

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import arrows as ar
 from arrows.engine import reference
 from arrows.engine.lowering.lower import lower
-from arrows.inference.infer import Inference
-from arrows.inference.typed import Typed
+from arrows.inference import Inference, Typed
 from tests.compare import close, random_parameters
 from tests.generate import Case, cases
 from tests.profile import draws

@@ -11,7 +11,7 @@ import pytest
 
 import arrows as ar
 from arrows.drawing import lay_out, scene_of, to_text
-from arrows.inference.tree import tree_lines
+from arrows.inference import tree_lines
 
 LEVELS = 60
 """Twice as often at each of them: 2**60 places, which nothing could go through."""

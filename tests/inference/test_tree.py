@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import arrows as ar
-from arrows.inference.tree import LABEL, title
+from arrows.inference.typed import LABEL, title
 
 
 def lines(block: object) -> list[str]:

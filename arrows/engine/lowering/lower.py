@@ -39,7 +39,7 @@ from arrows.engine.lowering.symbols import (
 )
 from arrows.engine.lowering.taps import Outlet, Taps
 from arrows.engine.values import Recursion, trampoline
-from arrows.inference.typed import Knot, Typed
+from arrows.inference import Knot, Typed
 from arrows.typesys import types as T
 
 # More cases than these are functions picked from a table: a long ``elif`` chain is slow, and nests in the

@@ -24,7 +24,7 @@ from arrows.engine.lowering.symbols import (
     viewed,
 )
 from arrows.engine.values import nth
-from arrows.inference.typed import Typed
+from arrows.inference import Typed
 from arrows.typesys import types as T
 
 Walk = Generator[Any, Any, Any]  # returns a Symbol; what it yields for is a Walk as well

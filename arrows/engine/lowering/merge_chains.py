@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import Any
 
 from arrows import combinators as core
-from arrows.inference.typed import Typed
+from arrows.inference import Typed
 from arrows.ops import ROW, Trace, Tracer, TraceRecorder, Var
 
 # No operation grows beyond about so many equations: one function is written for it.

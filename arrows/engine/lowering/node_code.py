@@ -23,7 +23,7 @@ from arrows.engine.lowering.symbols import (
 )
 from arrows.engine.lowering.taps import Outlet, Show, TapStream, holds_objects, levels
 from arrows.engine.values import Recursion, trampoline
-from arrows.inference.typed import Typed
+from arrows.inference import Typed
 from arrows.ops import Trace, Var
 from arrows.typesys import types as T
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.lowering.flow import FlowGraph
-from arrows.inference.typed import Typed
+from arrows.inference import Typed
 from arrows.ops import Trace
 from arrows.typesys import types as T
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from arrows.engine.planning.plan import Plan
-from arrows.inference.typed import Typed
+from arrows.inference import Typed
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Side, message
 

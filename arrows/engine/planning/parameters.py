@@ -10,7 +10,7 @@ import numpy as np
 
 from arrows.combinators import Block
 from arrows.engine.device import Device, ParameterLock, host_array
-from arrows.inference.typed import Typed
+from arrows.inference import Typed
 from arrows.ops import Parameter
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
 from arrows.typesys.masked import masked_elements

@@ -13,7 +13,7 @@ from arrows.engine.reference import evaluation as reference
 from arrows.engine.reference.interpreter import interpret
 from arrows.engine.reference.semantics import Semantics
 from arrows.engine.values import Recursion, convert, trampoline
-from arrows.inference.typed import Typed
+from arrows.inference import Typed
 from arrows.ops import Parameter
 from arrows.typesys import types as T
 

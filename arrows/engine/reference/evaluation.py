@@ -17,7 +17,7 @@ from arrows.combinators import Apply, Constant, Metric, Read, Tap
 from arrows.engine.reference.interpreter import MAX_NODES, interpret
 from arrows.engine.reference.semantics import Endless
 from arrows.engine.values import Recursion, convert, make_tuple, trampoline
-from arrows.inference.typed import Typed
+from arrows.inference import Typed
 from arrows.ops import INVARIANT, Evaluation, Parameter, Value
 from arrows.ops.arrays import quiet
 from arrows.ops.structure import collect

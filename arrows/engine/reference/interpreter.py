@@ -34,7 +34,7 @@ from arrows.engine.reference.semantics import Semantics
 from arrows.engine.reference.walk import Found, no_item, raised
 from arrows.engine.reference.walk_sequences import SequenceWalk
 from arrows.engine.values import ExamplePath, LeafError, Recursion, describe_key
-from arrows.inference.typed import Typed
+from arrows.inference import Typed
 from arrows.ops import ShapeError
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowValueError

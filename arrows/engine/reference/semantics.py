@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from arrows.inference.typed import Typed
+from arrows.inference import Typed
 
 
 class Semantics(Protocol):

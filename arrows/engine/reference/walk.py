@@ -11,7 +11,7 @@ from arrows.combinators import AnyBlock, InputTransform, attributes, has_attribu
 from arrows.engine.reference.field_reads import fields_of
 from arrows.engine.reference.semantics import Semantics
 from arrows.engine.values import ExamplePath, IteratorReplay, Recursion, describe, trampoline
-from arrows.inference.typed import Knot, Typed
+from arrows.inference import Knot, Typed
 from arrows.typesys import types as T
 from arrows.typesys.errors import InputError, input_message
 from arrows.typesys.quoting import QUOTED, shortened

@@ -21,7 +21,7 @@ from arrows.combinators import (
 from arrows.engine.reference.semantics import Endless, Semantics
 from arrows.engine.reference.walk import Found, Walk
 from arrows.engine.values import ExamplePath, LeafError, Recursion, describe, no_element, nth
-from arrows.inference.typed import Typed
+from arrows.inference import Typed
 from arrows.typesys import types as T
 
 

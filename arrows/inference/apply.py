@@ -1,0 +1,156 @@
+"""`Apply`, `Constant`, `Read` and `Transform`: functions and layers, constants, and what reads the input."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from arrows import ops
+from arrows.combinators import Apply, Constant, Layer, NoDefault, Read, without_zero
+from arrows.inference.occurrences import Occurrence
+from arrows.inference.reasons import path
+from arrows.inference.rules import Misfit, TypeRule
+from arrows.typesys import types as T
+from arrows.typesys.errors import ArrowTypeError, Side, message
+from arrows.typesys.terms import ground
+from arrows.typesys.unify import Solver
+
+if TYPE_CHECKING:
+    from arrows.inference.infer import Inference, Traces
+
+
+def constrain_apply(inference: Inference, occurrence: Occurrence) -> None:
+    form, solver = occurrence.form, inference.solver
+    assert isinstance(form, Apply)
+    if isinstance(form, Layer):
+        # A layer has one input type in a model, since its parameters have one shape: the variables of all its
+        # places are one.
+        first = inference.layers.setdefault(id(form), occurrence)
+        if first is not occurrence:
+            occurrence.first = first
+            solver.unify(occurrence.input, first.input)
+            solver.unify(occurrence.output, first.output)
+            return
+        inference.undecided_layers.append(occurrence)
+        source, result = form.signature()
+        if source is not None:
+            solver.assign(occurrence.input, inference.floats(source), occurrence)
+        if result is not None:
+            solver.assign(occurrence.output, inference.floats(result), occurrence)
+    solver.add(ApplyRule(occurrence, inference.float_type, inference.traces), occurrence.input)
+
+
+def constrain_constant(inference: Inference, occurrence: Occurrence) -> None:
+    form, traces = occurrence.form, inference.traces
+    assert isinstance(form, Constant)
+    if form.type is not None:
+        inference.solver.assign(occurrence.output, inference.floats(form.type), occurrence)
+    if form.trainable:
+        key = (id(form), T.Tuple(()))
+        if key not in traces:
+            traces[key] = ops.trace(form.parameter, key[1], float_type=inference.float_type)
+        occurrence.trace = traces[key]
+
+
+def constrain_read(inference: Inference, occurrence: Occurrence) -> None:
+    assert isinstance(occurrence.form, Read)
+    inference.solver.assign(occurrence.input, T.Input(), occurrence)
+    inference.solver.assign(occurrence.output, inference.floats(occurrence.form.type), occurrence)
+
+
+def constrain_transform(inference: Inference, occurrence: Occurrence) -> None:
+    inference.solver.assign(occurrence.input, T.Input(), occurrence)
+    inference.solver.assign(occurrence.output, T.Input(), occurrence)
+
+
+class ApplyRule(TypeRule):
+    """Functions and layers: traced once their input is ground."""
+
+    __slots__ = ("float_type", "traces")
+
+    def __init__(self, occurrence: Occurrence, float_type: str | None, traces: Traces) -> None:
+        super().__init__(occurrence)
+        self.float_type = float_type
+        self.traces = traces
+
+    def run(self, solver: Solver) -> None:
+        t = ground(self.occurrence.input)
+        if self.done or t is None:
+            return
+        self.done = True
+        form = self.occurrence.form
+        assert isinstance(form, Apply)
+        trouble = form.check(t) or no_tensor(t)
+        if trouble is not None:
+            raise Misfit(*((trouble,) if isinstance(trouble, str) else trouble))
+        key = (id(form), t)
+        trace = self.traces.get(key)
+        if trace is None:
+            trace = self.traces[key] = ops.trace(form.function, t, float_type=self.float_type)
+        self.occurrence.trace = trace
+        solver.assign(self.occurrence.output, trace.output, self.occurrence)
+
+
+def no_tensor(t: T.Type) -> tuple[str, str] | None:
+    """Why a function of tensors cannot take `t`: a reason and a hint; None if it can."""
+    todo = [(t, "it")]
+    while todo:
+        x, where = todo.pop()
+        start = f"a function takes tensors, and {'the input' if x is t else where} is"
+        if isinstance(x, T.Input):
+            reader = "read it first: ar.Scalar(), ar.Vector(n) or ar.Tensor(shape)"
+            return (
+                f"{start} a Python object",
+                f"{reader}; a function of Python objects is ar.InputTransform(f)",
+            )
+        if isinstance(x, T.Void):
+            return f"{start} Void: nothing", ""
+        if isinstance(x, T.Broadcast):
+            return f"{start} endless: {x}", ""
+        if isinstance(x, T.Tuple):
+            names = x.labels if x.labels is not None else range(len(x.items))
+            items = [(item, f"item {name!r}") for name, item in zip(names, x.items, strict=True)]
+            todo.extend(reversed(items))
+        elif isinstance(x, T.Sequence):
+            todo.append((x.element, "an element"))
+    return None
+
+
+def finish_apply(inference: Inference, occurrence: Occurrence) -> None:
+    """A layer that stands in several places is traced at the first of them."""
+    if occurrence.first is not None:
+        occurrence.trace = occurrence.first.trace
+
+
+def check_constant(inference: Inference, occurrence: Occurrence) -> None:
+    """Refuses zeros that are to be made up of a type that has no zero."""
+    form = occurrence.form
+    assert isinstance(form, Constant)
+    if form.type is not None or isinstance(form, NoDefault):
+        return
+    t = ground(occurrence.output)
+    assert t is not None
+    if without_zero(t) is not None:
+        raise _no_default(occurrence, t)
+
+
+def _no_default(occurrence: Occurrence, t: T.Type) -> ArrowTypeError:
+    site = occurrence.form.site
+    if occurrence.path.word == "start":
+        return ArrowTypeError(
+            message(
+                "cannot make up the first state of an RNN",
+                [Side("state", str(t), site)],
+                path(occurrence),
+                "an RNN starts from zeros of its state, and a Python object has no zero",
+                "say what it starts from: ar.RNN(cell, start)",
+            )
+        )
+    return ArrowTypeError(
+        message(
+            f"cannot make up a value of {t} for None",
+            [Side("Optional", f"Input -> {t}", site)],
+            path(occurrence),
+            "an Optional gives zeros for None, and a Python object has no zero",
+            "say what None becomes: ar.Optional(some, ar.InputTransform(lambda x: value))",
+        )
+    )

@@ -1,0 +1,133 @@
+"""`Metric`, `Tap` and `Shared`: side outputs, and what is computed once for an object."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from arrows.combinators import Metric, Tap
+from arrows.inference.explain import refused
+from arrows.inference.occurrences import CoercionPlace, Occurrence
+from arrows.inference.reasons import name_of, path, side_of
+from arrows.inference.rules import Misfit, TypeRule, structure_of, type_words
+from arrows.typesys import types as T
+from arrows.typesys.errors import ArrowTypeError, Side, message
+from arrows.typesys.terms import Clash, TypeVariable, find, ground, notation
+from arrows.typesys.unify import Solver
+
+if TYPE_CHECKING:
+    from arrows.inference.infer import Inference
+
+
+def constrain_metric(inference: Inference, metric: Occurrence) -> None:
+    inference.solver.assign(metric.output, T.Void(), metric)
+    inference.solver.add(MetricRule(metric), metric.input)
+
+
+def constrain_tap(inference: Inference, tap: Occurrence) -> None:
+    inference.solver.unify(tap.input, tap.output)
+
+
+def constrain_shared(inference: Inference, shared: Occurrence) -> None:
+    inference.solver.assign(shared.input, T.Input(), shared)
+    inference.enter(shared, shared.form.parts[0], shared.input, None, "shared", result=shared.output)
+
+
+class MetricRule(TypeRule):
+    """`Metric`: a tensor, or a tensor and a label."""
+
+    __slots__ = ()
+
+    def run(self, solver: Solver) -> None:
+        v = find(self.occurrence.input)
+        if self.done or v.head is None:
+            return
+        self.done = True
+        if isinstance(v.head, T.Tensor):
+            return
+        hint = "a metric takes a tensor, or the pair of a tensor and a Python object that labels it"
+        if structure_of(v) == "tuple":
+            items = solver.view(v).args
+            if len(items) != 2:
+                raise Misfit(f"it gets a tuple of {len(items)} items", hint)
+            label = TypeVariable(T.Input(), self.occurrence)
+            solver.coerce(items[1], label, LabelCoercion(self.occurrence))
+            return
+        if isinstance(v.head, T.Input):
+            hint = "read it first: ar.Scalar() >> ar.Metric(...)"
+        raise Misfit(f"it gets {type_words(v)}, which is no tensor", hint)
+
+
+class LabelCoercion(CoercionPlace):
+    """The second item of a metric's input labels the first."""
+
+    __slots__ = ()
+
+    def explain(self, clash: Clash) -> ArrowTypeError:
+        metric = self.owner
+        return ArrowTypeError(
+            message(
+                f"cannot record {name_of(metric)}",
+                [side_of(metric)],
+                path(metric),
+                f"the second item labels the first, and must be a Python object, not {notation(clash.left)}",
+                "leave a label as it comes from the input: ar.GetItem('id'), without a Scalar after it",
+            )
+        )
+
+
+def check_metric(inference: Inference, metric: Occurrence) -> None:
+    """Refuses a metric of something else than a tensor, or of another type than the same metric elsewhere."""
+    assert isinstance(metric.form, Metric)
+    t = ground(metric.input)
+    tensor = t.children[0] if isinstance(t, T.Tuple) else t
+    if not isinstance(tensor, T.Tensor):
+        raise refused(metric, Misfit(f"the first item is {tensor}, which is no tensor"))
+    _check_same_type(inference, metric, f"metric {metric.form.metric}", tensor)
+
+
+def check_tap(inference: Inference, tap: Occurrence) -> None:
+    """Refuses a tap of what cannot be kept, or of another type than the same tap elsewhere."""
+    assert isinstance(tap.form, Tap)
+    t = ground(tap.input)
+    assert t is not None
+    misfit = _untappable(t)
+    if misfit is not None:
+        raise refused(tap, misfit)
+    _check_same_type(inference, tap, f"tap {tap.form.tap}", t)
+
+
+def _check_same_type(inference: Inference, occurrence: Occurrence, name: str, t: T.Type) -> None:
+    first_type, first = inference.side_outputs.setdefault(name, (t, occurrence))
+    if first_type == t:
+        return
+    raise ArrowTypeError(
+        message(
+            f"cannot record two types under {name_of(occurrence)}",
+            [
+                Side(name_of(first), str(first_type), first.form.site),
+                Side(name_of(occurrence), str(t), occurrence.form.site),
+            ],
+            f"{path(first)}, and {path(occurrence)}",
+            f"a {occurrence.form.kind.lower()} has one type in a model, and here it is {first_type} first "
+            f"and {t} then",
+            "give one of them another name",
+        )
+    )
+
+
+def _untappable(t: T.Type) -> Misfit | None:
+    """Why values of this type cannot be kept by a tap; None if they can."""
+    todo, kinds = [t], set()
+    while todo:
+        x = todo.pop()
+        if isinstance(x, T.Broadcast):
+            return Misfit(
+                f"{t} is endless, and what it is made of cannot all be kept", "tap one element of it"
+            )
+        if isinstance(x, (T.Input, T.Tensor)):
+            kinds.add(type(x))
+        todo.extend(x.children)
+    if len(kinds) == 2:
+        hint = "tap the items one by one, each under a name of its own"
+        return Misfit(f"{t} has both tensors and Python objects inside, which are kept apart", hint)
+    return None

@@ -1,0 +1,229 @@
+"""`Fix` and `Reference`: recursive blocks, definitions that refer to one another, recursions without end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from arrows.combinators import AnyBlock, Choice, Constant, Fix, Fold, Map, Reduce, Reference, Scan
+from arrows.inference.occurrences import CoercionPlace, Leave, Occurrence
+from arrows.inference.reasons import last_of, meet, name_of, path, side_of
+from arrows.typesys.errors import ArrowTypeError, Side, message
+from arrows.typesys.terms import Clash, ground
+
+if TYPE_CHECKING:
+    from arrows.inference.infer import Inference
+
+
+def constrain_fix(inference: Inference, fix: Occurrence) -> None:
+    assert isinstance(fix.form, Fix)
+    token = fix.form.token
+    _tie(inference, fix, fix.form.body, "")
+    inference.knots.setdefault(id(token), []).append(fix)
+    inference.todo.append(Leave([token]))
+
+
+def constrain_reference(inference: Inference, reference: Occurrence) -> None:
+    assert isinstance(reference.form, Reference)
+    token = reference.form.token
+    enclosing = inference.knots.get(id(token))
+    if enclosing:
+        reference.knot = enclosing[-1]
+        inference.solver.unify(reference.input, reference.knot.input)
+        inference.solver.unify(reference.output, reference.knot.output)
+        return
+    if token.definition is None:
+        raise ArrowTypeError(_loose_reference(reference))
+    # The first occurrence of a defined reference is its knot. All knots whose definitions refer to one
+    # another stay open until the outermost of them is left, so that no definition is entered twice.
+    group = inference.components.of(token.definition)
+    open_tokens = inference.groups.get(group)
+    _tie(inference, reference, token.definition, token.name)
+    inference.knots.setdefault(id(token), []).append(reference)
+    for declared, var in ((token.input, reference.input), (token.output, reference.output)):
+        if declared is not None:
+            inference.solver.assign(var, inference.floats(declared), reference)
+    if open_tokens is None:
+        inference.groups[group] = [token]
+        inference.todo.append(Leave(inference.groups[group], group))
+    else:
+        open_tokens.append(token)
+        inference.inner.add(id(reference))
+
+
+def _tie(inference: Inference, knot: Occurrence, body: AnyBlock, word: str) -> None:
+    """Ties a knot: what the body gives is what the whole gives."""
+    knot.knot = knot
+    part = inference.enter(knot, body, knot.input, None, word)
+    inference.solver.coerce(part.output, knot.output, BodyCoercion(knot, 0))
+
+
+class BodyCoercion(CoercionPlace):
+    """What the body of a recursion gives is what its references are used as."""
+
+    __slots__ = ()
+
+    def explain(self, clash: Clash) -> ArrowTypeError:
+        knot, form = self.owner, self.owner.form
+        declared = isinstance(form, Reference) and form.token.declared
+        return meet(
+            f"cannot tie the recursion {name_of(knot)}",
+            last_of(self.part),
+            None,
+            self.part.output,
+            knot.output,
+            self.part,
+            right_name=f"{name_of(knot)}, as used inside",
+            hint="what the body gives must be what its own references are used as"
+            + (", and what was declared" if declared else ""),
+        )
+
+
+def _loose_reference(reference: Occurrence) -> str:
+    """The text for a reference outside of its definition, or without one."""
+    form = reference.form
+    assert isinstance(form, Reference)
+    token = form.token
+    if token.declared:
+        return message(
+            f"cannot use {token.words}",
+            [Side(token.name, "? -> ?", form.site)],
+            path(reference),
+            f"it was declared at {token.site}, and is not resolved: nothing says what it stands for",
+            "say it before the block is used: declaration.resolve_to(block)",
+        )
+    return message(
+        f"cannot use the reference {form.label} here",
+        [Side(form.label, "? -> ?", form.site)],
+        path(reference),
+        f"the reference that fix passes to {form.label} stands for the block inside its definition only",
+        f"outside of it use the finished block {form.label} itself",
+    )
+
+
+# Which definitions refer to one another
+
+
+class Components:
+    """Strongly connected components of the graph in which a block leads to its parts, and a reference to its
+    definition.
+
+    They are searched for when first asked for, by an explicit stack (Tarjan 1972), since an expression may be
+    deeper than Python's own stack.
+
+    Example:
+        >>> import arrows as ar
+        >>> a, b = ar.fix(lambda a, b: (ar.GetItem(0) >> b, ar.GetItem(1) >> a))
+        >>> components = Components()
+        >>> components.of(a.definition) == components.of(b.definition) == components.of(a)
+        True
+        >>> components.of(ar.Map(a)) == components.of(a)
+        False
+    """
+
+    def __init__(self) -> None:
+        self._component: dict[int, int] = {}
+        self._visited: dict[int, int] = {}
+        self._kept: list[AnyBlock] = []  # a block that is alive keeps its identity for itself
+
+    def of(self, block: AnyBlock) -> int:
+        """The number of a block's component."""
+        if id(block) not in self._component:
+            self._search(block)
+        return self._component[id(block)]
+
+    def _search(self, root: AnyBlock) -> None:
+        visited: dict[int, int] = self._visited
+        low: dict[int, int] = {}
+        path: list[AnyBlock] = []
+        todo: list[tuple[AnyBlock, list[AnyBlock]]] = []
+
+        def enter(block: AnyBlock) -> None:
+            visited[id(block)] = low[id(block)] = len(visited)
+            self._kept.append(block)
+            path.append(block)
+            definition = block.definition
+            todo.append((block, [*block.parts, *([definition] if definition is not None else [])]))
+
+        enter(root)
+        while todo:
+            block, rest = todo[-1]
+            number = id(block)
+            if rest:
+                other = rest.pop()
+                if id(other) not in visited:
+                    enter(other)
+                elif id(other) not in self._component:  # it is on the path
+                    low[number] = min(low[number], visited[id(other)])
+                continue
+            todo.pop()
+            if todo:
+                above = id(todo[-1][0])
+                low[above] = min(low[above], low[number])
+            if low[number] == visited[number]:
+                while True:
+                    member = path.pop()
+                    self._component[id(member)] = visited[number]
+                    if member is block:
+                        break
+
+
+# Recursions without end
+
+
+def endless_recursion(occurrences: Sequence[Occurrence]) -> Occurrence | None:
+    """The first recursive block of which every case calls it again, whatever the data; None if all can end.
+
+    A case that does not call it, or a sequence that may be empty, is an end.
+
+    Args:
+        occurrences: those of an expression, each before its parts.
+    """
+    knots = [occurrence for occurrence in occurrences if occurrence.knot is occurrence]
+    # Whether one recursion ends may depend on others that it calls. Starting from none, each round adds those
+    # that end because of the round before, until a round adds none: the least fixpoint.
+    ends: dict[int, bool] = {}
+    before = None
+    while knots and before != (count := sum(ends.get(id(knot), False) for knot in knots)):
+        before = count
+        for occurrence in reversed(occurrences):
+            ends[id(occurrence)] = _ends(occurrence, ends)
+    return next((knot for knot in knots if not ends[id(knot)]), None)
+
+
+def _ends(occurrence: Occurrence, ends: dict[int, bool]) -> bool:
+    if occurrence.knot is not None and occurrence.knot is not occurrence:
+        return ends.get(id(occurrence.knot), False)
+    parts = [ends[id(part)] for part in occurrence.parts]
+    form = occurrence.form
+    if isinstance(form, Choice):
+        first_case = 1 if form.key is None else 0
+        return all(parts[:first_case]) and any(parts[first_case:])
+    if isinstance(form, (Map, Fold, Scan, Reduce)):
+        return True
+    return all(parts)
+
+
+def without_end(knot: Occurrence) -> ArrowTypeError:
+    """The error of a recursion whose every case calls it again."""
+    return ArrowTypeError(
+        message(
+            f"cannot end the recursion {name_of(knot)}",
+            [side_of(knot)],
+            path(knot),
+            "every case of it calls it again, and so does not end, whatever the data",
+            "some case must end without a reference: OneOf(key, {..., False: block without it})",
+        )
+    )
+
+
+def ending_hint(occurrences: Sequence[Occurrence]) -> str:
+    """What would give a recursion its type."""
+    for occurrence in occurrences:
+        last = occurrence.parts[-1] if occurrence.parts else None
+        if last is not None and isinstance(last.form, Constant) and ground(last.output) is None:
+            if occurrence.form.kind == "Optional":
+                return "say what None gives: ar.Optional(some, ar.Zeros(type))"
+            if occurrence.form.kind == "Reduce":
+                return "say what no elements give: ar.Reduce(combine, ar.Zeros(type))"
+    return "some case of the recursion must end without a reference, and give a type, as ar.Zeros(type) does"
