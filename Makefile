@@ -1,11 +1,12 @@
-# make demo   environment, package, and the demo: a sentiment Tree-LSTM, trained in front of you
-# make test   lint, types and the whole test suite
+# make demo      environment, package, and the demo: a sentiment Tree-LSTM, trained in front of you
+# make test      lint, types and the whole test suite
 # make coverage  the test suite again, with the lines that no test runs; fails below 95 %
 # make nightly   the long profile of the random checks: make nightly SEED=7 (about half an hour)
-# make bench  measure against hand-written code: make bench BENCH="bilstm --quick" (default: treelstm --quick)
-# make clean  remove the environment and all caches
+# make pages     write docs/ops.md, docs/reference.md and the picture of README.md from the code
+# make bench     measure against hand-written code: make bench BENCH="bilstm --quick" (default: treelstm --quick)
+# make clean     remove the environment and all caches
 #
-# Both need Python 3.11 or newer, pip and make, and build their own .venv, which is used again while
+# All need Python 3.11 or newer, pip and make, and build their own .venv, which is used again while
 # pyproject.toml stays as it is. Another Python: make demo PYTHON=/path/to/python3.12
 # Another place for the environment: make test VENV=/tmp/venv
 # Trees of your own: make demo TREES="'((not good) film)' '(very bad)'"
@@ -30,7 +31,7 @@ endif
 unexport PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX PIP_USER
 
 .DELETE_ON_ERROR:
-.PHONY: demo test lint types coverage nightly bench clean env
+.PHONY: demo test lint types coverage nightly pages bench clean env
 
 demo: $(VENV)/.installed
 	$(PY) -m arrows demo $(TREES)
@@ -50,6 +51,11 @@ coverage: $(VENV)/.installed-coverage
 
 nightly: $(VENV)/.installed-test
 	HYPOTHESIS_PROFILE=nightly ARROWS_TEST_SEED='$(SEED)' $(PY) -m pytest -n 2 $(RANDOM)
+
+pages: $(VENV)/.installed
+	$(PY) docs/make_ops.py
+	$(PY) docs/make_reference.py
+	$(PY) -m arrows show docs/picture.py:scores --output docs/picture.svg
 
 bench: $(VENV)/.installed
 	$(PY) -m benchmarks $(BENCH)

@@ -122,16 +122,16 @@ def page() -> str:
     Raises:
         LookupError: an operation belongs to no chapter, or a primitive has no sample.
     """
-    known = [(chapter, list(operations(chapter))) for chapter in CHAPTERS]
-    here = {name for _, found in known for name, _ in found}
-    functions = {name for name in ops.__all__ if inspect.isfunction(getattr(ops, name))}
-    if functions - OTHERS - here:
-        raise LookupError(f"operations without a chapter: {sorted(functions - OTHERS - here)}")
+    chapters = [(chapter, list(operations(chapter))) for chapter in CHAPTERS]
+    here = {name for _, functions in chapters for name, _ in functions}
+    offered = {name for name in ops.__all__ if inspect.isfunction(getattr(ops, name))}
+    if offered - OTHERS - here:
+        raise LookupError(f"operations without a chapter: {sorted(offered - OTHERS - here)}")
     parts = [HEAD]
-    for chapter, found in known:
+    for chapter, functions in chapters:
         text = " ".join((importlib.import_module(f"arrows.ops.{chapter}").__doc__ or "").split())
         parts.append(f"## {re.split(r'[.:;](?: |$)', text)[0]}\n")
-        parts += [described(name, function) for name, function in found]
+        parts += [described(name, function) for name, function in functions]
     rows = [row(ops.primitives()[name]) for name in sorted(ours())]
     return "\n".join([*parts, PRIMITIVES + "".join(rows)])
 
@@ -139,13 +139,13 @@ def page() -> str:
 def operations(chapter: str) -> Iterator[tuple[str, Callable[..., Any]]]:
     """The public functions that a module of arrows.ops defines, in the order of its lines."""
     module = importlib.import_module(f"arrows.ops.{chapter}")
-    found = {
+    functions = {
         name: getattr(ops, name)
         for name in ops.__all__
         if getattr(getattr(ops, name), "__module__", "") == module.__name__
         and inspect.isfunction(getattr(ops, name))
     }
-    yield from sorted(found.items(), key=lambda item: (item[1].__code__.co_firstlineno, item[0]))
+    yield from sorted(functions.items(), key=lambda item: (item[1].__code__.co_firstlineno, item[0]))
 
 
 def described(name: str, function: Callable[..., Any]) -> str:
@@ -196,8 +196,8 @@ def row(primitive: Primitive) -> str:
     if primitive.segmented:
         operands = operands if "domain" in attributes else [T.Sequence(kind) for kind in types]
         result = result if primitive.collapses else T.Sequence(result)
-    given = "".join(f", {key}={value!r}" for key, value in attributes.items())
-    rule = f"`({', '.join(map(str, operands))}{given})` → `{result}`"
+    keywords = "".join(f", {key}={value!r}" for key, value in attributes.items())
+    rule = f"`({', '.join(map(str, operands))}{keywords})` → `{result}`"
     marks = (primitive.vjp is not no_gradient, primitive.elementwise, primitive.sum_rows is not None)
     return f"| `{primitive.name}` | {rule} | {' | '.join('yes' if mark else '' for mark in marks)} |\n"
 

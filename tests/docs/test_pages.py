@@ -1,0 +1,45 @@
+"""The pages and the picture that are written from the code are what the code says now: `make pages`."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import arrows
+from arrows.cli import main
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def script() -> dict[str, Any]:
+    return runpy.run_path(str(DOCS / "make_reference.py"))
+
+
+def test_the_reference_is_up_to_date(script: dict[str, Any]) -> None:
+    assert (DOCS / "reference.md").read_text(encoding="utf-8") == script["page"](), "run make pages"
+
+
+def test_the_reference_lists_the_public_names() -> None:
+    text = (DOCS / "reference.md").read_text(encoding="utf-8")
+    missing = [name for name in arrows.__all__ if f"`ar.{name}`" not in text and name != "__version__"]
+    assert not missing
+
+
+def test_a_public_name_without_a_chapter_is_refused(
+    script: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrows, "__all__", [*arrows.__all__, "annotations"])
+    with pytest.raises(LookupError, match=r"names without a chapter: \['annotations'\]"):
+        script["page"]()
+
+
+def test_the_picture_is_up_to_date(tmp_path: Path) -> None:
+    drawn = tmp_path / "picture.svg"
+    assert main(["show", f"{DOCS / 'picture.py'}:scores", "--output", str(drawn)]) == 0
+    assert drawn.read_text(encoding="utf-8") == (DOCS / "picture.svg").read_text(encoding="utf-8"), (
+        "run make pages"
+    )
