@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from arrows.engine.planning import ElementOperation
 from arrows.engine.scheduling import merge as merging
 from arrows.engine.scheduling.node_table import node_table
 
@@ -47,15 +48,15 @@ def longest_chains(model: Any, prepared: Any, indices: np.ndarray[Any, Any]) -> 
     """
     plan, wirings = model.plan, prepared.wirings.select(indices)
     site, depth = wirings.site.values, wirings.depth.values
-    operation = plan.site_operation[site]
-    kinds = np.array([operation.kind for operation in plan.operations])[operation]
+    operation = plan.sites.operation[site]
+    is_element = np.array([isinstance(each, ElementOperation) for each in plan.operations])[operation]
     # The rows of a sequence come when their operation runs.
-    owner = np.maximum.accumulate(np.where(kinds == "element", 0, np.arange(len(site))))
+    owner = np.maximum.accumulate(np.where(is_element, 0, np.arange(len(site))))
     table = node_table(plan, wirings, share=False)
     target = np.repeat(np.arange(len(site)), table.length[table.numbers.values])
-    source = (table.sources >> plan.shift) - len(plan.constants)
+    source = (table.sources >> plan.shift) - len(plan.lowered.constants)
     target, source = target[source >= 0], owner[table.place[source[source >= 0]]]
-    runs = kinds == "apply"
+    runs = plan.applies[operation]
     chain = np.zeros((len(plan.operations), len(site)), np.int32)
     for level in range(int(depth.max(initial=0)) + 1):
         into = np.flatnonzero((depth[target] == level) & runs[target])

@@ -10,7 +10,7 @@ import numpy as np
 import arrows as ar
 from arrows.cli.user_modules import NamedBlock
 from arrows.combinators import AndFan, AnyBlock, Apply, InferredZeros, Pipe
-from arrows.engine.planning.parameters import named_parameters
+from arrows.engine.planning import named_parameters
 from arrows.inference import Typed, typed_tree
 from arrows.ops import Parameter
 from arrows.typesys import types as T

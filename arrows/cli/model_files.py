@@ -12,7 +12,7 @@ from typing import Any
 
 import arrows as ar
 from arrows.combinators import AnyBlock
-from arrows.engine.planning.parameters import named_parameters
+from arrows.engine.planning import named_parameters
 from arrows.models import sentiment
 from arrows.training import load
 from arrows.training.arguments import is_whole

@@ -26,7 +26,7 @@ from arrows.drawing import (
 )
 from arrows.drawing.scene import Scene
 from arrows.drawing.views import shorten
-from arrows.engine.planning.plan import SCHEDULES
+from arrows.engine.planning import SCHEDULES
 from arrows.engine.timeline import Timeline, timeline
 from arrows.files import replacing, require_replaceable
 from arrows.inference import Typed, typed_tree

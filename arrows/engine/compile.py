@@ -11,8 +11,7 @@ from arrows.engine import reference
 from arrows.engine.device import Device, get_device
 from arrows.engine.device.jit import available
 from arrows.engine.model import Model
-from arrows.engine.planning.parameters import make_params
-from arrows.engine.planning.plan import SCHEDULES
+from arrows.engine.planning import SCHEDULES, make_params
 from arrows.engine.reference import MAX_NODES
 from arrows.engine.running.taps import show_tapped
 from arrows.inference import infer

@@ -14,11 +14,17 @@ import numpy as np
 
 from arrows.engine import reference
 from arrows.engine.device import Arena, Device
-from arrows.engine.lowering.lower import lower
-from arrows.engine.planning.losses import Check, StepsParameters, as_weights, check_output
-from arrows.engine.planning.named_inputs import input_names, read_sites
-from arrows.engine.planning.parameters import make_params
-from arrows.engine.planning.plan import make_plan
+from arrows.engine.lowering import lower
+from arrows.engine.planning import (
+    Check,
+    StepsParameters,
+    as_weights,
+    check_output,
+    input_names,
+    make_params,
+    make_plan,
+    read_sites,
+)
 from arrows.engine.program.profile import Clock, Profile, profile
 from arrows.engine.reading.example_reader import ExampleReader
 from arrows.engine.reading.wiring import Outputs
@@ -362,7 +368,7 @@ class Model:
         key = (training, gradients, tuple(sorted(inputs)))
         if key not in self._executors:
             loss = list(self._weights.metrics) if gradients else []
-            sites = [site for name in inputs for site in read_sites(self.plan, name)]
+            sites = [site.index for name in inputs for site in read_sites(self.plan, name)]
             self._executors[key] = Executor(
                 self.plan,
                 self.device,
@@ -401,7 +407,10 @@ class Model:
                 else:
                     found[key] = own(gradient) if self.schedule == "none" else gradient
             of_inputs.append(
-                {name: run.input_gradients(part, read_sites(self.plan, name)) for name in inputs}
+                {
+                    name: run.input_gradients(part, [site.index for site in read_sites(self.plan, name)])
+                    for name in inputs
+                }
             )
         grads = {
             name: found[key] if key in found else executor.no_gradient(*self.params.owner(name))
@@ -420,7 +429,7 @@ class Model:
     def _joined(self, pieces: list[tuple[Array, np.ndarray]], name: str) -> Ragged:
         """The gradients of an input, of all parts of a batch."""
         lengths = np.concatenate([np.zeros(0, np.int64), *(np.diff(offsets) for _, offsets in pieces)])
-        (of,) = self.plan.lowered.sites.sites[read_sites(self.plan, name)[0]].outputs
+        (of,) = read_sites(self.plan, name)[0].outputs
         values = self._outcomes.joined([values for values, _ in pieces], of)
         return Ragged(values, np.concatenate(([0], np.cumsum(lengths))))
 

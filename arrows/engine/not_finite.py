@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.model import Model
+from arrows.engine.planning import ApplyOperation, ElementOperation, ReadOperation
 from arrows.engine.running.execute import Run
 
 
@@ -39,7 +40,7 @@ def _first_in(run: Run) -> tuple[str, int] | None:
     plan, merged = run.executor.plan, run.merged
     for operation in plan.operations:
         count = merged.operations[operation.index].count
-        if operation.kind == "read" and count:
+        if isinstance(operation, ReadOperation) and count:
             row = _bad_row(run, run._rows(operation.index, 0))
             if row is not None:
                 return f"what {_label(run, operation.index)} reads", _example(run, operation.index, row)
@@ -47,8 +48,11 @@ def _first_in(run: Run) -> tuple[str, int] | None:
         found = merged.operations[o]
         nodes = found.bounds[step : step + 2]
         for (owner, _), rows in zip(plan.result_places[o], run._outputs(run.slabs, o), strict=True):
-            element = owner != o
-            offsets = found.offsets[plan.operations[owner].domain] if element else np.arange(found.count + 1)
+            operation = plan.operations[owner]
+            if isinstance(operation, ElementOperation):
+                offsets = found.offsets[operation.domain]
+            else:
+                offsets = np.arange(found.count + 1)
             first, last = offsets[nodes]
             row = _bad_row(run, rows[first:last])
             if row is not None:
@@ -70,7 +74,6 @@ def _example(run: Run, operation: int, node: int) -> int:
 
 
 def _label(run: Run, operation: int) -> str:
-    plan = run.executor.plan
-    site = next(s for s in plan.lowered.sites.sites if plan.site_operation[s.index] == operation)
-    name = plan.operations[operation].name
-    return name if site.typed is None else f"{name} ({site.typed.form.site})"
+    labelled = run.executor.plan.operations[operation]
+    assert isinstance(labelled, ApplyOperation | ReadOperation)
+    return f"{labelled.name} ({labelled.typed.form.site})"

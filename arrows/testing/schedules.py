@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arrows.engine.planning.plan import Plan
+from arrows.engine.planning import ApplyOperation, Plan, ReadOperation
 from arrows.engine.scheduling.merge import Merged
 
 
@@ -46,13 +46,14 @@ def verify(plan: Plan, merged: Merged) -> None:
     for done, known in zip(written, plan.slabs, strict=True):
         done[: len(known.constants)] = True
     for operation in plan.operations:
-        if operation.kind == "read":
+        if isinstance(operation, ReadOperation):
             count = merged.operations[operation.index].count
             _write(plan, merged, written, operation.index, 0, count)
     run = [np.zeros(rows.count, bool) for rows in merged.operations]
     component_of = [component for component, first, last in merged.spans for _ in range(first, last)]
     for number, (o, step) in enumerate(merged.steps):
         rows, operation = merged.operations[o], plan.operations[o]
+        assert isinstance(operation, ApplyOperation)
         a, z = int(rows.bounds[step]), int(rows.bounds[step + 1])
         where = f"step {number} ({operation.name}, rows {a} to {z})"
         if z <= a:
@@ -84,7 +85,7 @@ def verify(plan: Plan, merged: Merged) -> None:
                 offsets = rows.offsets[domain]
                 _write(plan, merged, written, element, int(offsets[a]), int(offsets[z]))
     for o, ran in enumerate(run):
-        if plan.operations[o].kind == "apply" and not ran.all():
+        if plan.applies[o] and not ran.all():
             raise ScheduleError(f"{plan.operations[o].name}: {int((~ran).sum())} nodes never run")
     for slab, done in enumerate(written):
         if not done.all():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.planning.plan import SCHEDULES
+from arrows.engine.planning import SCHEDULES
 from tests.agree import agree
 
 fn = ar.Function

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import arrows as ar
+from arrows.engine.planning import ApplyOperation
 from arrows.engine.scheduling.merge import merge
 from tests.agree import SETTINGS, agree
 
@@ -114,7 +115,7 @@ def test_nothing_but_one_kind() -> None:
 def test_a_layer_of_both_kinds_is_one_operation(device: str, schedule: str) -> None:
     statement, _ = language()
     model = ar.compile(scalar(statement), device=device, schedule=schedule)
-    names = [one.name for one in model.plan.operations if one.kind == "apply"]
+    names = [one.name for one in model.plan.operations if isinstance(one, ApplyOperation)]
     assert names.count("Embedding") == 1 and names.count("Concat >> FC") == 1
     assert list(model.params) == ["Embedding_1/weight", "FC_1/weight", "FC_1/bias"]
 

@@ -11,6 +11,7 @@ import pytest
 
 import arrows as ar
 from arrows import ops
+from arrows.engine.planning import ApplyOperation
 from arrows.engine.scheduling.merge import merge
 from arrows.typesys import types as T
 from tests.agree import agree
@@ -32,7 +33,7 @@ def steps(block: Any, examples: Any, schedule: str = "strata") -> list[str]:
     model = ar.compile(block, schedule=schedule)
     operations = model.plan.operations
     found = [operations[number] for number, _ in merge(model.plan, model.prepare(examples)[:].wired).steps]
-    return [one.name for one in found if one.kind == "apply"]
+    return [one.name for one in found if isinstance(one, ApplyOperation)]
 
 
 # ------------------------------------------------------------------------------------------ Reduce

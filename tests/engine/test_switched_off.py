@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine.lowering.merge_chains import Compositions
-from arrows.engine.planning.plan import Plan
+from arrows.engine.lowering import Compositions
+from arrows.engine.planning import Plan
 from arrows.engine.program import codegen, contiguous_transpose, derive, program_writer
 from arrows.engine.program.pieces import Piece
 from arrows.engine.reading import structural_hash as sharing

@@ -5,7 +5,7 @@ The code is written once for a model.  It walks the example as the expression sa
 of a site, the site's number, the value ids that it reads and its depth key; no object is made for a node.  A
 recursive block becomes a generator function that yields the calls it wants made (`drive` keeps their stack),
 so data may be as deep as memory allows.  The symbols of `arrows.engine.lowering.symbols` stand for
-the values meanwhile, and the walk also records which site can feed which (`arrows.engine.lowering.flow`).
+the values meanwhile, and the walk also records which site can feed which (`arrows.engine.lowering.dataflow`).
 
 Names in the written code: ``x`` is a function's input, ``v3`` a value id, ``n3`` the first value id of a
 node, ``o3`` an object, ``l3`` a list, ``k3`` a depth key; ``S K SRC CNT`` are the streams of the wiring,
@@ -17,15 +17,17 @@ all sites are known.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from arrows import combinators as core
 from arrows.combinators import take
+from arrows.engine.lowering.dataflow import ReachingProducers
 from arrows.engine.lowering.lowering_sequences import SequenceWriter, Walk
 from arrows.engine.lowering.merge_chains import Compositions
 from arrows.engine.lowering.node_code import MetricStream
-from arrows.engine.lowering.sites import Sites
+from arrows.engine.lowering.sites import Site
 from arrows.engine.lowering.source_writer import DEEPEST_NESTING, KeyLine
 from arrows.engine.lowering.symbols import (
     EndlessSymbol,
@@ -40,6 +42,7 @@ from arrows.engine.lowering.symbols import (
 from arrows.engine.lowering.taps import Outlet, Taps
 from arrows.engine.values import Recursion, trampoline
 from arrows.inference import Knot, Typed
+from arrows.ops.arrays import HostArray
 from arrows.typesys import types as T
 
 # More cases than these are functions picked from a table: a long ``elif`` chain is slow, and nests in the
@@ -47,7 +50,7 @@ from arrows.typesys import types as T
 _MOST_INLINE_CASES = 4
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class Lowered:
     """What lowering a typed expression gives.
 
@@ -55,7 +58,9 @@ class Lowered:
         lines: the source of the module, key lines still open; ``main`` is its entry.
         main_yields: whether ``main`` is a generator function (it calls a recursive block).
         names: what the source refers to (users' functions, tables of cases, memos of shared blocks).
-        sites: the sites and the flow between them.
+        sites: the sites.
+        constants: the values of the constants.
+        reaching: which outputs of sites can reach each place of the flow graph.
         reads: the tensor types that are read, one raw stream each.
         metrics: the streams of side outputs.
         leaves: for each tensor leaf of the result, depth first, and of what is tapped, its place in the flow.
@@ -68,7 +73,9 @@ class Lowered:
     lines: list[str | KeyLine]
     main_yields: bool
     names: dict[str, Any]
-    sites: Sites
+    sites: Sequence[Site]
+    constants: Sequence[HostArray]
+    reaching: ReachingProducers
     reads: list[T.Tensor]
     metrics: list[MetricStream]
     leaves: list[int]
@@ -104,17 +111,19 @@ class _Lowering(SequenceWriter):
         yields = self.body.is_generator
         self.finish("main", self.body, generator=False)
         return Lowered(
-            self.finished,
-            yields,
-            self.names,
-            self.sites,
-            list(self.reads),
-            list(self.metrics.values()),
-            self.leaves,
-            self.leaf_types,
-            self.levels,
-            result,
-            Taps(tuple(self.taps.values()), tuple(self.tap_sites)),
+            lines=self.finished,
+            main_yields=yields,
+            names=self.names,
+            sites=self.sites.sites,
+            constants=self.sites.constants,
+            reaching=self.sites.flow.solve(),
+            reads=list(self.reads),
+            metrics=list(self.metrics.values()),
+            leaves=self.leaves,
+            leaf_types=self.leaf_types,
+            levels=self.levels,
+            result=result,
+            taps=Taps(tuple(self.taps.values()), tuple(self.tap_sites)),
         )
 
     def walk(self, typed: Typed, symbol: Symbol) -> Walk:

@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 
 from arrows.combinators import Apply, Tap
-from arrows.engine.lowering.sites import Port, Site
+from arrows.engine.lowering.sites import ApplySite, ElementSite, Port, Site
 from arrows.engine.lowering.source_writer import DEEPEST_NESTING, KeyLine, SourceWriter
 from arrows.engine.lowering.symbols import (
     VOID,
@@ -87,7 +87,7 @@ class NodeWriter(SourceWriter):
         of = typed.output
         assert isinstance(of, T.Tensor)
         stream = self.reads.setdefault(of, len(self.reads))
-        site = self.sites.add("read", (of,), typed=typed)
+        site = self.sites.read(typed, of)
         thing = self.pack(symbol)
         if of.shape == () and of.dtype.startswith(("int", "uint", "float")):
             # Most leaves are plain numbers; their range is checked when the stream becomes an array.
@@ -165,7 +165,7 @@ class NodeWriter(SourceWriter):
                 lists.append(self.assign("l", ids))
                 ports.append(Port(number, place, domain))
         plain = tuple(var.type for var in trace.results if var.rows < 0)
-        site = self.sites.add("apply", plain, typed=typed, ports=tuple(ports), constants=tuple(constants))
+        site = self.sites.apply(typed, plain, tuple(ports), tuple(constants))
         first = self.node(site, tuple(rows), tuple(lists))
         if len(rows) == 1:
             self.put(f"SRC_append({rows[0]})")
@@ -177,16 +177,18 @@ class NodeWriter(SourceWriter):
             self.put(f"SRC_extend({name})")
         return self.returned(typed, trace, site, first, [code for code, _ in sequences])
 
-    def returned(self, typed: Typed, trace: Trace, site: Site, first: str, sequences: list[str]) -> Symbol:
+    def returned(
+        self, typed: Typed, trace: Trace, site: ApplySite, first: str, sequences: list[str]
+    ) -> Symbol:
         """What an operation returns: rows are value ids of its node, sequences are nodes of their own.
 
         The nodes of a sequence's elements have the key of the operation's node, so that sorting keeps them in
         the order of its rows.
         """
-        elements: dict[int, tuple[Site, str]] = {}
+        elements: dict[int, tuple[ElementSite, str]] = {}
         for domain in sorted({var.rows for var in trace.results if var.rows >= 0}):
             types = tuple(var.type for var in trace.results if var.rows == domain)
-            element = self.sites.add("element", types, parent=site.index, domain=domain)
+            element = self.sites.element(site, domain, types)
             count = f"len({sequences[domain]})"
             start = self.assign("n", "len(S)")
             self.put(f"S_extend([{element.index}] * {count})")
@@ -301,7 +303,7 @@ class _Counter:
 def _element(
     of: T.Type,
     leaves: Iterator[Var],
-    elements: dict[int, tuple[Site, str]],
+    elements: dict[int, tuple[ElementSite, str]],
     outputs: _Counter,
     writer: NodeWriter,
 ) -> Recursion[tuple[int, Symbol]]:

@@ -1,20 +1,20 @@
-"""The places of an expression that make nodes: what stands there, what feeds it, what it gives.
+"""The sites of an expression, which make the nodes of examples.
 
 A *site* is a place in the typed expression where an operation stands, an input is read, or a constant is
-made.  At lowering each visit of a site is one *node* with ``width`` value ids (see `Plan`); a *port* is one
-tensor operand of it.
+made. Each visit of a site while an example is lowered is one *node* with ``width`` value ids (see `Plan`).  A
+*port* is one tensor operand of a site.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from arrows.engine.lowering.flow import FlowGraph
+from arrows.engine.lowering.dataflow import FlowGraph
 from arrows.inference import Typed
 from arrows.ops import Trace
+from arrows.ops.arrays import HostArray
 from arrows.typesys import types as T
 
 
@@ -33,36 +33,37 @@ class Port:
     domain: int | None = None
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Site:
     """One place that makes nodes.
 
     Attributes:
         index: the site's number, in the order of the expression.
-        typed: the occurrence that stands here (None for a constant).
-        kind: ``"apply"``, ``"read"``, ``"constant"``, or ``"element"``: the rows that an operation with a
-            result of unknown length gives, as nodes that can be fed on.
-        outputs: the types of the tensors one node gives.
-        ports: the operands that vary; those of one row first, then those of each sequence.
-        constants: the operands that are the same constant at every visit, as (leaf, constant).
-        parent: of an ``"element"`` site, the site whose rows these are.
-        domain: of an ``"element"`` site, the sequence whose length the rows have.
+        outputs: the types of the tensors that one node gives.
     """
 
     index: int
-    kind: str
     outputs: tuple[T.Tensor, ...]
-    typed: Typed | None = None
-    ports: tuple[Port, ...] = ()
-    constants: tuple[tuple[int, int], ...] = ()
-    parent: int = -1
-    domain: int = -1
-    first_producer: int = -1
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ApplySite(Site):
+    """A place where an operation stands.
+
+    Attributes:
+        typed: the occurrence.
+        ports: the operands that vary; those of one row first, then those of each sequence.
+        constants: the operands that are the same constant at every visit, as (leaf, constant).
+    """
+
+    typed: Typed
+    ports: tuple[Port, ...]
+    constants: tuple[tuple[int, int], ...]
 
     @property
     def trace(self) -> Trace:
-        """The trace of the operation that stands here."""
-        assert self.typed is not None and self.typed.trace is not None
+        """The trace of the operation."""
+        assert self.typed.trace is not None
         return self.typed.trace
 
     @property
@@ -71,36 +72,93 @@ class Site:
         return tuple(sorted({port.domain for port in self.ports if port.domain is not None}))
 
 
-@dataclass(eq=False, slots=True)
-class Sites:
-    """All sites of an expression, with the flow between them, as lowering finds them."""
+@dataclass(frozen=True, eq=False, slots=True)
+class ReadSite(Site):
+    """A place where a Python object becomes a tensor.
 
-    flow: FlowGraph = field(default_factory=FlowGraph)
-    sites: list[Site] = field(default_factory=list)
-    producers: list[tuple[int, int]] = field(default_factory=list)
-    constants: list[np.ndarray] = field(default_factory=list)
-    _constant_numbers: dict[tuple[str, tuple[int, ...], bytes], int] = field(default_factory=dict)
-    _constant_places: list[int] = field(default_factory=list)
+    Attributes:
+        typed: the occurrence.
+    """
 
-    def add(self, kind: str, outputs: tuple[T.Tensor, ...], **more: Any) -> Site:
-        """Adds a site and its producers."""
-        site = Site(len(self.sites), kind, outputs, first_producer=len(self.producers), **more)
+    typed: Typed
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ConstantSite(Site):
+    """A constant of the expression; all equal constants have one site.
+
+    Attributes:
+        constant: the constant's number.
+    """
+
+    constant: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ElementSite(Site):
+    """The rows that an operation gives for the elements of a sequence, as nodes that others can read.
+
+    Attributes:
+        parent: the site of the operation.
+        domain: the sequence whose length the rows have.
+    """
+
+    parent: int
+    domain: int
+
+
+class SiteList:
+    """The sites that lowering has met so far, with the flow between them.
+
+    Attributes:
+        flow: the flow graph.
+        sites: the sites.
+        constants: the values of the constants.
+    """
+
+    def __init__(self) -> None:
+        self.flow = FlowGraph()
+        self.sites: list[Site] = []
+        self.constants: list[HostArray] = []
+        self._constants: dict[tuple[str, tuple[int, ...], bytes], tuple[int, int]] = {}
+
+    def apply(
+        self,
+        typed: Typed,
+        outputs: tuple[T.Tensor, ...],
+        ports: tuple[Port, ...],
+        constants: tuple[tuple[int, int], ...],
+    ) -> ApplySite:
+        """Adds the site of an operation."""
+        site = ApplySite(
+            index=len(self.sites), outputs=outputs, typed=typed, ports=ports, constants=constants
+        )
         self.sites.append(site)
-        self.producers.extend((site.index, k) for k in range(len(outputs)))
         return site
+
+    def read(self, typed: Typed, output: T.Tensor) -> ReadSite:
+        """Adds the site of an input."""
+        site = ReadSite(len(self.sites), (output,), typed)
+        self.sites.append(site)
+        return site
+
+    def element(self, parent: ApplySite, domain: int, outputs: tuple[T.Tensor, ...]) -> ElementSite:
+        """Adds the site of the rows that ``parent`` gives for the elements of a sequence."""
+        site = ElementSite(len(self.sites), outputs, parent.index, domain)
+        self.sites.append(site)
+        return site
+
+    def constant(self, type: T.Tensor, value: HostArray | None) -> tuple[int, int]:
+        """Returns the number and the place of a constant; equal constants are one, None means zeros."""
+        array = np.zeros(type.shape, type.dtype) if value is None else np.asarray(value, type.dtype)
+        key = (type.dtype, type.shape, array.tobytes())
+        if key not in self._constants:
+            site = ConstantSite(len(self.sites), (type,), len(self.constants))
+            self.sites.append(site)
+            self.constants.append(array)
+            self._constants[key] = site.constant, self.place(site, 0)
+        return self._constants[key]
 
     def place(self, site: Site, output: int) -> int:
         """Returns a new place that holds output ``output`` of ``site``."""
-        return self.flow.produce(site.first_producer + output)
-
-    def constant(self, of: T.Tensor, value: np.ndarray | None) -> tuple[int, int]:
-        """Returns the number and the place of a constant; equal constants are one."""
-        array = np.zeros(of.shape, of.dtype) if value is None else np.asarray(value, of.dtype)
-        key = (of.dtype, of.shape, array.tobytes())
-        number = self._constant_numbers.get(key)
-        if number is None:
-            number = self._constant_numbers[key] = len(self.constants)
-            self.constants.append(array)
-            site = self.add("constant", (of,), domain=number)
-            self._constant_places.append(self.place(site, 0))
-        return number, self._constant_places[number]
+        return self.flow.produce((site.index, output))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from arrows.engine.lowering.sites import Sites
+from arrows.engine.lowering.sites import SiteList
 from arrows.engine.lowering.symbols import (
     VOID,
     EndlessSymbol,
@@ -60,7 +60,7 @@ class SourceWriter:
     """
 
     def __init__(self) -> None:
-        self.sites = Sites()
+        self.sites = SiteList()
         self.names: dict[str, Any] = {}
         self.finished: list[str | KeyLine] = []
         self.body = Body()

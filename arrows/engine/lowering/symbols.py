@@ -16,7 +16,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from arrows.engine.lowering.flow import FlowGraph
+from arrows.engine.lowering.dataflow import FlowGraph
 from arrows.engine.values import Recursion, trampoline
 from arrows.typesys import types as T
 

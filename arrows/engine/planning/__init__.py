@@ -1,1 +1,43 @@
-"""Once a model: operations, slabs, strata, parameters and losses."""
+"""Planning, once a model: what does not depend on data.
+
+`make_plan` groups a lowered expression's sites into *operations*, gives their outputs *slabs* of rows, and
+orders them in *strata*.  The room also holds what else is settled once: the parameters and their names, what
+the loss is made of, and which inputs have names.
+"""
+
+from __future__ import annotations
+
+from arrows.engine.planning.losses import Check, StepsParameters, Weights, as_weights, check_output
+from arrows.engine.planning.named_inputs import input_names, read_sites
+from arrows.engine.planning.operations import (
+    ApplyOperation,
+    ConstantOperation,
+    ElementOperation,
+    Operation,
+    PlannedPort,
+    ReadOperation,
+)
+from arrows.engine.planning.parameters import Params, make_params, named_parameters
+from arrows.engine.planning.plan import SCHEDULES, Plan, make_plan
+
+__all__ = [
+    "SCHEDULES",
+    "ApplyOperation",
+    "Check",
+    "ConstantOperation",
+    "ElementOperation",
+    "Operation",
+    "Params",
+    "Plan",
+    "PlannedPort",
+    "ReadOperation",
+    "StepsParameters",
+    "Weights",
+    "as_weights",
+    "check_output",
+    "input_names",
+    "make_params",
+    "make_plan",
+    "named_parameters",
+    "read_sites",
+]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 
 from arrows.combinators import Read
+from arrows.engine.lowering.sites import ReadSite
 from arrows.engine.planning.plan import Plan
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
 
@@ -35,34 +36,36 @@ def input_names(inputs: Iterable[str], params: Container[str]) -> tuple[str, ...
     return tuple(dict.fromkeys(listed))
 
 
-def read_sites(plan: Plan, name: str) -> list[int]:
-    """The sites that read an input.
+def read_sites(plan: Plan, name: str) -> list[ReadSite]:
+    """Returns the sites that read the inputs of a name, which have one type.
 
     Raises:
         ArrowValueError: no input has the name.
-        ArrowTypeError: it has no gradient.
+        ArrowTypeError: the input has no gradient, or inputs of two types have the name.
     """
-    sites = plan.lowered.sites.sites
-    forms = {s.index: s.typed.form for s in sites if s.typed is not None}
-    named = {s: form.name for s, form in forms.items() if isinstance(form, Read) and form.name}
-    found = [s for s, known in named.items() if known == name]
-    if not found:
-        names = sorted(set(named.values()))
+    reads = [
+        (site, site.typed.form.name)
+        for site in plan.lowered.sites
+        if isinstance(site, ReadSite) and isinstance(site.typed.form, Read) and site.typed.form.name
+    ]
+    sites = [site for site, site_name in reads if site_name == name]
+    if not sites:
+        names = sorted({site_name for _, site_name in reads})
         raise ArrowValueError(f"no input is named {name!r}; named inputs are {names or 'none'}")
-    if not all(sites[s].outputs[0].dtype.startswith("float") for s in found):
+    types = sorted({site.outputs[0] for site in sites}, key=str)
+    if not all(type.dtype.startswith("float") for type in types):
         raise ArrowTypeError(
             message(
                 f"cannot differentiate with respect to the input {name!r}",
-                reason=f"it is {sites[found[0]].outputs[0]}, and only floats have gradients",
+                reason=f"it is {sites[0].outputs[0]}, and only floats have gradients",
             )
         )
-    types = {sites[s].outputs[0] for s in found}
     if len(types) > 1:
         raise ArrowTypeError(
             message(
                 f"cannot differentiate with respect to the input {name!r}",
-                reason=f"inputs of two types have that name: {' and '.join(sorted(map(str, types)))}",
+                reason=f"inputs of two types have that name: {' and '.join(map(str, types))}",
                 hint="give them two names",
             )
         )
-    return found
+    return sites

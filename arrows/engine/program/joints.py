@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from arrows.engine.planning.plan import Operation
+from arrows.engine.planning import ApplyOperation
 from arrows.ops import ROW, Equation, Trace, Var
 
 
@@ -20,7 +20,7 @@ class Joint:
     """Ports that one ``concat`` joins.
 
     Attributes:
-        ports: positions in `Operation.ports`, in the order of the operands.
+        ports: positions in `ApplyOperation.ports`, in the order of the operands.
         slab: where all their rows lie.
         result: the joined value.
     """
@@ -30,7 +30,7 @@ class Joint:
     result: Var
 
 
-def joints(operation: Operation, trace: Trace, equations: Sequence[Equation]) -> tuple[Joint, ...]:
+def joints(operation: ApplyOperation, trace: Trace, equations: Sequence[Equation]) -> tuple[Joint, ...]:
     """The values among the results of ``equations`` that one gather can make.
 
     Args:

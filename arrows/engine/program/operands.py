@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from arrows.engine.planning.plan import Operation
+from arrows.engine.planning import ApplyOperation
 from arrows.engine.program.derive import Backward
 from arrows.engine.program.joints import Joint
 from arrows.ops import Equation, Trace, Var
@@ -16,7 +16,7 @@ class Operand:
     """Ports that get their gradients as one array.
 
     Attributes:
-        ports: positions in `Operation.ports`; of several, the rows lie side by side.
+        ports: positions in `ApplyOperation.ports`; of several, the rows lie side by side.
         var: the gradient.
         late: it comes from the part that waits for all steps.
     """
@@ -42,7 +42,7 @@ class Gradients:
 
 
 def read_whole(
-    operation: Operation,
+    operation: ApplyOperation,
     trace: Trace,
     equations: Sequence[Equation],
     joints: Sequence[Joint],
@@ -74,7 +74,7 @@ def read_whole(
 
 
 def by_slab(
-    operation: Operation,
+    operation: ApplyOperation,
     joints: Sequence[Joint],
     backward: Backward | None,
     whole: Sequence[Var],

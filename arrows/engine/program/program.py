@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.planning.plan import Operation
+from arrows.engine.planning import ApplyOperation
 from arrows.engine.program.ahead import Ahead
 from arrows.engine.program.codegen import Slot
 from arrows.engine.program.joints import Joint
@@ -76,7 +76,7 @@ class Program:
         clock: notes what each step takes; None: nobody asks.
     """
 
-    operation: Operation
+    operation: ApplyOperation
     trace: Trace
     constants: tuple[np.ndarray, ...]
     compute_invariants: Callable[..., tuple[Array, ...]]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from arrows.engine.device.jit import compiled
-from arrows.engine.planning.plan import Operation
+from arrows.engine.planning import ApplyOperation
 from arrows.engine.program.ahead import told_apart
 from arrows.engine.program.codegen import Part
 from arrows.engine.program.derive import differentiate, prologue, specialise
@@ -23,7 +23,7 @@ from arrows.ops import INVARIANT, Equation, Trace, Var
 
 
 def make_program(
-    operation: Operation,
+    operation: ApplyOperation,
     xp: Any,
     wanted: Sequence[bool],
     seeded: Sequence[bool],
@@ -43,7 +43,6 @@ def make_program(
         jit: compile runs of element-wise equations (`jit.compiled`).
         clock: notes what each equation takes, for a profile.
     """
-    assert operation.trace is not None
     trace = specialise(operation.trace, operation.constants, training=training)
     # Where all operands are early there is one step anyway.
     early = operation.early if len(operation.early) < len(operation.ports) and not operation.domains else ()
@@ -58,7 +57,7 @@ def make_program(
 class _ProgramWriter:
     def __init__(
         self,
-        operation: Operation,
+        operation: ApplyOperation,
         xp: Any,
         trace: Trace,
         early: set[int],

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from arrows.engine.planning.plan import Plan
+from arrows.engine.planning import ApplyOperation, Plan, ReadOperation
 
 Interval = tuple[int, int]  # the first and the last component that an array is needed in
 
@@ -41,19 +41,19 @@ def shared_rooms(plan: Plan) -> Rooms:
     (from the beginning, if it holds values that were read) to the last (to the end, if a result or a metric
     reads it), and what an operation keeps, in the components that it runs in.
     """
-    never = int(plan.pair_component.max(initial=-1)) + 1
+    never = int(plan.pairs.component.max(initial=-1)) + 1
     slabs: list[list[int]] = [[] for _ in plan.slabs]
     operations: list[list[int]] = [[] for _ in plan.operations]
-    for o, component in zip(plan.pair_operation.tolist(), plan.pair_component.tolist(), strict=True):
+    for o, component in zip(plan.pairs.operation.tolist(), plan.pairs.component.tolist(), strict=True):
         operation = plan.operations[o]
         operations[o].append(component)
-        if operation.kind == "read":
+        if isinstance(operation, ReadOperation):
             slabs[operation.slabs[0]].append(-1)
-        if operation.kind == "apply":
+        if isinstance(operation, ApplyOperation):
             for owner, output in plan.result_places[o]:
                 slabs[plan.operations[owner].slabs[output]].append(component)
-        for port in operation.ports:
-            slabs[port.slab].append(component)
+            for port in operation.ports:
+                slabs[port.slab].append(component)
     for slab in (*plan.results, *plan.metrics):
         slabs[slab].append(never)
     needed = [(min(times, default=never), max(times, default=never)) for times in slabs]

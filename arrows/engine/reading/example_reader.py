@@ -11,9 +11,8 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from arrows.engine.lowering.lower import Lowered
-from arrows.engine.lowering.source_writer import KeyLine
-from arrows.engine.planning.plan import Plan
+from arrows.engine.lowering import ConstantSite, KeyLine, Lowered
+from arrows.engine.planning import Plan
 from arrows.engine.reading.fingerprint import described
 from arrows.engine.reading.index_bounds import first_out_of_range, index_ports
 from arrows.engine.reading.process_pool import map_chunks
@@ -105,7 +104,7 @@ class ExampleReader:
         self.lowered = plan.lowered
         self.max_nodes = max_nodes
         self.explain = explain
-        self.bases = np.asarray(plan.bases, np.int64)
+        self.bases = plan.sites.base
         self.ports = index_ports(plan)
         self.source = _source(plan)
         self.code = compile(self.source, "<arrows lowering>", "exec")
@@ -148,8 +147,10 @@ class _Streams:
     """The lists that the written code appends to, and the code bound to them."""
 
     def __init__(self, lowered: Lowered, code: CodeType, max_nodes: int) -> None:
-        self.constants = len(lowered.sites.constants)
-        constant_sites = {site.domain: site.index for site in lowered.sites.sites if site.kind == "constant"}
+        self.constants = len(lowered.constants)
+        constant_sites = {
+            site.constant: site.index for site in lowered.sites if isinstance(site, ConstantSite)
+        }
         self.prefix_sites = [constant_sites[number] for number in range(self.constants)]
         self.prefix_keys = [-1] * self.constants
         self.site: list[int] = []
@@ -396,7 +397,9 @@ def _source(plan: Plan) -> str:
     lines: list[str] = []
     for line in plan.lowered.lines:
         if isinstance(line, KeyLine):
-            lines.extend(_key_lines(line, plan.bases[line.site], plan.static[line.site]))
+            lines.extend(
+                _key_lines(line, int(plan.sites.base[line.site]), bool(plan.sites.static[line.site]))
+            )
         else:
             lines.append(line)
     source = "\n".join(lines).replace("@W", str(plan.shift))

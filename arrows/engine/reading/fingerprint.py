@@ -10,6 +10,13 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from arrows.combinators import function_name
+from arrows.engine.planning import (
+    ApplyOperation,
+    ConstantOperation,
+    ElementOperation,
+    Operation,
+    ReadOperation,
+)
 from arrows.engine.reading.content_digest import digests
 from arrows.engine.reading.object_content import Unhashable
 from arrows.typesys.errors import SourceLine
@@ -84,21 +91,33 @@ def fingerprint(reader: ExampleReader, stated: str | None) -> Fingerprint:
 def described(reader: ExampleReader) -> str:
     """A hash of how a block reads, without what its functions say."""
     plan = reader.plan
-    ports = [[(port.leaf, port.slab, port.domain) for port in o.ports] for o in plan.operations]
-    operations = [(o.kind, o.slabs, o.parent, o.domain, o.stream) for o in plan.operations]
+    operations = [_described(operation) for operation in plan.operations]
     said = [
         plan.schedule,
         plan.shares,
         plan.has_chance,
         [str(read) for read in plan.lowered.reads],
-        plan.site_operation.tolist(),
+        plan.sites.operation.tolist(),
         operations,
-        ports,
         [(slab.constants, slab.outputs) for slab in plan.slabs],
         [(port.site, port.place, port.limit) for port in reader.ports],
         reader.source,
     ]
     return hashlib.sha256(repr(said).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _described(operation: Operation) -> tuple[object, ...]:
+    """What says which rows an operation reads and writes."""
+    match operation:
+        case ApplyOperation(ports=ports):
+            details: tuple[object, ...] = tuple((port.leaf, port.slab, port.domain) for port in ports)
+        case ReadOperation(stream=number) | ConstantOperation(constant=number):
+            details = (number,)
+        case ElementOperation(parent=parent, domain=domain):
+            details = parent, domain
+        case _:
+            details = ()
+    return type(operation).__name__, operation.slabs, details
 
 
 def _called(name: str, value: Any) -> str:

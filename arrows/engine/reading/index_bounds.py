@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from arrows.engine.lowering import ApplySite
+from arrows.engine.planning import Plan, ReadOperation
 from arrows.engine.reading.source_layout import extents
-
-if TYPE_CHECKING:
-    from arrows.engine.planning.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +33,8 @@ def index_ports(plan: Plan) -> list[IndexPort]:
         plan: the model's plan.
     """
     found = []
-    for site in plan.lowered.sites.sites:
-        if site.kind != "apply":
+    for site in plan.lowered.sites:
+        if not isinstance(site, ApplySite):
             continue
         for place, port in enumerate(port for port in site.ports if port.domain is None):
             limits = []
@@ -72,10 +70,14 @@ def first_out_of_range(
     """
     if not ports:
         return None
-    operation = plan.site_operation[site]
+    operation = plan.sites.operation[site]
     first = extents(plan, site, counts).first_source
     for known in plan.operations:
-        if known.kind != "read" or known.outputs[0].shape or "int" not in known.outputs[0].dtype:
+        if (
+            not isinstance(known, ReadOperation)
+            or known.outputs[0].shape
+            or "int" not in known.outputs[0].dtype
+        ):
             continue
         read = operation == known.index
         place = np.cumsum(read) - 1

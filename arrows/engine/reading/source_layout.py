@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from arrows.engine.planning.plan import Plan
+from arrows.engine.planning import ApplyOperation, Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +35,12 @@ def extents(plan: Plan, site: np.ndarray, counts: np.ndarray) -> Extents:
         site: the site of each node.
         counts: as in `Wirings`.
     """
-    length = plan.site_arity[site].astype(np.int32)
-    first_count = _starts(plan.site_domains[site])
+    length = plan.sites.arity[site].astype(np.int32)
+    first_count = _starts(plan.sites.domains[site])
     if len(counts):
-        operations = plan.site_operation[site]
+        operations = plan.sites.operation[site]
         for operation in plan.operations:
-            if operation.domains:
+            if isinstance(operation, ApplyOperation):
                 (mine,) = (operations == operation.index).nonzero()
                 for number, width in enumerate(operation.widths):
                     length[mine] += counts[first_count[mine] + number] * width

@@ -10,16 +10,13 @@ a visit.
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from arrows.engine.planning import ElementOperation, Plan, ReadOperation
 from arrows.engine.reading.mixing import scramble
 from arrows.engine.reading.source_layout import extents, starts_of_runs
 from arrows.engine.reading.wiring import Column
-
-if TYPE_CHECKING:
-    from arrows.engine.planning.plan import Plan
 
 # Hashing costs some 30 array operations a level.  Deep narrow examples, which share little anyway, go
 # without.
@@ -59,13 +56,13 @@ def node_hashes(
         return None
     hashes = _mixed(_ODD * (site.astype(np.uint64) + np.uint64(1)))
     _add_read(plan, site, raw, hashes)
-    for number in range(len(plan.constants)):
+    for number in range(len(plan.lowered.constants)):
         hashes[:, number] = _mixed(hashes[:, number : number + 1] + _ODD * np.uint64(number + 1))[:, 0]
 
     # The sources of the nodes in the order of the levels, each with a salt for its place among its node's
     # inputs.
     layout = extents(plan, site, counts)
-    domains = plan.site_domains[site]
+    domains = plan.sites.domains[site]
     for number in range(1, int(domains.max(initial=0))):  # where one sequence ends and the next begins
         at = np.flatnonzero(domains > number)
         hashes[:, at] = _mixed(
@@ -81,7 +78,9 @@ def node_hashes(
         place.astype(np.uint64) * np.uint64(1 << plan.shift) + output.astype(np.uint64) + np.uint64(1)
     )
     source = source >> plan.shift
-    element = np.array([one.kind == "element" for one in plan.operations])[plan.site_operation][site]
+    element = np.array([isinstance(one, ElementOperation) for one in plan.operations])[plan.sites.operation][
+        site
+    ]
     parents = np.maximum.accumulate(np.where(element, 0, np.arange(nodes)))
     has_elements = bool(element.any())
 
@@ -147,9 +146,9 @@ def _mixed(words: np.ndarray) -> np.ndarray:
 def _add_read(plan: Plan, site: np.ndarray, raw: list[np.ndarray], hashes: np.ndarray) -> None:
     """Hashes of inputs: the site and the bits of the value."""
     for operation in plan.operations:
-        if operation.kind != "read":
+        if not isinstance(operation, ReadOperation):
             continue
-        at = np.flatnonzero(plan.site_operation[site] == operation.index)
+        at = np.flatnonzero(plan.sites.operation[site] == operation.index)
         values = np.ascontiguousarray(raw[operation.stream])
         size = int(np.prod(values.shape[1:]))
         bits = values.reshape(len(values), size).view(f"u{values.dtype.itemsize}").astype(np.uint64)

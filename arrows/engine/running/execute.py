@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.device import Arena, Device, Upload
-from arrows.engine.planning.plan import Plan
+from arrows.engine.planning import ApplyOperation, ElementOperation, Operation, Plan, ReadOperation
 from arrows.engine.program.profile import Clock
 from arrows.engine.program.program import Program
 from arrows.engine.program.program_writer import make_program
@@ -75,7 +75,7 @@ class Run:
         for room, slab, rows in zip(executor.rooms.slabs, plan.slabs, merged.slab_rows, strict=True):
             self.slabs.append(arena.array(("slab", room), (rows, *slab.type.shape), slab.type.dtype))
         for operation in plan.operations:
-            if operation.kind == "read":
+            if isinstance(operation, ReadOperation):
                 found = merged.operations[operation.index]
                 if found.count:
                     values = merged.raw[operation.stream]
@@ -176,7 +176,7 @@ class Run:
         """The gradients of what some read sites read, in the order of the visits, and where each example
         starts."""
         plan, device = self.executor.plan, self.executor.device
-        operation = plan.operations[plan.site_operation[sites[0]]]
+        operation = plan.operations[plan.sites.operation[sites[0]]]
         site = chosen.wirings.site.select(chosen.indices)
         wanted = np.isin(site.values, sites)
         rank = np.zeros(len(wanted), np.intp)
@@ -254,7 +254,7 @@ class Executor:
         self._invariants: dict[int, tuple[Array, ...]] = {}
         self.programs: dict[int, Program] = {}
         for operation in plan.operations:
-            if operation.kind != "apply":
+            if not isinstance(operation, ApplyOperation):
                 continue
             wanted = [port.slab in self.moving and port.slab in self.receiving for port in operation.ports]
             places = plan.result_places[operation.index]
@@ -281,7 +281,7 @@ class Executor:
     def constant(self, number: int) -> Array:
         """A constant of the expression, on the device."""
         if number not in self._constants:
-            self._constants[number] = self.device.to_device(self.plan.constants[number])
+            self._constants[number] = self.device.to_device(self.plan.lowered.constants[number])
         return self._constants[number]
 
     def refresh(self) -> None:
@@ -345,20 +345,16 @@ def _moving_slabs(plan: Plan, wanted_sites: set[int]) -> set[int]:
     """The slabs whose rows can depend on a parameter, or on a read whose gradient is wanted, through
     floats."""
     moving: set[int] = set()
-    for site in plan.lowered.sites.sites:
+    for site in plan.lowered.sites:
         if site.index in wanted_sites:
-            moving.add(plan.operations[plan.site_operation[site.index]].slabs[0])
+            moving.add(plan.operations[plan.sites.operation[site.index]].slabs[0])
     pending = True
     while pending:
         pending = False
         for operation in plan.operations:
-            if operation.kind == "element":
-                source = plan.operations[operation.parent]
-            elif operation.kind == "apply":
-                source = operation
-            else:
+            source = _computing(plan, operation)
+            if source is None:
                 continue
-            assert source.trace is not None
             trained = any(spec.has_gradient for _, spec, _ in source.trace.parameters)
             if trained or any(port.slab in moving for port in source.ports):
                 for of, slab in zip(operation.outputs, operation.slabs, strict=True):
@@ -368,6 +364,13 @@ def _moving_slabs(plan: Plan, wanted_sites: set[int]) -> set[int]:
     return moving
 
 
+def _computing(plan: Plan, operation: Operation) -> ApplyOperation | None:
+    """The operation that computes the rows of one; None: they are read, or constants."""
+    if isinstance(operation, ElementOperation):
+        operation = plan.operations[operation.parent]
+    return operation if isinstance(operation, ApplyOperation) else None
+
+
 def _receiving_slabs(plan: Plan, seeds: set[int], moving: set[int]) -> set[int]:
     """The slabs that a gradient reaches, from the seeds back through the operations that moved them."""
     receiving = seeds & moving
@@ -375,9 +378,9 @@ def _receiving_slabs(plan: Plan, seeds: set[int], moving: set[int]) -> set[int]:
     while pending:
         pending = False
         for operation in plan.operations:
-            if operation.kind not in ("apply", "element") or not receiving.intersection(operation.slabs):
+            source = _computing(plan, operation)
+            if source is None or not receiving.intersection(operation.slabs):
                 continue
-            source = plan.operations[operation.parent] if operation.kind == "element" else operation
             for port in source.ports:
                 if port.slab in moving and port.slab not in receiving:
                     receiving.add(port.slab)

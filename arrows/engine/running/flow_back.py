@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from arrows.engine.device import Upload
-from arrows.engine.planning.plan import Plan
+from arrows.engine.planning import ElementOperation, Plan, ReadOperation
 from arrows.engine.program.operands import Gradients
 from arrows.engine.program.program import Program
 from arrows.engine.reading.source_layout import lengths_of
@@ -123,7 +123,7 @@ def _components(plan: Plan, merged: Merged, slab: int) -> np.ndarray:
     found = np.full(merged.slab_rows[slab], -1, np.int64)
     for o, output in plan.slabs[slab].outputs:
         rows = merged.operations[o]
-        if plan.operations[o].kind != "read":
+        if not isinstance(plan.operations[o], ReadOperation):
             first = rows.first_rows[output]
             found[first : first + rows.count] = np.repeat(
                 rows.components, lengths_of(rows.bounds[rows.parts])
@@ -151,12 +151,12 @@ def _pulls(
     again = at[inverse[target[at]] != at]
     for o, output in plan.slabs[slab].outputs:
         operation, rows = plan.operations[o], merged.operations[o]
-        owner = operation.parent if operation.kind == "element" else o
+        owner = operation.parent if isinstance(operation, ElementOperation) else o
         if owner not in found or not rows.count:
             continue
         first = rows.first_rows[output]
         bounds = merged.operations[owner].bounds
-        if operation.kind == "element":
+        if isinstance(operation, ElementOperation):
             bounds = merged.operations[owner].offsets[operation.domain][bounds]
         more = None
         if len(again):

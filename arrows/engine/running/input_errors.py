@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from arrows.engine.lowering.merge_chains import Composed
-from arrows.engine.planning.plan import Plan
+from arrows.engine.lowering import Composed
+from arrows.engine.planning import ApplyOperation, Plan
 from arrows.engine.scheduling.merge import Merged
 from arrows.ops import IndexOutOfRange
 from arrows.typesys.errors import ArrowValueError, InputError, input_message
@@ -68,12 +68,11 @@ def raise_input_error(
             explain(examples[guilty], int(numbers[guilty]), True)
     number = None if guilty is None else int(numbers[guilty])
     operation = plan.operations[refused.operation]
-    site = next(s for s in plan.lowered.sites.sites if plan.site_operation[s.index] == operation.index)
-    assert site.typed is not None
-    form = site.typed.form
-    steps = site.typed.steps if isinstance(site.typed, Composed) else (site.typed,)
+    assert isinstance(operation, ApplyOperation)
+    typed = operation.typed
+    steps = typed.steps if isinstance(typed, Composed) else (typed,)
     label = " >> ".join(step.form.label for step in steps)
-    raise InputError(input_message(number, "", str(cause), label, form.site)) from cause
+    raise InputError(input_message(number, "", str(cause), label, typed.form.site)) from cause
 
 
 def _suspects(merged: Merged, refused: StepRefused) -> list[int]:

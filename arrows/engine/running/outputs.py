@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.device import Device
-from arrows.engine.planning.plan import Plan
+from arrows.engine.planning import Plan
 from arrows.engine.reading.wiring import Outputs
 from arrows.engine.running.execute import Run
 from arrows.engine.running.taps import collect_taps, collect_values
@@ -79,7 +79,7 @@ class OutputCollector:
         """What a batch leaves beside its result; `outputs` are None if there has not been any."""
         metrics: dict[str, Ragged] = {}
         labels: dict[str, list[list[Any]]] = {}
-        for number, stream in enumerate(self.plan.metric_streams):
+        for number, stream in enumerate(self.plan.lowered.metrics):
             offsets = outputs.metrics[number].offsets if outputs is not None else np.zeros(1, np.int64)
             values = self.joined([part.metrics[number] for part in parts], stream.type)
             metrics[stream.name] = Ragged(values, offsets - offsets[0])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.lowering.taps import Outlet, Taps, holds_objects
+from arrows.engine.lowering import Outlet, Taps, holds_objects
 from arrows.engine.reading.wiring import Outputs, Visits
 from arrows.engine.values import Ragged, collate, get_row, to_numpy, unflatten
 from arrows.typesys import types as T

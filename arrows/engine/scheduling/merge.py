@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from arrows.engine.planning.plan import Operation, Plan
+from arrows.engine.planning import ApplyOperation, ElementOperation, Operation, Plan, ReadOperation
 from arrows.engine.reading.source_layout import ended, lengths_of, range_of, ranges_of, starts_of_runs
 from arrows.engine.reading.wiring import Column, Outputs, Wirings
 from arrows.engine.scheduling.agenda import agenda
@@ -147,7 +147,7 @@ def merge(plan: Plan, batch: WiredBatch, *, share: bool = True) -> Merged:
         numbers, key = numbers[order], key[order]
     starts = starts_of_runs(key)
     run_pair, run_depth = key_pair[key[starts]], key_depth[key[starts]]
-    run_operation = plan.pair_operation[run_pair]
+    run_operation = plan.pairs.operation[run_pair]
     # Operations are numbered as they are sorted.
     runs_at = np.searchsorted(run_operation, np.arange(len(plan.operations) + 1))
     ends = ended(starts, len(numbers))[runs_at]
@@ -224,7 +224,7 @@ def _rows(
         begins: for each operation and output, the first row less the operation's first place in ``numbers``.
         count: how many nodes each operation has.
     """
-    constants, shift = len(plan.constants), plan.shift
+    constants, shift = len(plan.lowered.constants), plan.shift
     nodes = constants + len(table.place)
     if nodes << shift > _MOST_IDS:
         known, operation = _scratch("rows", nodes), np.zeros(nodes, np.int32)
@@ -275,9 +275,9 @@ def _steps(
     if count == 0:
         return np.zeros(1, np.intp), np.zeros(2, np.intp), np.zeros(1, np.int32)
     if len(pairs) == 1:  # what stands outside of recursion and folds
-        return np.array([0, count]), _ONE_STEP, plan.pair_component[pairs]
+        return np.array([0, count]), _ONE_STEP, plan.pairs.component[pairs]
     begins = starts_of_runs(pairs)
-    return ended(starts, count), ended(begins, len(pairs)), plan.pair_component[pairs[begins]]
+    return ended(starts, count), ended(begins, len(pairs)), plan.pairs.component[pairs[begins]]
 
 
 def _ports(
@@ -288,7 +288,7 @@ def _ports(
     row_of: np.ndarray | _FarRows,
 ) -> tuple[tuple[PortRows, ...], dict[int, np.ndarray]]:
     """What each port of an operation's nodes gathers, and where the elements of its sequences start."""
-    if not operation.ports:
+    if not isinstance(operation, ApplyOperation) or not operation.ports:
         return (), {}
     single = len(operation.ports) - sum(operation.widths)
     rows = row_of.take(table.sources.take(first + np.arange(single)[:, None])).astype(np.intp)
@@ -312,7 +312,7 @@ def _raw(plan: Plan, wirings: Wirings, places: np.ndarray, bounds: Sequence[int]
     """The values that were read, in the order of their rows; ``places``: where they are in the set."""
     values = [column.values[:0] for column in wirings.raw]
     for operation in plan.operations:
-        if operation.kind == "read":
+        if isinstance(operation, ReadOperation):
             a, z = bounds[operation.index : operation.index + 2]
             values[operation.stream] = wirings.raw[operation.stream].values[places[a:z]]
     return tuple(values)
@@ -339,7 +339,7 @@ def _in_order(
     first_run: Sequence[int],
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int, int]]]:
     """``steps`` and ``spans``, as in `Merged`: by component, depth and operation."""
-    component = plan.pair_component[run_pair]
+    component = plan.pairs.component[run_pair]
     when = np.lexsort((run_operation, run_depth, component))
     when = when[plan.applies[run_operation[when]]]
     operations = run_operation[when].tolist()
@@ -374,14 +374,14 @@ def _agenda(plan: Plan, table: NodeTable, numbers: np.ndarray) -> tuple[np.ndarr
     at = np.argsort(table.place[numbers])  # nodes before the rows of their sequences
     numbers = numbers[at]
     pair, depth = table.key_pair[table.key[numbers]], table.key_depth[table.key[numbers]]
-    operation = plan.pair_operation[pair]
-    kinds = np.array([known.kind for known in plan.operations])[operation]
-    owner = np.maximum.accumulate(np.where(kinds == "element", 0, np.arange(nodes)))
-    runs = kinds == "apply"
+    operation = plan.pairs.operation[pair]
+    is_element = np.array([isinstance(known, ElementOperation) for known in plan.operations])[operation]
+    owner = np.maximum.accumulate(np.where(is_element, 0, np.arange(nodes)))
+    runs = plan.applies[operation]
     length = table.length[numbers]
     begins = table.first[numbers] - (np.cumsum(length) - length)
     ids = table.sources[np.repeat(begins, length) + np.arange(length.sum())]
-    node = (ids >> plan.shift) - len(plan.constants)
+    node = (ids >> plan.shift) - len(plan.lowered.constants)
     target = np.repeat(np.arange(nodes), length)[node >= 0]
     place = _scratch("first", len(table.place))
     place[numbers] = np.arange(nodes)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from arrows.engine.planning.plan import Plan
+from arrows.engine.planning import ApplyOperation, Plan, ReadOperation
 from arrows.engine.reading.source_layout import extents, index_type, lengths_of
 from arrows.engine.reading.wiring import Column, Outputs, Wirings
 from arrows.engine.scheduling.sorting import largest_first, stable_order
@@ -63,13 +63,13 @@ def node_table(plan: Plan, wirings: Wirings, share: bool) -> NodeTable:
         share: whether nodes that compute the same get one number, where the wirings know it.
     """
     site = wirings.site.values
-    nodes, constants = len(site), len(plan.constants)
+    nodes, constants = len(site), len(plan.lowered.constants)
     same = wirings.same if share else None
     alike = np.arange(nodes, dtype=index_type(nodes)) if same is None else same.values
     place = _first_alike(alike, _in_turn(plan, wirings.site.offsets))
     # Without batching, rows stand in the order in which they are computed.
     depth = np.zeros(len(place), np.int32) if plan.schedule == "none" else wirings.depth.values[place]
-    key, key_pair, key_depth = ordered_keys(plan, plan.site_pair[site[place]], depth)
+    key, key_pair, key_depth = ordered_keys(plan, plan.sites.pair[site[place]], depth)
     order = stable_order(key, len(key_pair))
     key, place = key[order], place[order]
     number = np.empty(int(alike.max(initial=-1)) + 1, alike.dtype)
@@ -87,8 +87,8 @@ def node_table(plan: Plan, wirings: Wirings, share: bool) -> NodeTable:
             place[a:z] = mine
             number[alike[mine]] = np.arange(a, z)
     for operation in plan.operations:
-        if operation.kind == "read":
-            at = np.flatnonzero(plan.site_operation[site] == operation.index)
+        if isinstance(operation, ReadOperation):
+            at = np.flatnonzero(plan.sites.operation[site] == operation.index)
             first[at] = np.arange(len(at))
     number_of = number[alike]
     renumbered = _renumbering(plan, number_of)
@@ -149,8 +149,8 @@ def ordered_keys(
     """The key of each node, and the pair and the depth of each key, as in `NodeTable`."""
     span = int(depth.max(initial=0)) + 1
     wide = pair.astype(np.int64) * span + depth
-    if len(plan.pair_operation) * span <= 4 * len(wide) + 2**16:
-        there = np.zeros(len(plan.pair_operation) * span, bool)
+    if len(plan.pairs.operation) * span <= 4 * len(wide) + 2**16:
+        there = np.zeros(len(plan.pairs.operation) * span, bool)
         there[wide] = True
         known = np.flatnonzero(there)
         key = (np.cumsum(there) - 1)[wide]
@@ -169,22 +169,23 @@ def _single_steps(plan: Plan, key: np.ndarray, key_pair: np.ndarray) -> list[tup
     output layer of a tree reads the states of all its nodes.  Rows that a sequence's operation gives stand in
     its order, so both stay as they are.
     """
-    keys_of_pair = np.bincount(key_pair, minlength=len(plan.pair_operation))
+    keys_of_pair = np.bincount(key_pair, minlength=len(plan.pairs.operation))
     bounds = np.searchsorted(key, np.arange(len(key_pair) + 1))
     parents = {parent for parent, _ in plan.elements}
     found = []
-    for k in np.argsort(plan.pair_component[key_pair], kind="stable").tolist():
-        operation = plan.operations[plan.pair_operation[key_pair[k]]]
+    for k in np.argsort(plan.pairs.component[key_pair], kind="stable").tolist():
+        operation = plan.operations[plan.pairs.operation[key_pair[k]]]
+        if not isinstance(operation, ApplyOperation) or operation.index in parents:
+            continue
         reads = len(operation.ports) > sum(operation.widths)
-        single = keys_of_pair[key_pair[k]] == 1 and len(operation.early) == len(operation.ports)
-        if operation.kind == "apply" and reads and single and operation.index not in parents:
+        if reads and keys_of_pair[key_pair[k]] == 1 and len(operation.early) == len(operation.ports):
             found.append((int(bounds[k]), int(bounds[k + 1])))
     return found
 
 
 def _moving(plan: Plan, wirings: Wirings) -> Callable[[Column], Column]:
     """From the value ids of wirings, which count from their example's base, to ids that count all nodes."""
-    constants, shift = len(plan.constants), plan.shift
+    constants, shift = len(plan.lowered.constants), plan.shift
     kind = index_type((len(wirings.site.values) + constants) << shift)
     move = (wirings.site.offsets[:-1] + constants - wirings.base).astype(kind) << shift
 
@@ -200,7 +201,7 @@ def _moving(plan: Plan, wirings: Wirings) -> Callable[[Column], Column]:
 
 def _renumbering(plan: Plan, number_of: np.ndarray) -> Callable[[Column], Column]:
     """From ids that count all nodes to those of the table; ``number_of``: of each node."""
-    constants, shift = len(plan.constants), plan.shift
+    constants, shift = len(plan.lowered.constants), plan.shift
     known = np.concatenate([np.arange(constants), number_of + constants]).astype(
         index_type((len(number_of) + constants) << shift)
     )

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import arrows as ar
+from arrows.engine.planning import ApplyOperation
 from arrows.engine.scheduling.merge import merge
 from tests.agree import agree
 
@@ -151,10 +152,8 @@ def test_a_function_in_five_blocks_is_one_operation(schedule: str) -> None:
     # ... were it even five Functions of the same
     apart = ar.compile(five_places(ar.Function(double)).parts[0] >> ar.Function(lambda *xs: xs[0].sum()))
     for model in (once, apart):
-        doubling = [
-            one for one in model.plan.operations if one.trace is not None and len(one.trace.equations) == 1
-        ]
-        names = [one.trace.equations[0].primitive.name for one in doubling if one.trace is not None]
+        traces = [one.trace for one in model.plan.operations if isinstance(one, ApplyOperation)]
+        names = [trace.equations[0].primitive.name for trace in traces if len(trace.equations) == 1]
         assert names.count("multiply") == 1
 
 

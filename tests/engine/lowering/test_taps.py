@@ -12,7 +12,7 @@ import pytest
 import arrows as ar
 from arrows.engine import reference
 from arrows.engine.device import FakeArray
-from arrows.engine.planning.plan import SCHEDULES
+from arrows.engine.planning import SCHEDULES
 from arrows.engine.values import collate
 from arrows.training import SGD
 from tests.agree import agree, plain

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import arrows as ar
-from arrows.engine.planning.plan import Plan
+from arrows.engine.planning import ApplyOperation, Plan, ReadOperation
 from arrows.engine.program.rooms import all_apart, shared_rooms
 from arrows.engine.running import execute
 from arrows.engine.scheduling.merge import Merged, merge
@@ -26,13 +26,15 @@ def uses(plan: Plan, merged: Merged) -> tuple[Times, Times]:
     slabs: Times = defaultdict(list)
     operations: Times = defaultdict(list)
     for operation in plan.operations:
-        if operation.kind == "read" and merged.operations[operation.index].count:
+        if isinstance(operation, ReadOperation) and merged.operations[operation.index].count:
             slabs[operation.slabs[0]].append(-1)
     for at, (o, _) in enumerate(merged.steps):
         operations[o].append(at)
         for owner, output in plan.result_places[o]:
             slabs[plan.operations[owner].slabs[output]].append(at)
-        for port in plan.operations[o].ports:
+        running = plan.operations[o]
+        assert isinstance(running, ApplyOperation)
+        for port in running.ports:
             slabs[port.slab].append(at)
     for slab in (*plan.results, *plan.metrics):
         slabs[slab].append(len(merged.steps))

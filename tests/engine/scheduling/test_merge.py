@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows import ops
-from arrows.engine.planning.plan import Plan
+from arrows.engine.planning import ApplyOperation, Plan
 from arrows.engine.reading.wiring import Column
 from arrows.engine.scheduling.merge import Merged, OperationRows, PortRows, merge
 from arrows.testing.schedules import ScheduleError, verify
@@ -98,7 +98,7 @@ def operation(plan: Plan, merged: Merged) -> int:
     return next(
         o.index
         for o in plan.operations
-        if o.kind == "apply"
+        if isinstance(o, ApplyOperation)
         and o.domains
         and len(merged.operations[o.index].bounds) > 2
         and any(p.domain is None for p in o.ports)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows import ops
+from arrows.engine.planning import ApplyOperation
 from arrows.engine.reading import structural_hash as sharing
 from arrows.engine.scheduling.merge import merge
 from arrows.engine.scheduling.node_table import node_table
@@ -34,7 +35,7 @@ def test_numbers_ascend_by_operation_component_and_depth(case: Case, schedule: s
     model = ar.compile(case.block, schedule=schedule)
     wirings, plan = model.prepare(case.examples).wirings, model.plan
     table = node_table(plan, wirings, share)
-    pair = plan.site_pair[wirings.site.values]
+    pair = plan.sites.pair[wirings.site.values]
     depth = wirings.depth.values if schedule != "none" else np.zeros_like(wirings.depth.values)
     by_node = table.numbers.values
     # What the table knows of a number is so of every node that has it.
@@ -125,7 +126,9 @@ def test_what_reads_every_node_once_reads_a_range() -> None:
     for indices in ([0, 1, 2, 3, 4, 5], [4, 2], [5], [3, 0, 3, 1]):
         merged = merge(model.plan, prepared[indices].wired)
         verify(model.plan, merged)
-        outer = [o for o in model.plan.operations if o.kind == "apply" and len(o.early) == len(o.ports)]
+        outer = [
+            o for o in model.plan.operations if isinstance(o, ApplyOperation) and len(o.early) == len(o.ports)
+        ]
         (layer,) = [o for o in outer if o.outputs[0].shape == ()]
         (port,) = merged.operations[layer.index].ports
         assert port.whole >= 0, indices

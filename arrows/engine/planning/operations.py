@@ -1,0 +1,168 @@
+"""The operations of a model: sites that do the same thing, so that their nodes run together."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+
+from arrows.combinators.block import AnyBlock
+from arrows.engine.lowering.merge_chains import Composed
+from arrows.engine.lowering.sites import ApplySite, ConstantSite, ElementSite, ReadSite, Site
+from arrows.inference.typed import Typed
+from arrows.ops.arrays import HostArray
+from arrows.ops.trace import Trace
+from arrows.typesys import types as T
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPort:
+    """A varying operand of an operation: which input leaf, which slab it gathers from, which sequence it
+    spans."""
+
+    leaf: int
+    slab: int
+    domain: int | None
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class Operation:
+    """What sites that do the same thing have in common.
+
+    Attributes:
+        index: the operation's number.
+        name: for people: the blocks that stand at its sites.
+        outputs: type of each tensor that a node gives.
+        slabs: for each output, the slab that holds it.
+    """
+
+    index: int
+    name: str
+    outputs: tuple[T.Tensor, ...]
+    slabs: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class ApplyOperation(Operation):
+    """An operation that computes.
+
+    Attributes:
+        typed: the occurrence at its first site.
+        trace: what it computes.
+        ports: the varying operands, those of one row first, then those of each sequence.
+        constants: operands that are always the same constant: (input leaf, value).
+        early: the ports whose rows are all there before the first step of the operation in a component.
+        domains: the sequences among the ports, ascending.
+        widths: for each of `domains`, how many tensors an element of the sequence has.
+    """
+
+    typed: Typed
+    trace: Trace
+    ports: tuple[PlannedPort, ...]
+    constants: tuple[tuple[int, HostArray], ...]
+    early: tuple[int, ...]
+    domains: tuple[int, ...] = field(init=False)
+    widths: tuple[int, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        spans = [port.domain for port in self.ports if port.domain is not None]
+        domains = tuple(sorted(set(spans)))
+        object.__setattr__(self, "domains", domains)
+        object.__setattr__(self, "widths", tuple(map(spans.count, domains)))
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class ReadOperation(Operation):
+    """Inputs of one tensor type that are read from examples.
+
+    Attributes:
+        typed: the occurrence at its first site.
+        stream: the number of the raw stream that holds the values.
+    """
+
+    typed: Typed
+    stream: int
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class ConstantOperation(Operation):
+    """A constant of the expression.
+
+    Attributes:
+        constant: its number.
+    """
+
+    constant: int
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class ElementOperation(Operation):
+    """The rows that an operation gives for the elements of a sequence.
+
+    Attributes:
+        parent: the operation that gives them.
+        domain: the sequence whose length they have.
+    """
+
+    parent: int
+    domain: int
+
+
+@dataclass(frozen=True, slots=True)
+class SiteGroups:
+    """Which sites do the same thing.
+
+    Attributes:
+        operation: the operation of each site.
+        firsts: the first site of each operation.
+    """
+
+    operation: list[int]
+    firsts: list[Site]
+
+
+def group_sites(sites: Sequence[Site]) -> SiteGroups:
+    """Groups sites that do the same thing: of the same trace, parameters and constants.
+
+    A layer that is used in five places is one operation, so its nodes run together wherever they stand.
+    """
+    numbers: dict[Hashable, int] = {}
+    firsts: list[Site] = []
+    operation: list[int] = []
+    for site in sites:
+        number = numbers.setdefault(_work(site, operation), len(firsts))
+        if number == len(firsts):
+            firsts.append(site)
+        operation.append(number)
+    return SiteGroups(operation, firsts)
+
+
+def _work(site: Site, operation: Sequence[int]) -> Hashable:
+    """A key that is equal for sites that do the same thing."""
+    match site:
+        case ApplySite():
+            return site.trace.key(), tuple((port.leaf, port.domain) for port in site.ports), site.constants
+        case ReadSite(outputs=(output,)):
+            return output
+        case ElementSite(parent=parent, domain=domain):
+            return operation[parent], domain
+        case ConstantSite(constant=constant):
+            return constant
+        case _:
+            raise AssertionError("an operation of no kind")
+
+
+def operation_name(site: Site) -> str:
+    """What people call the operation of a site."""
+    match site:
+        case ApplySite(typed=Composed(steps=steps)):
+            return " >> ".join(_form_name(step.form) for step in steps)
+        case ApplySite(typed=typed) | ReadSite(typed=typed):
+            return _form_name(typed.form)
+        case ElementSite():
+            return "element"
+        case _:
+            return "constant"
+
+
+def _form_name(form: AnyBlock) -> str:
+    return form.name or getattr(form, "kind", None) or type(form).__name__

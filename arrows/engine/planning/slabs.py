@@ -1,0 +1,140 @@
+"""Slabs: arrays of rows that hold what operations give.
+
+Outputs that can meet share a slab: at one port, so that a gather reads one array instead of choosing among
+several for each row; in one leaf of the result; in one metric.  Meeting is transitive, so slabs are the sets
+of a union-find over outputs and their readers.
+
+A slab's rows are its constants first, then the rows of each operation that writes to it.  Constants come
+first because their rows are then the same in every batch, however many rows follow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from arrows.engine.lowering.lower import Lowered
+from arrows.engine.lowering.sites import ApplySite, ConstantSite
+from arrows.engine.planning.operations import SiteGroups
+from arrows.ops.arrays import HostArray
+from arrows.typesys import types as T
+
+Output = tuple[int, int]
+"""An operation, and the number of one of its outputs."""
+
+Operand = tuple[int, int, int | None]
+"""An operation, a leaf of its input, and the sequence that the leaf belongs to (None: one row a node)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slab:
+    """One array of rows.
+
+    Attributes:
+        type: what a row is.
+        constants: the constants in front.
+        outputs: the outputs that follow, in order.
+    """
+
+    type: T.Tensor
+    constants: tuple[int, ...]
+    outputs: tuple[Output, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class PlannedSlabs:
+    """The slabs of a model, and who writes to and reads from them.
+
+    Attributes:
+        slabs: the slabs.
+        outputs: the slab of each output.
+        operands: the slab that each operand is gathered from.
+        results: the slabs that the leaves of the result and of the taps are read from.
+        metrics: the slabs that the metric streams are read from.
+        constant_rows: the row of each constant in its slab.
+    """
+
+    slabs: tuple[Slab, ...]
+    outputs: dict[Output, int]
+    operands: dict[Operand, int]
+    results: tuple[int, ...]
+    metrics: tuple[int, ...]
+    constant_rows: HostArray
+
+
+class _DisjointSets:
+    """Union-find over the numbers of its members."""
+
+    def __init__(self) -> None:
+        self._parent: list[int] = []
+
+    def add(self) -> int:
+        self._parent.append(len(self._parent))
+        return len(self._parent) - 1
+
+    def find(self, member: int) -> int:
+        root = member
+        while self._parent[root] != root:
+            root = self._parent[root]
+        while self._parent[member] != root:
+            self._parent[member], member = root, self._parent[member]
+        return root
+
+    def join(self, a: int, b: int) -> None:
+        self._parent[self.find(b)] = self.find(a)
+
+
+def plan_slabs(lowered: Lowered, groups: SiteGroups) -> PlannedSlabs:
+    """Decides which outputs share a slab, and which slab each reader reads."""
+    firsts, operation_of = groups.firsts, groups.operation
+    sets = _DisjointSets()
+    members = {(o, k): sets.add() for o, site in enumerate(firsts) for k in range(len(site.outputs))}
+    types = [firsts[o].outputs[k] for o, k in members]
+
+    def read(reader: int, place: int) -> int:
+        for site, k in lowered.reaching[place]:
+            sets.join(members[operation_of[site], k], reader)
+        return reader
+
+    def reader(of: T.Tensor) -> int:
+        types.append(of)
+        return sets.add()
+
+    operands: dict[Operand, int] = {}
+    for site in lowered.sites:
+        if isinstance(site, ApplySite):
+            for port in site.ports:
+                operand = operation_of[site.index], port.leaf, port.domain
+                if operand not in operands:
+                    operands[operand] = reader(site.trace.inputs[port.leaf].type)
+                read(operands[operand], port.place)
+    leaves = zip(lowered.leaves, lowered.leaf_types, strict=True)
+    results = [read(reader(of), place) for place, of in leaves]
+    metrics = [read(reader(stream.type), stream.place) for stream in lowered.metrics]
+
+    # Slabs are numbered by their first outputs; those that nothing writes to come last, and are empty.
+    numbers: dict[int, int] = {}
+    slab_of = [numbers.setdefault(sets.find(member), len(numbers)) for member in range(len(types))]
+    slab_types = dict(zip(reversed(slab_of), reversed(types), strict=True))
+    slab_constants: list[list[int]] = [[] for _ in numbers]
+    slab_outputs: list[list[Output]] = [[] for _ in numbers]
+    constant_rows = np.zeros(len(lowered.constants), np.int32)
+    for (o, k), member in members.items():
+        site, slab = firsts[o], slab_of[member]
+        if isinstance(site, ConstantSite):
+            constant_rows[site.constant] = len(slab_constants[slab])
+            slab_constants[slab].append(site.constant)
+        else:
+            slab_outputs[slab].append((o, k))
+    return PlannedSlabs(
+        slabs=tuple(
+            Slab(slab_types[n], tuple(constants), tuple(outputs))
+            for n, (constants, outputs) in enumerate(zip(slab_constants, slab_outputs, strict=True))
+        ),
+        outputs={output: slab_of[member] for output, member in members.items()},
+        operands={operand: slab_of[member] for operand, member in operands.items()},
+        results=tuple(slab_of[member] for member in results),
+        metrics=tuple(slab_of[member] for member in metrics),
+        constant_rows=constant_rows,
+    )
