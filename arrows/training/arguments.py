@@ -1,4 +1,4 @@
-"""What the training room says of an argument of the wrong kind."""
+"""Checks of arguments and of values read from files, and the errors that name what is wrong."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import os
 from collections.abc import Mapping
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from typing import TypeGuard
 
 from arrows.combinators import Block
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 from arrows.typesys.quoting import printable, shortened
 
 
-def described(value: Any) -> str:
+def described(value: object) -> str:
     """A value in a few words, for messages.
 
     >>> described(None), described([1]), described(dict), described("adam")
@@ -29,7 +29,7 @@ def described(value: Any) -> str:
 
 
 def escaped(text: str, most: int = 1000) -> str:
-    """A text of a file as a message may hold it: cut short, with nothing in it that could steer a terminal.
+    """A text of a file, fit for a message: cut short, and with control characters spelt out.
 
     >>> escaped("a\\x1b[31m \\u202e", 12), escaped("naïve")
     ('a\\\\x1b[31m \\\\u202e', 'naïve')
@@ -37,8 +37,8 @@ def escaped(text: str, most: int = 1000) -> str:
     return printable(shortened(text, most))
 
 
-def is_whole(value: Any, least: int = 0) -> bool:
-    """Whether a value of a file is a whole number of 64 bits, `least` or more.
+def is_whole(value: object, least: int = 0) -> TypeGuard[int]:
+    """Whether a value of a file is an integer of 64 bits, `least` or more.
 
     >>> is_whole(3), is_whole(True), is_whole(3.0), is_whole(2**70), is_whole(0, least=1)
     (True, False, False, False, False)
@@ -46,8 +46,8 @@ def is_whole(value: Any, least: int = 0) -> bool:
     return type(value) is int and least <= value < 2**63
 
 
-def is_number(value: Any) -> bool:
-    """Whether a value is one real number: Python's, NumPy's, or an array without axes of any device.
+def is_number(value: object) -> bool:
+    """Whether a value is a single real number: Python's, NumPy's, or an array without axes of any device.
 
     >>> import numpy as np
     >>> (
@@ -65,13 +65,13 @@ def is_number(value: Any) -> bool:
     return getattr(value, "shape", None) == () and kind in ("b", "i", "u", "f")
 
 
-def require_number(what: str, value: Any, also: str = "") -> None:
-    """Refuses what is no number.
+def require_number(argument: str, value: object, also: str = "") -> None:
+    """Refuses a value that is not a number.
 
     Args:
-        what: the argument.
-        value: what was given for it.
-        also: what it may be besides.
+        argument: what the message calls it.
+        value: the value.
+        also: what else it may be.
 
     >>> require_number("Adam: epsilon", "0.1")
     Traceback (most recent call last):
@@ -79,7 +79,7 @@ def require_number(what: str, value: Any, also: str = "") -> None:
     arrows.typesys.errors.ArrowTypeError: Adam: epsilon must be a number, not '0.1'
     """
     if not is_number(value):
-        raise ArrowTypeError(f"{what} must be a number{also}, not {described(value)}")
+        raise ArrowTypeError(f"{argument} must be a number{also}, not {described(value)}")
 
 
 def require_range(owner: str, name: str, value: float, least: float, below: float = float("inf")) -> None:
@@ -109,11 +109,11 @@ def require_above(owner: str, name: str, value: float, bound: float = 0.0) -> No
         raise ArrowValueError(f"{owner}: {name} is {value}, and should be above {bound:g}")
 
 
-def whole_number(what: str, value: Any, least: int) -> int:
-    """A whole number as Python's.
+def whole_number(argument: str, value: object, least: int) -> int:
+    """An integer of any kind as Python's.
 
     Raises:
-        ArrowTypeError: it is none.
+        ArrowTypeError: the value is not an integer.
         ArrowValueError: it is below `least`.
 
     >>> whole_number("train: epochs", 1.5, 0)
@@ -122,33 +122,35 @@ def whole_number(what: str, value: Any, least: int) -> int:
     arrows.typesys.errors.ArrowTypeError: train: epochs must be a whole number, not 1.5
     """
     if not isinstance(value, Integral):
-        raise ArrowTypeError(f"{what} must be a whole number, not {described(value)}")
+        raise ArrowTypeError(f"{argument} must be a whole number, not {described(value)}")
     if value < least:
-        raise ArrowValueError(f"{what} is {value}, and should be {least} or more")
+        raise ArrowValueError(f"{argument} is {value}, and should be {least} or more")
     return int(value)
 
 
-def require_model(call: str, model: Any, *needed: str) -> None:
-    """Refuses what is no model.
+def require_model(call: str, model: object, *needed: str) -> None:
+    """Refuses a value that is not a model.
 
     Args:
-        call: how the function is called, `save(model, path)`.
-        model: what was given for the model.
-        needed: members that it must have besides parameters and their device.
+        call: the call that the message names, such as `save(model, path)`.
+        model: the value.
+        needed: members that it must have besides its parameters and their device.
 
     >>> require_model("save(model, path)", "m")
     Traceback (most recent call last):
     ...
     arrows.typesys.errors.ArrowTypeError: save(model, path): model must be what ar.compile returns, not 'm'
     """
-    known = isinstance(getattr(model, "params", None), Mapping)
-    if isinstance(model, (type, Block)) or not known or not all(hasattr(model, n) for n in needed):
+    has_members = isinstance(getattr(model, "params", None), Mapping) and all(
+        hasattr(model, name) for name in needed
+    )
+    if isinstance(model, (type, Block)) or not has_members:
         hint = "; compile it first: ar.compile(block)" if isinstance(model, Block) else ""
         raise ArrowTypeError(f"{call}: model must be what ar.compile returns, not {described(model)}{hint}")
 
 
-def require_optimizer(call: str, optimizer: Any, *needed: str) -> None:
-    """Refuses what is no optimizer.
+def require_optimizer(call: str, optimizer: object, *needed: str) -> None:
+    """Refuses a value that is not an optimizer with the members `needed`.
 
     >>> class Adam: ...
     >>> require_optimizer("train(model, examples, optimizer)", Adam, "step")
@@ -161,8 +163,8 @@ def require_optimizer(call: str, optimizer: Any, *needed: str) -> None:
         raise ArrowTypeError(f"{call}: optimizer must be one such as Adam(0.001), not {described(optimizer)}")
 
 
-def require_path(what: str, path: Any) -> Path:
-    """A path, from text too; not the empty one, which would be the folder that one is in.
+def require_path(argument: str, path: object) -> Path:
+    """A path or text as a path; refuses the empty one, which would be the current folder.
 
     >>> require_path("save(model, path): path", 3)
     Traceback (most recent call last):
@@ -170,11 +172,11 @@ def require_path(what: str, path: Any) -> Path:
     arrows.typesys.errors.ArrowTypeError: save(model, path): path must be a path, not 3
     """
     if not isinstance(path, (str, os.PathLike)):
-        raise ArrowTypeError(f"{what} must be a path, not {described(path)}")
+        raise ArrowTypeError(f"{argument} must be a path, not {described(path)}")
     if not os.fspath(path) or "\0" in str(path):
-        raise ArrowValueError(f"{what} names no file: {os.fspath(path)!r}")
+        raise ArrowValueError(f"{argument} names no file: {os.fspath(path)!r}")
     try:
         os.fsencode(path)
-    except UnicodeEncodeError:  # half a character (a surrogate)
-        raise ArrowValueError(f"{what} names no file: {os.fspath(path)!r}") from None
+    except UnicodeEncodeError:  # half of a surrogate pair
+        raise ArrowValueError(f"{argument} names no file: {os.fspath(path)!r}") from None
     return Path(path)

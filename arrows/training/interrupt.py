@@ -1,4 +1,4 @@
-"""Ctrl-C that waits for the end of a step, so that what is saved then is the state between two steps."""
+"""Delays Ctrl-C until the end of a step, so that the state that is saved then is one between two steps."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
-from typing import Any, Self
+from typing import Self
 
 
 class Interrupts:
-    """Within its context the first Ctrl-C only sets `came`; the second interrupts at once.
+    """A context in which the first Ctrl-C only sets `came`; the second one interrupts at once.
 
-    It leaves things as they are outside of the main thread, where Python hands out no signals, and where the
-    program has a handler of its own.
+    It does nothing outside the main thread, where Python delivers no signals, nor where the program has
+    installed a signal handler of its own.
 
     Args:
-        held: False: do nothing.
+        held: False makes a context that does nothing.
 
     >>> with Interrupts() as interrupts:
     ...     signal.raise_signal(signal.SIGINT)
@@ -28,7 +28,6 @@ class Interrupts:
     def __init__(self, *, held: bool = True) -> None:
         self.came = False
         self._held = held
-        self._before: Any = None
 
     def __enter__(self) -> Self:
         self._held = (
@@ -37,14 +36,14 @@ class Interrupts:
             and signal.getsignal(signal.SIGINT) is signal.default_int_handler
         )
         if self._held:
-            self._before = signal.signal(signal.SIGINT, self._take)
+            signal.signal(signal.SIGINT, self._take)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._held:
-            signal.signal(signal.SIGINT, self._before)
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # the one that `__enter__` found
 
     def _take(self, number: int, frame: FrameType | None) -> None:
         if self.came:
@@ -54,7 +53,7 @@ class Interrupts:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """A context for a few assignments that belong together: Ctrl-C comes after them.
+    """A context for assignments that belong together: Ctrl-C takes effect after them.
 
     >>> with undisturbed():
     ...     half, other_half = 1, 2

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from types import EllipsisType
 from typing import Any, Protocol
 
-import numpy as np
-
 from arrows.engine.device import Device
 from arrows.ops.arrays import Array
 
@@ -53,31 +51,12 @@ def notation(array: Described) -> str:
     return f"{array.dtype}{list(array.shape)}" if array.shape else str(array.dtype)
 
 
-def not_finite_parameter(model: Trainable) -> str | None:
-    """Says which parameter is the first with numbers that are not finite; None if all are finite.
-
-    >>> import numpy as np
-    >>> from types import SimpleNamespace
-    >>> from arrows.engine.device import get_device
-    >>> not_finite_parameter(
-    ...     SimpleNamespace(params={"w": np.array([1, np.nan, 3])}, device=get_device("cpu"))
-    ... )
-    "1 of the 3 numbers of the parameter 'w' is not finite"
-    """
-    for name, array in model.params.items():
-        values = model.device.to_numpy(array)
-        if values.dtype.kind == "f" and not np.isfinite(values).all():
-            count = values.size - int(np.isfinite(values).sum())
-            are = "is" if count == 1 else "are"
-            return f"{count:,} of the {values.size:,} numbers of the parameter {name!r} {are} not finite"
-    return None
-
-
 def row_blocks(device: Device, array: Array) -> Iterator[slice | EllipsisType]:
     """Indices that cut an array into blocks of rows, each small enough to stay in the cache during an update.
 
     A GPU gets the whole array at once, which is faster there.
 
+    >>> import numpy as np
     >>> from arrows.engine.device import get_device
     >>> list(row_blocks(get_device("cpu"), np.zeros((3, 1 << 17))))
     [slice(0, 2, None), slice(2, 4, None)]
@@ -88,3 +67,8 @@ def row_blocks(device: Device, array: Array) -> Iterator[slice | EllipsisType]:
     rows = max(1, BLOCK * array.shape[0] // array.size)
     for start in range(0, array.shape[0], rows):
         yield slice(start, start + rows)
+
+
+def as_float(device: Device, value: Any) -> float:
+    """A number, or an array without axes of the device, as a float."""
+    return float(device.to_numpy(value) if device.is_array(value) else value)

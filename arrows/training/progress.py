@@ -1,4 +1,4 @@
-"""How far a training run has come: finished epochs, and the place in the one under way."""
+"""How far a training run has come: the finished epochs, and the place in the current one."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from arrows.typesys.errors import ArrowTypeError
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """What one epoch came to.
+    """The result of one epoch.
 
     Attributes:
         number: counted from 1.
-        loss: mean over the examples, as they were met, a number.
-        seconds: of training, without the evaluation.
-        examples_per_second: in training.
+        loss: the mean over the examples, each with the parameters that the model had when it came.
+        seconds: time in training, without the evaluation.
+        examples_per_second: speed of training.
         figures: what `evaluate` returned, by name.
         unit: what an example is called.
-        best: whether the figure that `train(best_by=)` names is above those of all epochs before.
+        best: whether the figure that `train(best_by=)` names is higher than in all epochs before.
 
     >>> print(Epoch(1, 0.25, 2.0, 50.0, {"accuracy": 0.5}))
     epoch 1: loss 0.2500, accuracy 0.500, 50 examples/s
@@ -41,48 +41,48 @@ class Epoch:
         return f"epoch {self.number}: loss {self.loss:.4f}, {figures}{rate}"
 
 
-def figures_of(given: Any, to_float: Callable[[Any], float] = float) -> dict[str, float]:
-    """What `evaluate` returned, as plain floats.
+def figures_of(result: object, to_float: Callable[[Any], float] = float) -> dict[str, float]:
+    """The result of `evaluate` with plain floats.
 
     Args:
-        given: maps names to numbers: Python's, NumPy's, or arrays without axes.
-        to_float: makes one of a number, or of an array of the model's device.
+        result: maps names to numbers: Python's, NumPy's, or arrays without axes.
+        to_float: converts a number, or an array of the model's device, to a float.
 
     Raises:
-        ArrowTypeError: it does not.
+        ArrowTypeError: `result` is something else.
 
     >>> import numpy as np
     >>> figures_of({"accuracy": np.float32(0.5), "seen": np.array(3)})
     {'accuracy': 0.5, 'seen': 3.0}
     """
-    if not isinstance(given, Mapping):
+    if not isinstance(result, Mapping):
         raise ArrowTypeError(
             "train: evaluate must return figures by name, such as {'accuracy': 0.5}, "
-            f"not {described(given)}"
+            f"not {described(result)}"
         )
-    for name, value in given.items():
+    for name, value in result.items():
         if not isinstance(name, str):
             raise ArrowTypeError(f"train: figures of evaluate are named by text, not by {described(name)}")
         require_number(f"train: the figure {name!r} of evaluate", value)
-    return {name: to_float(value) for name, value in given.items()}
+    return {name: to_float(value) for name, value in result.items()}
 
 
 @dataclass(slots=True)
 class Progress:
-    """Where a run of `train` stands; with the parameters and the optimizer's state it is all that continuing
-    needs.
+    """How far a run of `train` has come. With the parameters and the optimizer's state, that is all that a
+    resumed run needs.
 
-    The order of an epoch comes from a generator that is made anew of (seed, epoch), so these two numbers are
-    the whole state of the shuffling.
+    Each epoch shuffles with a new generator seeded by (seed, epoch), so these two numbers are the whole state
+    of the shuffling.
 
     Attributes:
-        seed: of the order of the examples.
+        seed: decides the order of the examples.
         batch_size: examples in a batch.
-        examples: how many there are.
-        epoch: the one under way, counted from 1.
+        examples: number of examples.
+        epoch: number of the current epoch, counted from 1.
         position: how many of its examples have been trained on.
         total: the sum of their losses.
-        seconds: that this took.
+        seconds: the time that this took.
         history: the finished epochs.
 
     >>> Progress.of(Progress(seed=3, history=[Epoch(1, 0.5, 2.0, 10.0)]).as_dict()).history[0].loss
@@ -100,14 +100,14 @@ class Progress:
 
     @property
     def best(self) -> Epoch | None:
-        """The best epoch so far by the figure that `train(best_by=)` names; None without one."""
+        """The best epoch so far by the figure that `train(best_by=)` names; None if there is none."""
         return next((epoch for epoch in reversed(self.history) if epoch.best), None)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Plain values, for JSON; `Progress.of` reads them."""
         return asdict(self)
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Progress:
-        """What `as_dict` was made of."""
+        """The inverse of `as_dict`."""
         return cls(**{**values, "history": [Epoch(**epoch) for epoch in values["history"]]})

@@ -1,0 +1,90 @@
+"""Stops a run whose loss or parameters are not finite, and says where the first such number comes from."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from arrows.engine import Batch, Model
+from arrows.engine.not_finite import first_not_finite
+from arrows.ops.arrays import Array
+from arrows.training.parameters import Trainable, as_float
+from arrows.typesys.errors import NotFiniteError
+
+ADVICE = "a smaller learning rate or clip_norm= may help; train(..., nan='ignore') goes on all the same"
+
+
+def require_finite_parameters(model: Trainable, epoch: int, step: int) -> None:
+    """Refuses parameters that are not finite.
+
+    Raises:
+        NotFiniteError: it names epoch, step and parameter.
+
+    >>> from types import SimpleNamespace
+    >>> from arrows.engine.device import get_device
+    >>> model = SimpleNamespace(params={"w": np.array([1, np.nan, 3])}, device=get_device("cpu"))
+    >>> require_finite_parameters(model, 1, 20)
+    Traceback (most recent call last):
+    ...
+    arrows.typesys.errors.NotFiniteError: epoch 1, step 20: after it, 1 of the 3 numbers of the parameter 'w'
+    is not finite
+    ...
+    """
+    problem = not_finite_parameter(model)
+    if problem is not None:
+        raise _with_advice(f"epoch {epoch}, step {step}: after it, {problem}")
+
+
+def require_finite_loss(
+    model: Trainable, batch: Batch, loss: Array, *, epoch: int, step: int, model_step: int | None
+) -> None:
+    """Refuses a loss that is not finite, before the optimizer takes the step.
+
+    Args:
+        model: the model.
+        batch: what the loss is of.
+        loss: the loss.
+        epoch, step: where the run is, for the message.
+        model_step: the model's own count of steps before the batch, on which its dropout masks depend; None
+            for a model that does not count.
+
+    Raises:
+        NotFiniteError: it names epoch, step, and the first parameter, input or operation that is not finite.
+    """
+    value = as_float(model.device, loss)
+    if math.isfinite(value):
+        return
+    if isinstance(model, Model) and model_step is not None:
+        model.step = model_step  # the step is not taken, and the search below must draw the same masks
+    source = not_finite_parameter(model)
+    if source is None and isinstance(model, Model):
+        source = first_not_finite(model, batch) or "it is a sum of numbers that are finite"
+    because = f": {source}" if source else ""
+    raise _with_advice(f"epoch {epoch}, step {step}: the loss is {value}{because}")
+
+
+def not_finite_parameter(model: Trainable) -> str | None:
+    """Says which parameter is the first with numbers that are not finite; None if all are finite.
+
+    >>> import numpy as np
+    >>> from types import SimpleNamespace
+    >>> from arrows.engine.device import get_device
+    >>> not_finite_parameter(
+    ...     SimpleNamespace(params={"w": np.array([1, np.nan, 3])}, device=get_device("cpu"))
+    ... )
+    "1 of the 3 numbers of the parameter 'w' is not finite"
+    """
+    for name, array in model.params.items():
+        values = model.device.to_numpy(array)
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            count = values.size - int(np.isfinite(values).sum())
+            are = "is" if count == 1 else "are"
+            return f"{count:,} of the {values.size:,} numbers of the parameter {name!r} {are} not finite"
+    return None
+
+
+def _with_advice(text: str) -> NotFiniteError:
+    error = NotFiniteError(text)
+    error.add_note(ADVICE)
+    return error
