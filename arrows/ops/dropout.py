@@ -17,12 +17,10 @@ from arrows.ops.primitive import Attributes, Primitive, get, register
 from arrows.ops.segment_ops import segment_broadcast, segment_position
 from arrows.ops.shape_rules import floating
 from arrows.ops.shaping import cast
+from arrows.ops.splitmix import GOLDEN, finalise
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.ops.tracing import TraceRecorder
 from arrows.typesys.types import Tensor
-
-GOLDEN = 0x9E3779B97F4A7C15
-"""2**64 divided by the golden ratio, made odd: the step of splitmix64's counter."""
 
 ELEMENT = 0xD1342543DE82EF95
 """An odd multiplier that sets the keys of a sequence's elements apart."""
@@ -91,16 +89,6 @@ def drop(x: Any, rate: float) -> Any:
     return dropout(x, key + (number * GOLDEN) % 2**64 if number else key, rate)
 
 
-def _mixed(xp: Any, z: Any) -> Any:
-    """splitmix64's finaliser, in place: every bit of the result depends on every bit of z."""
-    shifted = xp.right_shift(z, np.uint64(30))
-    xp.bitwise_xor(z, shifted, out=z)
-    xp.multiply(z, np.uint64(0xBF58476D1CE4E5B9), out=z)
-    xp.bitwise_xor(z, xp.right_shift(z, np.uint64(27), out=shifted), out=z)
-    xp.multiply(z, np.uint64(0x94D049BB133111EB), out=z)
-    return xp.bitwise_xor(z, xp.right_shift(z, np.uint64(31), out=shifted), out=z)
-
-
 def _rule(x: Tensor, key: Tensor, rate: float) -> Tensor:
     floating("dropout", x)
     if key.shape or key.dtype != "uint64":
@@ -123,7 +111,7 @@ def _kernel(
         for n in one:
             count *= n
         # Arrays with axes throughout: numbers of their own would warn where they wrap around.
-        keys = _mixed(xp, key.reshape((-1, 1)) + np.uint64(GOLDEN))
+        keys = finalise(xp, key.reshape((-1, 1)) + np.uint64(GOLDEN))
         counters = xp.multiply(xp.arange(1, count + 1, dtype="uint64"), np.uint64(GOLDEN))
         kept = _kept(xp, keys, counters, least)
         kept = kept.reshape((len(keys), *one) if any(rows) else one)
@@ -139,11 +127,11 @@ def _kept(xp: Any, keys: Any, counters: Any, least: Any) -> Any:
     """For each key a row: which of the elements are kept."""
     step = CACHED // max(len(counters), 1) + 1
     if xp is not np or len(keys) <= step:
-        return xp.greater_equal(_mixed(xp, keys + counters), least)
+        return xp.greater_equal(finalise(xp, keys + counters), least)
     kept = np.empty((len(keys), len(counters)), bool)
     for start in range(0, len(keys), step):  # the hash goes over its numbers nine times
         part = slice(start, start + step)
-        np.greater_equal(_mixed(np, keys[part] + counters), least, out=kept[part])
+        np.greater_equal(finalise(np, keys[part] + counters), least, out=kept[part])
     return kept
 
 

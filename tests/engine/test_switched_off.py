@@ -13,7 +13,7 @@ from arrows.engine.lowering import Compositions
 from arrows.engine.planning import Plan
 from arrows.engine.program import codegen, contiguous_transpose, derive, program_writer
 from arrows.engine.program.pieces import Piece
-from arrows.engine.reading import structural_hash as sharing
+from arrows.engine.reading import structural_hash
 from arrows.engine.running import execute, unlike
 from arrows.engine.scheduling import node_table
 from arrows.ops import Equation, Trace, Tracer, TraceRecorder, Var, linear
@@ -118,7 +118,7 @@ def test_with_what_only_large_matrices_get(monkeypatch: Patch, record_property: 
 @pytest.mark.parametrize("rounds", [1, 2])
 def test_with_what_only_wide_rows_get(rounds: int, monkeypatch: Patch, record_property: Any) -> None:
     """What runs ahead is computed for unlike rows, in small sets too, and whether or not there are fewer."""
-    monkeypatch.setattr(sharing, "_FEWEST_A_LEVEL", 0)
+    monkeypatch.setattr(structural_hash, "_FEWEST_A_LEVEL", 0)
     monkeypatch.setattr(unlike, "_WORTH", 0)
     monkeypatch.setattr(unlike, "_ROUNDS", rounds)
     compare(record_property, "ahead for unlike rows", (12, 300), SETTINGS)

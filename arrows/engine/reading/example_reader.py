@@ -14,10 +14,10 @@ import numpy as np
 from arrows.engine.lowering import ConstantSite, KeyLine, Lowered
 from arrows.engine.planning import Plan
 from arrows.engine.reading.fingerprint import described
+from arrows.engine.reading.index_arrays import index_type
 from arrows.engine.reading.index_bounds import first_out_of_range, index_ports
 from arrows.engine.reading.process_pool import map_chunks
-from arrows.engine.reading.source_layout import index_type
-from arrows.engine.reading.structural_hash import classify, node_hashes, unlike_any
+from arrows.engine.reading.structural_hash import classify, node_hashes, unique_hashes
 from arrows.engine.reading.wiring import Column, Outputs, Visits, Wirings
 from arrows.engine.reference import most_levels, too_many_nodes
 from arrows.engine.values import IteratorReplay, LeafError, convert, convert_many
@@ -135,7 +135,7 @@ class ExampleReader:
         hashes, nodes = [], 0
         for part, words in parts:
             count = len(part.site.values)
-            hashes.append(words if words is not None else unlike_any(nodes, count))
+            hashes.append(words if words is not None else unique_hashes(nodes, count))
             nodes += count
         return replace(wirings, same=classify(np.concatenate(hashes, axis=1), wirings.site.offsets))
 

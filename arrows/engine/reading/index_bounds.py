@@ -8,7 +8,7 @@ import numpy as np
 
 from arrows.engine.lowering import ApplySite
 from arrows.engine.planning import Plan, ReadOperation
-from arrows.engine.reading.source_layout import extents
+from arrows.engine.reading.wiring import source_layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def first_out_of_range(
     if not ports:
         return None
     operation = plan.sites.operation[site]
-    first = extents(plan, site, counts).first_source
+    first = source_layout(plan, site, counts).first_source
     for known in plan.operations:
         if (
             not isinstance(known, ReadOperation)

@@ -13,15 +13,19 @@ from typing import Any
 
 import numpy as np
 
+from arrows.engine.planning import ApplyOperation, Plan
+from arrows.engine.reading.index_arrays import index_type
+from arrows.ops.arrays import HostArray
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """Values of many examples, one after another; example ``i`` has ``values[offsets[i]:offsets[i + 1]]``."""
 
-    values: np.ndarray
-    offsets: np.ndarray
+    values: HostArray
+    offsets: HostArray
 
-    def select(self, indices: np.ndarray) -> Column:
+    def select(self, indices: HostArray) -> Column:
         """Returns the values of the examples ``indices``, in that order."""
         return Selection(self.offsets, indices).of(self)
 
@@ -47,9 +51,9 @@ class Selection:
     ([4, 1], [0, 1, 2])
     """
 
-    def __init__(self, offsets: np.ndarray, indices: np.ndarray) -> None:
+    def __init__(self, offsets: HostArray, indices: HostArray) -> None:
         self.bounds: list[tuple[int, int]] = [(0, 0)]
-        self.places: np.ndarray | None = None
+        self.places: HostArray | None = None
         if len(indices) == 1:
             a, b = offsets[indices[0]], offsets[indices[0] + 1]
             self.offsets, self.bounds = np.array([0, b - a]), [(a, b)]
@@ -90,7 +94,7 @@ class Visits:
     sites: Column
     objects: tuple[tuple[list[Any], ...], ...]
 
-    def select(self, indices: np.ndarray) -> Visits:
+    def select(self, indices: HostArray) -> Visits:
         """Returns the visits of the examples ``indices``, in that order."""
         chosen = tuple(tuple(some[i] for i in indices.tolist()) for some in self.objects)
         return Visits(self.sites.select(indices), chosen)
@@ -128,7 +132,7 @@ class Outputs:
     labels: tuple[tuple[list[Any], ...] | None, ...]
     visits: Visits | None = None
 
-    def select(self, indices: np.ndarray) -> Outputs:
+    def select(self, indices: HostArray) -> Outputs:
         """Returns what comes out of the examples ``indices``, in that order."""
 
         selections: dict[int, Selection] = {}
@@ -183,7 +187,7 @@ class Wirings:
         same: a number for each node, equal for nodes that compute the same; None where that is not known.
     """
 
-    base: np.ndarray
+    base: HostArray
     site: Column
     depth: Column
     sources: Column
@@ -195,7 +199,7 @@ class Wirings:
     def __len__(self) -> int:
         return len(self.base)
 
-    def select(self, indices: np.ndarray) -> Wirings:
+    def select(self, indices: HostArray) -> Wirings:
         """Returns the wirings of the examples ``indices``, in that order."""
         nodes = Selection(self.site.offsets, indices)
         return Wirings(
@@ -224,3 +228,47 @@ class Wirings:
             tuple(map(Column.joined, zip(*(part.raw for part in parts), strict=True))),
             Outputs.joined([part.outputs for part in parts]),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLayout:
+    """Where in `Wirings.sources` the sources of each node are.
+
+    Attributes:
+        first_source: where each node's sources start, ``[nodes]``.
+        length: how many each has.
+        counts: the lengths of the sequences that nodes take, one after another.
+        first_count: where each node's counts start.
+    """
+
+    first_source: HostArray
+    length: HostArray
+    counts: HostArray
+    first_count: HostArray
+
+
+def source_layout(plan: Plan, site: HostArray, counts: HostArray) -> SourceLayout:
+    """Lays out the sources of nodes: those of one row, then the elements of each sequence, once a tensor
+    leaf.
+
+    Args:
+        plan: the model's plan.
+        site: the site of each node.
+        counts: as in `Wirings`.
+    """
+    length = plan.sites.arity[site].astype(np.int32)
+    first_count = _starts(plan.sites.domains[site])
+    if len(counts):
+        operations = plan.sites.operation[site]
+        for operation in plan.operations:
+            if isinstance(operation, ApplyOperation):
+                (nodes,) = (operations == operation.index).nonzero()
+                for number, width in enumerate(operation.widths):
+                    length[nodes] += counts[first_count[nodes] + number] * width
+    return SourceLayout(first_source=_starts(length), length=length, counts=counts, first_count=first_count)
+
+
+def _starts(lengths: HostArray) -> HostArray:
+    starts: HostArray = np.cumsum(lengths, dtype=index_type(int(lengths.sum())))
+    starts -= lengths
+    return starts

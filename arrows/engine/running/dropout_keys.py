@@ -1,7 +1,7 @@
-"""The keys of chance: one 64-bit number for each node that has dropout.
+"""Dropout keys: one 64-bit number for each node that has dropout, from which its mask is hashed.
 
-A key is a hash of (seed, step, example id, site, node number within the example), so a mask does not depend
-on the batch that an example stands in, on its place there, or on the schedule.
+A key is a hash of (seed, step, example id, site, number of the node within its example). So a mask depends
+neither on the batch that an example is in, nor on its place there, nor on the schedule.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arrows.engine.reading.mixing import GOLDEN, scramble
 from arrows.engine.scheduling.merge import Merged
 from arrows.engine.scheduling.prepared_set import WiredBatch
+from arrows.ops.arrays import HostArray
+from arrows.ops.splitmix import GOLDEN, finalise
 
 
 @dataclass(frozen=True, slots=True)
 class DropoutSeed:
-    """What the masks of one call depend on besides the nodes.
+    """What the dropout masks of one call depend on beside the nodes.
 
     Attributes:
         seed: the model's.
@@ -27,32 +28,31 @@ class DropoutSeed:
 
     seed: int
     step: int
-    ids: np.ndarray
+    ids: HostArray
 
     def part(self, first: int, count: int) -> DropoutSeed:
-        """The same for some of the examples."""
+        """The same for ``count`` examples, from the ``first`` on."""
         return DropoutSeed(self.seed, self.step, self.ids[first : first + count])
 
 
-def dropout_keys(chosen: WiredBatch, merged: Merged, operation: int, chance: DropoutSeed) -> np.ndarray:
-    """The keys of an operation's nodes, in the order of its rows (uint64).
+def dropout_keys(batch: WiredBatch, merged: Merged, operation: int, dropout: DropoutSeed) -> HostArray:
+    """The dropout keys of an operation's nodes, in the order of its rows (uint64).
 
     Args:
-        chosen: the batch.
-        merged: its schedule.
+        batch: the examples.
+        merged: their schedule.
         operation: the operation's number.
-        chance: see there.
+        dropout: what the keys depend on beside the nodes.
     """
     example, number = merged.nodes(operation)
-    sites = chosen.wirings.site
-    site = sites.values[sites.offsets[chosen.indices[example]] + number]
-    start = np.array([chance.seed % 2**64, chance.step % 2**64], np.uint64)
-    keys = _mixed(np.full(len(number), _mixed(start[:1])[0]) ^ start[1])
-    keys = _mixed(keys ^ chance.ids.astype(np.uint64)[example])
-    keys = _mixed(keys ^ site.astype(np.uint64))
-    return _mixed(keys ^ number.astype(np.uint64))
+    sites = batch.wirings.site
+    site = sites.values[sites.offsets[batch.indices[example]] + number]
+    keys = np.full(len(number), dropout.seed % 2**64, np.uint64)
+    for words in (np.uint64(dropout.step % 2**64), dropout.ids[example], site, number):
+        keys = _next(keys) ^ words.astype(np.uint64)
+    return _next(keys)
 
 
-def _mixed(words: np.ndarray) -> np.ndarray:
-    """One step of SplitMix64's counter, scrambled."""
-    return scramble(words + GOLDEN)
+def _next(words: HostArray) -> HostArray:
+    """One step of SplitMix64."""
+    return finalise(np, words + np.uint64(GOLDEN))

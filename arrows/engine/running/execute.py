@@ -17,7 +17,7 @@ from arrows.engine.program.profile import Clock
 from arrows.engine.program.program import Program
 from arrows.engine.program.program_writer import make_program
 from arrows.engine.program.rooms import all_apart, shared_rooms
-from arrows.engine.reading.source_layout import lengths_of
+from arrows.engine.reading.index_arrays import lengths_of
 from arrows.engine.running.binding import Binding
 from arrows.engine.running.dropout_keys import DropoutSeed, dropout_keys
 from arrows.engine.running.flow_back import Flow, flows

@@ -16,7 +16,7 @@ from arrows.engine.device import Upload
 from arrows.engine.planning import ElementOperation, Plan, ReadOperation
 from arrows.engine.program.operands import Gradients
 from arrows.engine.program.program import Program
-from arrows.engine.reading.source_layout import lengths_of
+from arrows.engine.reading.index_arrays import lengths_of
 from arrows.engine.running.transpose import Push, plan_pull, plan_push
 from arrows.engine.scheduling.merge import Merged, OperationRows
 

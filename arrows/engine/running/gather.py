@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.device import Device
-from arrows.engine.reading.source_layout import lengths_of
+from arrows.engine.reading.index_arrays import lengths_of
 from arrows.engine.scheduling.merge import PortRows
 from arrows.typesys import types as T
 

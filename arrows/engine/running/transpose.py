@@ -15,8 +15,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from arrows.engine.reading.source_layout import ended, lengths_of, range_of, ranges_of, starts_of_runs
-from arrows.engine.scheduling.sorting import stable_order
+from arrows.engine.reading.index_arrays import (
+    lengths_of,
+    range_of,
+    ranges_of,
+    stable_order,
+    starts_of_runs,
+    with_stop,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +86,14 @@ def plan_push(order: np.ndarray, rows: np.ndarray, piece: np.ndarray, pieces: in
         by_key = stable_order(key, pieces * span)
         order, key = order[by_key], key[by_key]
     at = np.arange(len(key)) if least > 0 else starts_of_runs(key)
-    longest = int(lengths_of(ended(at, len(key))).max()) if len(at) < len(key) else 1
+    longest = int(lengths_of(with_stop(at, len(key))).max()) if len(at) < len(key) else 1
     key = key[at]
     if pieces == 1:
         bounds, places = [0, len(at)], [0, len(order)]
     else:
         found, key = np.divmod(key, span)
         cuts = np.searchsorted(found, np.arange(pieces + 1))
-        ends = ended(at, len(order))[cuts]
+        ends = with_stop(at, len(order))[cuts]
         at, bounds, places = at - ends[found], cuts.tolist(), ends.tolist()
     ranges = []
     if longest == 1:

@@ -11,10 +11,9 @@ import numpy as np
 
 from arrows.engine.device import Arena, Device, Upload
 from arrows.engine.program.ahead import Ahead
-from arrows.engine.reading.source_layout import ended, lengths_of
+from arrows.engine.reading.index_arrays import largest_first, lengths_of, stable_order, with_stop
 from arrows.engine.running.transpose import Push, plan_push
 from arrows.engine.scheduling.merge import OperationRows, PortRows
-from arrows.engine.scheduling.sorting import largest_first, stable_order
 
 Array = Any
 
@@ -62,7 +61,7 @@ def unlike(ahead: Ahead, rows: OperationRows) -> Unlike | None:
     count = len(push.rows)
     if ahead.width * (len(read) - count) < _WORTH * len(read):
         return None
-    lengths = lengths_of(ended(push.starts, len(read)))
+    lengths = lengths_of(with_stop(push.starts, len(read)))
     falling = largest_first(lengths)
     mine = np.empty(count, np.intp)
     mine[falling] = np.arange(count)

@@ -1,10 +1,13 @@
-"""The nodes of a set of wirings by number: made once a set, so that merging a batch only looks things up.
+"""Numbers the nodes of a set of wirings, once a set, so that merging a batch only looks things up.
 
-Nodes that compute the same have one number. What is known of a node beside its example (its operation and
-depth, what it reads) is kept by number, with ids that count numbers too, so nothing has to be moved when
-examples are chosen for a batch. Numbers ascend in the order in which a batch's rows stand, so a batch is
-ordered by sorting its numbers: by operation, component and depth, then so that much of what is read is a
-range, a view instead of a gather.
+Nodes that compute the same have one number. What a node is, beside its example (its operation and depth, what
+it reads), is kept by number, and value ids count numbers. So nothing has to be shifted when examples are put
+together to a batch.
+
+Numbers ascend by operation, component and depth, which is the order of a batch's rows. So sorting the numbers
+of a batch puts its rows in order, an operation's rows are one range, and so are those of a step. Numbers of
+equal key
+ascend so that much of what steps read is a range too: a view instead of a gather.
 """
 
 from __future__ import annotations
@@ -15,25 +18,38 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from arrows.engine.planning import ApplyOperation, Plan, ReadOperation
-from arrows.engine.reading.source_layout import extents, index_type, lengths_of
-from arrows.engine.reading.wiring import Column, Outputs, Wirings
-from arrows.engine.scheduling.sorting import largest_first, stable_order
+from arrows.engine.reading.index_arrays import index_type, largest_first, lengths_of, stable_order
+from arrows.engine.reading.wiring import Column, Outputs, Wirings, source_layout
+from arrows.ops.arrays import HostArray
+
+
+@dataclass(frozen=True, slots=True)
+class NodeKeys:
+    """Where nodes stand in the order of (operation, component, depth).
+
+    Attributes:
+        key: of each node, the smallest integers with that order.
+        pair: by key, the number of (operation, component).
+        depth: by key, the depth.
+    """
+
+    key: HostArray
+    pair: HostArray
+    depth: HostArray
 
 
 @dataclass(frozen=True, slots=True)
 class NodeTable:
-    """What is known of nodes by their numbers.
+    """The nodes of a set by their numbers.
 
-    A value's id is that of the numbered node that makes it, ``(constants + number) << shift``, plus the
+    The id of a value is that of the numbered node that makes it, ``(constants + number) << shift``, plus the
     output; the ids of constants are ``constant << shift``.
 
     Attributes:
         numbers: for each example, the numbers of its nodes, in the order of the nodes.
         place: by number, the first node of the set with it.
-        key: by number, where it stands in the order of (operation, component, depth): the smallest integers
-            with that order. They ascend.
-        key_pair, key_depth: by key, the number of (operation, component) and the depth.
-        first: by number, where its sources start; of a node that reads an input, the place of its value.
+        keys: by number; they ascend.
+        first: by number, where its sources start; for a node that reads an input, the place of its value.
         sources: ids; for each node those of one row, then the elements of each sequence.
         length: by number, how many sources it has.
         counts: the lengths of sequences.
@@ -42,15 +58,13 @@ class NodeTable:
     """
 
     numbers: Column
-    place: np.ndarray
-    key: np.ndarray
-    key_pair: np.ndarray
-    key_depth: np.ndarray
-    first: np.ndarray
-    sources: np.ndarray
-    length: np.ndarray
-    counts: np.ndarray
-    first_count: np.ndarray
+    place: HostArray
+    keys: NodeKeys
+    first: HostArray
+    sources: HostArray
+    length: HostArray
+    counts: HostArray
+    first_count: HostArray
     outputs: Outputs
 
 
@@ -60,154 +74,167 @@ def node_table(plan: Plan, wirings: Wirings, share: bool) -> NodeTable:
     Args:
         plan: the model's plan.
         wirings: the set.
-        share: whether nodes that compute the same get one number, where the wirings know it.
+        share: give nodes that compute the same one number, where the wirings say which do.
     """
     site = wirings.site.values
     nodes, constants = len(site), len(plan.lowered.constants)
     same = wirings.same if share else None
-    alike = np.arange(nodes, dtype=index_type(nodes)) if same is None else same.values
-    place = _first_alike(alike, _in_turn(plan, wirings.site.offsets))
+    classes = np.arange(nodes, dtype=index_type(nodes)) if same is None else same.values
+    place = _first_of_classes(classes, _largest_examples_first(plan, wirings.site.offsets))
     # Without batching, rows stand in the order in which they are computed.
     depth = np.zeros(len(place), np.int32) if plan.schedule == "none" else wirings.depth.values[place]
-    key, key_pair, key_depth = ordered_keys(plan, plan.sites.pair[site[place]], depth)
-    order = stable_order(key, len(key_pair))
-    key, place = key[order], place[order]
-    number = np.empty(int(alike.max(initial=-1)) + 1, alike.dtype)
-    number[alike[place]] = np.arange(len(place))
-    moved = _moving(plan, wirings)
-    sources = moved(wirings.sources)
-    layout = extents(plan, site, wirings.counts.values)
+    keys = ordered_keys(plan, plan.sites.pair[site[place]], depth)
+    order = stable_order(keys.key, len(keys.pair))
+    keys, place = replace(keys, key=keys.key[order]), place[order]
+    number = np.empty(int(classes.max(initial=-1)) + 1, classes.dtype)
+    number[classes[place]] = np.arange(len(place))
+    to_set_ids = _to_set_ids(plan, wirings)
+    sources = to_set_ids(wirings.sources)
+    layout = source_layout(plan, site, wirings.counts.values)
     first = layout.first_source
     if plan.schedule != "none":
-        for a, z in _single_steps(plan, key, key_pair):
-            mine = place[a:z]
-            made_by = (sources.values[first[mine]] >> plan.shift) - constants
-            read = np.where(made_by < 0, made_by, number[alike[np.maximum(made_by, 0)]]) + constants
-            mine = mine[stable_order(read, len(place) + constants)]
-            place[a:z] = mine
-            number[alike[mine]] = np.arange(a, z)
+        for start, stop in _single_steps(plan, keys):
+            in_step = place[start:stop]
+            producer = (sources.values[first[in_step]] >> plan.shift) - constants
+            read = np.where(producer < 0, producer, number[classes[np.maximum(producer, 0)]]) + constants
+            in_step = in_step[stable_order(read, len(place) + constants)]
+            place[start:stop] = in_step
+            number[classes[in_step]] = np.arange(start, stop)
     for operation in plan.operations:
         if isinstance(operation, ReadOperation):
-            at = np.flatnonzero(plan.sites.operation[site] == operation.index)
-            first[at] = np.arange(len(at))
-    number_of = number[alike]
-    renumbered = _renumbering(plan, number_of)
-    shared: dict[bytes, np.ndarray] = {}  # columns with equal offsets are selected at once
+            reads = np.flatnonzero(plan.sites.operation[site] == operation.index)
+            first[reads] = np.arange(len(reads))
+    number_of = number[classes]
+    to_table_ids = _to_table_ids(plan, number_of)
+    offsets: dict[bytes, HostArray] = {}  # columns that share their offsets are selected at once
 
-    def coming_out(ids: Column) -> Column:
-        ids = renumbered(moved(ids))
-        return Column(ids.values, shared.setdefault(ids.offsets.tobytes(), ids.offsets))
+    def renumbered(ids: Column) -> Column:
+        ids = to_table_ids(to_set_ids(ids))
+        return Column(ids.values, offsets.setdefault(ids.offsets.tobytes(), ids.offsets))
 
     return NodeTable(
-        Column(number_of, wirings.site.offsets),
-        place,
-        key,
-        key_pair,
-        key_depth,
-        first[place],
-        renumbered(sources).values,
-        layout.length[place],
-        wirings.counts.values,
-        layout.first_count[place],
-        replace(
+        numbers=Column(number_of, wirings.site.offsets),
+        place=place,
+        keys=keys,
+        first=first[place],
+        sources=to_table_ids(sources).values,
+        length=layout.length[place],
+        counts=wirings.counts.values,
+        first_count=layout.first_count[place],
+        outputs=replace(
             wirings.outputs,
-            results=tuple(map(coming_out, wirings.outputs.results)),
-            metrics=tuple(map(coming_out, wirings.outputs.metrics)),
+            results=tuple(map(renumbered, wirings.outputs.results)),
+            metrics=tuple(map(renumbered, wirings.outputs.metrics)),
         ),
     )
 
 
-def _in_turn(plan: Plan, offsets: np.ndarray) -> np.ndarray:
+def _largest_examples_first(plan: Plan, offsets: HostArray) -> HostArray:
     """The nodes of a set, those of the largest examples first.
 
-    Rows of one step are in this order. So where sequences end at different steps, those that go on are the
-    first rows of each, and what they read is a range: a view instead of a gather.
+    The rows of a step are in this order. Where sequences end at different steps, those that go on are then
+    the
+    first rows of every step, and what they read of the step before is a range: a view instead of a gather.
     """
     lengths = lengths_of(offsets)
     examples = np.arange(len(lengths)) if plan.schedule == "none" else largest_first(lengths)
     lengths = lengths[examples]
     ends = np.cumsum(lengths)
-    kind = index_type(int(offsets[-1]))
-    nodes: np.ndarray = np.repeat((offsets[examples] - (ends - lengths)).astype(kind), lengths)
-    nodes += np.arange(len(nodes), dtype=kind)
+    dtype = index_type(int(offsets[-1]))
+    nodes: HostArray = np.repeat((offsets[examples] - (ends - lengths)).astype(dtype), lengths)
+    nodes += np.arange(len(nodes), dtype=dtype)
     return nodes
 
 
-def _first_alike(alike: np.ndarray, nodes: np.ndarray) -> np.ndarray:
-    """Of the nodes in an order, the first of those that are alike, in that order."""
-    turn = np.full(int(alike.max(initial=-1)) + 1, -1, nodes.dtype)
-    # Of what is written to one place, the last stays: the first turn.
-    turn[alike[nodes[::-1]]] = np.arange(len(nodes), dtype=nodes.dtype)[::-1]
+def _first_of_classes(classes: HostArray, nodes: HostArray) -> HostArray:
+    """The first node of each class, in the order of the nodes.
+
+    Args:
+        classes: the class of each node.
+        nodes: all of them, in an order.
+    """
+    turn = np.full(int(classes.max(initial=-1)) + 1, -1, nodes.dtype)
+    # Of several numbers written to one place NumPy keeps the last, so they are written backwards.
+    turn[classes[nodes[::-1]]] = np.arange(len(nodes), dtype=nodes.dtype)[::-1]
     is_first = np.zeros(len(nodes), bool)
-    is_first[turn[turn >= 0]] = True  # of a larger set, only some may be left
+    is_first[turn[turn >= 0]] = True  # a part of a larger set may lack classes
     return nodes[is_first]
 
 
-def ordered_keys(
-    plan: Plan, pair: np.ndarray, depth: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The key of each node, and the pair and the depth of each key, as in `NodeTable`."""
+def ordered_keys(plan: Plan, pair: HostArray, depth: HostArray) -> NodeKeys:
+    """Keys of nodes.
+
+    Args:
+        plan: the model's plan.
+        pair: the number of (operation, component) of each node; these ascend by operation.
+        depth: of each node.
+    """
     span = int(depth.max(initial=0)) + 1
     wide = pair.astype(np.int64) * span + depth
-    if len(plan.pairs.operation) * span <= 4 * len(wide) + 2**16:
-        there = np.zeros(len(plan.pairs.operation) * span, bool)
-        there[wide] = True
-        known = np.flatnonzero(there)
-        key = (np.cumsum(there) - 1)[wide]
+    if len(plan.pairs.operation) * span <= 4 * len(wide) + 2**16:  # a table of all is small: no sort
+        present = np.zeros(len(plan.pairs.operation) * span, bool)
+        present[wide] = True
+        distinct = np.flatnonzero(present)
+        key = (np.cumsum(present) - 1)[wide]
     else:
-        known, key = np.unique(wide, return_inverse=True)
-    key_pair, key_depth = np.divmod(known, span)
-    # 16 bits: every batch looks keys up.
-    return key.astype(np.int16 if len(known) < 2**15 else np.int32), key_pair, key_depth
+        distinct, key = np.unique(wide, return_inverse=True)
+    key_pair, key_depth = np.divmod(distinct, span)
+    # Every batch looks keys up: 16 bits where they suffice.
+    return NodeKeys(key.astype(np.int16 if len(distinct) < 2**15 else np.int32), key_pair, key_depth)
 
 
-def _single_steps(plan: Plan, key: np.ndarray, key_pair: np.ndarray) -> list[tuple[int, int]]:
-    """Which ranges of the nodes run in one step outside of recursion and folds, each before those that it
-    feeds.
+def _single_steps(plan: Plan, keys: NodeKeys) -> list[tuple[int, int]]:
+    """The ranges of numbers that run in one step outside of recursion and folds, in topological order.
 
-    These can stand in the order of what they read first, which is a range then where all of it is read: the
-    output layer of a tree reads the states of all its nodes.  Rows that a sequence's operation gives stand in
-    its order, so both stay as they are.
+    The nodes of such a step can stand in the order of what they read first. That is a range where all of it
+    is
+    read: the output layer of a tree reads the states of all its nodes. An operation that gives rows for the
+    elements of a sequence is left out, for these rows are in its nodes' order.
     """
-    keys_of_pair = np.bincount(key_pair, minlength=len(plan.pairs.operation))
-    bounds = np.searchsorted(key, np.arange(len(key_pair) + 1))
+    keys_of_pair = np.bincount(keys.pair, minlength=len(plan.pairs.operation))
+    bounds = np.searchsorted(keys.key, np.arange(len(keys.pair) + 1))
     parents = {parent for parent, _ in plan.elements}
-    found = []
-    for k in np.argsort(plan.pairs.component[key_pair], kind="stable").tolist():
-        operation = plan.operations[plan.pairs.operation[key_pair[k]]]
+    ranges = []
+    for key in np.argsort(plan.pairs.component[keys.pair], kind="stable").tolist():
+        operation = plan.operations[plan.pairs.operation[keys.pair[key]]]
         if not isinstance(operation, ApplyOperation) or operation.index in parents:
             continue
         reads = len(operation.ports) > sum(operation.widths)
-        if reads and keys_of_pair[key_pair[k]] == 1 and len(operation.early) == len(operation.ports):
-            found.append((int(bounds[k]), int(bounds[k + 1])))
-    return found
+        if reads and keys_of_pair[keys.pair[key]] == 1 and len(operation.early) == len(operation.ports):
+            ranges.append((int(bounds[key]), int(bounds[key + 1])))
+    return ranges
 
 
-def _moving(plan: Plan, wirings: Wirings) -> Callable[[Column], Column]:
-    """From the value ids of wirings, which count from their example's base, to ids that count all nodes."""
+def _to_set_ids(plan: Plan, wirings: Wirings) -> Callable[[Column], Column]:
+    """A function from the value ids of wirings, which count from their example's base, to ids that count all
+    nodes of the set."""
     constants, shift = len(plan.lowered.constants), plan.shift
-    kind = index_type((len(wirings.site.values) + constants) << shift)
-    move = (wirings.site.offsets[:-1] + constants - wirings.base).astype(kind) << shift
+    dtype = index_type((len(wirings.site.values) + constants) << shift)
+    distance = (wirings.site.offsets[:-1] + constants - wirings.base).astype(dtype) << shift
 
-    def moved(ids: Column) -> Column:
+    def to_set_ids(ids: Column) -> Column:
         values = ids.values
-        found = values + np.repeat(move, lengths_of(ids.offsets))
+        moved = values + np.repeat(distance, lengths_of(ids.offsets))
         if constants:
-            found = np.where(values < (constants << shift), values, found)
-        return Column(found, ids.offsets)
+            moved = np.where(values < (constants << shift), values, moved)
+        return Column(moved, ids.offsets)
 
-    return moved
+    return to_set_ids
 
 
-def _renumbering(plan: Plan, number_of: np.ndarray) -> Callable[[Column], Column]:
-    """From ids that count all nodes to those of the table; ``number_of``: of each node."""
+def _to_table_ids(plan: Plan, number_of: HostArray) -> Callable[[Column], Column]:
+    """A function from ids that count all nodes of the set to those of the table.
+
+    Args:
+        plan: the model's plan.
+        number_of: the number of each node.
+    """
     constants, shift = len(plan.lowered.constants), plan.shift
-    known = np.concatenate([np.arange(constants), number_of + constants]).astype(
-        index_type((len(number_of) + constants) << shift)
-    )
+    dtype = index_type((len(number_of) + constants) << shift)
+    number = np.concatenate([np.arange(constants), number_of + constants]).astype(dtype)
 
-    def renumbered(ids: Column) -> Column:
+    def to_table_ids(ids: Column) -> Column:
         values = ids.values
-        return Column((known[values >> shift] << shift) + (values & ((1 << shift) - 1)), ids.offsets)
+        return Column((number[values >> shift] << shift) + (values & ((1 << shift) - 1)), ids.offsets)
 
-    return renumbered
+    return to_table_ids

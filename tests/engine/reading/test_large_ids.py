@@ -9,7 +9,7 @@ import pytest
 
 import arrows as ar
 from arrows.engine.planning import plan
-from arrows.engine.scheduling import merge
+from arrows.engine.scheduling import row_lookup
 from tests.agree import agree
 
 pair = ar.Function(lambda x, y: (x + y, x * y))
@@ -52,6 +52,6 @@ def test_ids_need_more_than_32_bits(name: str, bits: int, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("name", BLOCKS)
 def test_rows_are_computed_where_a_table_is_too_large(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merge, "_MOST_IDS", 0)
+    monkeypatch.setattr(row_lookup, "_MOST_IDS", 0)
     block, examples = BLOCKS[name]
     agree(block, examples, inputs=["x"])

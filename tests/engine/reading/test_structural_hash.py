@@ -1,106 +1,141 @@
-"""Keys and elements that cannot be hashed, and containers that have more elements than fits in memory."""
+"""Equal sub-graphs of a batch are computed once, and no number changes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import arrows as ar
+from arrows import ops
+from arrows.engine.reading import structural_hash
+from arrows.engine.scheduling.merge import merge
+from tests.engine.test_batching import check
+from tests.generate import cases
+from tests.profile import NIGHTLY
 
 
-class Unhashable:
-    """Nothing of it can be relied on."""
-
-    def __hash__(self) -> int:
-        raise RuntimeError("no hash today")
-
-    def __eq__(self, other: object) -> bool:
-        raise RuntimeError("no comparison today")
-
-    def __repr__(self) -> str:
-        raise RuntimeError("no text today")
+@pytest.fixture(autouse=True, scope="module")
+def _always() -> Any:
+    """Sharing pays on large batches alone; here every batch shares what it can."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(structural_hash, "_FEWEST_A_LEVEL", 0)
+        yield
 
 
-class Fickle(Unhashable):
-    """It can be hashed, and not compared."""
-
-    def __hash__(self) -> int:
-        return hash(0)
+def nodes(model: ar.Model, examples: list[Any]) -> int:
+    merged = merge(model.plan, model.prepare(examples)[:].wired)
+    return sum(rows.count for rows in merged.operations)
 
 
-MADE: dict[str, Callable[[Any], Any]] = {
-    "case": lambda key: ar.OneOf(len).case(0, ar.Scalar()).case(key, ar.Scalar()),
-    "cases": lambda key: ar.OneOf(len, [(0, ar.Scalar()), (key, ar.Scalar())]),
-    "record": lambda key: ar.Record([(0, ar.Scalar()), (key, ar.Scalar())]),
-    "elements": lambda key: ar.OneHotFromList([0, key]),
-}
+@pytest.mark.parametrize(("device", "schedule"), [("cpu", "strata"), ("cpu", "depth"), ("fake", "strata")])
+@settings(max_examples=2000 if NIGHTLY else 40)
+@given(data=st.data())
+def test_sharing_changes_no_number(data: st.DataObject, device: str, schedule: str) -> None:
+    """Every example stands in the batch several times."""
+    case = data.draw(cases())
+    order = data.draw(st.lists(st.integers(0, len(case.examples) - 1), max_size=8)) if case.examples else []
+    check(case, order, "float64", 1e-9, device, schedule)
 
 
-@pytest.mark.parametrize("bad", [Unhashable, Fickle])
-@pytest.mark.parametrize("make", MADE.values(), ids=MADE)
-def test_a_key_that_cannot_be_hashed_is_told_at_once(make: Callable[[Any], Any], bad: type[Any]) -> None:
-    with pytest.raises(
-        ar.ArrowTypeError, match=r"a value of type .* cannot be hashed: it raised RuntimeError"
-    ):
-        make(bad())
+def test_equal_subtrees_are_one() -> None:
+    @ar.fix
+    def tree(me: Any) -> Any:
+        pair = (ar.GetItem(0) >> me & ar.GetItem(1) >> me) >> ar.Concat() >> ar.FC(2, ops.tanh)
+        return ar.OneOf(
+            lambda t: isinstance(t, tuple), {True: pair, False: ar.Scalar("int32") >> ar.Embedding(9, 2)}
+        )
+
+    model = ar.compile(tree >> ar.Function(lambda h: h.sum()), float_type="float64")
+    film = (1, (2, 3))
+    once = nodes(model, [film])
+    assert nodes(model, [film] * 10) == once
+    assert nodes(model, [film, (film, film)]) == once + 2  # a pair more, and its sum
+    assert nodes(model, [(1, 2), (2, 1)]) == 4 * 2  # the order of children counts
+    value, grads = model.value_and_grad([film, film, (2, 3)])
+    single = [model.value_and_grad([example]) for example in (film, film, (2, 3))]
+    assert float(value) == pytest.approx(np.mean([float(v) for v, _ in single]))
+    for name, gradient in grads.items():
+        dense = [g[name].to_dense(np) if hasattr(g[name], "to_dense") else g[name] for _, g in single]
+        found = gradient.to_dense(np) if hasattr(gradient, "to_dense") else gradient
+        assert np.allclose(found, sum(dense) / 3), name
 
 
-@pytest.mark.parametrize("bad", [Unhashable, Fickle])
-def test_a_key_of_the_data_that_cannot_be_hashed_is_told(bad: type[Any]) -> None:
-    number = ar.GetItem(1) >> ar.Scalar()
-    for block in (ar.OneOf(lambda x: x[0], {0: number}), ar.OneOf(ar.GetItem(0), {0: number})):
-        model = ar.compile(block)
-        for run in (lambda m=model: m([(0, 1), (bad(), 1)]), lambda b=block: b.eval((bad(), 1))):
-            with pytest.raises(
-                ar.InputError, match=r"cannot be looked up: RuntimeError: no .* today"
-            ) as told:
-                run()
-            assert "OneOf" in str(told.value)
-        assert model([(0, 1)]).tolist() == [1]
+def test_sequences_that_are_split_elsewhere_are_not_equal() -> None:
+    """Two sequences with the same elements in a row: where one ends and the other begins counts."""
+
+    def split(k: int) -> Any:
+        return ar.GetItem(0) >> (ar.GetItem(slice(0, k)) & ar.GetItem(slice(k, None)))
+
+    @ar.arrow
+    def block(x: Any) -> Any:
+        rows = ar.Map(ar.Scalar())(x["rows"])
+        parts = ar.OneOf(ar.GetItem(1), {k: split(k) for k in range(4)})(rows, x["k"])
+        return ar.Function(lambda a, b: ops.segment_sum(a) - ops.segment_sum(b))(parts)
+
+    model = ar.compile(block)
+    assert model([{"rows": [1, 2, 4], "k": k} for k in range(4)]).tolist() == [-7, -5, -1, 7]
 
 
-def test_what_is_no_key_need_not_be_hashed() -> None:
-    label = (ar.GetItem(0) >> ar.Scalar() & ar.GetItem(1)) >> ar.Metric("m")
-    model = ar.compile(label, loss="m")
-    thing = Unhashable()
-    model([(1, thing)])
-    assert model.labels["m"][0][0] is thing
-    keyed = ar.compile(ar.GetItem("x") >> ar.Scalar())
-    assert keyed([{"x": 1, "other": thing}]).tolist() == [1]
-    with pytest.raises(ar.InputError, match="expected a number"):
-        keyed([{"x": thing}])
+def test_values_that_differ_in_a_bit_are_not_equal() -> None:
+    model = ar.compile(ar.Vector(3) >> ar.Function(lambda x: x.sum()), float_type="float64")
+    one = np.array([1.0, 2.0, 3.0])
+    other = np.array([1.0, 2.0, np.nextafter(3.0, 4)])
+    assert nodes(model, [one, one.copy(), other, one[[1, 0, 2]]]) == 6
+    assert nodes(model, [one, one + 0]) == 2
 
 
-MANY = range(10**9)
-OVER: dict[str, tuple[Any, Any]] = {
-    "map": (ar.Map(ar.Scalar()) >> ar.Sum(), MANY),
-    "nothing read": (ar.Map(ar.Constant(1.0)) >> ar.Sum(), MANY),
-    "objects": (ar.Map(ar.Identity()) >> ar.Length(), MANY),
-    "fold": (ar.Fold(ar.GetItem(0), ar.Zeros([])), MANY),
-    "scan": (ar.Scan(ar.GetItem(1) & ar.GetItem(1), ar.Zeros([])) >> ar.GetItem(1), MANY),
-    "zip": (ar.Zip() >> ar.Map(ar.GetItem(0) >> ar.Scalar()) >> ar.Sum(), (MANY, MANY)),
-    "zip of two": (
-        (ar.GetItem(0) & ar.GetItem(1)) >> ar.Zip() >> ar.Map(ar.GetItem(0) >> ar.Scalar()) >> ar.Sum(),
-        (MANY, MANY),
-    ),
-    "inside": (ar.Map(ar.GetItem("of") >> ar.Map(ar.Scalar()) >> ar.Sum()) >> ar.Sum(), [{"of": MANY}]),
-    "more than a machine word": (ar.Map(ar.Scalar()) >> ar.Sum(), range(10**30)),
-}
+def test_a_shared_metric_counts_once_a_visit() -> None:
+    block = ar.Map(ar.Scalar(name="x") >> (ar.Metric("m") & ar.Identity()) >> ar.GetItem(1)) >> ar.Sum()
+    model = ar.compile(block, loss="m")
+    batch = [[2, 2, 3], [2], []]
+    value, grads = model.value_and_grad(batch, inputs=["x"])
+    assert float(value) == pytest.approx(9 / 3)
+    assert model.metrics["m"].tolist() == [[2, 2, 3], [2], []]
+    assert [len(row) for row in grads["x"].tolist()] == [3, 1, 0]
+    assert np.allclose(grads["x"].values, 1 / 3)
 
 
-@pytest.mark.parametrize(("block", "example"), OVER.values(), ids=OVER)
-def test_more_elements_than_nodes_are_refused_before_they_are_read(block: Any, example: Any) -> None:
-    model = ar.compile(block, max_nodes=1000)
-    for run in (lambda: model([example]), lambda: model.eval(example), lambda: model.prepare([example])):
-        with pytest.raises(ar.InputError, match="more than 1,000 elements; raise max_nodes if it is meant"):
-            run()
+def test_gradients_of_named_inputs_are_those_of_each_visit() -> None:
+    """What was read twice has two gradients, however much is shared."""
+
+    @ar.arrow
+    def block(x: Any) -> Any:
+        a = ar.Map(ar.Scalar(name="x"))(x)
+        return ar.Function(lambda rows: ops.segment_sum(rows * rows * rows))(a)
+
+    model = ar.compile(block)
+    _, grads = model.value_and_grad([[1, 1], [1], [2, 1]], inputs=["x"])
+    assert np.allclose(grads["x"].values * 3, [3, 3, 3, 12, 3])
 
 
-def test_a_long_column_beside_a_short_one_is_read() -> None:
-    block = ar.Zip() >> ar.Map(ar.GetItem(0) >> ar.Scalar("int64")) >> ar.Sum()
-    model = ar.compile(block, max_nodes=100)
-    example = (MANY, [1, 2, 3])
-    assert model([example]).tolist() == [3] and int(model.eval(example)) == 3
-    assert ar.compile(ar.Length())([MANY]).tolist() == [10**9]
+def test_more_examples_than_are_lowered_at_once() -> None:
+    model = ar.compile(ar.Map(ar.Scalar()) >> ar.Sum())
+    examples = [[i % 3, i % 2] for i in range(2_500)]
+    assert model(examples).tolist() == [sum(example) for example in examples]
+    assert nodes(model, examples) < 20
+
+
+def test_an_error_names_an_example() -> None:
+    table = ar.Embedding(5, 2)
+    model = ar.compile(ar.Scalar("int32") >> ar.Function(lambda i: i + 3) >> table)
+    with pytest.raises(ar.InputError, match=r"^example 2: .*index 5 is out of range"):
+        model([1, 1, 2, 1, 2])
+    with pytest.raises(ar.InputError, match=r"^example 2: .*index 5 is out of range"):
+        model(model.prepare([1, 1, 2, 1, 2]))
+
+
+@given(
+    words=st.lists(
+        st.tuples(*[st.sampled_from([0, 1, 2, 1 << 62, (1 << 64) - 1, 0x9E3779B97F4A7C15])] * 2), max_size=60
+    )
+)
+def test_numbers_are_equal_where_both_words_are(words: list[tuple[int, int]]) -> None:
+    """Hashes that agree in the bits that are looked at first, or in one word of two, are still told apart."""
+    hashes = np.array(words, np.uint64).reshape(-1, 2).T
+    numbers = structural_hash.classify(hashes, np.array([0, len(words)])).values.tolist()
+    assert len(set(zip(words, numbers, strict=True))) == len(set(words)) == len(set(numbers))
+    assert set(numbers) == set(range(len(set(words))))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import arrows as ar
 from arrows import ops
 from arrows.engine.program.ahead import Ahead
-from arrows.engine.reading import structural_hash as sharing
+from arrows.engine.reading import structural_hash
 from arrows.engine.running import unlike
 from arrows.engine.scheduling.merge import OperationRows, PortRows
 from tests.engine.program.test_derive import agrees as agrees_with_reference
@@ -27,7 +27,7 @@ SENTENCES = [[0, 1, 0, 0], [5], [], [1, 1, 2, 1, 0, 1], [5, 0]]
 def _always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also of narrow rows, and in sets that are too small for equal words to be looked for."""
     monkeypatch.setattr(unlike, "_WORTH", 0)
-    monkeypatch.setattr(sharing, "_FEWEST_A_LEVEL", 0)
+    monkeypatch.setattr(structural_hash, "_FEWEST_A_LEVEL", 0)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import arrows as ar
 from arrows import ops
 from arrows.engine.planning import ApplyOperation
-from arrows.engine.reading import structural_hash as sharing
+from arrows.engine.reading import structural_hash
 from arrows.engine.scheduling.merge import merge
 from arrows.engine.scheduling.node_table import node_table
 from arrows.engine.scheduling.prepared_set import WiredBatch
@@ -25,7 +25,7 @@ from tests.generate import Case, cases
 def _always() -> Any:
     """Small sets are shared as well here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sharing, "_FEWEST_A_LEVEL", 0)
+        patch.setattr(structural_hash, "_FEWEST_A_LEVEL", 0)
         yield
 
 
@@ -39,10 +39,10 @@ def test_numbers_ascend_by_operation_component_and_depth(case: Case, schedule: s
     depth = wirings.depth.values if schedule != "none" else np.zeros_like(wirings.depth.values)
     by_node = table.numbers.values
     # What the table knows of a number is so of every node that has it.
-    assert np.array_equal(table.key_pair[table.key[by_node]], pair)
-    assert np.array_equal(table.key_depth[table.key[by_node]], depth)
+    assert np.array_equal(table.keys.pair[table.keys.key[by_node]], pair)
+    assert np.array_equal(table.keys.depth[table.keys.key[by_node]], depth)
     order = np.lexsort((depth, pair))
-    assert np.all(np.diff(table.key[by_node[order]]) >= 0) and np.all(np.diff(table.key) >= 0)
+    assert np.all(np.diff(table.keys.key[by_node[order]]) >= 0) and np.all(np.diff(table.keys.key) >= 0)
     # As many numbers as there are unlike nodes, and all of them used.
     alike = wirings.same.values if share and wirings.same is not None else np.arange(len(pair))
     assert len(np.unique(by_node)) == len(table.place) == len(np.unique(alike))

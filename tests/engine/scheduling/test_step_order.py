@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arrows.engine.scheduling.agenda import agenda
+from arrows.engine.scheduling.step_order import agenda
 
 
 def by_hand(operation, depth, edges, operations):

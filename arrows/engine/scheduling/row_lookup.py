@@ -1,0 +1,97 @@
+"""Where the values of a batch lie: from the id of a value to its row in a slab."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+
+from arrows.engine.planning import Plan
+from arrows.engine.scheduling.node_table import NodeTable
+from arrows.ops.arrays import HostArray
+
+
+def first_rows_of(plan: Plan, count: Sequence[int]) -> tuple[HostArray, tuple[int, ...]]:
+    """The first row of each output (``[operations, outputs]``) and the number of rows of each slab."""
+    table = np.zeros((len(plan.operations), plan.widest), np.int32)
+    sizes = []
+    for slab in plan.slabs:
+        row = len(slab.constants)
+        for o, k in slab.outputs:
+            table[o, k] = row
+            row += count[o]
+        sizes.append(row)
+    return table, tuple(sizes)
+
+
+class FarRows:
+    """The row of each value by its id, computed instead of looked up.
+
+    Ids have as many bits for the output as the node with most outputs needs, so a table of all ids can be
+    much larger than the number of values.
+    """
+
+    def __init__(self, first: HostArray, operation: HostArray, further: HostArray, shift: int) -> None:
+        self.first = first  # by node, that of its first output
+        self.operation = operation  # by node
+        self.further = further  # by operation and output, how much further on its row is
+        self.shift = shift
+
+    def take(self, ids: HostArray) -> HostArray:
+        """The rows of values."""
+        node, output = ids >> self.shift, ids & ((1 << self.shift) - 1)
+        rows: HostArray = self.first[node] + self.further[self.operation[node], output]
+        return rows
+
+    __getitem__ = take
+
+
+# A table of the rows of all ids may have so many entries (512 MB); beyond, rows are computed.
+_MOST_IDS = 2**27
+
+
+def row_lookup(
+    plan: Plan, table: NodeTable, numbers: HostArray, begins: HostArray, count: HostArray
+) -> HostArray | FarRows:
+    """The row of each value of the batch, by its id; other ids have any number.
+
+    Args:
+        plan: the model's plan.
+        table: of the nodes.
+        numbers: those of the batch, by operation, in the order of its rows.
+        begins: for each operation and output, the first row less the operation's first place in ``numbers``.
+        count: how many nodes each operation has.
+    """
+    constants, shift = len(plan.lowered.constants), plan.shift
+    nodes = constants + len(table.place)
+    places = np.arange(len(numbers), dtype=np.int32)
+    first_rows = places + np.repeat(begins[:, 0], count)
+    if nodes << shift > _MOST_IDS:
+        first, operation = scratch("rows", nodes), np.zeros(nodes, np.int32)
+        first[:constants] = plan.constant_rows
+        first[numbers + constants] = first_rows
+        operation[numbers + constants] = np.repeat(np.arange(len(count)), count)
+        return FarRows(first, operation, begins - begins[:, :1], shift)
+    rows = scratch("rows", nodes << shift)
+    rows[: constants << shift : 1 << shift] = plan.constant_rows
+    ids = (numbers + constants) << shift
+    rows[ids] = first_rows
+    if plan.further:
+        ends = np.cumsum(count).tolist()
+        for o, output in plan.further:
+            nodes_of = slice(ends[o] - int(count[o]), ends[o])
+            rows[ids[nodes_of] + output] = places[nodes_of] + begins[o, output]
+    return rows
+
+
+_kept = threading.local()
+
+
+def scratch(name: str, size: int) -> HostArray:
+    """An array of numbers left over from the batch before: each thread keeps its own."""
+    array: HostArray | None = getattr(_kept, name, None)
+    if array is None or len(array) < size:
+        array = np.empty(size, np.int32)
+        setattr(_kept, name, array)
+    return array

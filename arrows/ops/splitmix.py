@@ -1,0 +1,44 @@
+"""The finaliser of SplitMix64: masks of dropout, dropout keys and structural hashes are made with it."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+
+from arrows.ops.arrays import Array, ArrayModule, HostArray
+
+Words = TypeVar("Words", bound=Array)
+
+GOLDEN = 0x9E3779B97F4A7C15
+"""2**64 divided by the golden ratio, made odd: the step of SplitMix64's counter."""
+
+_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+
+
+def finalise(
+    xp: ArrayModule,
+    words: Words,
+    first: np.uint64 | HostArray = _FIRST,
+    second: np.uint64 | HostArray = _SECOND,
+) -> Words:
+    """Scrambles words in place and returns them: every bit of a result depends on every bit of the word.
+
+    Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014, figure 14. It is a
+    bijection, so different words stay different.
+
+    Args:
+        xp: the array module.
+        words: uint64, any shape; overwritten.
+        first, second: odd factors, by default those of the paper; arrays give each row of words its own.
+
+    >>> finalise(np, np.array([GOLDEN], np.uint64)).tolist() == [0xE220A8397B1DCDAF]  # of the seed 0
+    True
+    """
+    shifted = xp.right_shift(words, np.uint64(30))
+    xp.bitwise_xor(words, shifted, out=words)
+    xp.multiply(words, first, out=words)
+    xp.bitwise_xor(words, xp.right_shift(words, np.uint64(27), out=shifted), out=words)
+    xp.multiply(words, second, out=words)
+    xp.bitwise_xor(words, xp.right_shift(words, np.uint64(31), out=shifted), out=words)
+    return words
