@@ -17,12 +17,13 @@ from arrows.engine.reference.evaluation import (
     shown,
     value_and_grad,
 )
-from arrows.engine.reference.interpreter import MAX_NODES, interpret
+from arrows.engine.reference.interpreter import MEANINGS, interpret
 from arrows.engine.reference.semantics import Endless, Semantics
-from arrows.engine.reference.walk import most_levels, too_many_nodes
+from arrows.engine.reference.walk import MAX_NODES, most_levels, too_many_nodes
 
 __all__ = [
     "MAX_NODES",
+    "MEANINGS",
     "ArraySemantics",
     "Endless",
     "Explainer",

@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from arrows.combinators import Apply, Constant, Metric, Read, Tap
-from arrows.engine.reference.interpreter import MAX_NODES, interpret
+from arrows.engine.reference.interpreter import interpret
 from arrows.engine.reference.semantics import Endless
+from arrows.engine.reference.walk import MAX_NODES
 from arrows.engine.values import Recursion, convert, make_tuple, trampoline
 from arrows.inference import Typed
 from arrows.ops import INVARIANT, Evaluation, Parameter, Value

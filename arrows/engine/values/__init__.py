@@ -5,7 +5,14 @@ the place inside the example (`ExamplePath`).  Out come arrays, tuples with keys
 `trampoline` runs recursive functions over both, since data may be deeper than the interpreter's stack.
 """
 
-from arrows.engine.values.containers import IteratorReplay, no_element, nth
+from arrows.engine.values.containers import IteratorReplay, nth
+from arrows.engine.values.descriptions import (
+    describe,
+    describe_error,
+    describe_key,
+    explain_no_element,
+    explain_no_item,
+)
 from arrows.engine.values.example_path import ExamplePath
 from arrows.engine.values.results import (
     Labelled,
@@ -18,7 +25,7 @@ from arrows.engine.values.results import (
     to_numpy,
     unflatten,
 )
-from arrows.engine.values.tensor_leaf import LeafError, convert, convert_many, describe, describe_key
+from arrows.engine.values.tensor_leaf import LeafError, convert, convert_many
 from arrows.engine.values.trampoline import Recursion, trampoline
 
 __all__ = [
@@ -33,10 +40,12 @@ __all__ = [
     "convert",
     "convert_many",
     "describe",
+    "describe_error",
     "describe_key",
+    "explain_no_element",
+    "explain_no_item",
     "get_row",
     "make_tuple",
-    "no_element",
     "nth",
     "slice_rows",
     "to_numpy",

@@ -8,9 +8,6 @@ from itertools import tee
 from operator import index
 from typing import Any
 
-from arrows.engine.values.tensor_leaf import describe
-from arrows.typesys.quoting import shortened
-
 
 class IteratorReplay:
     """Goes over what an example holds: over an iterator, which gives its elements once, from its start each
@@ -55,20 +52,3 @@ def nth(container: Any, place: Any) -> Any:
     if isinstance(container, Mapping):
         raise TypeError
     return container[index(place)]
-
-
-def no_element(container: Any, place: Any, error: Exception) -> str:
-    """Why there is no such element, in words.
-
-    >>> no_element([1, 2], 2, IndexError())
-    'there is no element 2 in a list of 2'
-    """
-    try:
-        index(place)
-    except TypeError:
-        return f"expected an integer as the place of an element, got {describe(place)}"
-    if isinstance(error, IndexError):
-        return f"there is no element {describe(place)} in {describe(container)}"
-    if isinstance(error, TypeError):
-        return f"expected a list or another sequence, got {describe(container)}"
-    return f"the element {describe(place)}: {type(error).__name__}: {shortened(str(error), 300)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from arrows.typesys.types import label
@@ -13,15 +14,15 @@ _LONGEST = 16
 class ExamplePath:
     """A place inside an example, as a chain of steps from the root.
 
-    It follows the *data*: `GetItem` and `Map` step down, a change of the object in place (`InputTransform`)
-    does not move, and a tuple remembers the place of each of its items.
+    It follows the *data*: `GetItem` and `Map` step into a part, a block that changes an object without taking
+    a part of it (`InputTransform`) does not move, and a tuple remembers the place of each of its items.
 
     Attributes:
         parent: the place one step up; None at the root.
-        step: the last step as it is printed; None at the root.
-        items: the places of a tuple's items, if it has been put together from several.
+        step: the last step: a key, or the name of a block; None at the root.
+        items: the places of a tuple's items, if the tuple was put together from several places.
 
-    >>> str(ExamplePath().named("tree").down("right").down(3))
+    >>> str(ExamplePath().named("tree").child("right").child(3))
     'tree > right > [3]'
     """
 
@@ -30,7 +31,7 @@ class ExamplePath:
     def __init__(
         self,
         parent: ExamplePath | None = None,
-        step: Any = None,
+        step: object = None,
         items: tuple[ExamplePath, ...] | None = None,
     ) -> None:
         self.parent = parent
@@ -41,44 +42,34 @@ class ExamplePath:
         """The same place, reached by way of a named block."""
         return ExamplePath(self, _Name(name))
 
-    def down(self, key: Any) -> ExamplePath:
-        """The place of an item; that of a tuple's item if it is known."""
+    def child(self, key: object) -> ExamplePath:
+        """The place of an item; for an item of a tuple that was put together, the place that it came from."""
         if self.items is not None and isinstance(key, int) and -len(self.items) <= key < len(self.items):
             return self.items[key]
         return ExamplePath(self, key)
 
-    def over(self, items: tuple[ExamplePath, ...]) -> ExamplePath:
-        """The place of a tuple made of things that were found at `items`, all of them below this one."""
+    def joined(self, items: tuple[ExamplePath, ...]) -> ExamplePath:
+        """This place, for a tuple put together from values that stand at `items`, all of them below it."""
         return ExamplePath(self.parent, self.step, items)
-
-    @property
-    def steps(self) -> list[str]:
-        """The steps from the root, as they are printed."""
-        steps = []
-        place: ExamplePath | None = self
-        while place is not None:
-            if place.parent is not None:
-                steps.append(_text(place.step))
-            place = place.parent
-        return steps[::-1]
 
     @property
     def keys(self) -> list[str]:
         """The steps from the root that go into the data, without the names of blocks."""
-        keys = []
-        place: ExamplePath | None = self
-        while place is not None:
-            if place.parent is not None and not isinstance(place.step, _Name):
-                keys.append(_text(place.step))
-            place = place.parent
-        return keys[::-1]
+        return [_text(step) for step in self._steps() if not isinstance(step, _Name)][::-1]
 
     def __str__(self) -> str:
-        steps = self.steps
+        steps = [_text(step) for step in self._steps()][::-1]
         if len(steps) > _LONGEST:
             half = _LONGEST // 2
             steps = [*steps[:half], f"... {len(steps) - 2 * half} more ...", *steps[-half:]]
         return " > ".join(steps)
+
+    def _steps(self) -> Iterator[object]:
+        """The steps from here up to the root."""
+        place = self
+        while place.parent is not None:
+            yield place.step
+            place = place.parent
 
 
 class _Name(str):

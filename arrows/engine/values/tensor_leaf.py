@@ -8,13 +8,13 @@ casts that lose more than the rounding of a float are errors: a NaN that began a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from arrows.engine.values.descriptions import describe, short_repr
 from arrows.typesys import types as T
 from arrows.typesys.masked import masked_elements
 
@@ -196,16 +196,16 @@ def _scalar(value: Any, tensor: T.Tensor, index: tuple[int, ...]) -> Any:
             if range_.min <= number <= range_.max:
                 return number
             raise LeafError(
-                f"{_short(value)}{_place(index)} does not fit {dtype.name} ({range_.min} to {range_.max})"
+                f"{short_repr(value)}{_place(index)} does not fit {dtype.name} ({range_.min} to {range_.max})"
             )
     elif isinstance(value, (Real, np.bool_)):
         try:
             with np.errstate(all="ignore"):
                 result = np.float64(float(value)).astype(dtype)
         except OverflowError as error:
-            raise LeafError(f"{_short(value)}{_place(index)} is too large for {dtype.name}") from error
+            raise LeafError(f"{short_repr(value)}{_place(index)} is too large for {dtype.name}") from error
         if np.isinf(result) and value not in (np.inf, -np.inf):  # also of what no float64 holds
-            raise LeafError(f"{_short(value)}{_place(index)} is too large for {dtype.name}")
+            raise LeafError(f"{short_repr(value)}{_place(index)} is too large for {dtype.name}")
         return result
     raise LeafError(_expected(tensor, index, value))
 
@@ -219,49 +219,3 @@ def _expected(tensor: T.Tensor, index: tuple[int, ...], value: Any) -> str:
     kind = np.dtype(tensor.dtype).kind
     word = str(T.Tensor(rest, tensor.dtype)) if rest else {"b": "bool", "f": "a number"}.get(kind, "int")
     return f"expected {word}{_place(index)}, got {describe(value)}"
-
-
-def _short(value: Any) -> str:
-    try:
-        text = repr(value.item() if isinstance(value, np.generic) else value)
-    except ValueError:  # Python refuses to print integers of thousands of digits
-        return f"an integer of {value.bit_length()} bits"
-    return text if len(text) <= 40 else text[:37] + "..."
-
-
-def describe(value: Any) -> str:
-    """A Python object in a few words for an error: small things as they are, large ones by kind and size.
-
-    >>> describe(None), describe("film"), describe([1, 2]), describe(np.zeros((2, 3)))
-    ('None', "'film'", 'a list of 2', 'an array float64[2, 3]')
-    """
-    if isinstance(value, (type, Enum)):
-        return describe_key(value)
-    if isinstance(value, np.ndarray):
-        return f"an array {value.dtype}{list(value.shape)}"
-    if isinstance(value, (list, tuple, dict, set, frozenset)):
-        return f"a {type(value).__name__} of {len(value)}"
-    if isinstance(value, str):
-        return _short(value[:60])
-    if value is None or isinstance(value, (bytes, complex, Real, np.generic)):
-        return _short(value)
-    return f"a value of type {type(value).__name__}"
-
-
-def describe_key(key: Any) -> str:
-    """A key of a choice for an error: what `describe` shrinks to kind and size, classes, enums and short
-    tuples, is told from other keys by its text.
-
-    >>> describe_key(int), describe_key(("NP", 2)), describe_key(tuple(range(100)))
-    ("<class 'int'>", "('NP', 2)", 'a tuple of 100')
-    """
-    if isinstance(key, Enum):
-        return str(key) if key.name is None else f"{type(key).__name__}.{key.name}"
-    if isinstance(key, type):
-        return repr(key)
-    if isinstance(key, tuple) and len(key) <= 4:
-        items = [describe(item) for item in key]  # not deeper: a tuple in it is told by its length
-        text = f"({', '.join(items)}{',' if len(items) == 1 else ''})"
-        if len(text) <= 60:
-            return text
-    return describe(key)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from types import GeneratorType
 from typing import Any, TypeAlias, TypeVar
 
 R = TypeVar("R")
 Recursion: TypeAlias = Generator[Any, Any, R]
-"""The calls of a recursive function, as they are wanted; it returns an `R`."""
+"""The body of a recursive function, which yields its calls and returns an `R`."""
 
 
 def trampoline(call: Recursion[R]) -> R:
@@ -17,7 +18,8 @@ def trampoline(call: Recursion[R]) -> R:
     callers, which would make its traceback as long as the calls are deep.
 
     Args:
-        call: the outermost generator.
+        call: the outermost generator.  What it yields besides generators comes back to it as it is, so that a
+            function need not be a generator where it has its result at once.
 
     Returns:
         What it returns.
@@ -33,7 +35,7 @@ def trampoline(call: Recursion[R]) -> R:
     value: Any = None
     while True:
         try:
-            called = send(value)
+            value = send(value)
         except StopIteration as done:
             pop()
             if not stack:
@@ -42,6 +44,7 @@ def trampoline(call: Recursion[R]) -> R:
             send = stack[-1].send
             value = done.value
         else:
-            push(called)
-            send = called.send
-            value = None
+            if isinstance(value, GeneratorType):
+                push(value)
+                send = value.send
+                value = None

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.reference import Endless, interpret
+from arrows.combinators import CORE_FORMS
+from arrows.engine.reference import MEANINGS, Endless, interpret
 from arrows.engine.values import ExamplePath, LeafError
 from arrows.typesys import types as T
 from arrows.typesys.errors import InputError
@@ -395,17 +396,21 @@ def test_expressions_may_be_deep() -> None:
     assert result == 1
 
 
-def test_where() -> None:
-    place = ExamplePath().named("tree").down("a").down(0)
+def test_example_path() -> None:
+    place = ExamplePath().named("tree").child("a").child(0)
     assert str(ExamplePath()) == ""
-    assert str(place.down(slice(1, None))) == "tree > a > [0] > [1:]"
-    both = place.over((place.down("x"), place.down("y")))
+    assert str(place.child(slice(1, None))) == "tree > a > [0] > [1:]"
+    both = place.joined((place.child("x"), place.child("y")))
     assert str(both) == "tree > a > [0]"
-    assert str(both.down(1)) == "tree > a > [0] > y"
-    assert str(both.down("k")) == "tree > a > [0] > k"
-    assert str(both.down(2)) == "tree > a > [0] > [2]"
+    assert str(both.child(1)) == "tree > a > [0] > y"
+    assert str(both.child("k")) == "tree > a > [0] > k"
+    assert str(both.child(2)) == "tree > a > [0] > [2]"
 
 
 def test_numpy_keys_select_cases() -> None:
     block = ar.OneOf(lambda x: np.bool_(x > 0), {True: READ, False: ar.Zeros("int32")})
     assert walk(block, 3) == 3
+
+
+def test_every_core_form_has_a_meaning() -> None:
+    assert set(MEANINGS) == set(CORE_FORMS)
