@@ -33,4 +33,5 @@ def choice(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Recursion
     except Exception as error:  # noqa: BLE001 (a key's own __hash__ or __eq__ may raise anything)
         reason = f"the key {describe_key(key)} cannot be looked up: {describe_error(error)}"
         walk.fail(typed, path, reason, error)
-    return (yield walk.visit(case, value, path))
+    result: Located = yield walk.visit(case, value, path)
+    return result

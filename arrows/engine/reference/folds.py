@@ -32,7 +32,8 @@ def reduce(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Recursion
         if isinstance(default.form, NoDefault) and without_zero(typed.output) is not None:
             zero = f"no zero of {typed.output} to give instead"
             walk.fail(typed, path, f"there are no elements to reduce, and {zero}", None)
-        return (yield walk.visit(default, None, path))
+        result: Located = yield walk.visit(default, None, path)
+        return result
     outer = walk.repeated
     while len(level) > 1:
         above: list[Located] = []
