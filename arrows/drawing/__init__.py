@@ -1,7 +1,8 @@
 """Expressions as pictures: boxes for blocks, types on the wires, a recursion as a way back.
 
-A scene says what is drawn, a layout finds a place for everything; `svg`, `mermaid` and `text` write it
-down.
+`scene_of` says what is drawn: boxes, frames and wires. `lay_out` finds a place for everything, in pixels or
+in characters. `to_svg`, `to_mermaid` and `to_text` write the result down, and `to_page` makes a web page of
+it. A form that this room does not know is a plain box with its name.
 """
 
 from __future__ import annotations
@@ -10,20 +11,23 @@ from arrows.drawing.layout import lay_out
 from arrows.drawing.mermaid import to_mermaid
 from arrows.drawing.notebook import notebook_html, notebook_svg
 from arrows.drawing.page import to_page
-from arrows.drawing.scene import scene_of
+from arrows.drawing.scene import Scene, scene_of
 from arrows.drawing.shapes import CHARACTERS, PIXELS, Drawing
 from arrows.drawing.svg import to_svg
 from arrows.drawing.text import to_text
 from arrows.drawing.timeline import timeline_svg, timeline_text
+from arrows.drawing.views import shorten
 
 __all__ = [
     "CHARACTERS",
     "PIXELS",
     "Drawing",
+    "Scene",
     "lay_out",
     "notebook_html",
     "notebook_svg",
     "scene_of",
+    "shorten",
     "timeline_svg",
     "timeline_text",
     "to_mermaid",

@@ -7,8 +7,19 @@ from dataclasses import dataclass
 
 from arrows.drawing.layers import LayerRows
 from arrows.drawing.routing import Sideways, tracks
-from arrows.drawing.scene import Box, Scene
-from arrows.drawing.shapes import Drawing, Measures, Placed, Point, Polyline, Rect, columns
+from arrows.drawing.scene import Box, FrameBox, Port, ReferenceBox, Scene, is_dot
+from arrows.drawing.shapes import (
+    Drawing,
+    Measures,
+    PlacedBox,
+    PlacedFrame,
+    PlacedText,
+    Point,
+    Polyline,
+    Rect,
+    TextStyle,
+    columns,
+)
 
 
 @dataclass(eq=False, slots=True)
@@ -38,7 +49,7 @@ class _Layout:
         self.scene, self.m, self.done, self.outermost = scene, measures, done, outermost
         boxes = self.boxes = scene.boxes
         readers = {source for source, _ in scene.wires}
-        ends = [i for i, b in enumerate(boxes) if b.kind == "port" and not b.text and i not in readers]
+        ends = [i for i, box in enumerate(boxes) if is_dot(box) and i not in readers]
         self.rows = LayerRows(len(boxes), scene.wires, ends)
         self.into: list[list[int]] = [[] for _ in boxes]
         for source, target in self.rows.steps:
@@ -47,27 +58,40 @@ class _Layout:
         self.loops = [self._loops(box) for box in boxes]
         self.knots = list(dict.fromkeys(knot for loops in self.loops for knot in loops))
         self.sizes = [self._size(i) for i in range(len(boxes))]
-        self.labels = [self._text(box.output) if box.output else (0, 0) for box in boxes]
-        self.drawing = Drawing(0, 0)
+        self.labels = [self._text(box.output.short) if box.output.short else (0, 0) for box in boxes]
+        self.ports = self._ports()
+        margin = measures.track * (len(self.knots) + 1)
+        widths = [1] * len(self.rows.of)
+        for i in range(len(boxes)):
+            widths[i] = _odd(self._span(i) + (2 * margin if self.loops[i] else 0))
+        centre = self.rows.centres(widths, measures.gap, self.ports)
+        nodes = [node for row in self.rows.rows for node in row]
+        left = min((centre[n] - widths[n] // 2 for n in nodes), default=0)
+        self.centre = [c - left + measures.frame[0] for c in centre]
+        content = max((self.centre[n] + widths[n] // 2 + 1 for n in nodes), default=measures.frame[0])
+        self.gutter = {knot: content + measures.track * (k + 1) for k, knot in enumerate(self.knots)}
+        heading = 0 if outermost else self._text(scene.title)[0] + 2 * measures.inset[0]
+        width = max(content + (margin if self.knots else 0) + measures.frame[0], heading)
+        self.drawing = Drawing(_odd(width), 0)  # the height follows when the rows are placed
         self.inner: list[tuple[Point, Scene]] = []
 
     # Sizes
 
-    def _loops(self, box: Box) -> dict[Hashable, int]:
-        """The recursions that lead out of a box, and how far down."""
-        if box.scene is not None:
+    def _loops(self, box: Box) -> Mapping[Hashable, int | None]:
+        """The recursions that lead out of a box, and how far down; None stands for the middle."""
+        if isinstance(box, FrameBox):
             return self.done[id(box.scene)].exits
-        return {} if box.loop is None else {box.loop: -1}
+        return {box.knot: None} if isinstance(box, ReferenceBox) else {}
 
     def _text(self, text: str) -> Point:
         return _odd(int(columns(text) * self.m.letter + 0.999)), self.m.line
 
     def _size(self, i: int) -> Point:
         box, m = self.boxes[i], self.m
-        if box.scene is not None:
+        if isinstance(box, FrameBox):
             inner = self.done[id(box.scene)].drawing
             return inner.width, inner.height
-        if box.kind == "port" and not box.text:
+        if is_dot(box):
             return m.dot, m.dot
         width, height = self._text(box.text)
         ports = (len(self.into[i]) + 1) * (m.track + 1)
@@ -81,25 +105,12 @@ class _Layout:
 
     def run(self) -> Frame:
         """Finds the places."""
-        m, rows, count = self.m, self.rows, len(self.boxes)
-        margin = m.track * (len(self.knots) + 1)
-        widths = [1] * len(rows.of)
-        for i in range(count):
-            widths[i] = _odd(self._span(i) + (2 * margin if self.loops[i] else 0))
-        self.ports = self._ports()
-        centre = rows.centres(widths, m.gap, self.ports)
-        left = min((centre[n] - widths[n] // 2 for row in rows.rows for n in row), default=0)
-        self.centre = [c - left + m.frame[0] for c in centre]
-        content = max(
-            (self.centre[n] + widths[n] // 2 + 1 for row in rows.rows for n in row), default=m.frame[0]
-        )
-        self.gutter = {knot: content + m.track * (k + 1) for k, knot in enumerate(self.knots)}
-        heading = 0 if self.outermost else self._text(self.scene.title)[0] + 2 * m.inset[0]
-        self.drawing.width = _odd(max(content + (margin if self.knots else 0) + m.frame[0], heading))
-        tops, self.ways = self._down()
-        exits = {knot: max(ways.values()) for knot, ways in self.ways.items() if knot != self.scene.knot}
+        tops, ways = self._down()
+        exits = {knot: max(rows.values()) for knot, rows in ways.items() if knot != self.scene.knot}
         self._draw(tops)
-        entry = self.centre[0] if self.boxes and self.boxes[0].kind == "port" and count > 1 else 0
+        for k, (knot, rows) in enumerate(ways.items()):
+            self._way(k, knot, rows, tops)
+        entry = self.centre[0] if len(self.boxes) > 1 and isinstance(self.boxes[0], Port) else 0
         several = sum(not into for into in self.into) > 1
         return Frame(self.drawing, self.drawing.width // 2 if several else entry, exits, self.inner)
 
@@ -110,7 +121,7 @@ class _Layout:
             width, box = self.sizes[target][0], self.boxes[target]
             if width <= self.m.dot:
                 continue
-            if box.scene is not None and len(sources) == 1:
+            if isinstance(box, FrameBox) and len(sources) == 1:
                 ports[sources[0], target] = self.done[id(box.scene)].entry - width // 2
                 continue
             for k, source in enumerate(sources):
@@ -149,7 +160,7 @@ class _Layout:
     def _leaves(self, i: int, top: int, knot: Hashable) -> int:
         """How far down the way back to a recursive block leaves a box."""
         down = self.loops[i][knot]
-        return top + (self.sizes[i][1] // 2 if down < 0 else down)
+        return top + (self.sizes[i][1] // 2 if down is None else down)
 
     def _height(self, i: int) -> int:
         return self.sizes[i][1] + (self.m.lead + self.labels[i][1] if self.labels[i][0] else 0)
@@ -169,16 +180,17 @@ class _Layout:
             ends.setdefault(source, []).append((end, target))
         bundles = [Sideways(self.centre[s], tuple(end for end, _ in targets)) for s, targets in ends.items()]
         levels = tracks(bundles, m.track)
-        used = max(levels, default=-1) + 1
+        used = 1 + max((level for level in levels if level is not None), default=-1)
         bottom = y + used * m.track + m.room[1]
         for (source, targets), level in zip(ends.items(), levels, strict=True):
             x = self.centre[source]
             start = top + (self._height(source) if source < count else 0)
             for end, target in targets:
-                middle = y + level * m.track
-                points: tuple[Point, ...] = ((x, start), (x, middle), (end, middle), (end, bottom))
-                if end == x:
-                    points = ((x, start), (x, bottom))
+                points: tuple[Point, ...] = ((x, start), (x, bottom))
+                if end != x:
+                    assert level is not None
+                    middle = y + level * m.track
+                    points = ((x, start), (x, middle), (end, middle), (end, bottom))
                 self.drawing.lines.append(Polyline(points, target < count))
         return bottom
 
@@ -190,21 +202,20 @@ class _Layout:
                     continue
                 box, (width, height) = self.boxes[i], self.sizes[i]
                 x = self.centre[i] - width // 2
-                placed = Placed(Rect(x, top, width, height), box.text, box.kind, box.hint)
-                if box.scene is not None:
-                    drawing.frames.append(placed)
+                rect = Rect(x, top, width, height)
+                if isinstance(box, FrameBox):
+                    drawing.frames.append(PlacedFrame(rect, box.text, box.hint))
                     self.inner.append(((x, top), box.scene))
                     size = self._text(box.text)
                     down = (m.heading - size[1]) // 2
-                    drawing.texts.append(Placed(Rect(x + m.inset[0], top + down, *size), box.text, "title"))
+                    title = Rect(x + m.inset[0], top + down, *size)
+                    drawing.texts.append(PlacedText(title, box.text, TextStyle.TITLE))
                 else:
-                    drawing.boxes.append(placed)
-                if box.output:
+                    drawing.boxes.append(PlacedBox(rect, box.text, box.style, box.hint))
+                if box.output.short:
                     size = self.labels[i]
                     rect = Rect(self.centre[i] - size[0] // 2, top + height + m.lead, *size)
-                    drawing.texts.append(Placed(rect, box.output, "type", box.full))
-        for k, (knot, rows) in enumerate(self.ways.items()):
-            self._way(k, knot, rows, tops)
+                    drawing.texts.append(PlacedText(rect, box.output.short, TextStyle.TYPE, box.output.full))
 
     def _way(self, k: int, knot: Hashable, rows: dict[int, int], tops: list[int]) -> None:
         """Draws the way from references back to their recursive block, or out of the frame."""

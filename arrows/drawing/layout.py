@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arrows.drawing.frame import Frame, frame_of
-from arrows.drawing.scene import Scene
+from arrows.drawing.scene import FrameBox, Scene
 from arrows.drawing.shapes import PIXELS, Drawing, Measures
 
 
@@ -19,7 +19,7 @@ def lay_out(scene: Scene, measures: Measures = PIXELS) -> Drawing:
     """
     order: list[Scene] = [scene]
     for outer in order:  # grows while it is gone through
-        order.extend(box.scene for box in outer.boxes if box.scene is not None)
+        order.extend(box.scene for box in outer.boxes if isinstance(box, FrameBox))
     done: dict[int, Frame] = {}
     for inner in reversed(order):
         done[id(inner)] = frame_of(inner, measures, done, inner is scene)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from arrows.drawing.scene import Box, Scene
+from arrows.drawing.scene import Box, FrameBox, ReferenceBox, Scene, is_dot
+from arrows.drawing.shapes import BoxStyle
 
 SHAPES = {
-    "join": ("([", "])"),
-    "case": ("([", "])"),
-    "port": ("([", "])"),
-    "again": ("[[", "]]"),
-    "constant": ("[", "]"),
-    "effect": ("[/", "/]"),
+    BoxStyle.JOIN: ("([", "])"),
+    BoxStyle.CASE: ("([", "])"),
+    BoxStyle.PORT: ("([", "])"),
+    BoxStyle.AGAIN: ("[[", "]]"),
+    BoxStyle.EFFECT: ("[/", "/]"),
 }
+"""The brackets of a box; those of a style that is not here are plain."""
 UNSAFE = {c: f"#{ord(c)};" for c in '"#&<>`\\|{}[]()*_~;'}
 
 
@@ -50,18 +51,18 @@ def to_mermaid(scene: Scene) -> str:
         name = names[id(box)] = f"n{len(names)}"
         if at == 0 and inner.knot is not None:
             knots[inner.knot] = name
-        if box.loop is not None:
-            loops.append((name, box.loop))
-        if box.scene is not None:
+        if isinstance(box, ReferenceBox):
+            loops.append((name, box.knot))
+        if isinstance(box, FrameBox):
             lines.append(f'{indent}subgraph {name}["{quoted(box.text)}"]')
             todo.append((box.scene, 0, depth + 1))
         elif not box.text:
             lines.append(f"{indent}{name}(( ))")
         else:
-            left, right = SHAPES.get(box.kind, ("[", "]"))
+            left, right = SHAPES.get(box.style, ("[", "]"))
             lines.append(f'{indent}{name}{left}"{quoted(box.text)}"{right}')
     for source, target in wires:
-        word = f'|"{quoted(source.output)}"|' if source.output else ""
+        word = f'|"{quoted(source.output.short)}"|' if source.output.short else ""
         lines.append(f"  {names[id(_end(source, -1))]} -->{word} {names[id(_end(target, 0))]}")
     for name, knot in loops:
         lines.append(f'  {name} -.->|"again"| {knots[knot]}')
@@ -70,7 +71,7 @@ def to_mermaid(scene: Scene) -> str:
 
 def _end(box: Box, place: int) -> Box:
     """Where a wire ends at a frame: at its first port or its last one, if it has one way in and one out."""
-    while box.scene is not None and sum(b.kind == "port" and not b.text for b in box.scene.boxes) == 2:
+    while isinstance(box, FrameBox) and sum(is_dot(b) for b in box.scene.boxes) == 2:
         box = box.scene.boxes[place]
     return box
 

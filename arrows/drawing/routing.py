@@ -24,8 +24,8 @@ class Sideways:
         return min(self.start, *self.ends), max(self.start, *self.ends)
 
 
-def tracks(wires: Sequence[Sideways], apart: int) -> list[int]:
-    """A track for each bundle of wires, from the top; -1 for what goes straight down.
+def tracks(wires: Sequence[Sideways], apart: int) -> list[int | None]:
+    """A track for each bundle of wires, counted from the top; None for what goes straight down.
 
     Two bundles on one track do not touch. Where one comes down in the place where another goes on, the first
     is above the second if that is possible, so that they do not run on top of each other.
@@ -36,7 +36,7 @@ def tracks(wires: Sequence[Sideways], apart: int) -> list[int]:
 
     Example:
         >>> tracks([Sideways(0, (0,)), Sideways(5, (9,)), Sideways(9, (20,)), Sideways(40, (50,))], 2)
-        [-1, 1, 0, 0]
+        [None, 1, 0, 0]
     """
     bent = [i for i, wire in enumerate(wires) if wire.ends != (wire.start,)]
     above: dict[int, list[int]] = {i: [] for i in bent}
@@ -44,18 +44,18 @@ def tracks(wires: Sequence[Sideways], apart: int) -> list[int]:
         for j in bent:
             if i != j and any(abs(wires[i].start - end) < apart for end in wires[j].ends):
                 above[j].append(i)
-    found = [-1] * len(wires)
+    levels: dict[int, int] = {}
     taken: list[list[tuple[int, int]]] = []
     for i in _sorted(bent, above):
         low, high = wires[i].span
-        level = max((found[j] + 1 for j in above[i]), default=0)
+        level = max((levels[j] + 1 for j in above[i] if j in levels), default=0)
         while level < len(taken) and any(a - apart < high and low < b + apart for a, b in taken[level]):
             level += 1
         while level >= len(taken):
             taken.append([])
         taken[level].append((low, high))
-        found[i] = level
-    return found
+        levels[i] = level
+    return [levels.get(i) for i in range(len(wires))]
 
 
 def _sorted(bent: Sequence[int], above: dict[int, list[int]]) -> list[int]:

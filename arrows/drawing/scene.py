@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Generator, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeAlias
 
 from arrows.combinators import AnyBlock, Choice, Fan, Graph, Source
 from arrows.combinators import Item as Projection
-from arrows.drawing.views import View, clean, shorten
+from arrows.drawing.shapes import BoxStyle
+from arrows.drawing.views import NO_TYPE, TypeText, View, clean, shorten
 from arrows.inference import Typed
 from arrows.typesys import types as T
 
@@ -25,31 +26,54 @@ DEPTH = 12
 NESTED = 8
 COUNTED = 10_000  # blocks that are counted in what is folded up
 
-Placing = Generator[Any, Any, Any]
+Placing: TypeAlias = Generator["Placing", list[int], list[int]]
+"""Yields the calls it wants made and is sent their results: the boxes that a block's result comes from."""
 
 
 @dataclass(eq=False, slots=True)
 class Box:
-    """A box, or a frame with boxes inside.
+    """A box: a block, or what a value passes on its way.
 
     Attributes:
-        text: what stands in it; the title of a frame.
-        kind: what sort of box: `layer`, `data`, `constant`, `effect`, `again`, `block`, `join`, `case`,
-            `port`, `more` or `frame`.
-        output: the type of what comes out, as it is drawn; empty if it is not.
-        full: the same in full.
+        text: what stands in it.
+        style: what it looks like.
+        output: the type of what comes out; empty if it is not drawn.
         hint: more about the box.
-        scene: what a frame holds.
-        loop: for a reference, the recursive block that it goes back to.
     """
 
     text: str
-    kind: str
-    output: str = ""
-    full: str = ""
+    style: BoxStyle
+    output: TypeText = NO_TYPE
     hint: str = ""
-    scene: Scene | None = None
-    loop: Hashable = None
+
+
+@dataclass(eq=False, slots=True)
+class Port(Box):
+    """Where a value enters or leaves a frame: a dot, or the name of a parameter or part if there is one."""
+
+    text: str = ""
+    style: BoxStyle = BoxStyle.PORT
+
+
+def is_dot(box: Box) -> bool:
+    """Whether a box is a port without a name, which is drawn as a dot."""
+    return isinstance(box, Port) and not box.text
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class FrameBox(Box):
+    """A block whose inside is drawn; `text` is the title of the frame."""
+
+    style: BoxStyle = BoxStyle.BLOCK
+    scene: Scene
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class ReferenceBox(Box):
+    """A reference to a recursive block around it; `knot` is that of the block's scene."""
+
+    style: BoxStyle = BoxStyle.AGAIN
+    knot: Hashable
 
 
 @dataclass(eq=False, slots=True)
@@ -61,6 +85,12 @@ class Scene:
         wires: pairs of places in `boxes`: from, to; in the order of the arguments.
         knot: what references inside go back to, if the frame is that of a recursive block.
         title: of the frame.
+
+    Example:
+        >>> scene = Scene()
+        >>> first = scene.add(Port())
+        >>> scene.add(Box("f", BoxStyle.BLOCK), [first]), scene.wires
+        (1, [(0, 1)])
     """
 
     boxes: list[Box] = field(default_factory=list)
@@ -72,11 +102,7 @@ class Scene:
         """Adds a box that reads the results of others; its place."""
         place = len(self.boxes)
         self.boxes.append(box)
-        known = set()
-        for source in sources:
-            if source not in known:
-                known.add(source)
-                self.wires.append((source, place))
+        self.wires.extend((source, place) for source in dict.fromkeys(sources))
         return place
 
 
@@ -90,7 +116,7 @@ def scene_of(x: Typed | AnyBlock, boxes: int = BOXES) -> Scene:
     Example:
         >>> import arrows as ar
         >>> scene = scene_of(ar.infer(ar.Map(ar.Scalar()) >> ar.Sum()))
-        >>> [box.text or box.kind for box in scene.boxes], scene.wires
+        >>> [box.text or str(box.style) for box in scene.boxes], scene.wires
         (['port', "Map(Scalar('float32'))", 'Sum()', 'port'], [(0, 1), (1, 2), (2, 3)])
     """
     return _Builder(boxes).build(View.of(x))
@@ -109,10 +135,10 @@ class _Builder:
 
     def build(self, root: View) -> Scene:
         scene = Scene()
-        start = scene.add(Box("", "port", *root.input))
+        start = scene.add(Port(output=root.input))
         self.scene = scene
         ends = _run(self.place(root, [start]))
-        scene.add(Box("", "port"), ends)
+        scene.add(Port(), ends)
         while self.frames:
             self.scene, view, self.depth, self.knots = self.frames.popleft()
             self.nested = 0
@@ -124,22 +150,23 @@ class _Builder:
     def fill(self, view: View) -> None:
         """Draws the inside of a frame."""
         if view.flows:
-            start = self.scene.add(Box("", "port"))
+            start = self.scene.add(Port())
             ends = _run(self.inside(view, start))
-            last = self.scene.add(Box("", "port"), ends)
+            last = self.scene.add(Port(), ends)
             for end in ends:  # the type of the frame's result stands below the frame
                 if [wire for wire in self.scene.wires if wire[0] == end] == [(end, last)]:
-                    self.scene.boxes[end].output = ""
+                    self.scene.boxes[end].output = NO_TYPE
             return
         parts = view.parts
         for part in self.few(parts):
             if part is None:
                 self.more(len(parts) - BRANCHES + 1, [])
                 continue
-            start = self.scene.add(Box(shorten(part.role), "port", *part.input))
-            self.scene.add(Box("", "port"), _run(self.place(part, [start])))
+            start = self.scene.add(Port(shorten(part.role), output=part.input))
+            self.scene.add(Port(), _run(self.place(part, [start])))
 
     def inside(self, view: View, start: int) -> Placing:
+        """Draws the inside of a form through whose parts its input flows."""
         form = view.form
         if isinstance(form, Graph):
             return (yield self.graph(view, form, start))
@@ -147,8 +174,7 @@ class _Builder:
             return (yield self.choice(view, start))
         if isinstance(form, Fan):
             return (yield self.fan(view, form, [start]))
-        parts = view.parts
-        return (yield self.chain(parts, [start]))
+        return (yield self.chain(view.parts, [start]))
 
     def choice(self, view: View, start: int) -> Placing:
         ends: list[int] = []
@@ -157,29 +183,29 @@ class _Builder:
             if part is None:
                 ends.append(self.more(len(parts) - BRANCHES + 1, [start]))
                 continue
-            case = self.scene.add(Box(part.role, "case"), [start])
-            found = yield self.place(part, [case])
+            case = self.scene.add(Box(part.role, BoxStyle.CASE), [start])
+            case_ends = yield self.place(part, [case])
             if part.role == "key":
-                self.scene.add(Box("chooses the case", "case"), found)
+                self.scene.add(Box("chooses the case", BoxStyle.CASE), case_ends)
             else:
-                ends.extend(found)
+                ends.extend(case_ends)
         return ends
 
-    def graph(self, view: View, form: Graph[Any, Any], start: int) -> Placing:
+    def graph(self, view: View, form: Graph[object, object], start: int) -> Placing:
         wires: list[list[int]] = [[start]]
         parts = view.every_part
         for j, part in enumerate(parts):
             if self.left <= 0 and j < len(parts) - 1:
                 return [self.more(len(parts) - j, [start])]
-            sources = [end for wire in _leaves(form.nodes[j].source) for end in wires[wire]]
+            sources = [end for wire in _wires_of(form.nodes[j].source) for end in wires[wire]]
             sources = sources or [start]
             name = _parameter(form, j)
             if name is not None:
                 self.left -= 1
-                wires.append([self.scene.add(Box(shorten(name), "port", *part.output), sources)])
+                wires.append([self.scene.add(Port(shorten(name), output=part.output), sources)])
             else:
                 wires.append((yield self.place(part, sources)))
-        return [end for wire in _leaves(form.output) for end in wires[wire]]
+        return [end for wire in _wires_of(form.output) for end in wires[wire]]
 
     # One block after what it reads
 
@@ -197,7 +223,8 @@ class _Builder:
             return ends
         if scene is not None and view.parts:
             self.left -= 1
-            box = Box(shorten(f"{view.heading} (as above)"), "more", *view.output, clean(view.form.label))
+            text = shorten(f"{view.heading} (as above)")
+            box = Box(text, BoxStyle.MORE, output=view.output, hint=clean(view.form.label))
             return [self.scene.add(box, sources)]
         ends = yield self.draw(view, sources)
         self.drawn[id(typed)] = self.scene, ends
@@ -210,23 +237,24 @@ class _Builder:
                 return (yield self.fan(view, view.form, sources))
             return (yield self.chain(view.parts, sources))
         self.left -= 1
-        output, full = view.output
+        output = view.output
         if view.typed is not None and isinstance(view.typed.output, T.Void):
-            output = ""
-        again = view.knot is not None and view.knot in self.knots
-        if view.compact or again:
-            kind = "again" if again else view.kind
-            box = Box(view.label, kind, output, full, clean(view.form.label))
-            box.loop = view.knot if again else None
+            output = output._replace(short="")
+        hint = clean(view.form.label)
+        box: Box
+        if view.knot is not None and view.knot in self.knots:
+            box = ReferenceBox(text=view.label, output=output, hint=hint, knot=view.knot)
+        elif view.compact:
+            box = Box(view.label, view.style, output=output, hint=hint)
         elif self.left <= 0 or self.depth >= DEPTH:
             count = view.count(COUNTED)
-            more = f"{count:,}{' or more' if count >= COUNTED else ''}"
-            box = Box(f"{view.heading}: ... {more} inside", "more", output, full, clean(view.form.label))
+            text = f"{view.heading}: ... {count:,}{' or more' if count >= COUNTED else ''} inside"
+            box = Box(text, BoxStyle.MORE, output=output, hint=hint)
         else:
             scene = Scene(knot=view.knot if view.opens else None, title=view.heading)
             knots = (*self.knots, view.knot) if view.opens else self.knots
             self.frames.append((scene, view.inside, self.depth + 1, knots))
-            box = Box(view.heading, "frame", output, full, clean(view.form.label), scene)
+            box = FrameBox(text=view.heading, output=output, hint=hint, scene=scene)
         return [self.scene.add(box, sources)]
 
     def chain(self, steps: list[View], sources: list[int]) -> Placing:
@@ -243,10 +271,10 @@ class _Builder:
             sources = yield self.place(step, sources)
         return sources
 
-    def fan(self, view: View, form: Fan[Any, Any], sources: list[int]) -> Placing:
+    def fan(self, view: View, form: Fan[object, object], sources: list[int]) -> Placing:
         if len(sources) > 1:
             self.left -= 1
-            sources = [self.scene.add(Box("( , )", "join"), sources)]
+            sources = [self.scene.add(Box("( , )", BoxStyle.JOIN), sources)]
         self.left -= 1
         self.nested += 1
         ends: list[int] = []
@@ -261,7 +289,8 @@ class _Builder:
             ends.extend((yield self.place(part, sources)))
         self.nested -= 1
         text = "( , )" if form.labels is None else "{" + ", ".join(map(T.label, form.labels)) + "}"
-        return [self.scene.add(Box(shorten(text), "join", *view.output, clean(form.label)), ends or sources)]
+        box = Box(shorten(text), BoxStyle.JOIN, output=view.output, hint=clean(form.label))
+        return [self.scene.add(box, ends or sources)]
 
     def few(self, parts: list[View]) -> list[View | None]:
         """The parts to draw; None stands for those that are folded up."""
@@ -269,13 +298,13 @@ class _Builder:
             return list(parts)
         return [*parts[: BRANCHES - 2], None, parts[-1]]
 
-    def more(self, count: int, sources: Sequence[int], output: tuple[str, str] = ("", "")) -> int:
+    def more(self, count: int, sources: Sequence[int], output: TypeText = NO_TYPE) -> int:
         """A box that stands for so many blocks."""
         self.left -= 1
-        return self.scene.add(Box(f"... {count:,} more", "more", *output), sources)
+        return self.scene.add(Box(f"... {count:,} more", BoxStyle.MORE, output=output), sources)
 
 
-def _parameter(form: Graph[Any, Any], j: int) -> str | None:
+def _parameter(form: Graph[object, object], j: int) -> str | None:
     """The name of the parameter that a node only takes out of the input."""
     block = form.parts[j]
     if len(form.parameters) < 2 or form.nodes[j].source != 0 or not isinstance(block, Projection):
@@ -283,27 +312,34 @@ def _parameter(form: Graph[Any, Any], j: int) -> str | None:
     return form.parameters[block.key] if block.arity is not None and isinstance(block.key, int) else None
 
 
-def _leaves(source: Source) -> list[int]:
-    found: list[int] = []
+def _wires_of(source: Source) -> list[int]:
+    wires: list[int] = []
     todo = [source]
     while todo:
         x = todo.pop()
         if isinstance(x, int):
-            found.append(x)
+            wires.append(x)
         else:
             todo.extend(reversed(x))
-    return found
+    return wires
 
 
 def _run(steps: Placing) -> list[int]:
-    """Runs a generator that yields the calls it wants made: expressions may nest as deep as memory allows."""
+    """Runs a generator that yields the calls it wants made.
+
+    The calls are kept on a list and not on Python's own stack, since expressions may nest as deep as memory
+    allows.
+    """
     stack = [steps]
-    value: Any = None
+    result: list[int] | None = None
     while stack:
         try:
-            stack.append(stack[-1].send(value))
-            value = None
+            called = next(stack[-1]) if result is None else stack[-1].send(result)
         except StopIteration as stop:
             stack.pop()
-            value = stop.value
-    return list(value)
+            result = stop.value
+        else:
+            stack.append(called)
+            result = None
+    assert result is not None
+    return list(result)

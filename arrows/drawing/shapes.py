@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from enum import StrEnum
+from typing import NamedTuple, TypeAlias
 
 Point = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """How large things are drawn, in pixels or in characters.
+    """The sizes of what is drawn, in pixels or in characters.
 
     Attributes:
-        letter, line: width and height of a letter.
+        letter: the width of a letter.
+        line: the height of a line.
         inset: from the border of a box to its text, sideways and up.
         gap: between boxes side by side.
         room: above and below the wires between two rows.
@@ -39,8 +41,52 @@ class Measures:
     snap: int
 
 
-PIXELS = Measures(7.25, 16, (10, 7), 26, (10, 16), 9, (16, 14), 22, 9, 3, 5)
-CHARACTERS = Measures(1, 1, (2, 1), 3, (1, 1), 1, (2, 1), 1, 1, 0, 1)
+PIXELS = Measures(
+    letter=7.25,
+    line=16,
+    inset=(10, 7),
+    gap=26,
+    room=(10, 16),
+    track=9,
+    frame=(16, 14),
+    heading=22,
+    dot=9,
+    lead=3,
+    snap=5,
+)
+CHARACTERS = Measures(
+    letter=1,
+    line=1,
+    inset=(2, 1),
+    gap=3,
+    room=(1, 1),
+    track=1,
+    frame=(2, 1),
+    heading=1,
+    dot=1,
+    lead=0,
+    snap=1,
+)
+
+
+class BoxStyle(StrEnum):
+    """What a box looks like; the value is its class in SVG."""
+
+    LAYER = "layer"
+    DATA = "data"
+    CONSTANT = "constant"
+    EFFECT = "effect"
+    AGAIN = "again"
+    BLOCK = "block"
+    JOIN = "join"
+    CASE = "case"
+    PORT = "port"
+    MORE = "more"
+
+    @property
+    def rounded(self) -> bool:
+        """Whether it stands for the way of a value and not for a block."""
+        return self in (BoxStyle.JOIN, BoxStyle.CASE, BoxStyle.PORT)
 
 
 class Rect(NamedTuple):
@@ -56,20 +102,40 @@ class Rect(NamedTuple):
         return Rect(self.x + x, self.y + y, self.width, self.height)
 
 
-class Placed(NamedTuple):
-    """A box, frame or text in its place.
-
-    Attributes:
-        rect: where it is.
-        text: what stands in it.
-        kind: what sort it is.
-        hint: more about it.
-    """
+class PlacedFrame(NamedTuple):
+    """A frame in its place; `hint` says more about it."""
 
     rect: Rect
     text: str
-    kind: str
     hint: str = ""
+
+
+class PlacedBox(NamedTuple):
+    """A box in its place, with the text in its middle; without a text it is a dot."""
+
+    rect: Rect
+    text: str
+    style: BoxStyle
+    hint: str = ""
+
+
+class TextStyle(StrEnum):
+    """What a text that stands by itself is; the value is its class in SVG."""
+
+    TYPE = "type"
+    TITLE = "title"
+
+
+class PlacedText(NamedTuple):
+    """A text in its place: a type below a box, or the title of a frame."""
+
+    rect: Rect
+    text: str
+    style: TextStyle
+    hint: str = ""
+
+
+Placed: TypeAlias = PlacedFrame | PlacedBox | PlacedText
 
 
 class Polyline(NamedTuple):
@@ -98,9 +164,9 @@ class Drawing:
 
     width: int
     height: int
-    frames: list[Placed] = field(default_factory=list)
-    boxes: list[Placed] = field(default_factory=list)
-    texts: list[Placed] = field(default_factory=list)
+    frames: list[PlacedFrame] = field(default_factory=list)
+    boxes: list[PlacedBox] = field(default_factory=list)
+    texts: list[PlacedText] = field(default_factory=list)
     lines: list[Polyline] = field(default_factory=list)
 
 

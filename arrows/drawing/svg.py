@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.sax.saxutils import escape, quoteattr
 
-from arrows.drawing.shapes import Drawing, Placed, Polyline
+from arrows.drawing.shapes import Drawing, Placed, PlacedText, Polyline, TextStyle
 
 ROUND = 7  # pixels of a corner
 HEAD = 5  # pixels of an arrow's head, sideways
@@ -82,10 +82,10 @@ def to_svg(drawing: Drawing, name: str = "") -> str:
         if not box.text:
             out.append(f'<circle class="dot" cx="{x + w / 2:g}" cy="{y + h / 2:g}" r="{w / 2 - 0.5:g}"/>')
             continue
-        out.append(_rect(box, f"box {box.kind}", h // 2 if box.kind in ("join", "case", "port") else 5))
+        out.append(_rect(box, f"box {box.style}", h // 2 if box.style.rounded else 5))
         out.append(_text(box, x + w / 2, "middle"))
     for text in drawing.texts:
-        middle = text.kind == "type"
+        middle = text.style is TextStyle.TYPE
         out.append(
             _text(text, text.rect.x + (text.rect.width / 2 if middle else 0), "middle" if middle else "")
         )
@@ -103,7 +103,7 @@ def _rect(placed: Placed, style: str, radius: int) -> str:
 
 def _text(placed: Placed, x: float, anchor: str) -> str:
     y = placed.rect.y + placed.rect.height / 2 + SIZE * 0.35
-    style = f' class="{placed.kind}"' if placed.kind in ("type", "title") else ""
+    style = f' class="{placed.style}"' if isinstance(placed, PlacedText) else ""
     where = f'x="{x:g}" y="{y:g}"' + (f' text-anchor="{anchor}"' if anchor else "")
     return f"<text{style} {where}>{_hint(placed)}{escape(placed.text)}</text>"
 

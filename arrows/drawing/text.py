@@ -49,7 +49,7 @@ def to_text(drawing: Drawing, *, ascii_only: bool = False) -> str:
             page.letters[x, y] = "●"
             continue
         page.clear(box.rect)
-        page.border(box.rect, ROUND if box.kind in ("join", "case", "port") else {})
+        page.border(box.rect, ROUND if box.style.rounded else {})
         page.write(x + 2, y + height // 2, box)
     for text in drawing.texts:
         page.write(text.rect.x, text.rect.y, text)
@@ -146,8 +146,8 @@ class _Page:
             rows.setdefault(y, {})[x] = letter
         for (x, y), letter in self.letters.items():
             rows.setdefault(y, {})[x] = letter
-        found = []
+        lines = []
         for y in range(height + 1):
             row = rows.get(y, {})
-            found.append("".join(row.get(x, " ") for x in range(max(row, default=-1) + 1)).rstrip())
-        return found
+            lines.append("".join(row.get(x, " ") for x in range(max(row, default=-1) + 1)).rstrip())
+        return lines

@@ -119,9 +119,9 @@ def timeline_svg(schedule: Schedule) -> str:
 
 
 def _figures(schedule: Schedule, number: int) -> list[str]:
-    mine = [rows for operation, rows in schedule.steps if operation == number]
-    return [_count(len(mine), "step"), _count(sum(mine), "row")]
+    rows = [rows for operation, rows in schedule.steps if operation == number]
+    return [_count(len(rows), "step"), _count(sum(rows), "row")]
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

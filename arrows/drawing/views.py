@@ -22,12 +22,30 @@ from arrows.combinators import (
     Shared,
     Transform,
 )
+from arrows.drawing.shapes import BoxStyle
 from arrows.inference import Typed, title, visible
 from arrows.typesys import types as T
 
 WORDS = 40  # characters of a text in a drawing
 TYPE = 60  # parts of a type that are looked at
 UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")  # neither XML nor terminals take them
+
+
+class TypeText(NamedTuple):
+    """A type as it is drawn beside a wire, and in full for who points at it."""
+
+    short: str
+    full: str
+
+
+NO_TYPE = TypeText("", "")
+
+STYLES: dict[type[AnyBlock], BoxStyle] = {
+    Constant: BoxStyle.CONSTANT,
+    Read: BoxStyle.DATA,
+    Transform: BoxStyle.DATA,
+}
+"""What the box of a form looks like; that of a form which is not here is plain."""
 
 
 class View(NamedTuple):
@@ -125,21 +143,18 @@ class View(NamedTuple):
         return len(self.form.label) <= WORDS and "..." not in self.form.label
 
     @property
-    def kind(self) -> str:
-        """What sort of box it is: `layer`, `data`, `constant`, `effect`, `again` or `block`."""
+    def style(self) -> BoxStyle:
+        """What its box looks like."""
         form = self.form
         if self.knot is not None and not self.opens:
-            return "again"
-        if isinstance(form, Layer):
-            return "effect" if form.effect else "layer"
-        if isinstance(form, Constant):
-            return "constant"
+            return BoxStyle.AGAIN
         if form.effect:
-            return "effect"
-        data = isinstance(form, (Read, Transform)) or (
-            self.typed is not None and isinstance(self.typed.input, T.Input)
-        )
-        return "data" if data else "block"
+            return BoxStyle.EFFECT
+        if isinstance(form, Layer):
+            return BoxStyle.LAYER
+        style = next((STYLES[base] for base in type(form).__mro__ if base in STYLES), BoxStyle.BLOCK)
+        reads = self.typed is not None and isinstance(self.typed.input, T.Input)
+        return BoxStyle.DATA if style is BoxStyle.BLOCK and reads else style
 
     @property
     def heading(self) -> str:
@@ -163,14 +178,14 @@ class View(NamedTuple):
         return shorten(title(self.form, WORDS))
 
     @property
-    def input(self) -> tuple[str, str]:
-        """The type of its input, shortened and in full."""
-        return _words(self.typed.input) if self.typed is not None else ("", "")
+    def input(self) -> TypeText:
+        """The type of its input."""
+        return _type_text(self.typed.input) if self.typed is not None else NO_TYPE
 
     @property
-    def output(self) -> tuple[str, str]:
-        """The type of its result, shortened and in full."""
-        return _words(self.typed.output) if self.typed is not None else ("", "")
+    def output(self) -> TypeText:
+        """The type of its result."""
+        return _type_text(self.typed.output) if self.typed is not None else NO_TYPE
 
     def count(self, limit: int) -> int:
         """How many blocks stand inside, up to a limit."""
@@ -196,9 +211,9 @@ def _roles(form: AnyBlock) -> list[str]:
     return [""] * len(form.parts)
 
 
-def _words(t: T.Type) -> tuple[str, str]:
-    text = clean(T.notation(t, TYPE))
-    return shorten(text), text
+def _type_text(t: T.Type) -> TypeText:
+    full = clean(T.notation(t, TYPE))
+    return TypeText(shorten(full), full)
 
 
 def shorten(text: str, width: int = WORDS) -> str:
@@ -219,7 +234,7 @@ def clean(text: str) -> str:
         >>> clean("a\\nb\\x1b[31m")
         'a b\\\\x1b[31m'
     """
-    return UNFIT.sub(lambda found: f"\\x{ord(found.group()):02x}", " ".join(text.split()))
+    return UNFIT.sub(lambda match: f"\\x{ord(match.group()):02x}", " ".join(text.split()))
 
 
 def clean_lines(text: str) -> str:

@@ -40,8 +40,8 @@ def check(drawing: Drawing) -> None:
     """Raises AssertionError where something overlaps or sticks out."""
     page = Rect(0, 0, drawing.width, drawing.height)
     boxes = [(box.rect, box.text or "a port") for box in drawing.boxes]
-    texts = [(text.rect, text.text) for text in drawing.texts if text.kind == "type"]
-    titles = [(text.rect, text.text) for text in drawing.texts if text.kind == "title"]
+    texts = [(text.rect, text.text) for text in drawing.texts if text.style == "type"]
+    titles = [(text.rect, text.text) for text in drawing.texts if text.style == "title"]
     frames = [(frame.rect, frame.text) for frame in drawing.frames]
     for rect, word in [*boxes, *texts, *titles, *frames]:
         assert inside(rect, page), f"{word} sticks out"

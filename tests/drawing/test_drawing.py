@@ -10,6 +10,8 @@ import pytest
 import arrows as ar
 from arrows.drawing import CHARACTERS, lay_out, scene_of, to_mermaid, to_page, to_svg, to_text
 from arrows.drawing import scene as scenes
+from arrows.drawing.scene import FrameBox, Port, ReferenceBox
+from arrows.drawing.shapes import BoxStyle
 from tests.drawing import examples
 from tests.drawing.geometry import parse_svg
 
@@ -17,7 +19,7 @@ from tests.drawing.geometry import parse_svg
 def every_scene(block):
     found = [scene_of(block)]
     for scene in found:
-        found.extend(box.scene for box in scene.boxes if box.scene is not None)
+        found.extend(box.scene for box in scene.boxes if isinstance(box, FrameBox))
     return found
 
 
@@ -27,6 +29,27 @@ def words(block):
 
 def texts(block):
     return [text for text, _ in parse_svg(to_svg(lay_out(scene_of(block)))).texts]
+
+
+class Unheard(ar.Block):
+    """A form that drawing does not know."""
+
+    def __init__(self, *parts):
+        self._parts = parts
+
+
+def test_a_form_that_drawing_does_not_know_is_a_plain_box():
+    scene = scene_of(Unheard() >> ar.Scalar())
+    assert [(box.text, box.style) for box in scene.boxes if not isinstance(box, Port)] == [
+        ("Unheard()", BoxStyle.BLOCK),
+        ("Scalar('float32')", BoxStyle.DATA),
+    ]
+    assert "Unheard()" in to_text(lay_out(scene, CHARACTERS))
+
+
+def test_a_form_that_drawing_does_not_know_is_a_frame_if_it_has_parts():
+    found = words(Unheard(ar.Map(ar.Vector(3) >> ar.FC(2)), ar.FC(2)))
+    assert {"Unheard", "Map", "Vector(3)", "FC(2)"} <= set(found)
 
 
 def test_types_stand_at_the_wires_and_in_the_frames():
@@ -39,7 +62,7 @@ def test_an_untyped_drawing_has_the_same_boxes():
     for name in ("sentiment", "tagger", "mutual", "crossing", "even", "declared", "composed"):
         block = examples.MODELS[name]()
         both = [
-            [box.text for scene in every_scene(x) for box in scene.boxes if box.kind != "port"]
+            [box.text for scene in every_scene(x) for box in scene.boxes if not isinstance(box, Port)]
             for x in (block, ar.infer(block))
         ]
         assert both[0] == both[1]
@@ -48,7 +71,7 @@ def test_an_untyped_drawing_has_the_same_boxes():
 def test_a_recursion_is_a_cycle():
     tree = ar.infer(examples.MODELS["sentiment"]())
     scene = scene_of(tree)
-    loops = [box for inner in every_scene(tree) for box in inner.boxes if box.loop is not None]
+    loops = [box for inner in every_scene(tree) for box in inner.boxes if isinstance(box, ReferenceBox)]
     assert [box.text for box in loops] == ["tree", "tree"]
     lines = [line for line in lay_out(scene).lines if line.loop]
     assert sum(line.arrow for line in lines) == 1
