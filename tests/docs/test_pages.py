@@ -43,3 +43,8 @@ def test_the_picture_is_up_to_date(tmp_path: Path) -> None:
     assert drawn.read_text(encoding="utf-8") == (DOCS / "picture.svg").read_text(encoding="utf-8"), (
         "run make pages"
     )
+
+
+def test_the_readme_shows_the_block_of_the_picture() -> None:
+    code = (DOCS / "picture.py").read_text(encoding="utf-8").partition("import annotations\n\n")[2]
+    assert code in (DOCS.parent / "README.md").read_text(encoding="utf-8")
