@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from arrows.ops.arrays import put, ufunc
+from arrows.ops.arrays import Array, ArrayModule, put, ufunc
 from arrows.ops.bind import bind
 from arrows.ops.comparison import clip, greater, where
 from arrows.ops.elementwise import abs as absolute
 from arrows.ops.elementwise import add, divide, erf, multiply, negative, sign, square, unary
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Primitive, register
+from arrows.ops.primitive import Gradients, Primitive, Run, ShapeRule, register
 from arrows.ops.shape_rules import arithmetic, floating
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
@@ -207,8 +205,8 @@ _LARGEST_EXPONENT = {2: 11.0, 4: 88.0, 8: 709.0}
 """By the bytes of an element, a whole number whose exponential is finite."""
 
 
-def _sigmoid_kernel(xp: Any) -> Any:
-    def run(x: Any, out: Any = None) -> Any:
+def _sigmoid_kernel(xp: ArrayModule) -> Run:
+    def run(x: Array, out: Array | None = None) -> Array:
         if out is None:
             out = xp.empty(x.shape, x.dtype)
         # From the bound on the result is 1, and exp(x) is no infinite number.
@@ -219,53 +217,53 @@ def _sigmoid_kernel(xp: Any) -> Any:
     return run
 
 
-def _relu_kernel(xp: Any) -> Any:
-    def run(x: Any, out: Any = None) -> Any:
+def _relu_kernel(xp: ArrayModule) -> Run:
+    def run(x: Array, out: Array | None = None) -> Array:
         return xp.maximum(x, 0, out=out)
 
     return run
 
 
-def _softplus_kernel(xp: Any) -> Any:
-    def run(x: Any, out: Any = None) -> Any:
+def _softplus_kernel(xp: ArrayModule) -> Run:
+    def run(x: Array, out: Array | None = None) -> Array:
         return xp.logaddexp(x, 0, out=out)
 
     return run
 
 
-def _number(name: str, what: str, value: Any) -> float:
+def _number(name: str, argument: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ShapeError(f"{name}: the {what} is a Python number, got {type(value).__name__}")
+        raise ShapeError(f"{name}: the {argument} is a Python number, got {type(value).__name__}")
     return float(value)
 
 
-def _elu_kernel(xp: Any, alpha: float) -> Any:
-    def run(x: Any, out: Any = None) -> Any:
+def _elu_kernel(xp: ArrayModule, alpha: float) -> Run:
+    def run(x: Array, out: Array | None = None) -> Array:
         below = xp.multiply(xp.expm1(xp.minimum(x, 0)), alpha)
         return put(xp.where(xp.greater(x, 0), x, below), out)
 
     return run
 
 
-def _leaky_relu_kernel(xp: Any, slope: float) -> Any:
-    def run(x: Any, out: Any = None) -> Any:
+def _leaky_relu_kernel(xp: ArrayModule, slope: float) -> Run:
+    def run(x: Array, out: Array | None = None) -> Array:
         return put(xp.where(xp.greater(x, 0), x, xp.multiply(x, slope)), out)
 
     return run
 
 
-def _rule(name: str) -> Any:
+def _rule(name: str) -> ShapeRule:
     def rule(x: Tensor, **attributes: float) -> Tensor:
         return floating(name, x)
 
     return rule
 
 
-def _elu_vjp(g: Any, result: Any, x: Any, alpha: float) -> Any:
+def _elu_vjp(g: TensorLike, result: TensorLike, x: TensorLike, alpha: float) -> Gradients:
     return (where(greater(x, 0), g, g * (result + alpha)),)
 
 
-def _leaky_relu_vjp(g: Any, result: Any, x: Any, slope: float) -> Any:
+def _leaky_relu_vjp(g: TensorLike, result: TensorLike, x: TensorLike, slope: float) -> Gradients:
     return (where(greater(x, 0), g, g * slope),)
 
 

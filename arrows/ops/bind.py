@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any, cast
+from collections.abc import Hashable
+from typing import cast
 
 import numpy as np
 
+from arrows.ops.arrays import HostArray
 from arrows.ops.context import Context
 from arrows.ops.errors import ShapeError
-from arrows.ops.evaluate import Evaluation
-from arrows.ops.primitive import INVARIANT, ROW, Primitive, get
+from arrows.ops.evaluate import Evaluation, Value
+from arrows.ops.primitive import INVARIANT, ROW, Attributes, Primitive, get
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.dtypes import is_float
-
-NumpyArray = np.ndarray[Any, Any]
+from arrows.typesys.types import Tensor
 
 
 def bind(
-    primitive: Primitive, *operands: Operand, like: TensorLike | None = None, **attributes: Any
+    primitive: Primitive, *operands: Operand, like: TensorLike | None = None, **attributes: Hashable
 ) -> TensorLike:
     """Apply a primitive to tensors of a Function, NumPy constants and Python numbers.
 
@@ -52,8 +53,10 @@ def bind(
     return context.emit(primitive, values, attributes, kind, rows, like)
 
 
-def constant(value: Any, beside: TensorLike | None = None) -> NumpyArray:
-    """An array made of a Python number (of the element type of `beside`), a NumPy number or an array.
+def constant(value: object, beside: Tensor | None = None) -> HostArray:
+    """A Python number, a NumPy number or an array as an array.
+
+    A Python number gets the element type of `beside`, the type of the tensor beside it.
 
     Raises:
         ShapeError: it is something else, or does not fit the element type.
@@ -77,7 +80,7 @@ def constant(value: Any, beside: TensorLike | None = None) -> NumpyArray:
     dtype = beside.dtype
     if isinstance(value, float) and not is_float(dtype):
         raise ShapeError(
-            f"{value!r} is no whole number, and the tensor beside it is {beside.type}",
+            f"{value!r} is no whole number, and the tensor beside it is {beside}",
             hint='cast the tensor first: x.cast("float32")',
         )
     if dtype == "bool" and not isinstance(value, bool):
@@ -91,7 +94,7 @@ def constant(value: Any, beside: TensorLike | None = None) -> NumpyArray:
         raise ShapeError(f"{value!r} is out of range for {dtype}") from None
 
 
-def refuse_wire(value: Any) -> None:
+def refuse_wire(value: object) -> None:
     """Lets what stands for a value that is not there yet, a wire of an arrow, refuse in its own words.
 
     >>> refuse_wire(2.0)
@@ -124,7 +127,7 @@ def _tensors(context: Context, primitive: Primitive, operands: tuple[Operand, ..
     for operand in operands:
         if not isinstance(operand, TensorLike):
             try:
-                array = constant(operand, beside)
+                array = constant(operand, None if beside is None else beside.type)
             except ShapeError as error:
                 raise ShapeError(f"{primitive.name}: {error.message}", hint=error.hint) from None
             if primitive.elementwise:
@@ -148,14 +151,16 @@ def _equal_rank(values: tuple[TensorLike, ...]) -> tuple[TensorLike, ...]:
 
 
 def _levels(
-    primitive: Primitive, values: tuple[TensorLike, ...], attributes: dict[str, Any]
+    primitive: Primitive, values: tuple[TensorLike, ...], attributes: Attributes
 ) -> tuple[int, tuple[TensorLike, ...]]:
     """The level of the result, and the operands at levels that go together."""
     if primitive.segmented:
         if "domain" in attributes:  # one row for each example becomes one for each element
             if values[0].rows >= 0:
                 raise ShapeError(f"{primitive.name}: {values[0].type} is one for each element already")
-            return int(attributes["domain"]), values
+            domain = attributes["domain"]
+            assert isinstance(domain, int)
+            return domain, values
         if not values or values[0].rows < 0:
             kind = values[0].type if values else "nothing"
             raise ShapeError(
@@ -181,11 +186,12 @@ def _levels(
     return (ROW if primitive.collapses else domain), values
 
 
-def _compute(primitive: Primitive, operands: tuple[Operand, ...], attributes: dict[str, Any]) -> NumpyArray:
+def _compute(primitive: Primitive, operands: tuple[Operand, ...], attributes: Attributes) -> HostArray:
     """No tensor of a Function among the operands: compute at once, as NumPy would."""
     evaluation = Evaluation()
     beside = next((operand for operand in operands if isinstance(operand, (np.ndarray, np.generic))), None)
-    like = None if beside is None else evaluation.constant(np.asarray(beside))
+    like = None if beside is None else evaluation.constant(np.asarray(beside)).type
     values = [evaluation.constant(constant(operand, like)) for operand in operands]
-    result = bind(primitive, *values, **attributes)
-    return cast("NumpyArray", result.array)  # type: ignore[attr-defined]
+    result = bind(primitive, *values, like=None, **attributes)
+    assert isinstance(result, Value)
+    return result.array

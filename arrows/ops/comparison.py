@@ -5,16 +5,13 @@ Shapes broadcast as in NumPy.  No gradient passes a truth value.
 
 from __future__ import annotations
 
-from typing import Any, cast
-
-from arrows.ops.arrays import put, ufunc
+from arrows.ops.arrays import Array, ArrayModule, put, ufunc
 from arrows.ops.bind import bind, constant
 from arrows.ops.elementwise import binary
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Primitive, register
-from arrows.ops.shape_rules import arithmetic, broadcast, same_dtype, two_operands
-from arrows.ops.shaping import cast as cast_to
-from arrows.ops.shaping import sum_to
+from arrows.ops.primitive import Gradients, Primitive, Run, ShapeRule, register
+from arrows.ops.shape_rules import Check, arithmetic, broadcast, same_dtype, two_operands
+from arrows.ops.shaping import cast, sum_to
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
 
@@ -162,29 +159,23 @@ def where(condition: Operand, a: Operand, b: Operand) -> TensorLike:
     >>> where(np.array([True, False]), np.array([1.0, 2.0]), 0.0).tolist()
     [1.0, 0.0]
     """
-    beside = next((x for x in (a, b) if isinstance(x, TensorLike)), None)
+    beside = next((x.type for x in (a, b) if isinstance(x, TensorLike)), None)
     if beside is None:
-        known = next((x for x in (a, b) if not isinstance(x, (bool, int, float))), 0.0)
-        beside = cast("TensorLike", _Typed(Tensor((), constant(known).dtype.name)))
+        array = next((x for x in (a, b) if not isinstance(x, (bool, int, float))), 0.0)
+        beside = Tensor((), constant(array).dtype.name)
     a, b = (x if isinstance(x, TensorLike) else constant(x, beside) for x in (a, b))
     return bind(_where, condition, a, b)
 
 
-class _Typed:
-    """Just the type of an array, for `constant`."""
-
-    def __init__(self, kind: Tensor) -> None:
-        self.type = kind
-        self.dtype = kind.dtype
-
-
-def _compare(name: str, check: Any = arithmetic) -> Primitive:
+def _compare(name: str, check: Check = arithmetic) -> Primitive:
     return register(Primitive(name, two_operands(name, check, "bool"), ufunc(name), elementwise=True))
 
 
-def _share_vjp(g: Any, a: Any, b: Any, first: Any) -> Any:
+def _share_vjp(
+    g: TensorLike, a: TensorLike, b: TensorLike, compared: tuple[TensorLike, TensorLike]
+) -> Gradients:
     # Half where the two are equal, so that maximum(a, b) and maximum(b, a) have the same gradient.
-    share = (cast_to(greater(*first), g.dtype) + cast_to(greater_equal(*first), g.dtype)) * 0.5
+    share = (cast(greater(*compared), g.dtype) + cast(greater_equal(*compared), g.dtype)) * 0.5
     ga = g * share
     return sum_to(ga, a.shape), sum_to(g - ga, b.shape)
 
@@ -197,14 +188,16 @@ def _where_rule(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
     return Tensor(broadcast("where", condition, a, b), same_dtype("where", a, b))
 
 
-def _where_kernel(xp: Any) -> Any:
-    def run(condition: Any, a: Any, b: Any, out: Any = None) -> Any:
+def _where_kernel(xp: ArrayModule) -> Run:
+    def run(condition: Array, a: Array, b: Array, out: Array | None = None) -> Array:
         return put(xp.where(condition, a, b), out)
 
     return run
 
 
-def _where_vjp(g: Any, result: Any, condition: Any, a: Any, b: Any) -> Any:
+def _where_vjp(
+    g: TensorLike, result: TensorLike, condition: TensorLike, a: TensorLike, b: TensorLike
+) -> Gradients:
     return None, sum_to(where(condition, g, 0), a.shape), sum_to(where(condition, 0, g), b.shape)
 
 
@@ -215,8 +208,8 @@ def _clip_rule(x: Tensor, low: float | None, high: float | None) -> Tensor:
     return x
 
 
-def _clip_kernel(xp: Any, low: float | None, high: float | None) -> Any:
-    def run(x: Any, out: Any = None) -> Any:
+def _clip_kernel(xp: ArrayModule, low: float | None, high: float | None) -> Run:
+    def run(x: Array, out: Array | None = None) -> Array:
         if low is None:
             return put(x, out) if high is None else xp.minimum(x, high, out=out)
         if high is None:
@@ -226,7 +219,9 @@ def _clip_kernel(xp: Any, low: float | None, high: float | None) -> Any:
     return run
 
 
-def _clip_vjp(g: Any, result: Any, x: Any, low: float | None, high: float | None) -> Any:
+def _clip_vjp(
+    g: TensorLike, result: TensorLike, x: TensorLike, low: float | None, high: float | None
+) -> Gradients:
     inside = None if low is None else greater_equal(x, low)
     if high is not None:
         below = less_equal(x, high)
@@ -234,7 +229,7 @@ def _clip_vjp(g: Any, result: Any, x: Any, low: float | None, high: float | None
     return (g if inside is None else where(inside, g, 0),)
 
 
-def _logical_rule(name: str) -> Any:
+def _logical_rule(name: str) -> ShapeRule:
     def rule(*types: Tensor) -> Tensor:
         for kind in types:
             if kind.dtype != "bool":

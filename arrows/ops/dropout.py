@@ -6,14 +6,14 @@ the batch that a row stands in nor on the order of execution.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
-from arrows.ops.arrays import put
+from arrows.ops.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Attributes, Primitive, get, register
+from arrows.ops.primitive import Attributes, HasRows, Primitive, Run, Types, get, register
 from arrows.ops.segment_ops import segment_broadcast, segment_position
 from arrows.ops.shape_rules import floating
 from arrows.ops.shaping import cast
@@ -21,6 +21,8 @@ from arrows.ops.splitmix import GOLDEN, finalise
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.ops.tracing import TraceRecorder
 from arrows.typesys.types import Tensor
+
+TensorOrOther = TypeVar("TensorOrOther")
 
 ELEMENT = 0xD1342543DE82EF95
 """An odd multiplier that sets the keys of a sequence's elements apart."""
@@ -59,7 +61,7 @@ def dropout(x: Operand, key: Operand, rate: float) -> TensorLike:
     return bind(_dropout, x, key, rate=float(rate))
 
 
-def drop(x: Any, rate: float) -> Any:
+def drop(x: TensorOrOther, rate: float) -> TensorOrOther | TensorLike:
     """Dropout while training, nothing otherwise; for functions and layers.
 
     In `Model.value_and_grad`, `Model.train_step` and `model(examples, training=True)` a random part of the
@@ -83,7 +85,7 @@ def drop(x: Any, rate: float) -> Any:
     """
     if not isinstance(x, TensorLike) or not isinstance(x.context, TraceRecorder):
         return x
-    key: Any = x.context.dropout_key_input()
+    key: TensorLike = x.context.dropout_key_input()
     number = sum(equation.primitive.name == "dropout" for equation in x.context.equations)
     # Masks of one node differ from place to place.
     return dropout(x, key + (number * GOLDEN) % 2**64 if number else key, rate)
@@ -96,25 +98,28 @@ def _rule(x: Tensor, key: Tensor, rate: float) -> Tensor:
     return x
 
 
-def _lift(attributes: Attributes, has_rows: tuple[bool, ...], types: tuple[Tensor, ...]) -> Attributes:
+def _lift(attributes: Attributes, has_rows: HasRows, types: Types) -> Attributes:
     return {**attributes, "rows": has_rows, "shape": types[0].shape} if any(has_rows) else attributes
 
 
 def _kernel(
-    xp: Any, rate: float, rows: tuple[bool, bool] = (False, False), shape: tuple[int, ...] | None = None
-) -> Any:
+    xp: ArrayModule,
+    rate: float,
+    rows: tuple[bool, bool] = (False, False),
+    shape: tuple[int, ...] | None = None,
+) -> Run:
     least, scale = np.uint64(int(rate * 2**64)), 1 / (1 - rate)
 
-    def run(x: Any, key: Any, out: Any = None) -> Any:
-        one = x.shape if shape is None else shape
+    def run(x: Array, key: Array, out: Array | None = None) -> Array:
+        row_shape = x.shape if shape is None else shape
         count = 1
-        for n in one:
+        for n in row_shape:
             count *= n
         # Arrays with axes throughout: numbers of their own would warn where they wrap around.
         keys = finalise(xp, key.reshape((-1, 1)) + np.uint64(GOLDEN))
         counters = xp.multiply(xp.arange(1, count + 1, dtype="uint64"), np.uint64(GOLDEN))
         kept = _kept(xp, keys, counters, least)
-        kept = kept.reshape((len(keys), *one) if any(rows) else one)
+        kept = kept.reshape((len(keys), *row_shape) if any(rows) else row_shape)
         if out is None:
             return xp.multiply(xp.multiply(x, kept), scale)
         put(xp.multiply(x, kept), out)
@@ -123,7 +128,7 @@ def _kernel(
     return run
 
 
-def _kept(xp: Any, keys: Any, counters: Any, least: Any) -> Any:
+def _kept(xp: ArrayModule, keys: Array, counters: Array, least: np.uint64) -> Array:
     """For each key a row: which of the elements are kept."""
     step = CACHED // max(len(counters), 1) + 1
     if xp is not np or len(keys) <= step:

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from math import pi
-from typing import Any
+from typing import TypeAlias
 
-from arrows.ops.arrays import put, ufunc
+from arrows.ops.arrays import Array, ArrayModule, put, ufunc
 from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Primitive, register
-from arrows.ops.shape_rules import arithmetic, floating, one_operand, two_operands
+from arrows.ops.primitive import (
+    Gradients,
+    HasRows,
+    Kernel,
+    Primitive,
+    Run,
+    SumRows,
+    SumRun,
+    Types,
+    Vjp,
+    register,
+)
+from arrows.ops.shape_rules import Check, arithmetic, floating, one_operand, two_operands
 from arrows.ops.shaping import sum_to
 from arrows.ops.sums import sum_products
 from arrows.ops.tensorlike import Operand, TensorLike
@@ -204,46 +215,53 @@ def erf(x: Operand) -> TensorLike:
     return bind(_erf, x)
 
 
-def binary(name: str, vjp: Any, check: Any = arithmetic, **fields: Any) -> Primitive:
+def binary(
+    name: str, vjp: Vjp, check: Check = arithmetic, additive: bool = False, sum_rows: SumRows | None = None
+) -> Primitive:
+    """Registers an element-wise primitive of two operands whose kernel is NumPy's function of that name."""
     rule = two_operands(name, check)
-    return register(Primitive(name, rule, ufunc(name), vjp, elementwise=True, **fields))
+    kernel = ufunc(name)
+    return register(
+        Primitive(name, rule, kernel, vjp, elementwise=True, additive=additive, sum_rows=sum_rows)
+    )
 
 
-def unary(name: str, kernel: Any, vjp: Any, check: Any = floating, **fields: Any) -> Primitive:
+def unary(name: str, kernel: Kernel, vjp: Vjp, check: Check = floating, additive: bool = False) -> Primitive:
+    """Registers an element-wise primitive of one operand."""
     rule = one_operand(name, check)
-    return register(Primitive(name, rule, kernel, vjp, elementwise=True, **fields))
+    return register(Primitive(name, rule, kernel, vjp, elementwise=True, additive=additive))
 
 
-def _multiply_sum_rows(xp: Any, has_rows: tuple[bool, ...], types: tuple[Tensor, ...]) -> Any:
+def _multiply_sum_rows(xp: ArrayModule, has_rows: HasRows, types: Types) -> SumRun | None:
     """The gradient of a gain: sum over rows of a * b without the product."""
     a, b = types
     if has_rows != (True, True) or a.shape != b.shape or a.ndim != 1:
         return None
 
-    def run(a: Any, b: Any, out: Any = None) -> Any:
+    def run(a: Array, b: Array, out: Array | None = None) -> Array:
         return sum_products(xp, a, b, out)
 
     return run
 
 
-def _add_vjp(g: Any, result: Any, a: Any, b: Any) -> Any:
+def _add_vjp(g: TensorLike, result: TensorLike, a: TensorLike, b: TensorLike) -> Gradients:
     return sum_to(g, a.shape), sum_to(g, b.shape)
 
 
-def _subtract_vjp(g: Any, result: Any, a: Any, b: Any) -> Any:
+def _subtract_vjp(g: TensorLike, result: TensorLike, a: TensorLike, b: TensorLike) -> Gradients:
     return sum_to(g, a.shape), negative(sum_to(g, b.shape))
 
 
-def _multiply_vjp(g: Any, result: Any, a: Any, b: Any) -> Any:
+def _multiply_vjp(g: TensorLike, result: TensorLike, a: TensorLike, b: TensorLike) -> Gradients:
     return sum_to(g * b, a.shape), sum_to(g * a, b.shape)
 
 
-def _divide_vjp(g: Any, result: Any, a: Any, b: Any) -> Any:
+def _divide_vjp(g: TensorLike, result: TensorLike, a: TensorLike, b: TensorLike) -> Gradients:
     ga = g / b
     return sum_to(ga, a.shape), sum_to(negative(ga * result), b.shape)
 
 
-def _power_vjp(g: Any, result: Any, x: Any, exponent: float) -> Any:
+def _power_vjp(g: TensorLike, result: TensorLike, x: TensorLike, exponent: float) -> Gradients:
     if exponent == 0:
         return (None,)
     return (g * (power(x, exponent - 1) * exponent),)
@@ -258,22 +276,24 @@ def _power_rule(x: Tensor, exponent: float) -> Tensor:
     return x
 
 
-def _power_kernel(xp: Any, exponent: float) -> Any:
-    def run(x: Any, out: Any = None) -> Any:
+def _power_kernel(xp: ArrayModule, exponent: float) -> Run:
+    def run(x: Array, out: Array | None = None) -> Array:
         return xp.power(x, exponent, out=out)
 
     return run
 
 
-_SMALL = (
+Ratio: TypeAlias = tuple[tuple[float, ...], float, tuple[float, ...], float]
+"""Coefficients of a quotient of polynomials: numerator and its last term, denominator and its last term."""
+_SMALL: Ratio = (
     (1.85777706184603153e-1, 3.16112374387056560e0, 1.13864154151050156e2, 3.77485237685302021e2),
     3.20937758913846947e3,
     (1.0, 2.36012909523441209e1, 2.44024637934444173e2, 1.28261652607737228e3),
     2.84423683343917062e3,
 )
-"""Up to 0.46875, in the square of x: numerator and its last term, denominator and its last term."""
+"""Up to 0.46875, in the square of x."""
 
-_LARGE = (
+_LARGE: Ratio = (
     (
         2.15311535474403846e-8, 5.64188496988670089e-1, 8.88314979438837594e0, 6.61191906371416295e1,
         2.98635138197400131e2, 8.81952221241769090e2, 1.71204761263407058e3, 2.05107837782607147e3,
@@ -288,7 +308,7 @@ _LARGE = (
 """From there on, in x, times exp(-x * x): 1 - erf(x).  Past 4 that is below 2e-8, and the error far less."""
 
 
-def _ratio(table: Any, z: Any) -> Any:
+def _ratio(table: Ratio, z: Array) -> Array:
     above, last_above, below, last_below = table
     top, bottom = above[0] * z, below[0] * z
     for a, b in zip(above[1:], below[1:], strict=True):
@@ -296,8 +316,8 @@ def _ratio(table: Any, z: Any) -> Any:
     return (top + last_above) / (bottom + last_below)
 
 
-def _erf_kernel(xp: Any) -> Any:
-    def run(x: Any, out: Any = None) -> Any:
+def _erf_kernel(xp: ArrayModule) -> Run:
+    def run(x: Array, out: Array | None = None) -> Array:
         z = x.astype("float32") if x.dtype.name == "float16" else x
         size = xp.minimum(xp.abs(z), 6)
         small = xp.minimum(size, 0.46875)

@@ -307,7 +307,7 @@ class Evaluation(Entered):
                 )
             array = gradient.array
             if gradient.rows >= 0 and operand.rows == INVARIANT:
-                array = sum_rows(np, array)
+                array = np.asarray(sum_rows(array))
             _accumulate(gradients, operand, np.broadcast_to(array, operand.array.shape))
 
 

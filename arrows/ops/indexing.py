@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import index as as_int
-from typing import Any
+from typing import SupportsIndex, TypeAlias
 
 import numpy as np
 
-from arrows.ops.arrays import put
+from arrows.ops.arrays import Array, ArrayModule, HostArray, put
 from arrows.ops.bind import bind, constant
 from arrows.ops.errors import ShapeError
 from arrows.ops.lookup import lookup
-from arrows.ops.primitive import Attributes, Primitive, register
+from arrows.ops.primitive import Attributes, Gradients, HasRows, Primitive, Run, Types, register
 from arrows.ops.shape_rules import arithmetic, negative_axis, same_dtype
 from arrows.ops.shaping import reshape, shape_of
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
 
-Key = tuple[Any, ...]
+Span: TypeAlias = tuple[int, int | None, int]
+Key: TypeAlias = tuple[int | Span, ...]
 """A static index: for each leading axis an integer >= 0, or (start, stop, step) as `slice` takes them."""
 
 
-def index(x: TensorLike | np.ndarray[Any, Any], key: Any) -> TensorLike:
+def index(x: TensorLike | HostArray, key: object) -> TensorLike:
     """`x[key]` for integers, slices, None and `...` that are known when the function is built.
 
     An integer tensor as the key is `lookup(x, key)`.
@@ -31,7 +33,7 @@ def index(x: TensorLike | np.ndarray[Any, Any], key: Any) -> TensorLike:
     """
     if isinstance(key, TensorLike):
         return lookup(x, key)
-    items = list(key) if isinstance(key, tuple) else [key]
+    items: list[object] = list(key) if isinstance(key, tuple) else [key]
     if items.count(Ellipsis) > 1:
         raise ShapeError("index: `...` stands twice")
     used = sum(1 for item in items if item is not None and item is not Ellipsis)
@@ -42,25 +44,22 @@ def index(x: TensorLike | np.ndarray[Any, Any], key: Any) -> TensorLike:
     if Ellipsis in items:
         place = items.index(Ellipsis)
         items[place : place + 1] = [slice(None)] * (x.ndim - used)
-    found: list[Any] = []
-    new: list[int] = []
+    static: list[int | Span] = []
+    shape: list[int] = []
     for item in items:
         if item is None:
-            new.append(1)
+            shape.append(1)
             continue
-        size = x.shape[len(found)]
-        found.append(_one(item, size, len(found)))
-        if isinstance(found[-1], tuple):
-            new.append(
-                len(range(*found[-1][:3]))
-                if found[-1][1] is not None
-                else len(range(size)[slice(*found[-1])])
-            )
-    new += x.shape[len(found) :]
-    while found and found[-1] == (0, x.shape[len(found) - 1], 1):
-        found.pop()
-    part = bind(_index, x, key=tuple(found)) if found or not isinstance(x, TensorLike) else x
-    return reshape(part, tuple(new)) if None in items else part
+        size = x.shape[len(static)]
+        entry = _entry(item, size, len(static))
+        static.append(entry)
+        if isinstance(entry, tuple):
+            shape.append(len(range(size)[slice(*entry)]))
+    shape += x.shape[len(static) :]
+    while static and static[-1] == (0, x.shape[len(static) - 1], 1):
+        static.pop()
+    part = bind(_index, x, key=tuple(static)) if static or not isinstance(x, TensorLike) else x
+    return reshape(part, tuple(shape)) if None in items else part
 
 
 def pad_slice(x: Operand, key: Key, shape: tuple[int, ...]) -> TensorLike:
@@ -77,7 +76,7 @@ def pad_slice(x: Operand, key: Key, shape: tuple[int, ...]) -> TensorLike:
     return bind(_pad_slice, x, key=key, shape=shape)
 
 
-def concat(xs: Any, axis: int = 0) -> TensorLike:
+def concat(xs: Sequence[Operand] | TensorLike | HostArray, axis: int = 0) -> TensorLike:
     """Tensors one after another along an axis; all other axes agree.
 
     >>> import numpy as np
@@ -92,7 +91,7 @@ def concat(xs: Any, axis: int = 0) -> TensorLike:
     return bind(_concat, *xs, axis=negative_axis("concat", axis, len(shape_of(xs[0]))))
 
 
-def stack(xs: Any, axis: int = 0) -> TensorLike:
+def stack(xs: Sequence[Operand] | TensorLike | HostArray, axis: int = 0) -> TensorLike:
     """Tensors of one shape side by side along a new axis.
 
     >>> import numpy as np
@@ -104,18 +103,19 @@ def stack(xs: Any, axis: int = 0) -> TensorLike:
     beside = next((x for x in xs if isinstance(x, TensorLike)), None)
     shape = shape_of(xs[0])
     place = negative_axis("stack", axis, len(shape) + 1)
-    one = (*shape[: len(shape) + 1 + place], 1, *shape[len(shape) + 1 + place :])
+    unit = (*shape[: len(shape) + 1 + place], 1, *shape[len(shape) + 1 + place :])
     parts: list[Operand] = []
     for x in xs:
         if shape_of(x) != shape:
             raise ShapeError(f"stack: shapes differ, {list(shape)} and {list(shape_of(x))}")
         if beside is not None and not isinstance(x, TensorLike):
-            x = beside.context.constant(constant(x, beside))
-        parts.append(reshape(x, one))
+            x = beside.context.constant(constant(x, beside.type))
+        parts.append(reshape(x, unit))
     return concat(parts, place)
 
 
-def _one(item: Any, size: int, axis: int) -> Any:
+def _entry(item: object, size: int, axis: int) -> int | Span:
+    """One axis of a key: an integer from 0 on, or start, stop (None: past the front) and step."""
     if isinstance(item, slice):
         try:
             start, stop, step = item.indices(size)
@@ -123,7 +123,7 @@ def _one(item: Any, size: int, axis: int) -> Any:
             raise ShapeError(f"index: {item} on axis {axis}: {error}") from None
         return start, (None if stop < 0 else stop), step
     try:
-        if isinstance(item, bool):
+        if isinstance(item, bool) or not isinstance(item, SupportsIndex):
             raise TypeError
         number = as_int(item)
     except TypeError:
@@ -136,9 +136,9 @@ def _one(item: Any, size: int, axis: int) -> Any:
     return number % size
 
 
-def _slices(key: Key, rows: bool) -> Key:
-    found = tuple(slice(*item) if isinstance(item, tuple) else item for item in key)
-    return (slice(None), *found) if rows else found
+def _slices(key: Key, rows: bool) -> tuple[int | slice, ...]:
+    items = tuple(slice(*item) if isinstance(item, tuple) else item for item in key)
+    return (slice(None), *items) if rows else items
 
 
 def _index_rule(x: Tensor, key: Key) -> Tensor:
@@ -150,30 +150,30 @@ def _index_rule(x: Tensor, key: Key) -> Tensor:
     return Tensor((*shape, *x.shape[len(key) :]), x.dtype)
 
 
-def _index_kernel(xp: Any, key: Key, rows: bool = False) -> Any:
-    where = _slices(key, rows)
+def _index_kernel(xp: ArrayModule, key: Key, rows: bool = False) -> Run:
+    place = _slices(key, rows)
 
-    def run(x: Any, out: Any = None) -> Any:
-        return put(x[where], out)
+    def run(x: Array, out: Array | None = None) -> Array:
+        return put(x[place], out)
 
     return run
 
 
-def _pad_slice_kernel(xp: Any, key: Key, shape: tuple[int, ...], rows: bool = False) -> Any:
-    where = _slices(key, rows)
+def _pad_slice_kernel(xp: ArrayModule, key: Key, shape: tuple[int, ...], rows: bool = False) -> Run:
+    place = _slices(key, rows)
 
-    def run(x: Any, out: Any = None) -> Any:
+    def run(x: Array, out: Array | None = None) -> Array:
         if out is None:
             out = xp.zeros((x.shape[0], *shape) if rows else shape, x.dtype)
         else:
             out[...] = 0
-        out[where] = x
+        out[place] = x
         return out
 
     return run
 
 
-def _with_rows(attributes: Attributes, has_rows: tuple[bool, ...], types: tuple[Tensor, ...]) -> Attributes:
+def _with_rows(attributes: Attributes, has_rows: HasRows, types: Types) -> Attributes:
     return {**attributes, "rows": True} if any(has_rows) else attributes
 
 
@@ -192,15 +192,15 @@ def _concat_rule(*types: Tensor, axis: int) -> Tensor:
     return Tensor((*first.shape[:place], size, *first.shape[place + 1 :]), dtype)
 
 
-def _concat_lift(attributes: Attributes, has_rows: tuple[bool, ...], types: tuple[Tensor, ...]) -> Attributes:
+def _concat_lift(attributes: Attributes, has_rows: HasRows, types: Types) -> Attributes:
     return {**attributes, "rows": has_rows} if any(has_rows) else attributes
 
 
-def _concat_kernel(xp: Any, axis: int, rows: tuple[bool, ...] = ()) -> Any:
+def _concat_kernel(xp: ArrayModule, axis: int, rows: tuple[bool, ...] = ()) -> Run:
     if all(rows):
         return lambda *arrays, out=None: xp.concatenate(arrays, axis=axis, out=out)
 
-    def run(*arrays: Any, out: Any = None) -> Any:
+    def run(*arrays: Array, out: Array | None = None) -> Array:
         # Parameters and constants among the parts stand once; each row gets a copy.
         n = next(array.shape[0] for array, has in zip(arrays, rows, strict=True) if has)
         if out is None:
@@ -217,14 +217,14 @@ def _concat_kernel(xp: Any, axis: int, rows: tuple[bool, ...] = ()) -> Any:
     return run
 
 
-def _concat_vjp(g: Any, result: Any, *xs: Any, axis: int) -> Any:
+def _concat_vjp(g: TensorLike, result: TensorLike, *xs: TensorLike, axis: int) -> Gradients:
 
-    found, start = [], 0
+    parts, start = [], 0
     for x in xs:
         stop = start + x.shape[axis]
-        found.append(index(g, (..., slice(start, stop), *(slice(None),) * (-1 - axis))))
+        parts.append(index(g, (..., slice(start, stop), *(slice(None),) * (-1 - axis))))
         start = stop
-    return tuple(found)
+    return tuple(parts)
 
 
 _index = register(

@@ -7,14 +7,16 @@ matrix, along their first axis.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from types import EllipsisType
+from typing import TypeAlias
 
 import numpy as np
 
-from arrows.ops.arrays import contiguous, put
+from arrows.ops.arrays import HOST, Array, ArrayModule, contiguous, put
 from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Attributes, Primitive, register
+from arrows.ops.primitive import Attributes, Gradients, HasRows, Primitive, Run, SumRun, Types, register
 from arrows.ops.shape_rules import arithmetic, same_dtype
 from arrows.ops.shaping import reshape, shape_of, transpose
 from arrows.ops.sums import matmul as product
@@ -106,13 +108,15 @@ def _matmul_rule(a: Tensor, b: Tensor) -> Tensor:
     return Tensor((*a.shape[:-1], *b.shape[1:]), dtype)
 
 
-def _matmul_lift(attributes: Attributes, has_rows: tuple[bool, ...], types: tuple[Tensor, ...]) -> Attributes:
+def _matmul_lift(attributes: Attributes, has_rows: HasRows, types: Types) -> Attributes:
     if not any(has_rows):
         return attributes
     return {**attributes, "rows": has_rows, "ranks": (types[0].ndim, types[1].ndim)}
 
 
-def _matmul_kernel(xp: Any, rows: tuple[bool, bool] = (False, False), ranks: tuple[int, int] = (0, 0)) -> Any:
+def _matmul_kernel(
+    xp: ArrayModule, rows: tuple[bool, bool] = (False, False), ranks: tuple[int, int] = (0, 0)
+) -> Run:
     if xp is np and (rows, ranks) == ((True, False), (1, 2)):
         return _rows_by_matrix
     multiply = product if xp is np else xp.matmul
@@ -133,78 +137,64 @@ _PLAIN = {
 # A product of a few rows with a large matrix: BLAS copies the matrix to lay it out for many rows, which takes
 # longer than to read it once a row; with a transposed one it takes twice as long. Two rows and 600 x 1500
 # numbers of 4 bytes: 150 and 360 us, row by row 80 and 70 (two threads). Numbers of 8 bytes gain with half as
-# many rows. Small products are not laid out anew, and what fits in no cache is better read once.
+# many rows. BLAS does not copy for small products, and a matrix that fits in no cache is better read once.
 FEW_TRANSPOSED = 8
-
 _ROW_BYTES, _ROW_BYTES_TRANSPOSED = 4 * 4, FEW_TRANSPOSED * 4  # the numbers of one column of the rows
-
 _LARGE = 1_000_000  # multiplications
-
 _CACHED = 12 << 20  # bytes of the matrix
 
 
-def _rows_by_matrix(a: Any, b: Any, out: Any = None) -> Any:
-    """[n, k] @ [k, m], where few rows are multiplied one by one."""
+def _rows_by_matrix(a: Array, b: Array, out: Array | None = None) -> Array:
+    """[n, k] @ [k, m] on NumPy, where few rows are multiplied one by one."""
     n = a.shape[0]
     if 1 < n <= FEW_TRANSPOSED and n * b.size > _LARGE and b.nbytes <= _CACHED:
         most = _ROW_BYTES if b.flags.c_contiguous else _ROW_BYTES_TRANSPOSED
         if n * b.itemsize <= most:
-            if out is None:
-                return np.matmul(a[:, None, :], b)[:, 0, :]
-            np.matmul(a[:, None, :], b, out=out[:, None, :])
-            return out
+            return _row_times_matrix(HOST.matmul)(a, b, out)
     return product(a, b, out)
 
 
-def _swapped(multiply: Any) -> Any:
+def _swapped(multiply: Run) -> Run:
     """[m, k] or [k], without rows, times rows of vectors [n, k]: one product with the rows in front."""
 
-    def run(a: Any, b: Any, out: Any = None) -> Any:
+    def run(a: Array, b: Array, out: Array | None = None) -> Array:
         return multiply(b, a.T, out=out)
 
     return run
 
 
-def _row_vectors(multiply: Any) -> Any:
-    """[n, k] @ [n, k, m]."""
-
-    def run(a: Any, b: Any, out: Any = None) -> Any:
-        if out is None:
-            return multiply(a[:, None, :], b)[:, 0, :]
-        multiply(a[:, None, :], b, out=out[:, None, :])
-        return out
-
-    return run
+_Place: TypeAlias = "tuple[slice | int | None, ...] | EllipsisType"
+_ALL = slice(None)
+_AS_ROW, _AS_COLUMN = (_ALL, None, _ALL), (_ALL, _ALL, None)
 
 
-def _column_vectors(multiply: Any) -> Any:
-    """[n, m, k] @ [n, k]."""
+def _with_axis_of_one(left: _Place, right: _Place, target: _Place, result: _Place) -> Callable[[Run], Run]:
+    """Vectors of each row take part in a product of matrices as matrices of one row or one column.
 
-    def run(a: Any, b: Any, out: Any = None) -> Any:
-        if out is None:
-            return multiply(a, b[:, :, None])[:, :, 0]
-        multiply(a, b[:, :, None], out=out[:, :, None])
-        return out
+    Args:
+        left, right, target: how the operands and `out` get the axis.
+        result: how a new result loses it.
+    """
 
-    return run
+    def lifted(multiply: Run) -> Run:
+        def run(a: Array, b: Array, out: Array | None = None) -> Array:
+            if out is None:
+                return multiply(a[left], b[right])[result]
+            multiply(a[left], b[right], out=out[target])
+            return out
 
+        return run
 
-def _inner(multiply: Any) -> Any:
-    """[n, k] with [n, k], row by row."""
-
-    def run(a: Any, b: Any, out: Any = None) -> Any:
-        if out is None:
-            return multiply(a[:, None, :], b[:, :, None])[:, 0, 0]
-        multiply(a[:, None, :], b[:, :, None], out=out[:, None, None])
-        return out
-
-    return run
+    return lifted
 
 
-def _flattened(multiply: Any) -> Any:
+_row_times_matrix = _with_axis_of_one(_AS_ROW, ..., _AS_ROW, (_ALL, 0))
+
+
+def _flattened(multiply: Run) -> Run:
     """[n, m, k] @ [k, p] or [k]: the rows' own axis joins the rows, and it is one product."""
 
-    def run(a: Any, b: Any, out: Any = None) -> Any:
+    def run(a: Array, b: Array, out: Array | None = None) -> Array:
         n, m, k = a.shape
         shape = (n, m, *b.shape[1:])
         flat = a.reshape((n * m, k))
@@ -219,17 +209,19 @@ def _flattened(multiply: Any) -> Any:
 
 
 _LIFTED = {
-    ((True, True), (1, 2)): _row_vectors,
+    ((True, True), (1, 2)): _row_times_matrix,
     ((True, False), (2, 1)): _flattened,
     ((False, True), (2, 1)): _swapped,
-    ((True, True), (2, 1)): _column_vectors,
+    ((True, True), (2, 1)): _with_axis_of_one(..., _AS_COLUMN, _AS_COLUMN, (_ALL, _ALL, 0)),
     ((True, False), (2, 2)): _flattened,
     ((False, True), (1, 1)): _swapped,
-    ((True, True), (1, 1)): _inner,
+    ((True, True), (1, 1)): _with_axis_of_one(_AS_ROW, _AS_COLUMN, (_ALL, None, None), (_ALL, 0, 0)),
 }
+"""By which operands have rows, and how many axes one row of each has: how the product is made of one that
+BLAS knows."""
 
 
-def _matmul_vjp(g: Any, result: Any, a: Any, b: Any) -> Any:
+def _matmul_vjp(g: TensorLike, result: TensorLike, a: TensorLike, b: TensorLike) -> Gradients:
     if a.ndim == 1 and b.ndim == 2:
         return matmul(g, transpose(b)), outer(a, g)
     if a.ndim == 2 and b.ndim == 1:
@@ -241,20 +233,27 @@ def _matmul_vjp(g: Any, result: Any, a: Any, b: Any) -> Any:
     return reshape(outer(column, b), b.shape), reshape(outer(column, a), a.shape)
 
 
+def _sum_then_multiply(multiply: Run, has_rows: HasRows) -> SumRun:
+    """The sum over rows of a product where one operand has rows: they are summed first."""
+
+    def run(a: Array, b: Array, out: Array | None = None) -> Array:
+        return multiply(sum_rows(a) if has_rows[0] else a, sum_rows(b) if has_rows[1] else b, out=out)
+
+    return run
+
+
 def _matmul_sum_rows(
-    xp: Any,
-    has_rows: tuple[bool, ...],
-    types: tuple[Tensor, ...],
+    xp: ArrayModule,
+    has_rows: HasRows,
+    types: Types,
     rows: tuple[bool, bool] = (False, False),
     ranks: tuple[int, int] = (0, 0),
-) -> Any:
-    if has_rows == (True, False):
-        return lambda a, b, out=None: xp.matmul(sum_rows(xp, a), b, out=out)
-    if has_rows == (False, True):
-        return lambda a, b, out=None: xp.matmul(a, sum_rows(xp, b), out=out)
+) -> SumRun:
+    if has_rows != (True, True):
+        return _sum_then_multiply(xp.matmul, has_rows)
     left, right = ranks
 
-    def run(a: Any, b: Any, out: Any = None) -> Any:
+    def run(a: Array, b: Array, out: Array | None = None) -> Array:
         # sum over n of A[n] @ B[n] is one product over n and k together, with A's rows joined into its
         # columns.
         n, k = b.shape[0], b.shape[1]
@@ -276,23 +275,17 @@ def _outer_rule(a: Tensor, b: Tensor) -> Tensor:
     return Tensor((*a.shape, *b.shape), dtype)
 
 
-def _outer_kernel(xp: Any) -> Any:
-    def run(a: Any, b: Any, out: Any = None) -> Any:
+def _outer_kernel(xp: ArrayModule) -> Run:
+    def run(a: Array, b: Array, out: Array | None = None) -> Array:
         return xp.multiply(a[..., :, None], b[..., None, :], out=out)
 
     return run
 
 
-def _outer_sum_rows(xp: Any, has_rows: tuple[bool, ...], types: tuple[Tensor, ...]) -> Any:
+def _outer_sum_rows(xp: ArrayModule, has_rows: HasRows, types: Types) -> SumRun:
     if has_rows == (True, True):
         return lambda a, b, out=None: sum_matmul(xp, a.T, b, out)
-
-    def run(a: Any, b: Any, out: Any = None) -> Any:
-        a = sum_rows(xp, a) if has_rows[0] else a
-        b = sum_rows(xp, b) if has_rows[1] else b
-        return xp.multiply(a[:, None], b[None, :], out=out)
-
-    return run
+    return _sum_then_multiply(_outer_kernel(xp), has_rows)
 
 
 def _each_rule(a: Tensor, b: Tensor) -> Tensor:
@@ -307,27 +300,26 @@ def _each_rule(a: Tensor, b: Tensor) -> Tensor:
     return Tensor((*a.shape[:2], b.shape[2]), dtype)
 
 
-def _each_vjp(g: Any, result: Any, a: Any, b: Any) -> Any:
+def _each_vjp(g: TensorLike, result: TensorLike, a: TensorLike, b: TensorLike) -> Gradients:
     return matmul_each(g, transpose(b, (0, 2, 1))), matmul_each(transpose(a, (0, 2, 1)), g)
 
 
-def _each_sum_rows(xp: Any, has_rows: tuple[bool, ...], types: tuple[Tensor, ...]) -> Any:
+def _each_sum_rows(xp: ArrayModule, has_rows: HasRows, types: Types) -> SumRun:
     """Rows of both: they join the axis that is summed over, and it is one product for each index."""
-    if has_rows == (True, False):
-        return lambda a, b, out=None: xp.matmul(sum_rows(xp, a), b, out=out)
-    if has_rows == (False, True):
-        return lambda a, b, out=None: xp.matmul(a, sum_rows(xp, b), out=out)
+    if has_rows != (True, True):
+        return _sum_then_multiply(xp.matmul, has_rows)
     (n, m, k), (_, _, p) = types[0].shape, types[1].shape
 
-    def run(a: Any, b: Any, out: Any = None) -> Any:
+    def run(a: Array, b: Array, out: Array | None = None) -> Array:
         count = a.shape[0] * k
         left = a.transpose((1, 2, 0, 3)).reshape((n, m, count))
         right = b.transpose((1, 0, 2, 3)).reshape((n, count, p))
         if xp is not np:
             return put(xp.matmul(left, right), out)
-        out = np.empty((n, m, p), a.dtype) if out is None else out
+        # NumPy's matmul of stacks calls BLAS for each as well, without the sums that keep float32's digits.
+        out = xp.empty((n, m, p), a.dtype) if out is None else out
         for i in range(n):
-            sum_matmul(np, left[i], right[i], out[i])
+            sum_matmul(xp, left[i], right[i], out[i])
         return out
 
     return run

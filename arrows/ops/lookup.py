@@ -8,19 +8,17 @@ On a device they do not check, since the host would have to wait for the answer.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from arrows.ops.arrays import put, take
+from arrows.ops.arrays import Array, ArrayModule, put, take
 from arrows.ops.bind import bind, constant
 from arrows.ops.errors import IndexOutOfRange, ShapeError
-from arrows.ops.primitive import Attributes, Primitive, register
+from arrows.ops.primitive import Attributes, HasRows, Primitive, Run, SumRun, Types, register
 from arrows.ops.rowsparse import RowSparse, add_rows
 from arrows.ops.shape_rules import arithmetic, integral, negative_axis
 from arrows.ops.shaping import shape_of, transpose
 from arrows.ops.tensorlike import Operand, TensorLike
-from arrows.typesys.dtypes import is_float
+from arrows.typesys.dtypes import dtype_name, is_float
 from arrows.typesys.errors import ArrowTypeError
 from arrows.typesys.types import Tensor
 
@@ -60,9 +58,9 @@ def gather(x: Operand, index: Operand, axis: int = 0) -> TensorLike:
     place = negative_axis("gather", axis, ndim) + ndim
     if not place:
         return lookup(x, index)
-    found = lookup(transpose(x, (place, *range(place), *range(place + 1, ndim))), index)
-    new = len(shape_of(found)) - ndim + 1  # axes of the index, in front
-    return transpose(found, (*range(new, new + place), *range(new), *range(new + place, new + ndim - 1)))
+    slices = lookup(transpose(x, (place, *range(place), *range(place + 1, ndim))), index)
+    new = len(shape_of(slices)) - ndim + 1  # axes of the index, in front
+    return transpose(slices, (*range(new, new + place), *range(new), *range(new + place, new + ndim - 1)))
 
 
 def pick(x: Operand, index: Operand) -> TensorLike:
@@ -114,7 +112,7 @@ def one_hot(index: Operand, size: int, dtype: str = "float32") -> TensorLike:
     if isinstance(size, bool) or not isinstance(size, int) or size < 0:
         raise ShapeError(f"one_hot: the size is a whole number >= 0, got {size!r}")
     try:
-        name = Tensor((), dtype).dtype
+        name = dtype_name(dtype)
     except ArrowTypeError as error:
         raise ShapeError(f"one_hot: {error}") from None
     if isinstance(index, TensorLike) and index.context.float_type is not None and is_float(name):
@@ -127,11 +125,11 @@ def _indices(index: Operand) -> Operand:
     return index if isinstance(index, TensorLike) else constant(index)
 
 
-def _which_rows(attributes: Attributes, has_rows: tuple[bool, ...], types: tuple[Tensor, ...]) -> Attributes:
+def _which_rows(attributes: Attributes, has_rows: HasRows, types: Types) -> Attributes:
     return {**attributes, "rows": has_rows} if any(has_rows) else attributes
 
 
-def check_index(xp: Any, name: str, index: Any, size: int, rows: bool) -> None:
+def check_index(xp: ArrayModule, name: str, index: Array, size: int, rows: bool) -> None:
     """Raise `IndexOutOfRange` if an index is not in 0..size-1; on a device nothing is looked at.
 
     >>> check_index(np, "lookup", np.array([0, -1]), 5, rows=True)
@@ -145,7 +143,7 @@ def check_index(xp: Any, name: str, index: Any, size: int, rows: bool) -> None:
     unsigned = index if index.dtype.kind == "u" else index.view(f"u{index.dtype.itemsize}")
     if int(unsigned.max()) < size:
         return
-    wrong = np.argwhere((index < 0) | (index >= size))[0]
+    wrong = np.argwhere(np.asarray((index < 0) | (index >= size)))[0]
     row = int(wrong[0]) if rows else None
     raise IndexOutOfRange(name, int(index[tuple(wrong)]), size, row)
 
@@ -157,12 +155,12 @@ def _lookup_rule(table: Tensor, index: Tensor) -> Tensor:
     return Tensor((*index.shape, *table.shape[1:]), table.dtype)
 
 
-def _lookup_kernel(xp: Any, rows: tuple[bool, bool] = (False, False)) -> Any:
-    def run(table: Any, index: Any, out: Any = None) -> Any:
+def _lookup_kernel(xp: ArrayModule, rows: tuple[bool, bool] = (False, False)) -> Run:
+    def run(table: Array, index: Array, out: Array | None = None) -> Array:
         check_index(xp, "lookup", index, table.shape[0], rows[1])
         return take(xp, table, index, 0, out)
 
-    def run_rows(table: Any, index: Any, out: Any = None) -> Any:
+    def run_rows(table: Array, index: Array, out: Array | None = None) -> Array:
         # Each row has its own table: they stand below each other as one, and the indices are moved down.
         n, size = table.shape[:2]
         check_index(xp, "lookup", index, size, rows[1])
@@ -180,16 +178,16 @@ def _scatter_rule(x: Tensor, index: Tensor, size: int) -> Tensor:
     return Tensor((size, *x.shape[index.ndim :]), arithmetic("scatter_row", x).dtype)
 
 
-def _scatter_lift(
-    attributes: Attributes, has_rows: tuple[bool, ...], types: tuple[Tensor, ...]
-) -> Attributes:
+def _scatter_lift(attributes: Attributes, has_rows: HasRows, types: Types) -> Attributes:
     if not any(has_rows):
         return attributes
     return {**attributes, "rows": has_rows, "rank": types[1].ndim}
 
 
-def _scatter_kernel(xp: Any, size: int, rows: tuple[bool, bool] = (False, False), rank: int = 0) -> Any:
-    def run(x: Any, index: Any, out: Any = None) -> Any:
+def _scatter_kernel(
+    xp: ArrayModule, size: int, rows: tuple[bool, bool] = (False, False), rank: int = 0
+) -> Run:
+    def run(x: Array, index: Array, out: Array | None = None) -> Array:
         check_index(xp, "scatter_row", index, size, rows[1])
         if not any(rows):
             rest = x.shape[index.ndim :]
@@ -202,7 +200,9 @@ def _scatter_kernel(xp: Any, size: int, rows: tuple[bool, bool] = (False, False)
     return run
 
 
-def _flat(xp: Any, x: Any, index: Any, n: int, rows: tuple[bool, bool], rank: int) -> tuple[Any, Any]:
+def _flat(
+    xp: ArrayModule, x: Array, index: Array, n: int, rows: tuple[bool, bool], rank: int
+) -> tuple[Array, Array]:
     """Rows of values and their indices, one below the other, with what has no rows repeated for each."""
     shape = index.shape[1:] if rows[1] else index.shape
     rest = x.shape[rows[0] + rank :]
@@ -215,14 +215,14 @@ def _flat(xp: Any, x: Any, index: Any, n: int, rows: tuple[bool, bool], rank: in
 
 
 def _scatter_sum_rows(
-    xp: Any,
-    has_rows: tuple[bool, ...],
-    types: tuple[Tensor, ...],
+    xp: ArrayModule,
+    has_rows: HasRows,
+    types: Types,
     size: int,
     rows: tuple[bool, bool] = (False, False),
     rank: int = 0,
-) -> Any:
-    def run(x: Any, index: Any, out: Any = None) -> Any:
+) -> SumRun:
+    def run(x: Array, index: Array, out: Array | None = None) -> Array | RowSparse:
         n = (x if rows[0] else index).shape[0]
         x, index = _flat(xp, x, index, n, rows, rank)
         result = RowSparse(index, x, (size, *x.shape[1:]))
@@ -238,8 +238,8 @@ def _pick_rule(x: Tensor, index: Tensor) -> Tensor:
     return Tensor(index.shape, x.dtype)
 
 
-def _pick_kernel(xp: Any, rows: tuple[bool, bool] = (False, False)) -> Any:
-    def run(x: Any, index: Any, out: Any = None) -> Any:
+def _pick_kernel(xp: ArrayModule, rows: tuple[bool, bool] = (False, False)) -> Run:
+    def run(x: Array, index: Array, out: Array | None = None) -> Array:
         size = x.shape[-1]
         check_index(xp, "pick", index, size, rows[1])
         if rows[0] != rows[1]:
@@ -259,8 +259,8 @@ def _place_rule(x: Tensor, index: Tensor, size: int) -> Tensor:
     return Tensor((*x.shape, size), arithmetic("place", x).dtype)
 
 
-def _place_kernel(xp: Any, size: int, rows: tuple[bool, bool] = (False, False)) -> Any:
-    def run(x: Any, index: Any, out: Any = None) -> Any:
+def _place_kernel(xp: ArrayModule, size: int, rows: tuple[bool, bool] = (False, False)) -> Run:
+    def run(x: Array, index: Array, out: Array | None = None) -> Array:
         check_index(xp, "place", index, size, rows[1])
         here = xp.equal(index[..., None], xp.arange(size))
         return xp.multiply(here, x[..., None], out=out)
@@ -272,14 +272,12 @@ def _one_hot_rule(index: Tensor, size: int, dtype: str) -> Tensor:
     return Tensor((*integral("one_hot", index).shape, size), dtype)
 
 
-def _one_hot_lift(
-    attributes: Attributes, has_rows: tuple[bool, ...], types: tuple[Tensor, ...]
-) -> Attributes:
+def _one_hot_lift(attributes: Attributes, has_rows: HasRows, types: Types) -> Attributes:
     return {**attributes, "rows": True} if any(has_rows) else attributes
 
 
-def _one_hot_kernel(xp: Any, size: int, dtype: str, rows: bool = False) -> Any:
-    def run(index: Any, out: Any = None) -> Any:
+def _one_hot_kernel(xp: ArrayModule, size: int, dtype: str, rows: bool = False) -> Run:
+    def run(index: Array, out: Array | None = None) -> Array:
         check_index(xp, "one_hot", index, size, rows)
         here = xp.equal(index[..., None], xp.arange(size))
         return put(here.astype(dtype) if out is None else here, out)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 import numpy as np
 
-from arrows.ops.arrays import put
+from arrows.ops.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind
 from arrows.ops.comparison import greater, maximum, where
 from arrows.ops.elementwise import divide, square, subtract
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Primitive, register
-from arrows.ops.reductions import Axis, mean, reduced
-from arrows.ops.shape_rules import floating, negative_axes
+from arrows.ops.primitive import Gradients, Primitive, Run, register
+from arrows.ops.reductions import mean, reduced
+from arrows.ops.shape_rules import Axis, floating, negative_axes
 from arrows.ops.shaping import reshape, shape_of
 from arrows.ops.sums import sum_axes
 from arrows.ops.tensorlike import Operand, TensorLike
@@ -80,11 +79,13 @@ def _norm_rule(
     return Tensor(reduced(floating("norm", x).shape, axes, keepdims), x.dtype)
 
 
-def _norm_kernel(xp: Any, axes: tuple[int, ...], keepdims: bool, count: int = 1, epsilon: float = 0) -> Any:
+def _norm_kernel(
+    xp: ArrayModule, axes: tuple[int, ...], keepdims: bool, count: int = 1, epsilon: float = 0
+) -> Run:
     """sqrt(sum(x * x) / count + epsilon), also where a square is too large or too small for its type."""
 
-    def run(x: Any, out: Any = None) -> Any:
-        total = sum_axes(xp, xp.square(x), axes, True)
+    def run(x: Array, out: Array | None = None) -> Array:
+        total = sum_axes(xp.square(x), axes, True)
         length = xp.sqrt(total / count + epsilon)
         limits = np.finfo(x.dtype)
         # What is lost of squares below this does not show in their sum.
@@ -93,18 +94,24 @@ def _norm_kernel(xp: Any, axes: tuple[int, ...], keepdims: bool, count: int = 1,
             length = xp.where(sure, length, scaled(x))
         return put(length if keepdims else length.reshape(reduced(x.shape, axes, False)), out)
 
-    def scaled(x: Any) -> Any:
+    def scaled(x: Array) -> Array:
         top = xp.abs(x).max(axis=axes, keepdims=True)
         top = xp.where((top > 0) & (top < np.inf), top, xp.ones((), x.dtype))
-        length = top * xp.sqrt(sum_axes(xp, xp.square(x / top), axes, True) / count)
+        length = top * xp.sqrt(sum_axes(xp.square(x / top), axes, True) / count)
         return xp.hypot(length, xp.full((), epsilon**0.5, x.dtype)) if epsilon else length
 
     return run
 
 
 def _norm_vjp(
-    g: Any, result: Any, x: Any, axes: tuple[int, ...], keepdims: bool, count: int = 1, epsilon: float = 0
-) -> Any:
+    g: TensorLike,
+    result: TensorLike,
+    x: TensorLike,
+    axes: tuple[int, ...],
+    keepdims: bool,
+    count: int = 1,
+    epsilon: float = 0,
+) -> Gradients:
     # The share of an element is at most 1, however large or small they are. Where the length is 0 every
     # element is 0, and so is the gradient, whatever they are divided by.
     kept = reduced(x.shape, axes, True)

@@ -29,15 +29,20 @@ kernel, derivative and lifting against each other:
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from types import CodeType, FunctionType, MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from arrows.ops.arrays import Array
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowValueError, SourceLine
+
+if TYPE_CHECKING:
+    from arrows.ops.rowsparse import RowSparse
+    from arrows.ops.tensorlike import TensorLike
 
 INVARIANT = -2
 """Level of a parameter or a constant: it does not depend on the example and has no row axis."""
@@ -46,18 +51,29 @@ ROW = -1
 """Level of a value of which there is one for each example (each node).  Levels k >= 0: one for each element
 of the k-th sequence of the function's input."""
 
-Attributes = dict[str, Any]
+Attributes: TypeAlias = dict[str, Hashable]
+HasRows: TypeAlias = tuple[bool, ...]
+Types: TypeAlias = tuple[T.Tensor, ...]
+Gradients: TypeAlias = "tuple[TensorLike | None, ...]"
 
-Run = Callable[..., Any]
+ShapeRule: TypeAlias = Callable[..., T.Tensor]
+Run: TypeAlias = Callable[..., Array]
 """`run(*arrays, out=None) -> array`; segmented primitives take `segments=` besides."""
+Kernel: TypeAlias = Callable[..., Run]
+Vjp: TypeAlias = "Callable[..., Sequence[TensorLike | None]]"
+Lift: TypeAlias = Callable[[Attributes, HasRows, Types], Attributes]
+SumRun: TypeAlias = "Callable[..., Array | RowSparse]"
+SumRows: TypeAlias = "Callable[..., SumRun | None]"
 
 
-def unchanged(attributes: Attributes, has_rows: tuple[bool, ...], types: tuple[T.Tensor, ...]) -> Attributes:
+def unchanged(attributes: Attributes, has_rows: HasRows, types: Types) -> Attributes:
     """The `lift` of primitives whose attributes fit rows as they are (element-wise ones, negative axes)."""
     return attributes
 
 
-def no_gradient(g: Any, result: Any, *operands: Any, **attributes: Any) -> tuple[None, ...]:
+def no_gradient(
+    g: TensorLike, result: TensorLike, *operands: TensorLike, **attributes: Hashable
+) -> Gradients:
     """The `vjp` of primitives that have no derivative (comparisons, sign)."""
     return (None,) * len(operands)
 
@@ -82,7 +98,7 @@ class Primitive:
             `arrows.ops`.
         lift: `lift(attributes, has_rows, types) -> attributes` for operands with rows; `types` are those of
             one row. With no rows at all it returns the attributes as they are.
-        sum_rows: `sum_rows(xp, has_rows, types, **lifted_attributes) -> run | None`; the run computes the sum
+        sum_rows: `sum_rows(has_rows, types, **lifted_attributes) -> run | None`; the run computes the sum
             over the rows of the lifted result without making that result.  None where it knows no better way.
         additive: summing the rows of the operands first gives the same sum over the rows (if all have rows).
         elementwise: operands broadcast against each other; all have the same rank when recorded.
@@ -98,11 +114,11 @@ class Primitive:
     """
 
     name: str
-    rule: Callable[..., T.Tensor]
-    kernel: Callable[..., Run]
-    vjp: Callable[..., Sequence[Any]] = no_gradient
-    lift: Callable[[Attributes, tuple[bool, ...], tuple[T.Tensor, ...]], Attributes] = unchanged
-    sum_rows: Callable[..., Run | None] | None = None
+    rule: ShapeRule
+    kernel: Kernel
+    vjp: Vjp = no_gradient
+    lift: Lift = unchanged
+    sum_rows: SumRows | None = None
     additive: bool = False
     elementwise: bool = False
     view: bool = False
@@ -112,7 +128,7 @@ class Primitive:
     def __repr__(self) -> str:
         return f"Primitive({self.name})"
 
-    def __reduce__(self) -> tuple[Any, tuple[str]]:
+    def __reduce__(self) -> tuple[Callable[[str], Primitive], tuple[str]]:
         # a primitive pickles as its name: kernels are closures
 
         return get, (self.name,)  # kernels are closures, which do not pickle
@@ -143,19 +159,19 @@ def register(primitive: Primitive) -> Primitive:
         raise ArrowValueError(f"register takes a Primitive, got {type(primitive).__name__}")
     if not primitive.name.isidentifier():
         raise ArrowValueError(f"a primitive's name is a Python name, got {primitive.name!r}")
-    known = _primitives.get(primitive.name)
-    if known is not None and known is not primitive:
+    old = _primitives.get(primitive.name)
+    if old is not None and old is not primitive:
         if primitive.name in _own:
             raise ArrowValueError(
                 f"{primitive.name!r} is the name of a primitive of arrows, which the engine knows by it; "
                 "take another name"
             )
         different = [
-            f.name for f in fields(known) if not _same(getattr(known, f.name), getattr(primitive, f.name))
+            f.name for f in fields(old) if not _same(getattr(old, f.name), getattr(primitive, f.name))
         ]
         if different:
             warnings.warn(
-                f"the primitive {primitive.name!r}{_place(known)} is replaced by another{_place(primitive)}, "
+                f"the primitive {primitive.name!r}{_place(old)} is replaced by another{_place(primitive)}, "
                 f"which differs in {', '.join(different)}: compile anew what uses it, or take another name",
                 stacklevel=2,
             )
@@ -173,31 +189,31 @@ def _place(primitive: Primitive) -> str:
     return "" if code is None else f" ({SourceLine(code.co_filename, code.co_firstlineno)})"
 
 
-def _same(one: Any, other: Any, seen: frozenset[tuple[int, int]] = frozenset()) -> bool:
+def _same(old: object, new: object, seen: frozenset[tuple[int, int]] = frozenset()) -> bool:
     """Whether two fields of primitives say the same: functions by their code and what it is closed over."""
-    pair = id(one), id(other)
-    if one is other or pair in seen:
+    pair = id(old), id(new)
+    if old is new or pair in seen:
         return True
-    if type(one) is not type(other):
+    if type(old) is not type(new):
         return False
     seen |= {pair}
-    if isinstance(one, FunctionType):
-        return _code(one.__code__) == _code(other.__code__) and _same(_held(one), _held(other), seen)
-    if isinstance(one, (list, tuple)):
-        return len(one) == len(other) and all(_same(a, b, seen) for a, b in zip(one, other, strict=True))
-    if isinstance(one, np.ndarray):
-        return bool(np.array_equal(one, other))
-    return bool(one == other)
+    if isinstance(old, FunctionType) and isinstance(new, FunctionType):
+        return _code(old.__code__) == _code(new.__code__) and _same(_held(old), _held(new), seen)
+    if isinstance(old, (list, tuple)) and isinstance(new, (list, tuple)):
+        return len(old) == len(new) and all(_same(a, b, seen) for a, b in zip(old, new, strict=True))
+    if isinstance(old, np.ndarray) and isinstance(new, np.ndarray):
+        return bool(np.array_equal(old, new))
+    return bool(old == new)
 
 
-def _held(function: FunctionType) -> list[Any]:
+def _held(function: FunctionType) -> list[object]:
     """Besides its code, what a function computes with."""
     cells = [cell.cell_contents for cell in function.__closure__ or ()]
     named = sorted((function.__kwdefaults__ or {}).items())
     return [function.__defaults__, [value for _, value in named], *cells]
 
 
-def _code(code: CodeType) -> tuple[Any, ...]:
+def _code(code: CodeType) -> tuple[object, ...]:
     """What a function does, without where it is written."""
     constants = tuple(
         _code(value) if isinstance(value, CodeType) else (type(value), repr(value))

@@ -5,24 +5,19 @@ Axes count from the end, so that a kernel means the same axes whether or not row
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from arrows.ops import comparison
 from arrows.ops import elementwise as e
-from arrows.ops.arrays import put
+from arrows.ops.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Primitive, register
-from arrows.ops.shape_rules import arithmetic, floating, negative_axes, negative_axis
+from arrows.ops.primitive import Gradients, Kernel, Primitive, Run, ShapeRule, register
+from arrows.ops.shape_rules import Axis, Check, arithmetic, floating, negative_axes, negative_axis
 from arrows.ops.shaping import broadcast_to, cast, reshape, shape_of
 from arrows.ops.sums import sum_axes
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
-
-Axis = int | tuple[int, ...] | None
 
 
 def sum(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
@@ -154,7 +149,7 @@ def _reduce(primitive: Primitive, x: Operand, axis: Axis, keepdims: bool) -> Ten
     return bind(primitive, x, axes=axes, keepdims=bool(keepdims))
 
 
-def _rule(name: str, check: Callable[[str, Tensor], Tensor], empty: bool) -> Callable[..., Tensor]:
+def _rule(name: str, check: Check, empty: bool) -> ShapeRule:
     def rule(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
         check(name, x)
         if not empty and any(x.shape[a] == 0 for a in axes):
@@ -176,33 +171,36 @@ def reduced(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tu
     return tuple(n for i, n in enumerate(shape) if i not in dropped)
 
 
-def _spread(y: Any, x: Any, axes: tuple[int, ...]) -> Any:
+def _spread(y: TensorLike, x: TensorLike, axes: tuple[int, ...]) -> TensorLike:
     """A reduced tensor in the shape of the whole one."""
     return broadcast_to(_kept(y, x, axes), x.shape)
 
 
-def _kept(y: Any, x: Any, axes: tuple[int, ...]) -> Any:
+def _kept(y: TensorLike, x: TensorLike, axes: tuple[int, ...]) -> TensorLike:
     return reshape(y, reduced(x.shape, axes, True))
 
 
-def _sum_kernel(xp: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-    def run(x: Any, out: Any = None) -> Any:
-        return sum_axes(xp, x, axes, keepdims, out)
+def _sum_kernel(xp: ArrayModule, axes: tuple[int, ...], keepdims: bool) -> Run:
+    def run(x: Array, out: Array | None = None) -> Array:
+        return sum_axes(x, axes, keepdims, out)
 
     return run
 
 
-def _extreme_kernel(method: str) -> Any:
-    def kernel(xp: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-        def run(x: Any, out: Any = None) -> Any:
-            return getattr(x, method)(axis=axes, out=out, keepdims=keepdims)
+def _extreme_kernel(method: str) -> Kernel:
+    def kernel(xp: ArrayModule, axes: tuple[int, ...], keepdims: bool) -> Run:
+        def run(x: Array, out: Array | None = None) -> Array:
+            result: Array = getattr(x, method)(axis=axes, out=out, keepdims=keepdims)
+            return result
 
         return run
 
     return kernel
 
 
-def _extreme_vjp(g: Any, result: Any, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _extreme_vjp(
+    g: TensorLike, result: TensorLike, x: TensorLike, axes: tuple[int, ...], keepdims: bool
+) -> Gradients:
     ties = cast(comparison.equal(x, _kept(result, x, axes)), x.dtype)
     share = _kept(g, x, axes) / sum(ties, axes, keepdims=True)
     return (ties * share,)
@@ -214,8 +212,8 @@ def _place_of(name: str) -> Primitive:
             raise ShapeError(f"{name}: {x} has no elements along the axis")
         return Tensor(reduced(x.shape, (axis,), False), "int64")
 
-    def kernel(xp: Any, axis: int) -> Any:
-        def run(x: Any, out: Any = None) -> Any:
+    def kernel(xp: ArrayModule, axis: int) -> Run:
+        def run(x: Array, out: Array | None = None) -> Array:
             return put(getattr(x, name)(axis=axis).astype("int64"), out)
 
         return run
@@ -223,15 +221,15 @@ def _place_of(name: str) -> Primitive:
     return register(Primitive(name, rule, kernel))
 
 
-def _cumsum_kernel(xp: Any, axis: int, reverse: bool) -> Any:
+def _cumsum_kernel(xp: ArrayModule, axis: int, reverse: bool) -> Run:
     turned = (..., slice(None, None, -1), *(slice(None),) * (-1 - axis))
 
-    def total(x: Any) -> Any:
+    def total(x: Array) -> Array:
         # Numbers are added one after the other: float64 keeps the digits of float32.
         wide = "float64" if x.dtype.kind == "f" else x.dtype
         return x.cumsum(axis=axis, dtype=wide).astype(x.dtype)
 
-    def run(x: Any, out: Any = None) -> Any:
+    def run(x: Array, out: Array | None = None) -> Array:
         if reverse:
             return put(total(x[turned])[turned], out)
         return put(total(x), out)
@@ -243,11 +241,11 @@ def _cumsum_rule(x: Tensor, axis: int, reverse: bool) -> Tensor:
     return arithmetic("cumsum", x)
 
 
-def _cumsum_vjp(g: Any, result: Any, x: Any, axis: int, reverse: bool) -> Any:
+def _cumsum_vjp(g: TensorLike, result: TensorLike, x: TensorLike, axis: int, reverse: bool) -> Gradients:
     return (bind(_cumsum, g, axis=axis, reverse=not reverse),)
 
 
-def _along_rule(name: str) -> Callable[..., Tensor]:
+def _along_rule(name: str) -> ShapeRule:
     def rule(x: Tensor, axis: int) -> Tensor:
         if not floating(name, x).shape[axis]:
             raise ShapeError(f"{name}: {x} has no elements along the axis")
@@ -256,44 +254,46 @@ def _along_rule(name: str) -> Callable[..., Tensor]:
     return rule
 
 
-def _softmax_kernel(xp: Any, axis: int) -> Any:
-    def run(x: Any, out: Any = None) -> Any:
+def _softmax_kernel(xp: ArrayModule, axis: int) -> Run:
+    def run(x: Array, out: Array | None = None) -> Array:
         out = xp.subtract(x, x.max(axis=axis, keepdims=True), out=out)
         xp.exp(out, out=out)
-        return xp.divide(out, sum_axes(xp, out, (axis,), True), out=out)
+        return xp.divide(out, sum_axes(out, (axis,), True), out=out)
 
     return run
 
 
-def _log_softmax_kernel(xp: Any, axis: int) -> Any:
-    def run(x: Any, out: Any = None) -> Any:
+def _log_softmax_kernel(xp: ArrayModule, axis: int) -> Run:
+    def run(x: Array, out: Array | None = None) -> Array:
         out = xp.subtract(x, x.max(axis=axis, keepdims=True), out=out)
-        total = sum_axes(xp, xp.exp(out), (axis,), True)
+        total = sum_axes(xp.exp(out), (axis,), True)
         return xp.subtract(out, xp.log(total, out=total), out=out)
 
     return run
 
 
-def _logsumexp_kernel(xp: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-    def run(x: Any, out: Any = None) -> Any:
+def _logsumexp_kernel(xp: ArrayModule, axes: tuple[int, ...], keepdims: bool) -> Run:
+    def run(x: Array, out: Array | None = None) -> Array:
         top = x.max(axis=axes, keepdims=True)
         shifted = xp.subtract(x, top)
-        total = sum_axes(xp, xp.exp(shifted, out=shifted), axes, keepdims)
+        total = sum_axes(xp.exp(shifted, out=shifted), axes, keepdims)
         total = xp.log(total, out=total) if total.ndim else xp.log(total)
         return xp.add(total, top if keepdims else top.reshape(total.shape), out=out)
 
     return run
 
 
-def _log_softmax_vjp(g: Any, result: Any, x: Any, axis: int) -> Any:
+def _log_softmax_vjp(g: TensorLike, result: TensorLike, x: TensorLike, axis: int) -> Gradients:
     return (g - e.exp(result) * sum(g, axis, keepdims=True),)
 
 
-def _softmax_vjp(g: Any, result: Any, x: Any, axis: int) -> Any:
+def _softmax_vjp(g: TensorLike, result: TensorLike, x: TensorLike, axis: int) -> Gradients:
     return (result * (g - sum(g * result, axis, keepdims=True)),)
 
 
-def _logsumexp_vjp(g: Any, result: Any, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _logsumexp_vjp(
+    g: TensorLike, result: TensorLike, x: TensorLike, axes: tuple[int, ...], keepdims: bool
+) -> Gradients:
     return (_kept(g, x, axes) * e.exp(x - _kept(result, x, axes)),)
 
 

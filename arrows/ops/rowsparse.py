@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.ops.arrays import module_of
+from arrows.ops.arrays import Array, ArrayModule, module_of
 from arrows.ops.segments import Segments, reduce_segments
 from arrows.typesys.errors import ArrowValueError
 
@@ -26,20 +26,20 @@ class RowSparse:
     [[0.0], [6.0], [0.0]]
     """
 
-    rows: Any
-    values: Any
+    rows: Array
+    values: Array
     shape: tuple[int, ...]
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> np.dtype[Any]:
         """Element type of the values."""
         return self.values.dtype
 
-    def to_dense(self, xp: Any) -> Any:
+    def to_dense(self, xp: ArrayModule) -> Array:
         """The whole array, on the device of `xp`, where the rows and values are."""
         return add_rows(xp, self.rows, self.values, self.shape[0])
 
-    def add_to(self, dense: Any, xp: Any) -> None:
+    def add_to(self, dense: Array, xp: ArrayModule) -> None:
         """Adds the rows to an array of the same shape, in place.
 
         >>> total = np.ones((3, 1))
@@ -53,7 +53,7 @@ class RowSparse:
         else:  # to coalesce would wait for the device
             dense += self.to_dense(xp)
 
-    def coalesce(self, xp: Any) -> RowSparse:
+    def coalesce(self, xp: ArrayModule) -> RowSparse:
         """The same gradient with each row once, in rising order; itself, if NumPy sees that it is so already.
         On a device this waits for the number of rows.
 
@@ -78,7 +78,7 @@ class RowSparse:
             return NotImplemented
         return self.add(other, module_of(self.values))
 
-    def add(self, other: RowSparse, xp: Any) -> RowSparse:
+    def add(self, other: RowSparse, xp: ArrayModule) -> RowSparse:
         """The sum of two of one shape, on the device of `xp`: the rows of both."""
         if other.shape != self.shape:
             shapes = f"{list(self.shape)} and {list(other.shape)}"
@@ -96,12 +96,12 @@ class RowSparse:
         return f"RowSparse({self.rows.shape[0]} rows of {self.values.dtype}{list(self.shape)})"
 
 
-def _rises(xp: Any, rows: Any) -> bool:
+def _rises(xp: ArrayModule, rows: Array) -> bool:
     """Whether NumPy sees that each row is there once, in rising order; a device is not waited for."""
     return xp is np and bool((rows[1:] > rows[:-1]).all())
 
 
-def add_rows(xp: Any, rows: Any, values: Any, size: int) -> Any:
+def add_rows(xp: ArrayModule, rows: Array, values: Array, size: int) -> Array:
     """Zeros [size, ...] with `values[i]` added to row `rows[i]`.
 
     Sorting brings equal rows together, and each row's values are one segment: no scattered `+=`, which loses

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from arrows.ops.arrays import put, take
+from arrows.ops.arrays import Array, ArrayModule, put, take
 from arrows.ops.bind import bind
 from arrows.ops.comparison import equal, maximum, minimum
 from arrows.ops.elementwise import add, divide, multiply
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Attributes, Primitive, register
+from arrows.ops.primitive import Attributes, Gradients, HasRows, Kernel, Primitive, Run, Types, Vjp, register
 from arrows.ops.segments import Segments, reduce_segments
-from arrows.ops.shape_rules import arithmetic, floating
+from arrows.ops.shape_rules import Check, arithmetic, floating, one_operand
 from arrows.ops.shaping import cast
 from arrows.ops.sums import sum_rows
 from arrows.ops.tensorlike import TensorLike
@@ -131,54 +131,47 @@ def _default(name: str, default: float | None) -> float | None:
     return default
 
 
-def _rule(name: str, check: Any) -> Any:
-    def rule(x: Tensor, **attributes: Any) -> Tensor:
-        kind: Tensor = check(name, x)
-        return kind
-
-    return rule
-
-
-def _lift(attributes: Attributes, has_rows: tuple[bool, ...], types: tuple[Tensor, ...]) -> Attributes:
+def _lift(attributes: Attributes, has_rows: HasRows, types: Types) -> Attributes:
     return {**attributes, "rows": True} if any(has_rows) else attributes
 
 
-def _sum_kernel(xp: Any, rows: bool = False) -> Any:
-    def run(x: Any, *, segments: Segments, out: Any = None) -> Any:
+def _sum_kernel(xp: ArrayModule, rows: bool = False) -> Run:
+    def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
         if not rows:
-            return sum_rows(xp, x, out)
+            return sum_rows(x, out)
         return reduce_segments(xp, "add", x, segments, 0, out)
 
     return run
 
 
-def _max_kernel(xp: Any, default: float | None, rows: bool = False) -> Any:
+def _max_kernel(xp: ArrayModule, default: float | None, rows: bool = False) -> Run:
     return _extreme(xp, "max", default, rows)
 
 
-def _min_kernel(xp: Any, default: float | None, rows: bool = False) -> Any:
+def _min_kernel(xp: ArrayModule, default: float | None, rows: bool = False) -> Run:
     return _extreme(xp, "min", default, rows)
 
 
-def _extreme(xp: Any, name: str, default: float | None, rows: bool) -> Any:
+def _extreme(xp: ArrayModule, name: str, default: float | None, rows: bool) -> Run:
     combine = {"max": "maximum", "min": "minimum"}[name]
 
-    def run(x: Any, *, segments: Segments, out: Any = None) -> Any:
+    def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
         fill = default
         if fill is None:
-            if xp is np and not segments.gapless and bool((segments.lengths == 0).any()):
+            if xp is np and not segments.gapless and bool(xp.equal(segments.lengths, 0).any()):
                 raise ArrowValueError(f"segment_{name}: a sequence is empty")
-            fill = _neutral(name, np.dtype(x.dtype))
+            fill = _neutral(name, x.dtype)
         if rows:
             return reduce_segments(xp, combine, x, segments, fill, out)
         if not x.shape[0]:
             return put(xp.full(x.shape[1:], fill, x.dtype), out)
-        return getattr(x, name)(axis=0, out=out)
+        result: Array = getattr(x, name)(axis=0, out=out)
+        return result
 
     return run
 
 
-def _neutral(name: str, dtype: Any) -> Any:
+def _neutral(name: str, dtype: np.dtype[Any]) -> float:
     """What is no greater (no less) than anything of this element type."""
     if dtype.kind == "f":
         return -np.inf if name == "max" else np.inf
@@ -186,22 +179,22 @@ def _neutral(name: str, dtype: Any) -> Any:
     return limits.min if name == "max" else limits.max
 
 
-def _count_kernel(xp: Any, dtype: str, rows: bool = False) -> Any:
-    def run(x: Any, *, segments: Segments, out: Any = None) -> Any:
+def _count_kernel(xp: ArrayModule, dtype: str, rows: bool = False) -> Run:
+    def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
         lengths = segments.lengths if rows else segments.lengths.reshape(())
         return put(lengths.astype(dtype) if out is None else lengths, out)
 
     return run
 
 
-def _softmax_kernel(xp: Any, rows: bool = False) -> Any:
-    def run(x: Any, *, segments: Segments, out: Any = None) -> Any:
+def _softmax_kernel(xp: ArrayModule, rows: bool = False) -> Run:
+    def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
         if not rows:
             if not x.shape[0]:
                 return put(x, out)
             out = xp.subtract(x, x.max(axis=0), out=out)
             xp.exp(out, out=out)
-            return xp.divide(out, sum_rows(xp, out), out=out)
+            return xp.divide(out, sum_rows(out), out=out)
         top = reduce_segments(xp, "maximum", x, segments, 0)
         out = xp.subtract(x, take(xp, top, segments.ids, 0, None), out=out)
         xp.exp(out, out=out)
@@ -211,8 +204,8 @@ def _softmax_kernel(xp: Any, rows: bool = False) -> Any:
     return run
 
 
-def _broadcast_kernel(xp: Any, domain: int, rows: bool = False) -> Any:
-    def run(x: Any, *, segments: Segments, out: Any = None) -> Any:
+def _broadcast_kernel(xp: ArrayModule, domain: int, rows: bool = False) -> Run:
+    def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
         if rows:
             return take(xp, x, segments.ids, 0, out)
         return put(xp.broadcast_to(x, (segments.total, *x.shape)) if out is None else x, out)
@@ -220,8 +213,8 @@ def _broadcast_kernel(xp: Any, domain: int, rows: bool = False) -> Any:
     return run
 
 
-def _position_kernel(xp: Any, rows: bool = False) -> Any:
-    def run(x: Any, *, segments: Segments, out: Any = None) -> Any:
+def _position_kernel(xp: ArrayModule, rows: bool = False) -> Run:
+    def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
         place = xp.arange(segments.total, dtype="int64")
         if rows:
             place = place - take(xp, segments.offsets, segments.ids, 0, None)
@@ -230,20 +223,21 @@ def _position_kernel(xp: Any, rows: bool = False) -> Any:
     return run
 
 
-def _max_vjp(g: Any, result: Any, x: Any, default: float | None) -> Any:
+def _max_vjp(g: TensorLike, result: TensorLike, x: TensorLike, default: float | None) -> Gradients:
     ties = cast(equal(x, segment_broadcast(result, x)), x.dtype)
     # No division by zero where a sequence is empty: its share goes nowhere.
     share = divide(g, maximum(segment_sum(ties), 1))
     return (multiply(ties, segment_broadcast(share, x)),)
 
 
-def _softmax_vjp(g: Any, result: Any, x: Any) -> Any:
+def _softmax_vjp(g: TensorLike, result: TensorLike, x: TensorLike) -> Gradients:
     total = segment_sum(multiply(g, result))
     return (multiply(result, g - segment_broadcast(total, x)),)
 
 
-def _segmented(name: str, kernel: Any, vjp: Any, check: Any, **fields: Any) -> Primitive:
-    return register(Primitive(name, _rule(name, check), kernel, vjp, _lift, segmented=True, **fields))
+def _segmented(name: str, kernel: Kernel, vjp: Vjp, check: Check, collapses: bool = False) -> Primitive:
+    rule = one_operand(name, check)
+    return register(Primitive(name, rule, kernel, vjp, _lift, segmented=True, collapses=collapses))
 
 
 _segment_sum = _segmented(

@@ -10,11 +10,10 @@ data.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from arrows.ops.arrays import put, take
+from arrows.ops.arrays import Array, ArrayModule, Function, HostArray, put, take
 from arrows.ops.sums import sum_rows
 from arrows.typesys.errors import ArrowValueError
 from arrows.typesys.runtime import cached_property
@@ -38,8 +37,8 @@ class Segments:
     ([0, 0, 2, 2, 2], 3, 5, 3)
     """
 
-    offsets: Any
-    ids: Any
+    offsets: Array
+    ids: Array
     count: int
     total: int
     longest: int = -1
@@ -50,7 +49,7 @@ class Segments:
             object.__setattr__(self, "longest", self.total)
 
     @classmethod
-    def of(cls, xp: Any, offsets: Any, total: int | None = None) -> Segments:
+    def of(cls, xp: ArrayModule, offsets: Array, total: int | None = None) -> Segments:
         """Segments from offsets, which may lie on the device if `total` is given.
 
         Args:
@@ -74,27 +73,25 @@ class Segments:
             raise ArrowValueError(
                 "give the total with offsets that lie on a device: reading it would wait for the device"
             )
-        ids = xp.searchsorted(offsets[1:], xp.arange(total), side="right")
-        return cls(offsets, ids, count, total)
+        return cls(offsets, xp.searchsorted(offsets[1:], xp.arange(total), side="right"), count, total)
 
     @cached_property
-    def lengths(self) -> Any:
+    def lengths(self) -> Array:
         """The number of elements of each sequence, integers [count]."""
         return self.offsets[1:] - self.offsets[:-1]
 
     @cached_property
-    def by_length(self) -> tuple[Any, Any, Any]:
+    def by_length(self) -> tuple[HostArray, HostArray, HostArray]:
         """NumPy only: the sequences that are not empty, longest first: their numbers, starts and lengths.
 
         >>> [a.tolist() for a in Segments.of(np, np.array([0, 1, 1, 4])).by_length]
         [[2, 0], [1, 0], [3, 1]]
         """
-        order = np.argsort(-self.lengths, kind="stable")
-        order = order[: np.count_nonzero(self.lengths)]
-        return order, self.offsets[:-1][order], self.lengths[order]
+        offsets, lengths = np.asarray(self.offsets), np.asarray(self.lengths)
+        order = np.argsort(-lengths, kind="stable")
+        order = order[: np.count_nonzero(lengths)]
+        return order, offsets[:-1][order], lengths[order]
 
-
-NumpyArray = np.ndarray[Any, Any]
 
 SHORT = 16
 """Longer segments are reduced one by one: they have rows enough to fill a call."""
@@ -106,14 +103,14 @@ REDUCED = 1024
 
 
 def reduce_segments(
-    xp: Any,
+    xp: ArrayModule,
     combine: str,
-    values: Any,
+    values: Array,
     segments: Segments,
-    fill: Any,
-    out: Any = None,
-    order: Any = None,
-) -> Any:
+    fill: float,
+    out: Array | None = None,
+    order: Array | None = None,
+) -> Array:
     """Reduce the rows of each segment with "add", "maximum" or "minimum"; `fill` for empty ones.
 
     Args:
@@ -129,7 +126,7 @@ def reduce_segments(
     [3, 0, 3]
     """
     if segments.total and segments.count:
-        if xp is np:
+        if isinstance(values, np.ndarray):
             return _on_host(getattr(np, combine), values, segments, fill, out, order)
         if order is not None:
             values = take(xp, values, order, 0, None)
@@ -140,25 +137,25 @@ def reduce_segments(
     return out
 
 
-def reduce_rows(function: Any, values: NumpyArray) -> NumpyArray:
+def reduce_rows(function: np.ufunc, values: Array) -> Array:
     """All rows of a NumPy array, [n, ...] with n >= 1, reduced to one.
 
     >>> reduce_rows(np.add, np.ones((5000, 2))).tolist()
     [5000.0, 5000.0]
     """
     if function is np.add:
-        return np.asarray(sum_rows(np, values))
+        return sum_rows(values)
     return np.asarray(function.reduce(values, axis=0))
 
 
 def _on_host(
-    function: Any,
-    values: NumpyArray,
+    function: np.ufunc,
+    values: Array,
     segments: Segments,
-    fill: Any,
-    out: NumpyArray | None,
-    places: NumpyArray | None,
-) -> Any:
+    fill: float,
+    out: Array | None,
+    places: Array | None,
+) -> Array:
     order, starts, lengths = segments.by_length
     if out is None:
         out = np.empty((segments.count, *values.shape[1:]), values.dtype)
@@ -184,7 +181,7 @@ def _on_host(
         out[full] = function.reduceat(values, segments.offsets[:-1][full], axis=0, dtype=values.dtype)
         return out
 
-    def rows(which: Any) -> Any:
+    def rows(which: slice | HostArray) -> Array:
         if isinstance(which, slice):
             return values[which] if places is None else take(np, values, places[which], 0, None)
         return values.take(which if places is None else places[which], 0)
@@ -200,7 +197,9 @@ def _on_host(
     return out
 
 
-def _by_doubling(xp: Any, function: Any, values: Any, segments: Segments, fill: Any) -> Any:
+def _by_doubling(
+    xp: ArrayModule, function: Function, values: Array, segments: Segments, fill: float
+) -> Array:
     column = (-1, *(1,) * (values.ndim - 1))
     stops = take(xp, segments.offsets[1:], segments.ids, 0, None)
     at = xp.arange(segments.total)
@@ -211,5 +210,5 @@ def _by_doubling(xp: Any, function: Any, values: Any, segments: Segments, fill: 
         # A new array each round: rows of one round must not see each other's results.
         values = xp.concatenate([xp.where(inside, function(head, tail), head), values[-step:]], axis=0)
         step *= 2
-    found = take(xp, values, xp.minimum(segments.offsets[:-1], segments.total - 1), 0, None)
-    return xp.where((segments.lengths > 0).reshape(column), found, fill)
+    firsts = take(xp, values, xp.minimum(segments.offsets[:-1], segments.total - 1), 0, None)
+    return xp.where((segments.lengths > 0).reshape(column), firsts, fill)

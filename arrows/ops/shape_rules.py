@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from operator import index as as_int
-from typing import Any
+from typing import SupportsIndex, TypeAlias
 
 from arrows.ops.errors import ShapeError
+from arrows.ops.primitive import ShapeRule
 from arrows.typesys.types import Tensor
+
+Check: TypeAlias = Callable[[str, Tensor], Tensor]
+"""`check(name, type) -> type`, which refuses in the name of a primitive."""
+
+Axis: TypeAlias = int | tuple[int, ...] | None
+"""One axis, several, or None: all."""
 
 CAST = 'cast one of them, as in x.cast("float32")'
 
@@ -85,18 +91,16 @@ def broadcast(name: str, *types: Tensor) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def one_operand(name: str, check: Callable[[str, Tensor], Tensor]) -> Callable[..., Tensor]:
+def one_operand(name: str, check: Check) -> ShapeRule:
     """The rule of an element-wise function of one operand: its own type, if that passes the check."""
 
-    def rule(x: Tensor, **attributes: Any) -> Tensor:
+    def rule(x: Tensor, **attributes: Hashable) -> Tensor:
         return check(name, x)
 
     return rule
 
 
-def two_operands(
-    name: str, check: Callable[[str, Tensor], Tensor], dtype: str | None = None
-) -> Callable[..., Tensor]:
+def two_operands(name: str, check: Check, dtype: str | None = None) -> ShapeRule:
     """The rule of an element-wise function of two operands: one element type, shapes that broadcast."""
 
     def rule(a: Tensor, b: Tensor) -> Tensor:
@@ -109,7 +113,7 @@ def two_operands(
     return rule
 
 
-def negative_axis(name: str, axis: Any, ndim: int) -> int:
+def negative_axis(name: str, axis: SupportsIndex, ndim: int) -> int:
     """The axis counted from the end (-1 the last), so that it means the same with rows in front.
 
     Raises:
@@ -119,7 +123,7 @@ def negative_axis(name: str, axis: Any, ndim: int) -> int:
     -2
     """
     try:
-        place = int(as_int(axis))
+        place = as_int(axis)
     except TypeError:
         raise ShapeError(f"{name}: an axis is an integer, got {axis!r}") from None
     if not -ndim <= place < ndim:
@@ -127,18 +131,18 @@ def negative_axis(name: str, axis: Any, ndim: int) -> int:
     return place if place < 0 else place - ndim
 
 
-def negative_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
+def negative_axes(name: str, axis: Axis, ndim: int) -> tuple[int, ...]:
     """All axes for None, else one or several; counted from the end, in order, each once."""
     if axis is None:
         return tuple(range(-ndim, 0))
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    found = tuple(sorted(negative_axis(name, a, ndim) for a in axes))
-    if len(set(found)) != len(found):
+    counted = tuple(sorted(negative_axis(name, a, ndim) for a in axes))
+    if len(set(counted)) != len(counted):
         raise ShapeError(f"{name}: an axis stands twice in {tuple(axes)}")
-    return found
+    return counted
 
 
-def sizes(name: str, shape: Any) -> tuple[int, ...]:
+def sizes(name: str, shape: SupportsIndex | Sequence[SupportsIndex]) -> tuple[int, ...]:
     """A shape given as an integer or several.
 
     Raises:
@@ -148,11 +152,3 @@ def sizes(name: str, shape: Any) -> tuple[int, ...]:
         return tuple(as_int(n) for n in (shape if isinstance(shape, (tuple, list)) else (shape,)))
     except TypeError:
         raise ShapeError(f"{name}: a shape is made of integers, got {shape!r}") from None
-
-
-def product(shape: tuple[int, ...]) -> int:
-    """Number of elements of a shape."""
-    count = 1
-    for n in shape:
-        count *= builtins.int(n)
-    return count

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from math import prod
 
 import numpy as np
 
-from arrows.ops.arrays import put
+from arrows.ops.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind, refuse_wire
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Attributes, Primitive, register
-from arrows.ops.shape_rules import arithmetic, negative_axis, product, sizes
+from arrows.ops.primitive import Attributes, Gradients, HasRows, Primitive, Run, Types, register
+from arrows.ops.shape_rules import arithmetic, negative_axis, sizes
 from arrows.ops.sums import sum_axes
 from arrows.ops.tensorlike import Operand, TensorLike
-from arrows.typesys.dtypes import is_float
+from arrows.typesys.dtypes import dtype_name, is_float
 from arrows.typesys.errors import ArrowTypeError
 from arrows.typesys.types import Tensor
 
@@ -33,13 +33,11 @@ def reshape(x: Operand, shape: int | Sequence[int]) -> TensorLike:
     old = shape_of(x)
     new = sizes("reshape", tuple(shape) if isinstance(shape, list) else shape)
     if new.count(-1) == 1:
-        rest = product(tuple(n for n in new if n != -1))
+        rest = prod(tuple(n for n in new if n != -1))
         if rest:
-            new = tuple(product(old) // rest if n == -1 else n for n in new)
-    if min(new, default=0) < 0 or product(new) != product(old):
-        raise ShapeError(
-            f"reshape: {list(old)} has {product(old)} elements and does not fit into {list(new)}"
-        )
+            new = tuple(prod(old) // rest if n == -1 else n for n in new)
+    if min(new, default=0) < 0 or prod(new) != prod(old):
+        raise ShapeError(f"reshape: {list(old)} has {prod(old)} elements and does not fit into {list(new)}")
     return x if new == old and isinstance(x, TensorLike) else bind(_reshape, x, shape=new)
 
 
@@ -52,12 +50,12 @@ def transpose(x: Operand, axes: Sequence[int] | None = None) -> TensorLike:
     """
     ndim = len(shape_of(x))
     order = range(ndim)[::-1] if axes is None else axes
-    found = tuple(negative_axis("transpose", axis, ndim) for axis in order)
-    if sorted(found) != list(range(-ndim, 0)):
+    counted = tuple(negative_axis("transpose", axis, ndim) for axis in order)
+    if sorted(counted) != list(range(-ndim, 0)):
         raise ShapeError(f"transpose: {tuple(order)} does not name each of the {ndim} axes once")
-    if found == tuple(range(-ndim, 0)) and isinstance(x, TensorLike):
+    if counted == tuple(range(-ndim, 0)) and isinstance(x, TensorLike):
         return x
-    return bind(_transpose, x, axes=found)
+    return bind(_transpose, x, axes=counted)
 
 
 def broadcast_to(x: Operand, shape: int | Sequence[int]) -> TensorLike:
@@ -93,7 +91,7 @@ def sum_to(x: Operand, shape: Sequence[int]) -> TensorLike:
     return reshape(bind(_sum_to, x, shape=full), new)
 
 
-def cast(x: Operand, dtype: Any) -> TensorLike:
+def cast(x: Operand, dtype: object) -> TensorLike:
     """The same numbers in another element type; towards zero where fractions are lost.
 
     Under `compile(float_type=...)` a floating `dtype` means that type.
@@ -103,7 +101,7 @@ def cast(x: Operand, dtype: Any) -> TensorLike:
     [1]
     """
     try:
-        name = Tensor((), dtype).dtype
+        name = dtype_name(dtype)
     except ArrowTypeError as error:
         raise ShapeError(f"cast: {error}") from None
     if isinstance(x, TensorLike):
@@ -126,61 +124,61 @@ def shape_of(x: Operand) -> tuple[int, ...]:
     return ()
 
 
-def _with_rows(attributes: Attributes, has_rows: tuple[bool, ...], types: tuple[Tensor, ...]) -> Attributes:
+def _with_rows(attributes: Attributes, has_rows: HasRows, types: Types) -> Attributes:
     return {**attributes, "rows": True} if any(has_rows) else attributes
 
 
-def _reshape_kernel(xp: Any, shape: tuple[int, ...], rows: bool = False) -> Any:
-    def run(x: Any, out: Any = None) -> Any:
+def _reshape_kernel(xp: ArrayModule, shape: tuple[int, ...], rows: bool = False) -> Run:
+    def run(x: Array, out: Array | None = None) -> Array:
         return put(x.reshape((x.shape[0], *shape) if rows else shape), out)
 
     return run
 
 
-def _transpose_kernel(xp: Any, axes: tuple[int, ...], rows: bool = False) -> Any:
+def _transpose_kernel(xp: ArrayModule, axes: tuple[int, ...], rows: bool = False) -> Run:
     order = (0, *axes) if rows else axes
 
-    def run(x: Any, out: Any = None) -> Any:
+    def run(x: Array, out: Array | None = None) -> Array:
         return put(x.transpose(order), out)
 
     return run
 
 
-def _transpose_vjp(g: Any, result: Any, x: Any, axes: tuple[int, ...]) -> Any:
+def _transpose_vjp(g: TensorLike, result: TensorLike, x: TensorLike, axes: tuple[int, ...]) -> Gradients:
     back = [0] * len(axes)
     for place, axis in enumerate(axes):
         back[axis] = place
     return (transpose(g, back),)
 
 
-def _broadcast_kernel(xp: Any, shape: tuple[int, ...], rows: bool = False) -> Any:
-    def run(x: Any, out: Any = None) -> Any:
+def _broadcast_kernel(xp: ArrayModule, shape: tuple[int, ...], rows: bool = False) -> Run:
+    def run(x: Array, out: Array | None = None) -> Array:
         return put(xp.broadcast_to(x, (x.shape[0], *shape) if rows else shape) if out is None else x, out)
 
     return run
 
 
-def _sum_to_kernel(xp: Any, shape: tuple[int, ...], rows: bool = False) -> Any:
+def _sum_to_kernel(xp: ArrayModule, shape: tuple[int, ...], rows: bool = False) -> Run:
     ndim = len(shape)
 
-    def run(x: Any, out: Any = None) -> Any:
+    def run(x: Array, out: Array | None = None) -> Array:
         have = x.shape[1:] if rows else x.shape
         axes = tuple(i - ndim for i in range(ndim) if shape[i] == 1 and have[i] != 1)
         if not axes:
             return put(x, out)
-        return sum_axes(xp, x, axes, True, out)
+        return sum_axes(x, axes, True, out)
 
     return run
 
 
-def _cast_kernel(xp: Any, dtype: str) -> Any:
-    def run(x: Any, out: Any = None) -> Any:
+def _cast_kernel(xp: ArrayModule, dtype: str) -> Run:
+    def run(x: Array, out: Array | None = None) -> Array:
         return put(x.astype(dtype) if out is None else x, out)
 
     return run
 
 
-def _cast_vjp(g: Any, result: Any, x: Any, dtype: str) -> Any:
+def _cast_vjp(g: TensorLike, result: TensorLike, x: TensorLike, dtype: str) -> Gradients:
     return (cast(g, x.dtype) if x.type.floating and result.type.floating else None,)
 
 

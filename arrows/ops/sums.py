@@ -12,13 +12,10 @@ A device adds in a tree by itself, so its sums are left to it; its products are 
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 import numpy as np
 
-from arrows.ops.arrays import put
-
-NumpyArray = np.ndarray[Any, Any]
+from arrows.ops.arrays import HOST, Array, ArrayModule, HostArray, put
 
 _FEW = 32  # so many are added one after the other
 _BLOCK = 16  # of more, so many at a time
@@ -34,36 +31,35 @@ _LONG = 1 << 14
 _MANY = 4096  # of a product of one example, whose inner axis is as long as it says
 
 
-def sum_rows(xp: Any, values: Any, out: Any = None) -> Any:
+def sum_rows(values: Array, out: Array | None = None) -> Array:
     """The sum over the first axis, of the same element type.
 
     Args:
-        xp: the array module.
         values: [n, ...].
         out: [...], or None.
 
-    >>> int(sum_rows(np, np.full((10**6, 2), 0.1, np.float32))[0])
+    >>> int(sum_rows(np.full((10**6, 2), 0.1, np.float32))[0])
     100000
     """
-    if xp is not np or len(values) <= _FEW or values.dtype.kind != "f":
+    if not isinstance(values, np.ndarray) or len(values) <= _FEW or values.dtype.kind != "f":
         return values.sum(axis=0, dtype=values.dtype, out=out)
     return put(_along(values, 0), out)
 
 
-def sum_axes(xp: Any, values: Any, axes: tuple[int, ...], keepdims: bool = False, out: Any = None) -> Any:
+def sum_axes(values: Array, axes: tuple[int, ...], keepdims: bool = False, out: Array | None = None) -> Array:
     """The sum over some axes, of the same element type.
 
     Args:
-        xp: the array module.
         values: any shape.
         axes: the axes, counted from the end, ascending.
         keepdims: the axes stay, with size 1.
         out: the result's array, or None.
 
-    >>> sum_axes(np, np.ones((2, 3)), (-2,)).tolist()
+    >>> sum_axes(np.ones((2, 3)), (-2,)).tolist()
     [2.0, 2.0, 2.0]
     """
-    if xp is not np or values.dtype.kind != "f" or prod(values.shape[axis] for axis in axes) <= _FEW:
+    count = prod(values.shape[axis] for axis in axes)
+    if not isinstance(values, np.ndarray) or values.dtype.kind != "f" or count <= _FEW:
         return values.sum(axis=axes, dtype=values.dtype, out=out, keepdims=keepdims)
     places = [axis + values.ndim for axis in axes]
     shape = [1 if i in places else n for i, n in enumerate(values.shape) if keepdims or i not in places]
@@ -75,11 +71,11 @@ def sum_axes(xp: Any, values: Any, axes: tuple[int, ...], keepdims: bool = False
     return put(values.reshape(shape), out)
 
 
-def _along(values: NumpyArray, axis: int) -> NumpyArray:
+def _along(values: HostArray, axis: int) -> HostArray:
     """The sum along one axis, counted from the front."""
     kind = values.dtype
     if axis == values.ndim - 1 and values.strides[-1] == values.itemsize <= min(values.strides):
-        result: NumpyArray = np.add.reduce(values, axis=axis, dtype=kind)  # in pairs
+        result: HostArray = np.add.reduce(values, axis=axis, dtype=kind)  # in pairs
         return result
     while (n := values.shape[axis]) > _LAST:
         before, after = values.shape[:axis], values.shape[axis + 1 :]
@@ -97,7 +93,7 @@ def _along(values: NumpyArray, axis: int) -> NumpyArray:
     return np.asarray(np.add.reduce(values, axis=axis, dtype=np.float64)).astype(kind)
 
 
-def sum_products(xp: Any, a: Any, b: Any, out: Any = None) -> Any:
+def sum_products(xp: ArrayModule, a: Array, b: Array, out: Array | None = None) -> Array:
     """The sum over rows of a * b, without making the product.
 
     Args:
@@ -115,13 +111,13 @@ def sum_products(xp: Any, a: Any, b: Any, out: Any = None) -> Any:
     beside = n // (_BLOCK * groups)
     used = groups * _BLOCK * beside
     blocks = [x[:used].reshape((groups, _BLOCK, beside, m)) for x in (a, b)]
-    sums = np.einsum("gkbm,gkbm->gbm", *blocks).reshape((groups * beside, m))
+    sums = xp.einsum("gkbm,gkbm->gbm", *blocks).reshape((groups * beside, m))
     if used < n:
-        sums = np.concatenate((sums, a[used:] * b[used:]))
-    return sum_rows(xp, sums, out)
+        sums = xp.concatenate((sums, a[used:] * b[used:]))
+    return sum_rows(sums, out)
 
 
-def sum_matmul(xp: Any, a: Any, b: Any, out: Any = None) -> Any:
+def sum_matmul(xp: ArrayModule, a: Array, b: Array, out: Array | None = None) -> Array:
     """The matrix product, where the inner axis is long: rows that are summed over.
 
     Args:
@@ -156,25 +152,24 @@ def sum_matmul(xp: Any, a: Any, b: Any, out: Any = None) -> Any:
     return total.astype(a.dtype) if out is None else put(total, out)
 
 
-def matmul(a: NumpyArray, b: NumpyArray, out: NumpyArray | None = None) -> NumpyArray:
+def matmul(a: Array, b: Array, out: Array | None = None) -> Array:
     """NumPy's `matmul` of up to three axes, which keeps its digits where the inner axis is long.
 
     >>> matmul(np.ones((2, 3)), np.ones(3)).tolist()
     [3.0, 3.0]
     """
     if a.shape[-1] <= _MANY or a.dtype != np.float32:
-        return np.matmul(a, b, out=out)
+        return HOST.matmul(a, b, out=out)
     left = a if a.ndim > 1 else a[None, :]
     right = b if b.ndim > 1 else b[:, None]
     if left.ndim == right.ndim == 2:
-        result = sum_matmul(np, left, right)
+        result = sum_matmul(HOST, left, right)
     else:
         count = left.shape[0] if left.ndim == 3 else right.shape[0]
-        result = np.empty((count, left.shape[-2], right.shape[-1]), a.dtype)
-        lefts = left if left.ndim == 3 else [left] * count
-        rights = right if right.ndim == 3 else [right] * count
-        for one, other, target in zip(lefts, rights, result, strict=True):
-            sum_matmul(np, one, other, target)
+        result = HOST.empty((count, left.shape[-2], right.shape[-1]), a.dtype)
+        for i in range(count):
+            sum_matmul(
+                HOST, left[i] if left.ndim == 3 else left, right[i] if right.ndim == 3 else right, result[i]
+            )
     result = result if a.ndim > 1 else result[..., 0, :]
-    kept: NumpyArray = put(result if b.ndim > 1 else result[..., 0], out)
-    return kept
+    return put(result if b.ndim > 1 else result[..., 0], out)

@@ -195,7 +195,7 @@ def _check_segmented(
             single = Segments.of(np, np.array([0, bounds[i + 1] - bounds[i]]))
             where: Any = i if primitive.collapses else part
             wanted[where] = one(rows[i] if spread else rows[part], segments=single)
-        sent = device.to_device(np.array(bounds)), device.to_device(host.ids)
+        sent = device.to_device(np.array(bounds)), device.to_device(np.asarray(host.ids))
         for segments in (
             Segments(*sent, count, total, host.longest, host.gapless),
             Segments.of(device.xp, sent[0], total),

@@ -181,7 +181,7 @@ class _Numpy(Device):
         long = int(np.searchsorted(-lengths, -_SHORT))  # the first `long` segments are longer than _SHORT
         sums = values.take(order[starts], 0)
         for s in range(long):
-            sums[s] = sum_rows(np, values.take(order[starts[s] : starts[s] + lengths[s]], 0, None, "clip"))
+            sums[s] = sum_rows(values.take(order[starts[s] : starts[s] + lengths[s]], 0, None, "clip"))
         for r in range(1, int(lengths[long]) if long < len(lengths) else 0):
             end = int(np.searchsorted(-lengths, -r))  # segments of more than r members
             sums[long:end] += values.take(order[starts[long:end] + r], 0, None, "clip")

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from arrows.engine.program.contiguous_transpose import ContiguousTranspose
 from arrows.engine.program.derive import RowSum
 from arrows.engine.program.fuse import Chain, fuse
 from arrows.ops import INVARIANT, ROW, Equation, RowSparse, Var
-from arrows.ops.primitive import Run
+from arrows.ops.arrays import Array, ArrayModule
+from arrows.ops.primitive import Run, SumRun
 from arrows.ops.sums import sum_rows
 
 
@@ -190,7 +190,7 @@ class Part:
             arguments = ", ".join(names)
             out = "" if target is None else f", out={target}"
             return self._assign(f"{self._add(run)}({arguments}{out})")
-        return self._assign(f"{self._add(partial(sum_rows, self.xp))}({self.names[reduction.var]})")
+        return self._assign(f"{self._add(sum_rows)}({self.names[reduction.var]})")
 
     def hand_over(self, target: str, name: str) -> None:
         """Writes a value to an array, unless that is None or it is there already."""
@@ -292,10 +292,10 @@ class Part:
         return bool(readers) and all(var in slot_of and var.type == equation.result.type for var in readers)
 
 
-def _to_dense(xp: Any, run: Run) -> Run:
+def _to_dense(xp: ArrayModule, run: SumRun) -> Run:
     """A sum over rows that never gives a row-sparse array: what reads it takes arrays alone."""
 
-    def dense(*operands: Any, out: Any = None) -> Any:
+    def dense(*operands: Array, out: Array | None = None) -> Array:
         value = run(*operands, out=out)
         return value.to_dense(xp) if isinstance(value, RowSparse) else value
 
