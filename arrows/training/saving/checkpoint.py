@@ -1,26 +1,28 @@
-"""The whole state of a training run in one file: what a run that was cut off needs to go on as if it had not.
+"""Checkpoints: the whole state of a training run in one file, from which a run that was cut off continues.
 
-The file is safetensors. Its arrays are `parameter:NAME`, `slot:SLOT:NAME` (the optimizer's), `count:NAME`,
-`average:NAME` and `since:NAME` (see `Optimizer` and `Averages`); numbers and texts are JSON in its metadata.
+A checkpoint is a safetensors file. Its arrays are `parameter:NAME`, `slot:SLOT:NAME` (of the optimizer),
+`count:NAME`, `average:NAME` and `since:NAME` (see `Optimizer` and `Averages`); its numbers and texts are JSON
+in the metadata.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Protocol, SupportsInt, TypeVar, runtime_checkable
 
 import numpy as np
 
+from arrows.ops.arrays import Array, HostArray
 from arrows.training.arguments import escaped, require_model, require_optimizer, require_path
 from arrows.training.interrupt import undisturbed
 from arrows.training.optimizers import Optimizer
+from arrows.training.optimizers.update_rule import StepCount
 from arrows.training.parameters import Trainable, notation
 from arrows.training.progress import Progress
 from arrows.training.saving.parameter_files import differences
 from arrows.training.saving.safetensors_file import (
     OURS,
-    HostArray,
     OpenFile,
     open_file,
     require_texts,
@@ -33,9 +35,17 @@ from arrows.typesys.errors import ArrowValueError
 
 T = TypeVar("T")
 
+
+@runtime_checkable
+class CountsSteps(Protocol):
+    """A model whose dropout masks depend on the number of steps."""
+
+    step: int
+
+
 _KEY = OURS + "run"
 STATE = ("state", "averages", "description", "began", "continues")
-"""What the state of a run needs of an optimizer."""
+"""The members of an optimizer that a checkpoint needs."""
 _KINDS = ("parameter", "slot", "count", "average", "since")
 
 
@@ -46,21 +56,22 @@ def save_state(
     progress: Progress | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> None:
-    """Saves parameters, the optimizer's state and averages, and the place in the run, in one atomic write.
+    """Saves parameters, the optimizer's state and averages, and the progress of the run, in one atomic write.
 
     Args:
-        path: the file to write or replace, in a folder that exists; a crash leaves it whole, old or new.
-        model: whose parameters to save.
-        optimizer: with its state, counts, averages, number of steps, and learning rate if that is a number.
-        progress: where the run stands.
-        metadata: texts to keep with it.
+        path: the file to write or replace, in a folder that exists; after a crash it is whole, old or new.
+        model: the model whose parameters to save.
+        optimizer: saved with its state, counts, averages, number of steps, and learning rate if that is a
+            number.
+        progress: how far the run has come.
+        metadata: texts to keep with the state.
 
     Raises:
         ArrowTypeError: an argument of the wrong kind.
-        ArrowValueError: metadata that is not text; averages stand in the place of the parameters; the
-            optimizer holds the state of parameters that the model does not have, or has a schedule that
-            cannot be told from others; `progress` is out of its range.
-        OSError: the file cannot be written; what stood at `path` is as it was.
+        ArrowValueError: metadata that is not text; averages stand in for the parameters; the optimizer holds
+            the state of parameters that the model does not have, or has a schedule whose content cannot be
+            identified; `progress` is out of range.
+        OSError: the file cannot be written; a file that was at `path` is as it was.
 
     >>> import tempfile
     >>> import arrows as ar
@@ -74,10 +85,10 @@ def save_state(
     ...     load_state(f"{folder}/run", model, again)[1], again.steps
     ({'by': 'us'}, 1)
     """
-    place = _placed("save_state", path, model, optimizer)
+    target = _checked_path("save_state", path, model, optimizer)
     averages = optimizer.averages
     if averages is not None and averages.in_use:
-        raise ArrowValueError("the state of a run is not saved while averages stand for the parameters")
+        raise ArrowValueError("the state of a run is not saved while averages stand in for the parameters")
     require_texts(metadata or {})
     others = [name for name in optimizer.state if name not in model.params]
     if others:
@@ -85,20 +96,14 @@ def save_state(
             f"the optimizer holds the state of {others[0]!r}, which is no parameter of this model; "
             "save it with a model that has all that it trains"
         )
-    arrays: dict[str, Any] = {f"parameter:{name}": array for name, array in model.params.items()}
+    arrays = {f"parameter:{name}": array for name, array in model.params.items()}
     for name, slots in optimizer.state.items():
         arrays |= {f"slot:{slot}:{name}": array for slot, array in slots.items()}
-    numbers: dict[str, dict[str, int]] = {"count": {}, "since": {}}
-    tables: list[tuple[str, Mapping[str, Any]]] = [("count", optimizer.counts)]
     if averages is not None:
         arrays |= {f"average:{name}": array for name, array in averages.values.items()}
-        tables.append(("since", averages.since))
-    for kind, table in tables:
-        for name, value in table.items():
-            if isinstance(value, int):
-                numbers[kind][name] = value
-            else:
-                arrays[f"{kind}:{name}"] = value
+    counts, count_arrays = _numbers_and_arrays("count", optimizer.counts)
+    since, since_arrays = _numbers_and_arrays("since", {} if averages is None else averages.since)
+    arrays |= count_arrays | since_arrays
     rate = optimizer.learning_rate
     text = SavedRun(
         optimizer=optimizer.description,
@@ -110,15 +115,14 @@ def save_state(
         progress=progress or Progress(),
         metadata=dict(metadata or {}),
         unnamed=unnamed_layers(model),
-        counts=numbers["count"],
-        since=numbers["since"],
+        counts=counts,
+        since=since,
     ).as_text()
     try:
         SavedRun.of(text)
     except ArrowValueError as error:
         raise ArrowValueError(f"this state could not be loaded again: it {error}") from None
-    down = {name: model.device.to_numpy(array) for name, array in arrays.items()}
-    write_file(place, down, {_KEY: text})
+    write_file(target, {name: model.device.to_numpy(array) for name, array in arrays.items()}, {_KEY: text})
 
 
 def load_state(
@@ -127,21 +131,21 @@ def load_state(
     optimizer: Optimizer,
     check: Callable[[Progress, Mapping[str, str]], None] | None = None,
 ) -> tuple[Progress, dict[str, str]]:
-    """Puts a model and an optimizer into the state that `save_state` wrote, bit by bit.
+    """Restores a model and an optimizer, bit by bit, from the state that `save_state` wrote.
 
     Args:
         path: the file.
-        model: with the same parameters as the one that was saved, on any device.
-        optimizer: of the same kind, with the same hyperparameters; what it held is replaced.
-        check: called with what will be returned before anything is changed; may raise.
+        model: has the same parameters as the one that was saved, on any device.
+        optimizer: has the same class and hyperparameters as the one that was saved; its state is replaced.
+        check: called with the result before anything is changed; may raise.
 
     Returns:
-        The place in the run, and the texts that were saved with it.
+        How far the run had come, and the texts that were saved with the state.
 
     Raises:
         ArrowTypeError: an argument of the wrong kind.
-        ArrowValueError: the file is no saved state, is damaged, or does not fit model or optimizer: it says
-            where. Both are as they were. Averages stand in the place of the parameters.
+        ArrowValueError: the file is not a saved state, is damaged, or does not fit model or optimizer (the
+            error says where), or averages stand in for the parameters. Both are as they were.
         OSError: the file cannot be read.
 
     >>> import arrows as ar
@@ -151,47 +155,43 @@ def load_state(
     ...
     FileNotFoundError: [Errno 2] No such file or directory: 'nowhere'
     """
-    path = _placed("load_state", path, model, optimizer)
+    path = _checked_path("load_state", path, model, optimizer)
     if optimizer.averages is not None and optimizer.averages.in_use:
-        raise ArrowValueError("no state is loaded while averages stand for the parameters")
+        raise ArrowValueError("no state is loaded while averages stand in for the parameters")
     with open_file(path) as file:
         run = _run_of(file, model, optimizer)
         _check_entries(file, run, model, optimizer)
-        everything = file.arrays()
-    arrays = {kind: _of_kind(everything, kind) for kind in _KINDS}
-    _check_steps(path, arrays, run)
+        host_arrays = file.arrays()
+    _check_steps(path, host_arrays, run)
     if check is not None:
         check(run.progress, run.metadata)
 
-    # All that can fail comes first.
-    to_device = model.device.to_device
-    up = {
-        kind: {name: to_device(array) for name, array in of_kind.items()} for kind, of_kind in arrays.items()
-    }
-    state: dict[str, dict[str, Any]] = {name: {} for name in {**run.counts, **up["count"]}}
-    for key, array in up["slot"].items():
+    # All that can fail comes before the first change.
+    on_device = {key: model.device.to_device(array) for key, array in host_arrays.items()}
+    arrays = {kind: _of_kind(on_device, kind) for kind in _KINDS}
+    state: dict[str, dict[str, Array]] = {name: {} for name in {**run.counts, **arrays["count"]}}
+    for key, array in arrays["slot"].items():
         slot, _, name = key.partition(":")
         state[name][slot] = array
 
     with undisturbed():
-        for name, array in up["parameter"].items():
+        for name, array in arrays["parameter"].items():
             model.params[name][...] = array
         optimizer.state = state
-        optimizer.counts = {**run.counts, **up["count"]}
+        optimizer.counts = {**run.counts, **arrays["count"]}
         if optimizer.averages is not None:
-            optimizer.averages.values = up["average"]
-            optimizer.averages.since = {**run.since, **up["since"]}
+            optimizer.averages.values = arrays["average"]
+            optimizer.averages.since = {**run.since, **arrays["since"]}
         optimizer.steps = run.steps
         if run.learning_rate is not None:
             optimizer.learning_rate = run.learning_rate
-        live: Any = model
-        if run.model_step is not None and hasattr(live, "step"):
-            live.step = run.model_step
+        if run.model_step is not None and isinstance(model, CountsSteps):
+            model.step = run.model_step
     return run.progress, dict(run.metadata)
 
 
 def _run_of(file: OpenFile, model: Trainable, optimizer: Optimizer) -> SavedRun:
-    """The numbers and texts of the file, if they are of this optimizer and a model of this seed."""
+    """The numbers and texts of the file, once they are known to belong to this optimizer and model."""
     if _KEY not in file.texts:
         raise ArrowValueError(f"{file.path} is not the state of a training run")
     try:
@@ -206,7 +206,7 @@ def _run_of(file: OpenFile, model: Trainable, optimizer: Optimizer) -> SavedRun:
     seed = getattr(model, "seed", None)
     if None not in (run.model_seed, seed) and run.model_seed != seed:
         raise ArrowValueError(
-            f"{file.path} is of a model with seed {run.model_seed}, and this one's is {seed}"
+            f"{file.path} is the state of a model with seed {run.model_seed}; this model has seed {seed}"
         )
     return run
 
@@ -223,13 +223,13 @@ def _check_entries(file: OpenFile, run: SavedRun, model: Trainable, optimizer: O
         raise ArrowValueError(swapped)
     other = next((name for name in file.entries if name.partition(":")[0] not in _KINDS), None)
     if other is not None:
-        raise ArrowValueError(f"{path} is damaged: {quoted(other)} is no part of a run's state")
+        raise ArrowValueError(f"{path} is damaged: {quoted(other)} is not part of a run's state")
     for kind, numbers in (("count", run.counts), ("since", run.since)):
         for name in (*numbers, *entries[kind]):
             rows = entries[kind].get(name)
             if name not in params or (rows is not None and name in numbers):
                 raise ArrowValueError(
-                    f"{path} is damaged: {kind} of {quoted(name)} is of no parameter, or twice"
+                    f"{path} is damaged: {kind} of {quoted(name)} belongs to no parameter, or occurs twice"
                 )
             if rows is not None and (rows.dtype, rows.shape) != ("float64", params[name].shape[:1]):
                 raise ArrowValueError(f"{path} is damaged: {kind} of {quoted(name)} is {notation(rows)}")
@@ -239,43 +239,59 @@ def _check_entries(file: OpenFile, run: SavedRun, model: Trainable, optimizer: O
         if name not in slots or notation(entry) != notation(params[name]):
             raise ArrowValueError(f"{path} is damaged: {quoted(slot)} of {quoted(name)} is {notation(entry)}")
         slots[name].add(slot)
-    for name, there in slots.items():
-        if there != set(optimizer.rule.slots):
-            found = escaped(", ".join(sorted(there)) or "none")
-            wanted = ", ".join(sorted(optimizer.rule.slots)) or "none"
+    expected = set(optimizer.rule.slots)
+    for name, names in slots.items():
+        if names != expected:
             raise ArrowValueError(
-                f"{path} is damaged: the state of {quoted(name)} is {found}, and should be {wanted}"
+                f"{path} is damaged: the state of {quoted(name)} is {escaped(_listed(names))}, "
+                f"and should be {_listed(expected)}"
             )
     averages = entries["average"]
     if optimizer.averages is None and (averages or run.since or entries["since"]):
         raise ArrowValueError(f"{path} is damaged: it has averages, and its optimizer keeps none")
     if set(averages) != {*run.since, *entries["since"]}:
-        raise ArrowValueError(f"{path} is damaged: averages and the steps that they are of do not match")
+        raise ArrowValueError(f"{path} is damaged: its averages do not match the steps that they belong to")
     for name, entry in averages.items():
         if notation(entry) != notation(params[name]):
             raise ArrowValueError(f"{path} is damaged: the average of {quoted(name)} is {notation(entry)}")
 
 
-def _check_steps(path: Path, arrays: Mapping[str, Mapping[str, HostArray]], run: SavedRun) -> None:
-    """Refuses counts of rows that are no numbers of steps."""
+def _check_steps(path: Path, arrays: Mapping[str, HostArray], run: SavedRun) -> None:
+    """Refuses counts of rows that cannot be numbers of steps."""
     for kind in ("count", "since"):
-        for name, rows in arrays[kind].items():
+        for name, rows in _of_kind(arrays, kind).items():
             if not np.all((rows >= 0) & (rows <= run.steps) & (rows == np.floor(rows))):
                 raise ArrowValueError(
-                    f"{path} is damaged: {kind} of {quoted(name)} has numbers that are none of steps"
+                    f"{path} is damaged: {kind} of {quoted(name)} has values that are not numbers of steps"
                 )
 
 
-def _placed(function: str, path: Any, model: Any, optimizer: Any) -> Path:
-    """The path, once all arguments are of the right kind."""
+def _checked_path(function: str, path: object, model: object, optimizer: object) -> Path:
+    """The path, once all arguments are known to be of the right kind."""
     call = f"{function}(path, model, optimizer)"
-    place = require_path(f"{call}: path", path)
+    checked = require_path(f"{call}: path", path)
     require_model(call, model)
     require_optimizer(call, optimizer, *STATE)
-    return place
+    return checked
 
 
-def _as_int(value: Any) -> int | None:
+def _numbers_and_arrays(kind: str, table: Mapping[str, StepCount]) -> tuple[dict[str, int], dict[str, Array]]:
+    """Counts that are one number for all rows, by name, and counts by row, by their key in the file."""
+    numbers: dict[str, int] = {}
+    arrays: dict[str, Array] = {}
+    for name, count in table.items():
+        if isinstance(count, int):
+            numbers[name] = count
+        else:
+            arrays[f"{kind}:{name}"] = count
+    return numbers, arrays
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "none"
+
+
+def _as_int(value: SupportsInt | None) -> int | None:
     return None if value is None else int(value)
 
 

@@ -1,4 +1,4 @@
-"""Parameters to a safetensors file and back."""
+"""Saves a model's parameters to a safetensors file, and loads them."""
 
 from __future__ import annotations
 
@@ -6,39 +6,38 @@ import json
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from arrows.training.arguments import require_model, require_path
 from arrows.training.interrupt import undisturbed
-from arrows.training.parameters import Trainable, notation
+from arrows.training.parameters import Described, Trainable, notation
 from arrows.training.saving.safetensors_file import OURS, OpenFile, open_file, require_texts, write_file
 from arrows.training.saving.safetensors_header import quoted
-from arrows.training.saving.unnamed_layers import alike_layers, changed_order, is_table, unnamed_layers
+from arrows.training.saving.unnamed_layers import Sites, alike_layers, changed_order, sites_of, unnamed_layers
 from arrows.typesys.errors import ArrowValueError
 
 _KEY = OURS + "unnamed"
-MOST = 20  # lines of a message
+MOST = 20  # differences that a message lists
 
 
 def save(model: Trainable, path: str | Path, metadata: Mapping[str, str] | None = None) -> None:
-    """Saves a model's parameters as a safetensors file; a crash leaves a whole file, old or new.
+    """Saves a model's parameters as a safetensors file; after a crash the file is whole, old or new.
 
-    Name every layer whose weights you save (`ar.FC(2, name="mu")`). Weights go by the name of their layer,
-    and a layer without one goes by its kind and its place in the expression, `FC_2`: in an expression that
-    has changed since, another layer may have that place.
+    Name every layer whose weights you save (`ar.FC(2, name="mu")`). Weights are stored under the name of
+    their layer. A layer without one is known by its class and its place in the expression, `FC_2`; if the
+    expression changes, another layer may take that place.
 
     Args:
-        model: whose parameters to save; they keep names, shapes and element types.
+        model: the model whose parameters to save; they keep names, shapes and element types.
         path: the file to write or replace, in a folder that exists.
         metadata: texts to keep in the file, such as sizes or a vocabulary.
 
     Raises:
-        ArrowTypeError: `model` is no model, or `path` no path.
+        ArrowTypeError: `model` is not a model, or `path` not a path.
         ArrowValueError: metadata that is not text.
-        OSError: the file cannot be written; what stood at `path` is as it was.
+        OSError: the file cannot be written; a file that was at `path` is as it was.
 
     Warns:
-        UserWarning: two layers without names have the same shapes: their weights may change places unseen.
+        UserWarning: two layers without names have the same shapes, so their weights may be swapped unnoticed.
 
     >>> import tempfile
     >>> import numpy as np
@@ -54,41 +53,42 @@ def save(model: Trainable, path: str | Path, metadata: Mapping[str, str] | None 
     [1.0, 1.0]
     """
     require_model("save(model, path)", model)
-    place = require_path("save(model, path): path", path)
+    target = require_path("save(model, path): path", path)
     arrays = {name: model.device.to_numpy(array) for name, array in model.params.items()}
     unnamed = unnamed_layers(model)
     ours = {_KEY: json.dumps(unnamed)} if unnamed else {}
     texts = dict(metadata or {})
     require_texts(texts)
-    taken = next((key for key in texts if key.startswith(OURS)), None)
-    if taken is not None:
-        raise ArrowValueError(f"metadata: keys that begin with {OURS!r} are ours; call {taken!r} otherwise")
-    write_file(place, arrays, texts | ours)
-    alike = alike_layers(model)
-    if alike is not None:
-        warnings.warn(alike, stacklevel=2)
+    reserved = next((key for key in texts if key.startswith(OURS)), None)
+    if reserved is not None:
+        raise ArrowValueError(f"metadata: keys that begin with {OURS!r} are reserved; rename {reserved!r}")
+    write_file(target, arrays, texts | ours)
+    warning = alike_layers(model)
+    if warning is not None:
+        warnings.warn(warning, stacklevel=2)
 
 
 def load(model: Trainable, path: str | Path) -> dict[str, str]:
     """Loads parameters that `save` wrote into a model, in place.
 
-    Weights go to the layer of their name, those of a layer without one to the layer that has its place in the
-    expression now. If such layers of equal shapes have changed places, that is an error where it shows: where
-    they were made on lines of their own, in one file. Where it does not, they take each other's weights; so
-    name every layer whose weights you save.
+    Weights go to the layer of their name; those of a layer without a name go to the layer that now has its
+    place in the expression. If unnamed layers of equal shapes have changed places, loading raises an error
+    where it can notice that: where they were made on different lines of one file. Where it cannot, they take
+    each other's weights; so name every layer whose weights you save.
 
     Args:
-        model: whose parameters to set; the file must hold exactly these, with the same shapes and element
-            types.
+        model: the model whose parameters to set; the file must hold exactly these, with the same shapes and
+            element types.
         path: a safetensors file.
 
     Returns:
-        The texts that were saved with them.
+        The texts that were saved with the parameters.
 
     Raises:
-        ArrowTypeError: `model` is no model, or `path` no path.
-        ArrowValueError: the file is no safetensors file, is damaged, or does not fit: it says which
-            parameters, and both shapes; or layers without names have changed places. The model is as it was.
+        ArrowTypeError: `model` is not a model, or `path` not a path.
+        ArrowValueError: the file is not a safetensors file, is damaged, or does not fit the model (the error
+            names the parameters and both shapes), or layers without names have changed places. The model is
+            as it was.
         OSError: the file cannot be read.
 
     >>> import tempfile
@@ -120,7 +120,7 @@ def load(model: Trainable, path: str | Path) -> dict[str, str]:
         if swapped is not None:
             raise ArrowValueError(swapped)
         arrays = file.arrays()
-        texts = _theirs(file)
+        texts = _user_texts(file)
     values = {name: model.device.to_device(array) for name, array in arrays.items()}
     with undisturbed():
         for name, array in values.items():
@@ -129,11 +129,11 @@ def load(model: Trainable, path: str | Path) -> dict[str, str]:
 
 
 def read_metadata(path: str | Path) -> dict[str, str]:
-    """The texts that were saved with a model, without a model to load it into.
+    """The texts that were saved with a model; it does not have to be loaded for that.
 
     Raises:
-        ArrowTypeError: `path` is no path.
-        ArrowValueError: the file is no safetensors file, or its header is damaged.
+        ArrowTypeError: `path` is not a path.
+        ArrowValueError: the file is not a safetensors file, or its header is damaged.
         OSError: the file cannot be read.
 
     >>> import tempfile
@@ -150,15 +150,15 @@ def read_metadata(path: str | Path) -> dict[str, str]:
     {'size': '64'}
     """
     with open_file(require_path("read_metadata(path): path", path)) as file:
-        return _theirs(file)
+        return _user_texts(file)
 
 
-def differences(entries: Mapping[str, Any], params: Mapping[str, Any]) -> list[str]:
-    """What keeps the arrays of a file from being the parameters of a model, a line each.
+def differences(entries: Mapping[str, Described], params: Mapping[str, Described]) -> list[str]:
+    """The differences between the arrays of a file and the parameters of a model, a line each.
 
     Args:
         entries: the file's arrays, or what its header says of them, by name.
-        params: arrays or descriptions, by name.
+        params: the model's arrays or their descriptions, by name.
 
     >>> import numpy as np
     >>> differences({"w": np.zeros(2)}, {"w": np.zeros(3)})
@@ -179,16 +179,16 @@ def differences(entries: Mapping[str, Any], params: Mapping[str, Any]) -> list[s
     return problems if len(problems) <= MOST else [*problems[:MOST], f"and {len(problems) - MOST} more"]
 
 
-def _theirs(file: OpenFile) -> dict[str, str]:
+def _user_texts(file: OpenFile) -> dict[str, str]:
     return {key: text for key, text in file.texts.items() if not key.startswith(OURS)}
 
 
-def _unnamed(file: OpenFile) -> Mapping[str, Any]:
-    """Where the layers without names were made that the file has weights of."""
+def _unnamed(file: OpenFile) -> Sites:
+    """The unnamed layers whose weights the file holds."""
     try:
-        table = json.loads(file.texts.get(_KEY, "{}"))
+        sites = sites_of(json.loads(file.texts.get(_KEY, "{}")))
     except (ValueError, RecursionError):
-        table = None
-    if not is_table(table):
+        sites = None
+    if sites is None:
         raise ArrowValueError(f"{file.path} is damaged: {_KEY} does not say where layers were made")
-    return table
+    return sites

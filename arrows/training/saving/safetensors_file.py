@@ -18,21 +18,19 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import safetensors.numpy
 
 from arrows.files import replacing
+from arrows.ops.arrays import HostArray
 from arrows.training.saving.safetensors_header import BYTES, LONGEST, Entry, Header, quoted, read_header
 from arrows.typesys.errors import ArrowValueError
 
-HostArray = np.ndarray[Any, np.dtype[Any]]
-
 OURS = "arrows."
-"""What the keys of our own texts begin with."""
-# The first is of the numbers, the second of all else, the first included. If one of them alone is there, the
-# file is damaged: no flipped bit makes it look like a file of the time before there were checksums.
+"""The beginning of the keys that this package reserves for its own texts."""
+# Keys of two checksums: one of the numbers, and one of all else, the first checksum included. A file that has
+# only one of them is damaged: no flipped bit makes a file look like an older one, from before the checksums.
 _NUMBERS, _HEADER = "arrows.numbers", "arrows.header"
 
 
@@ -40,8 +38,8 @@ def write_file(path: Path, arrays: Mapping[str, HostArray], texts: Mapping[str, 
     """Writes a file as `arrows.files.replacing` does, whole or not at all.
 
     Raises:
-        ArrowValueError: texts that are not text, or too much of it; an array whose element type safetensors
-            does not have.
+        ArrowValueError: texts that are not strings, or too long; an array whose element type safetensors does
+            not have.
         OSError: the file cannot be written; what stood at `path` is as it was.
 
     >>> import tempfile
@@ -61,7 +59,9 @@ def write_file(path: Path, arrays: Mapping[str, HostArray], texts: Mapping[str, 
     try:
         content = safetensors.numpy.save(host, sealed)
     except UnicodeEncodeError:
-        raise ArrowValueError("metadata holds half of a surrogate pair, which is no text in UTF-8") from None
+        raise ArrowValueError(
+            "metadata contains half of a surrogate pair, which UTF-8 cannot encode"
+        ) from None
     header = int.from_bytes(content[:8], "little")
     if header > LONGEST:
         raise ArrowValueError(
@@ -85,12 +85,12 @@ def require_texts(texts: Mapping[str, str]) -> None:
 
 
 class OpenFile:
-    """A file that is open for reading.
+    """A file that is open for reading, whose header has been checked.
 
     Attributes:
         path: the file.
-        entries: what it says of its arrays, by name.
-        texts: its metadata, ours included.
+        entries: what the header says of the arrays, by name.
+        texts: the metadata, including the texts of this package, without the checksums.
     """
 
     def __init__(self, path: Path, file: BufferedReader, header: Header) -> None:
@@ -103,14 +103,14 @@ class OpenFile:
             raise ArrowValueError(f"{path} is damaged: one of its two checksums is missing")
         kinds = {name: (entry.dtype, entry.shape) for name, entry in header.entries.items()}
         if checksums and _header_checksum(kinds, header.texts) != checksums[_HEADER]:
-            raise ArrowValueError(f"{path} is damaged: the checksum of its header is another one")
+            raise ArrowValueError(f"{path} is damaged: the checksum of its header does not match")
 
     def arrays(self) -> dict[str, HostArray]:
-        """All arrays, in the order of their names. Ask for them once `entries` are what they should be.
+        """All arrays, in the order of their names. Check `entries` before calling this: it reads everything.
 
         Raises:
-            ArrowValueError: an element type that NumPy does not have, more than the machine's memory holds,
-                or numbers that have changed since they were written.
+            ArrowValueError: an element type that NumPy does not have, more numbers than fit in the machine's
+                memory, or numbers that have changed since they were written.
             OSError: they cannot be read.
         """
         other = next((name for name, entry in self.entries.items() if entry.dtype not in BYTES), None)
@@ -125,8 +125,8 @@ class OpenFile:
         arrays = {name: self._array(self.entries[name]) for name in sorted(self.entries)}
         if self._checksum is not None and _numbers_checksum(arrays) != self._checksum:
             raise ArrowValueError(
-                f"{self.path} is damaged: the checksum of its numbers is another one; "
-                "write the file anew, or take a copy from elsewhere"
+                f"{self.path} is damaged: the checksum of its numbers does not match; "
+                "write the file again, or use another copy"
             )
         return arrays
 
@@ -135,18 +135,18 @@ class OpenFile:
         if array.size:
             self._file.seek(self._header.offset + entry.start)
             if self._file.readinto(_bytes(array)) != array.nbytes:
-                raise ArrowValueError(f"{self.path} is no whole safetensors file: it has become shorter")
+                raise ArrowValueError(f"{self.path} is not a whole safetensors file: it has become shorter")
         return array.astype(entry.dtype, copy=False)
 
 
 @contextmanager
 def open_file(path: Path) -> Iterator[OpenFile]:
-    """Opens a file: its header is checked, and its numbers are not read yet.
+    """Opens a file and checks its header; the numbers are not read yet.
 
-    What another process puts in its place meanwhile does not matter.
+    If another process replaces the file meanwhile, this one still reads the old file.
 
     Raises:
-        ArrowValueError: the file is no safetensors file, was cut off, or its header is damaged.
+        ArrowValueError: the file is not a safetensors file, was cut off, or has a damaged header.
         OSError: the file cannot be read.
 
     >>> with open_file(Path("/nowhere")) as file:
@@ -155,8 +155,8 @@ def open_file(path: Path) -> Iterator[OpenFile]:
     ...
     FileNotFoundError: [Errno 2] No such file or directory: '/nowhere'
     """
-    if path.exists() and not path.is_file():  # a pipe would keep us waiting
-        raise OSError(errno.EINVAL, "this is no file", str(path))
+    if path.exists() and not path.is_file():  # to open a pipe would wait for its writer
+        raise OSError(errno.EINVAL, "this is not a file", str(path))
     with open(path, "rb") as file:
         try:
             header = read_header(file, os.fstat(file.fileno()).st_size)
@@ -166,7 +166,7 @@ def open_file(path: Path) -> Iterator[OpenFile]:
 
 
 def read_file(path: Path) -> tuple[dict[str, HostArray], dict[str, str]]:
-    """All arrays and texts of a file; see `open_file`.
+    """Reads all arrays and texts of a file; see `open_file`.
 
     >>> read_file(Path("/nowhere"))
     Traceback (most recent call last):
@@ -178,7 +178,7 @@ def read_file(path: Path) -> tuple[dict[str, HostArray], dict[str, str]]:
 
 
 def require_memory(path: Path, needed: int) -> None:
-    """Refuses a file whose numbers are more than the memory of the machine.
+    """Refuses a file whose numbers do not fit in the machine's memory.
 
     >>> require_memory(Path("model.safetensors"), 1 << 60)
     Traceback (most recent call last):
@@ -202,10 +202,10 @@ def _numbers_checksum(arrays: Mapping[str, HostArray]) -> str:
 
 
 def _header_checksum(kinds: Mapping[str, tuple[str, tuple[int, ...]]], texts: Mapping[str, str]) -> str:
-    """Of names, element types, shapes and texts: not of places, which other tools may choose otherwise."""
+    """Covers names, element types, shapes and texts; other tools may change the order of the arrays."""
     shapes = [(name, kinds[name][0], list(kinds[name][1])) for name in sorted(kinds)]
-    said = json.dumps([shapes, sorted((key, text) for key, text in texts.items() if key != _HEADER)])
-    return f"sha256:{hashlib.sha256(said.encode('ascii')).hexdigest()}"
+    content = json.dumps([shapes, sorted((key, text) for key, text in texts.items() if key != _HEADER)])
+    return f"sha256:{hashlib.sha256(content.encode('ascii')).hexdigest()}"
 
 
 def _bytes(array: HostArray) -> memoryview:

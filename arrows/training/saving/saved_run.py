@@ -1,6 +1,6 @@
-"""The numbers and texts of a run's state: what is written, and what is believed of what is read.
+"""What a checkpoint holds besides its arrays: numbers and texts, written as JSON and checked when read.
 
-Each value of a file is checked for its kind and range before any is used, whoever wrote the file.
+The type and range of every value in a file is checked before any is used, whoever wrote the file.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeAlias, TypeGuard
 
 from arrows.training.arguments import escaped, is_whole
 from arrows.training.progress import Progress
-from arrows.training.saving.unnamed_layers import is_table
+from arrows.training.saving.unnamed_layers import Sites, sites_of
 from arrows.typesys.errors import ArrowValueError
 
 VERSION = 1
@@ -21,21 +21,21 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class SavedRun:
-    """What a run's state holds besides its arrays.
+    """The state of a run without its arrays.
 
     Attributes:
-        optimizer: its description.
-        began: its description as it was made, before anyone changed its learning rate; that of `optimizer` in
-            files that were written before there was this one.
-        learning_rate: None for a schedule.
-        steps: of the optimizer.
-        model_step: what dropout depends on besides the seed; None in a model that has none.
-        model_seed: likewise.
-        progress: the place in the run.
+        optimizer: the optimizer's description.
+        began: its description before anyone changed its learning rate; older files do not have this, and
+            `optimizer` takes its place.
+        learning_rate: the optimizer's; None for a schedule.
+        steps: how many steps the optimizer has taken.
+        model_step: the model's count of steps, on which dropout masks depend; None if it does not count.
+        model_seed: the model's seed, likewise.
+        progress: how far the run has come.
         metadata: the user's texts.
-        unnamed: where layers without names were made.
-        counts: parameter name -> steps that changed it, of those that have one number.
-        since: parameter name -> the step that the average is of, of those that have one number.
+        unnamed: the line of code that made each layer without a name.
+        counts: parameter name -> how many steps changed it, where that is one number for all rows.
+        since: parameter name -> the step that its average belongs to, where that is one number for all rows.
     """
 
     optimizer: str
@@ -46,7 +46,7 @@ class SavedRun:
     model_seed: int | None
     progress: Progress
     metadata: Mapping[str, str] = field(default_factory=dict)
-    unnamed: Mapping[str, Any] = field(default_factory=dict)
+    unnamed: Sites = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     since: Mapping[str, int] = field(default_factory=dict)
 
@@ -58,11 +58,11 @@ class SavedRun:
 
     @classmethod
     def of(cls, text: str) -> SavedRun:
-        """What `as_text` made a text of.
+        """Reads what `as_text` wrote.
 
         Raises:
-            ArrowValueError: it is of another version, or something in it is not what it should be; the
-                message says what.
+            ArrowValueError: the text is of another version, or a value in it is not valid; the message says
+                which.
 
         >>> SavedRun.of('{"version": 1, "steps": -3}')
         Traceback (most recent call last):
@@ -76,7 +76,7 @@ class SavedRun:
         if isinstance(values, dict) and is_whole(values.get("version")) and values["version"] != VERSION:
             raise ArrowValueError("was written by another version of arrows")
         if isinstance(values, dict) and "optimizer" in values:
-            # Files of the time before these two were written.
+            # Older files have neither of these two.
             values = {"began": values["optimizer"], "unnamed": {}, **values}
         _check("", values, _RUN)
         _check("progress", values["progress"], _PROGRESS)
@@ -88,42 +88,39 @@ class SavedRun:
                 raise ArrowValueError(f"is damaged: {table} of {_shown(name)} is more than all steps")
         progress = Progress.of(values.pop("progress"))
         if progress.position > progress.examples:
-            raise ArrowValueError("is damaged: progress.position is more than all examples")
+            raise ArrowValueError("is damaged: progress.position is more than the number of examples")
+        unnamed = sites_of(values.pop("unnamed")) or {}
         del values["version"]
-        return cls(**values, progress=progress)
+        return cls(**values, unnamed=unnamed, progress=progress)
 
 
-Test = Callable[[Any], bool]
+Test: TypeAlias = Callable[[object], bool]
 
 
 def _whole(least: int = 0) -> Test:
     return lambda value: is_whole(value, least)
 
 
-def _seed(value: Any) -> bool:
-    """NumPy takes seeds of any length."""
-    return type(value) is int and value >= 0 and value.bit_length() <= 4096
+def _type(kind: type) -> Test:
+    return lambda value: isinstance(value, kind)
 
 
-def _number(value: Any) -> bool:
+def _seed(value: object) -> bool:
+    """NumPy takes seeds of any length, so they may be longer than 64 bits."""
+    return _model_seed(value) and value >= 0
+
+
+def _model_seed(value: object) -> TypeGuard[int]:
+    return type(value) is int and value.bit_length() <= 4096
+
+
+def _number(value: object) -> TypeGuard[float]:
     """A number of any kind; a loss may be NaN."""
     return type(value) is float or is_whole(value, -(2**63))
 
 
-def _measure(value: Any) -> bool:
+def _measure(value: object) -> bool:
     return _number(value) and 0 <= value < math.inf
-
-
-def _text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _truth(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _list(value: Any) -> bool:
-    return isinstance(value, list)
 
 
 def _table(test: Test) -> Test:
@@ -136,15 +133,15 @@ def _or_none(test: Test) -> Test:
 
 _RUN: dict[str, Test] = {
     "version": _whole(1),
-    "optimizer": _text,
-    "began": _text,
+    "optimizer": _type(str),
+    "began": _type(str),
     "learning_rate": _or_none(_measure),
     "steps": _whole(),
     "model_step": _or_none(_whole()),
-    "model_seed": _or_none(lambda value: type(value) is int and abs(value).bit_length() <= 4096),
-    "progress": lambda value: isinstance(value, dict),
-    "metadata": _table(_text),
-    "unnamed": is_table,
+    "model_seed": _or_none(_model_seed),
+    "progress": _type(dict),
+    "metadata": _table(_type(str)),
+    "unnamed": lambda value: sites_of(value) is not None,
     "counts": _table(_whole()),
     "since": _table(_whole()),
 }
@@ -156,7 +153,7 @@ _PROGRESS: dict[str, Test] = {
     "position": _whole(),
     "total": _number,
     "seconds": _measure,
-    "history": _list,
+    "history": _type(list),
 }
 _EPOCH: dict[str, Test] = {
     "number": _whole(1),
@@ -164,12 +161,13 @@ _EPOCH: dict[str, Test] = {
     "seconds": _measure,
     "examples_per_second": _measure,
     "figures": _table(_number),
-    "unit": _text,
-    "best": _truth,
+    "unit": _type(str),
+    "best": _type(bool),
 }
 
 
-def _check(place: str, values: Any, tests: Mapping[str, Test]) -> None:
+def _check(place: str, values: object, tests: Mapping[str, Test]) -> None:
+    """Refuses a table that does not have exactly these entries, each of which passes its test."""
     if not isinstance(values, dict):
         raise ArrowValueError(f"is damaged: {place or 'it'} is {_shown(values)}")
     before = place and f"{place}."
@@ -180,11 +178,11 @@ def _check(place: str, values: Any, tests: Mapping[str, Test]) -> None:
             raise ArrowValueError(f"is damaged: {before}{name} is {_shown(values[name])}")
     other = next((name for name in values if name not in tests), None)
     if other is not None:
-        raise ArrowValueError(f"is damaged: it has {_shown(before + other)}, which nobody knows")
+        raise ArrowValueError(f"is damaged: it has an unknown entry {_shown(before + other)}")
 
 
-def _shown(value: Any) -> str:
-    """A value of a file in a few words."""
+def _shown(value: object) -> str:
+    """A value of a file in a few words, for messages."""
     if isinstance(value, (dict, list)):
         return f"a {'table' if isinstance(value, dict) else 'list'} of {len(value)}"
     return escaped(repr(value) if isinstance(value, str) else str(value)[:60], 60)

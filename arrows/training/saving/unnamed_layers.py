@@ -1,15 +1,16 @@
-"""Layers without names, which go by their kind and their order in the expression: `FC_1`, `FC_2`.
+"""Layers without names, which are known by their class and their order in the expression: `FC_1`, `FC_2`.
 
-Two of them with the same shapes change places, and so weights, when the expression is written in another
-order. Where each was made is kept with their weights, so that this is noticed on loading if they were made on
-lines of their own.
+Two of them with the same shapes swap their weights when the expression is written in another order. So a file
+also keeps the line of code that made each layer. If the layers were made on different lines, loading notices
+that they have changed places.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, TypeGuard
+from pathlib import Path
+from typing import TypeAlias
 
 from arrows.training.arguments import escaped, is_whole
 from arrows.training.parameters import Trainable, notation
@@ -17,9 +18,12 @@ from arrows.typesys.errors import Message, Side, message
 
 MOST = 6  # layers that a message names
 
+Sites: TypeAlias = Mapping[str, tuple[str, int]]
+"""Layer -> file and line of the code that made it."""
+
 
 def unnamed_layers(model: Trainable) -> dict[str, tuple[str, int]]:
-    """The layers of a model that have no names of their own, with file and line where each was made.
+    """The layers of a model that the user has not named, with the file and line that made each.
 
     >>> import arrows as ar
     >>> model = ar.compile(ar.Vector(2) >> ar.FC(2) >> ar.FC(1, name="last"))
@@ -29,17 +33,17 @@ def unnamed_layers(model: Trainable) -> dict[str, tuple[str, int]]:
     owner_of = getattr(model.params, "owner", None)
     if owner_of is None:
         return {}
-    found: dict[str, tuple[str, int]] = {}
+    sites: dict[str, tuple[str, int]] = {}
     for parameter in model.params:
         owner = owner_of(parameter)[0]
         site = getattr(owner, "site", None)
         if getattr(owner, "name", None) is None and site is not None and site.line:
-            found[parameter.rpartition("/")[0]] = os.path.basename(site.file), site.line
-    return found
+            sites[parameter.rpartition("/")[0]] = os.path.basename(site.file), site.line
+    return sites
 
 
 def alike_layers(model: Trainable) -> str | None:
-    """What to say of a model whose layers without names could take each other's weights; None if none could.
+    """A warning for a model whose unnamed layers could take each other's weights; None if none could.
 
     >>> import arrows as ar
     >>> print(alike_layers(ar.compile(ar.Vector(2) >> (ar.FC(2) & ar.FC(2)))))
@@ -55,40 +59,46 @@ def alike_layers(model: Trainable) -> str | None:
     listed = ", ".join(layers[:MOST]) + (", ..." if len(layers) > MOST else "")
     return (
         f"{listed}: these layers have the same shapes and no names of their own. If the expression is "
-        "written in another order, they may take each other's weights unseen when the file is loaded; give "
-        "each a name, as in name='mu'"
+        "written in another order, they may take each other's weights unnoticed when the file is loaded; "
+        "give each a name, as in name='mu'"
     )
 
 
-def is_table(value: Any) -> TypeGuard[dict[str, Any]]:
-    """Whether a value of a file is what `unnamed_layers` gives.
+def sites_of(table: object) -> Sites | None:
+    """The value of `unnamed_layers` as JSON gives it back; None if it is something else.
 
-    >>> is_table({"FC_1": ["model.py", 3]}), is_table({"FC_1": "model.py:3"})
-    (True, False)
+    >>> sites_of({"FC_1": ["model.py", 3]}), sites_of({"FC_1": "model.py:3"})
+    ({'FC_1': ('model.py', 3)}, None)
     """
-    return isinstance(value, dict) and all(
-        isinstance(place, list) and len(place) == 2 and isinstance(place[0], str) and is_whole(place[1])
-        for place in value.values()
-    )
+    if not isinstance(table, dict):
+        return None
+    sites = {}
+    for layer, site in table.items():
+        match site:
+            case [str(file), int(line)] if is_whole(line):
+                sites[layer] = file, line
+            case _:
+                return None
+    return sites
 
 
-def changed_order(path: object, saved: Mapping[str, Any], model: Trainable) -> Message | None:
-    """What to say of a file if layers without names have changed places since; None if nothing shows it.
+def changed_order(path: Path, saved: Sites, model: Trainable) -> Message | None:
+    """An error for a file whose unnamed layers have changed places since; None if nothing shows that.
 
     Args:
         path: the file.
-        saved: what `unnamed_layers` gave when it was written.
-        model: whose parameters have the same names and shapes as the file's.
+        saved: the `unnamed_layers` of the model that was saved.
+        model: a model whose parameters have the names and shapes of those in the file.
 
     >>> import arrows as ar
     >>> model = ar.compile(ar.Vector(2) >> (ar.FC(2) & ar.FC(2)))
-    >>> changed_order("model.safetensors", unnamed_layers(model), model) is None
+    >>> changed_order(Path("model.safetensors"), unnamed_layers(model), model) is None
     True
     """
     now, shapes = unnamed_layers(model), _shapes(model)
-    # Only layers of one kind and one shape can take each other's weights unnoticed, and only lines of one
-    # file have an order.
-    alike: dict[tuple[Any, ...], list[tuple[int, int, str]]] = {}
+    # Only layers of the same class and shapes can swap weights unnoticed, and only lines of one file have an
+    # order.
+    alike: dict[tuple[str, ...], list[tuple[int, int, str]]] = {}
     for layer, (file, line) in now.items():
         if layer in saved:
             file_then, line_then = saved[layer]
@@ -105,10 +115,10 @@ def changed_order(path: object, saved: Mapping[str, Any], model: Trainable) -> M
     return message(
         f"{path} may not fit the model: layers without names have changed places",
         sides,
-        reason="weights of a layer without a name go by its place in the expression, and the layers that "
-        "have these places now were made in another order than those that were saved",
-        hint="give every layer a name; to load this file, the name that its weights have in it, as in "
-        f"name={suspects[0]!r}",
+        reason="the weights of a layer without a name belong to its place in the expression, and the layers "
+        "that have these places now were made in another order than those that were saved",
+        hint="give every layer a name; to load this file, give each the name that its weights have in it, as "
+        f"in name={suspects[0]!r}",
     )
 
 
@@ -121,12 +131,16 @@ def _shapes(model: Trainable) -> dict[str, list[str]]:
 
 
 def _turned(places: list[tuple[int, int, str]]) -> bool:
-    """Whether of two layers the one that was made on the earlier line is now made on the later one."""
-    highest = before = 0  # lines now: of all up to the last line then, and of all on earlier lines than that
-    last = None
+    """Whether two layers have swapped order: the one made on the earlier line then is now made on the later.
+
+    Args:
+        places: (line then, line now, layer). Layers made on the same line have no order among them.
+    """
+    highest = before = 0  # greatest line now of the layers so far, and of those from earlier lines than this
+    previous = None
     for then, now, _ in sorted(places):
-        if then != last:
-            before, last = highest, then
+        if then != previous:
+            before, previous = highest, then
         if now < before:
             return True
         highest = max(highest, now)

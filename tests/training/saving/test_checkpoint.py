@@ -282,7 +282,7 @@ def test_what_does_not_fit_is_said_and_changes_nothing(tmp_path):
         (path, (model, SGD(0.1)), "the state of another optimizer"),
         (path, (model, Adam(0.1, average=1.0)), "given .*average=1.0"),
         (path, (larger, same), r"'a:b/w': float32\[4, 2\] in the file, float32\[4, 3\] in the model"),
-        (path, (model_of(seed=2), same), "is of a model with seed 1, and this one's is 2"),
+        (path, (model_of(seed=2), same), "is the state of a model with seed 1; this model has seed 2"),
         (tmp_path / "parameters", (model, same), "is not the state of a training run"),
     ]:
         with pytest.raises(ArrowValueError, match=words):

@@ -129,11 +129,11 @@ def test_the_message_tells_numbers_from_header(run, tmp_path):
     whole = (folder / "parameters").read_bytes()
     (tmp_path / "m").write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     refused(
-        tmp_path / "m", model, None, "damaged: the checksum of its numbers is another one; write the file"
+        tmp_path / "m", model, None, "damaged: the checksum of its numbers does not match; write the file"
     )
     assert read_metadata(tmp_path / "m")["size"] == "2"
     (tmp_path / "m").write_bytes(whole.replace(b'"size":"2"', b'"size":"3"'))
-    refused(tmp_path / "m", model, None, "damaged: the checksum of its header is another one")
+    refused(tmp_path / "m", model, None, "damaged: the checksum of its header does not match")
     with pytest.raises(ArrowValueError, match="damaged"):
         read_metadata(tmp_path / "m")
     for key in (b"arrows.numbers", b"arrows.header"):
@@ -278,7 +278,7 @@ def test_each_array_of_a_run_s_state_is_checked(run, tmp_path):
         write_file(path, {**arrays, extra: arrays["parameter:FC_1/bias"]}, texts)
         refused(path, model, optimizer)
     write_file(path, {**arrays, "count:FC_1/bias": np.ones(2)}, texts)
-    refused(path, model, optimizer, "count of 'FC_1/bias' is of no parameter, or twice")
+    refused(path, model, optimizer, "count of 'FC_1/bias' belongs to no parameter, or occurs twice")
     assert count > 60
 
 
@@ -298,7 +298,7 @@ def test_a_state_of_averages_is_none_of_an_optimizer_without(run, tmp_path):
 
 def test_no_state_is_loaded_while_averages_are_in_use(run):
     folder, model, optimizer = run
-    with optimizer.use_averages(model), pytest.raises(ArrowValueError, match="while averages stand for"):
+    with optimizer.use_averages(model), pytest.raises(ArrowValueError, match="while averages stand in for"):
         load_state(folder / "run", model, optimizer)
 
 
@@ -311,7 +311,7 @@ def test_what_could_not_be_loaded_is_not_saved(run, tmp_path, monkeypatch):
     other = ar.compile(ar.Vector(2) >> ar.FC(1, name="fc"))
     with pytest.raises(ArrowValueError, match=r"state of '.*', which is no parameter of this model"):
         save_state(tmp_path / "run", other, optimizer)
-    with pytest.raises(ArrowValueError, match=r"keys that begin with 'arrows\.' are ours"):
+    with pytest.raises(ArrowValueError, match=r"keys that begin with 'arrows\.' are reserved"):
         save(model, tmp_path / "run", {"arrows.x": "1"})
     with pytest.raises(ArrowValueError, match="half of a surrogate pair"):
         save(model, tmp_path / "run", {"x": "\ud800"})
@@ -427,9 +427,9 @@ def test_texts_of_a_stranger_do_not_steer_the_terminal(run, tmp_path):
 def test_a_pipe_does_not_keep_us_waiting(tmp_path, run):
     os.mkfifo(tmp_path / "m")
     for use in (lambda: read_metadata(tmp_path / "m"), lambda: load(run[1], tmp_path / "m")):
-        with pytest.raises(OSError, match="this is no file"):
+        with pytest.raises(OSError, match="this is not a file"):
             use()
-    with pytest.raises(OSError, match="this is no file"):
+    with pytest.raises(OSError, match="this is not a file"):
         read_metadata(tmp_path)
 
 
