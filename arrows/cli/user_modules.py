@@ -18,7 +18,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 import arrows as ar
-from arrows.combinators import AnyBlock, as_block
+from arrows.combinators import AnyBlock, NotYetABlock, as_block
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine
 
 PREFIX = "_arrows_reads_"
@@ -247,7 +247,7 @@ def block_named(module: ModuleType, name: str, file: Path) -> NamedBlock:
     block = _block(value)
     if block is not None:
         return NamedBlock(name, block)
-    if isinstance(value, (Mapping, tuple)) or hasattr(value, "_not_yet_a_block"):
+    if isinstance(value, (Mapping, tuple, NotYetABlock)):
         with contextlib.suppress(ArrowTypeError):  # a dict or a tuple of something else than blocks
             return NamedBlock(name, _placed(as_block(value, f"the block {name}"), name, file))
     what = "a function" if isinstance(value, FunctionType) else f"of the type {type(value).__name__}"

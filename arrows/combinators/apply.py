@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar, TypeVarTuple, overload
+from typing import Any, ClassVar, TypeAlias, TypeVar, TypeVarTuple, overload
 
-from arrows.combinators.block import Block, set_name
-from arrows.combinators.inputs import function_name
+from arrows import ops
+from arrows.combinators.block import Block
+from arrows.combinators.naming import function_name, set_name
+from arrows.ops import TensorLike
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, SourceLine, message
+
+Tensors: TypeAlias = "TensorLike | tuple[Tensors, ...]"
+"""What a function of one example takes and gives: a tensor, or a (nested) tuple of tensors."""
+Misfit: TypeAlias = str | tuple[str, str] | None
+"""Why a block does not take an input: the reason, or that and a hint; None if it does."""
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -38,10 +45,8 @@ class Apply(Block[A, B]):
         """What is wrong with a sequence of so many elements."""
         return f"it does not take {count} elements"
 
-    def check(self, input: T.Type) -> str | tuple[str, str] | None:
-        """What is wrong with a known input type besides what tracing finds, or that and a hint; None if
-        nothing is.
-        """
+    def check(self, input: T.Type) -> Misfit:
+        """What is wrong with an input type, once it is known, besides what tracing finds."""
         return None
 
 
@@ -151,10 +156,8 @@ class Concat(Apply[Any, Any]):
     def function(self) -> Callable[..., Any]:
         return self._join
 
-    def _join(self, *values: Any) -> Any:
-        from arrows import ops
-
-        tensors = []
+    def _join(self, *values: Tensors) -> TensorLike:
+        tensors: list[TensorLike] = []
         todo = list(reversed(values))
         while todo:
             x = todo.pop()
@@ -164,7 +167,7 @@ class Concat(Apply[Any, Any]):
                 tensors.append(ops.reshape(x, (1,)) if x.shape == () else x)
         return ops.concat(tensors, axis=self.dim)
 
-    def check(self, input: T.Type) -> str | tuple[str, str] | None:
+    def check(self, input: T.Type) -> Misfit:
         if not isinstance(input, T.Tuple):
             hints = {
                 T.Input: "read its fields first: ar.Record({...}) >> ar.Concat()",
@@ -206,12 +209,12 @@ class Concat(Apply[Any, Any]):
 
 def _flat(input: T.Type) -> list[T.Type]:
     """What nested tuples hold, depth first."""
-    found: list[T.Type] = []
+    flat: list[T.Type] = []
     todo = [input]
     while todo:
         t = todo.pop()
         if isinstance(t, T.Tuple):
             todo.extend(reversed(t.items))
         else:
-            found.append(t)
-    return found
+            flat.append(t)
+    return flat

@@ -1,18 +1,23 @@
-"""Attention pooling."""
+"""Attention pooling: the mean of a sequence's elements, weighted by a softmax over their scores."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar, overload
 
-from arrows.combinators.block import AnyBlock, set_name
+from arrows import ops
+from arrows.combinators.apply import Misfit, Tensors
+from arrows.combinators.block import AnyBlock
 from arrows.combinators.compose import DerivedBlock, Identity
 from arrows.combinators.convert import as_block
 from arrows.combinators.default_result import DefaultResult, as_default_result, put_default, shown, unfit
 from arrows.combinators.fanout import Fan
+from arrows.combinators.naming import set_name
+from arrows.combinators.printing import Pieces
 from arrows.combinators.reductions import ReductionWithDefault, each, has_sequence
 from arrows.combinators.sequences import Map
 from arrows.combinators.wires import Wire
+from arrows.ops import TensorLike
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, SourceLine, message
 
@@ -62,7 +67,7 @@ class Attention(DerivedBlock[Sequence[A], B]):
         self: Attention[A, A],
         score: Callable[[Wire[A]], Wire[Any]],
         *,
-        default: Any = None,
+        default: object = None,
         weights: Literal[False] = False,
         name: str | None = None,
     ) -> None: ...
@@ -72,7 +77,7 @@ class Attention(DerivedBlock[Sequence[A], B]):
         score: Callable[[Wire[A]], Wire[Any]],
         value: Callable[[Wire[A]], Wire[B]],
         *,
-        default: Any = None,
+        default: object = None,
         weights: Literal[False] = False,
         name: str | None = None,
     ) -> None: ...
@@ -82,16 +87,16 @@ class Attention(DerivedBlock[Sequence[A], B]):
         score: Callable[[Wire[A]], Wire[Any]],
         value: Callable[[Wire[A]], Wire[Any]] | None = None,
         *,
-        default: Any = None,
+        default: object = None,
         weights: bool,
         name: str | None = None,
     ) -> None: ...
     def __init__(
         self,
-        score: Any,
-        value: Any = None,
+        score: object,
+        value: object = None,
         *,
-        default: Any = None,
+        default: object = None,
         weights: bool = False,
         name: str | None = None,
     ) -> None:
@@ -120,14 +125,14 @@ class Attention(DerivedBlock[Sequence[A], B]):
         return self.parts[0].parts[0].parts[1]
 
     @property
-    def default(self) -> Any:
+    def default(self) -> DefaultResult | None:
         """The result of no elements, or None."""
         pool = self.parts[1]
         assert isinstance(pool, _Pool)
         return pool.default
 
-    def written(self) -> list[AnyBlock | str]:
-        pieces: list[AnyBlock | str] = [self.score]
+    def written(self) -> Pieces:
+        pieces: Pieces = [self.score]
         if not isinstance(self.value, Identity):
             pieces += [", ", self.value]
         if self.default is not None:
@@ -138,26 +143,27 @@ class Attention(DerivedBlock[Sequence[A], B]):
 class _Pool(ReductionWithDefault):
     """What `Attention` does to the pairs of scores and values."""
 
+    kind = "Attention"
     verb = "averages"
 
     def __init__(self, default: DefaultResult | None, weights: bool) -> None:
-        self.kind = "Attention"
         self.default = default
         self.weights = weights
 
-    def _of(self, *values: Any) -> Any:
-        from arrows import ops
-
-        ((scores, rows),) = values
+    def reduce(self, *values: Tensors) -> Tensors:
+        (pair,) = values
+        assert isinstance(pair, tuple)
+        scores, rows = pair
+        assert isinstance(scores, TensorLike)
         weight = ops.segment_softmax(ops.reshape(scores, ()) if scores.shape else scores)
 
-        def pool(x: Any, default: Any) -> Any:
+        def pool(x: TensorLike, default: DefaultResult | None) -> TensorLike:
             return put_default(x, ops.segment_sum(x * weight), default)
 
         pooled = each(pool, rows, self.default)
         return (pooled, weight) if self.weights else pooled
 
-    def check(self, input: T.Type) -> str | tuple[str, str] | None:
+    def check(self, input: T.Type) -> Misfit:
         if isinstance(input, T.Broadcast):
             return f"{input} has no end, and so no softmax over its elements"
         pair = input.children[0]

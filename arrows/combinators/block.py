@@ -1,26 +1,29 @@
 """`Block`: an arrow from one type to another, as a frozen value.
 
-A block holds no array, remembers nothing, and knows nothing of where it stands: it may stand in many places
-    and many
-models at once. Blocks compare by identity. All that walks over a block (printing, copying, pickling) uses
-explicit stacks, so an expression may be as deep as memory allows.
+A block holds no array and no state, and it does not know where it stands: it may stand in many places, and in
+many models at once.  Blocks compare by identity.  All that walks over a block (printing, copying, pickling)
+uses explicit stacks, so an expression may be as deep as memory allows.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeAlias, TypeVar, overload
 
-import numpy as np
-
-from arrows.combinators.wires import Wire, recorder_of, scope_is_open
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
-from arrows.typesys.quoting import unwritable
+from arrows.combinators.copying import deep_copy, reduce, shallow_copy
+from arrows.combinators.frozen import Frozen
+from arrows.combinators.printing import Pieces, Precedence, call, expression
+from arrows.combinators.recorder import call_on_wires, connect
+from arrows.combinators.traversal import has_effects
+from arrows.combinators.wires import Wire
+from arrows.ops.arrays import HostArray
+from arrows.typesys.errors import ArrowTypeError, SourceLine, message
 
 if TYPE_CHECKING:
     from arrows.combinators.compose import Identity
     from arrows.combinators.fanout import AndFan
+    from arrows.combinators.recursion import Token
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -34,19 +37,21 @@ A_contra = TypeVar("A_contra", contravariant=True)
 B_co = TypeVar("B_co", covariant=True)
 
 
-Blocks: TypeAlias = Mapping[Any, Any] | tuple[Any, ...] | list[tuple[Any, Any]] | np.ndarray[Any, Any]
+Blocks: TypeAlias = Mapping[Any, object] | tuple[object, ...] | list[tuple[Any, Any]] | HostArray
 """What stands for a block on the left of an operator; blocks themselves have the operator."""
 
 
-class Block(Generic[A_contra, B_co]):
+class Block(Frozen, Generic[A_contra, B_co]):
     """An arrow from `A` to `B`. Compose with `f >> g`, fan out with `f & g`, put side by side on a pair with
     `f * g`, apply to wires inside `@ar.arrow`.
 
     Attributes:
         name: given by `name=`, else None.
-        site: where it was made.
-        kind: the word by which the user knows it, `Record` for instance.
+        site: the line that made it.
+        kind: the word by which users know blocks of this class: its name, unless it says another.
         parts: the blocks that stand directly inside, in a fixed order.
+        effect: whether it does something besides giving a result, whatever stands inside.
+        token: of a `Fix` and its references: which belong together.
 
     Example:
         >>> import arrows as ar
@@ -56,39 +61,23 @@ class Block(Generic[A_contra, B_co]):
 
     name: str | None
     site: SourceLine
-    kind: str
+    kind: ClassVar[str] = "Block"
+    effect: bool = False
+    token: Token | None = None
+    operators: ClassVar[Operators]
     _parts: tuple[AnyBlock, ...]
-    _sealed: bool
 
-    effect: ClassVar[bool] = False  # does it do something besides its result, whatever stands inside?
-    __array_ufunc__ = (
-        None  # `array >> block` comes to us instead of going through the array element by element
-    )
+    # NumPy then leaves `array >> block` to `__rrshift__`, instead of going through the array's elements.
+    __array_ufunc__ = None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         self = super().__new__(cls)
-        state = self.__dict__
-        state["name"] = None
-        state["site"] = SourceLine.here()
-        state["kind"] = cls.__name__
-        state["_parts"] = ()
+        self.__dict__.update(name=None, site=SourceLine.here(), _parts=())
         return self
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        init = cls.__dict__.get("__init__")
-        if init is not None:
-            cls.__init__ = _sealing(init)  # type: ignore[method-assign]
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if "_sealed" in self.__dict__:
-            raise AttributeError(
-                f"blocks are frozen: cannot set {name!r} of {self.label}; make a new block instead"
-            )
-        object.__setattr__(self, name, value)
-
-    def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"blocks are frozen: cannot delete {name!r} of {self.label}")
+        cls.kind = cls.__dict__.get("kind", cls.__name__)
 
     # What a block is made of
 
@@ -99,8 +88,22 @@ class Block(Generic[A_contra, B_co]):
 
     @property
     def definition(self) -> AnyBlock | None:
-        """What the block refers to by name, if it is a reference; not one of its parts, for it leads back."""
+        """The block that a reference stands for; it is no part of the reference, for it leads back here."""
+        return None if self.token is None else self.token.definition
+
+    @property
+    def input_readers(self) -> tuple[AnyBlock, ...] | None:
+        """The parts that get the block's own input and alone decide what becomes of it; None: it reads it."""
         return None
+
+    def check_finished(self, where: str) -> None:
+        """Refuses a block that cannot be used yet: a `Composition` whose scope has not been left.
+
+        Args:
+            where: what it is wanted for, for the message.
+        """
+
+    # What a block looks like
 
     @property
     def label(self) -> str:
@@ -115,16 +118,29 @@ class Block(Generic[A_contra, B_co]):
 
     def arguments(self, depth: int = 2) -> str:
         """What stands between the brackets of `label`."""
-        return ""
+        return "".join(x if isinstance(x, str) else x.brief(depth - 1) for x in self.written() or ())
 
-    def written(self) -> list[AnyBlock | str] | None:
+    def written(self) -> Pieces | None:
         """What stands between the brackets when the block is printed in full; None: its parts, one by one."""
         return None
 
     @property
-    def unfinished(self) -> bool:
-        """Whether it cannot be used yet: a `Composition` whose scope has not been left."""
-        return False
+    def precedence(self) -> Precedence:
+        """How closely the operator binds that the block is written with; decides where brackets go."""
+        return Precedence.CALL
+
+    def pieces(self) -> Pieces:
+        """The block as it is printed in full: text, and the blocks that stand in it."""
+        return call(self.kind, self.written_arguments(), self.name)
+
+    def written_arguments(self) -> list[Pieces]:
+        """What stands between the brackets when the block is printed in full, argument by argument."""
+        written = self.written()
+        if written is not None:
+            return [written]
+        if self.parts:
+            return [[part] for part in self.parts]
+        return [[self.arguments()]] if self.arguments() else []
 
     # Composition
 
@@ -141,23 +157,7 @@ class Block(Generic[A_contra, B_co]):
         self: Block[tuple[A1, A2, A3, A4], B], x1: Wire[A1], x2: Wire[A2], x3: Wire[A3], x4: Wire[A4], /
     ) -> Wire[B]: ...
     def __call__(self, *args: Any) -> Any:
-        recorder = recorder_of(args)
-        if recorder is None:
-            got = ", ".join(repr(a) for a in args) or "nothing"
-            if len(args) == 1 and isinstance(args[0], Block):
-                hint = f"to apply it to what that block gives: {args[0].label} >> {self.label}"
-            elif args and all(hasattr(a, "rows") for a in args):
-                hint = "a Function computes by ar.ops and layers; put the block before or after the Function"
-            else:
-                hint = "to run it on an example: block.eval(x); to compose blocks: f >> g"
-            raise ArrowTypeError(
-                message(
-                    f"cannot call {self.label} on {got} at {SourceLine.here()}",
-                    reason="a block is called on wires, inside the body of an @ar.arrow",
-                    hint=hint,
-                )
-            )
-        return recorder.apply(self, args)
+        return call_on_wires(self, args)
 
     @overload
     def reads(self) -> Wire[B_co]: ...
@@ -198,17 +198,7 @@ class Block(Generic[A_contra, B_co]):
             >>> length.eval("tree")
             2.0
         """
-        recorder = scope_is_open()
-        if recorder is None or recorder.kind != "Composition":
-            raise ArrowTypeError(
-                message(
-                    f"cannot connect {self.label} at {SourceLine.here()}",
-                    at=recorder.inside if recorder is not None else "",
-                    reason="blocks read wires inside the scope of a Composition",
-                    hint="with composition.scope(): ...; in the body of an @ar.arrow, call it: block(wire)",
-                )
-            )
-        return recorder.apply(self, sources)
+        return connect(self, sources)
 
     @overload
     def __rshift__(self, other: Callable[[Wire[B_co]], Wire[C]]) -> Block[A_contra, C]: ...
@@ -217,24 +207,16 @@ class Block(Generic[A_contra, B_co]):
     @overload
     def __rshift__(self, other: tuple[AnyBlock, ...]) -> Block[A_contra, Any]: ...
     def __rshift__(self, other: Any) -> Any:
-        from arrows.combinators.compose import chain
-
-        return chain(self, other)
+        return self.operators.chain(self, other)
 
     def __rrshift__(self, other: Blocks) -> Block[Any, B_co]:
-        from arrows.combinators.compose import chain
-
-        return chain(other, self)
+        return self.operators.chain(other, self)
 
     def __and__(self: Block[A, B], other: Callable[[Wire[A]], Wire[C]]) -> AndFan[A, B, C]:
-        from arrows.combinators.fanout import fan_out
-
-        return fan_out(self, other)
+        return self.operators.fan_out(self, other)
 
     def __rand__(self, other: Blocks) -> AnyBlock:
-        from arrows.combinators.fanout import fan_out
-
-        return fan_out(other, self)
+        return self.operators.fan_out(other, self)
 
     @overload
     def __mul__(self: Block[A, B], other: Identity) -> Block[tuple[A, Any], tuple[B, Any]]: ...
@@ -252,14 +234,10 @@ class Block(Generic[A_contra, B_co]):
             >>> (ar.InputTransform(len) * ar.Identity()).eval(("tree", 2))
             (4, 2)
         """
-        from arrows.combinators.parallel import side_by_side
-
-        return side_by_side(self, other)
+        return self.operators.side_by_side(self, other)
 
     def __rmul__(self, other: Blocks) -> AnyBlock:
-        from arrows.combinators.parallel import side_by_side
-
-        return side_by_side(other, self)
+        return self.operators.side_by_side(other, self)
 
     def __bool__(self) -> bool:
         return True
@@ -309,8 +287,6 @@ class Block(Generic[A_contra, B_co]):
     # Printing, copying, pickling: no recursion
 
     def __repr__(self) -> str:
-        from arrows.combinators.printing import expression
-
         return expression(self)
 
     def _repr_svg_(self) -> str | None:
@@ -323,22 +299,13 @@ class Block(Generic[A_contra, B_co]):
 
         return drawing.notebook_html(self)
 
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        from arrows.combinators.copying import reduce
-
+    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
         return reduce(self)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-
     def __copy__(self) -> Self:
-        from arrows.combinators.copying import shallow_copy
-
         return shallow_copy(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        from arrows.combinators.copying import deep_copy
-
         return deep_copy(self, memo)
 
 
@@ -346,66 +313,22 @@ AnyBlock: TypeAlias = Block[Any, Any]
 """A block of which no more is known."""
 
 
-def _sealing(init: Callable[..., None]) -> Callable[..., None]:
-    """`init`, closing the block to further changes when it is the outermost one."""
+@dataclass(frozen=True, kw_only=True)
+class Operators:
+    """What the operators make of their operands, and what dicts and arrays stand for as operands.
 
-    @functools.wraps(init)
-    def sealed(self: AnyBlock, *args: Any, **kwargs: Any) -> None:
-        init(self, *args, **kwargs)
-        if type(self).__init__ is sealed:
-            self.__dict__["_sealed"] = True
-
-    return sealed
-
-
-def set_name(block: AnyBlock, name: str | None) -> None:
-    """Gives a block that is being made its name.
-
-    Raises:
-        ArrowTypeError: the name is not text.
-        ArrowValueError: no file can hold it.
+    Pipes, fans and constants are blocks themselves, and so are defined after `Block`: `fanout.py`, which is
+    the last of their files, sets `Block.operators`.
     """
-    if name is not None:
-        require_name(block.kind, "its name", name)
-    block.name = name
+
+    chain: Callable[[object, object], AnyBlock]
+    fan_out: Callable[[object, object], AndFan[Any, *tuple[Any, ...]]]
+    side_by_side: Callable[[object, object], AnyBlock]
+    record: Callable[[object], AnyBlock]
+    constant: Callable[[object], AnyBlock]
 
 
-def require_name(kind: str, what: str, name: object, hint: str = "") -> None:
-    """Refuses what is no name.
-
-    Args:
-        kind: of the block that is being made.
-        what: the name, in words.
-        name: should be text that a file can hold.
-        hint: what to write instead of something else than text.
-
-    Raises:
-        ArrowTypeError: the name is not text.
-        ArrowValueError: no file can hold it.
-    """
-    attempt = f"cannot make a {kind} at {SourceLine.here()}"
-    if not isinstance(name, str):
-        raise ArrowTypeError(message(attempt, reason=f"{what} must be a string, not {name!r}", hint=hint))
-    if reason := unwritable(name):
-        raise ArrowValueError(message(attempt, reason=f"{what} {reason}"))
-
-
-def has_effects(block: AnyBlock) -> bool:
-    """Whether something inside does more than give a result (a `Metric`, say); laws hold for blocks without.
-
-    Example:
-        >>> import arrows as ar
-        >>> has_effects(ar.Scalar()), has_effects(ar.Scalar() >> ar.Metric("loss"))
-        (False, True)
-    """
-    seen: set[int] = set()
-    todo = [block]
-    while todo:
-        block = todo.pop()
-        if block.effect:
-            return True
-        if id(block) not in seen:
-            seen.add(id(block))
-            todo.extend(block.parts)
-            todo.extend([block.definition] if block.definition is not None else ())
-    return False
+def at_line(block: C, site: SourceLine) -> C:
+    """A block that was just made, as if another line had made it: messages name that line."""
+    block.__dict__["site"] = site
+    return block

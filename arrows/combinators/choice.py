@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
-from typing import Any, Generic, NoReturn, TypeVar, overload
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Generic, NoReturn, TypeAlias, TypeVar, overload
 
-from arrows.combinators.block import AnyBlock, Block, set_name
+from arrows.combinators.block import AnyBlock, Block
 from arrows.combinators.compose import DerivedBlock, Identity, Pipe
 from arrows.combinators.constant import InferredZeros
-from arrows.combinators.convert import as_block
+from arrows.combinators.convert import NotYetABlock, as_block
 from arrows.combinators.fanout import Fan
-from arrows.combinators.inputs import Item, Transform, function_name
+from arrows.combinators.inputs import Transform
+from arrows.combinators.items import Item
+from arrows.combinators.naming import function_name, set_name
+from arrows.combinators.printing import Pieces, by_key
 from arrows.combinators.wires import Wire
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message, unhashed
 
@@ -18,6 +21,9 @@ A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
 K = TypeVar("K")
+
+Key: TypeAlias = Callable[[Any], Hashable] | AnyBlock
+"""What chooses: a function of the input, or a block whose result is a Python object."""
 
 
 class Choice(Block[A, B]):
@@ -34,9 +40,9 @@ class Choice(Block[A, B]):
 
     def __init__(
         self,
-        key: Callable[[Any], Hashable] | AnyBlock,
+        key: Key,
         keys: tuple[Hashable, ...],
-        cases: tuple[Any, ...],
+        cases: tuple[object, ...],
         *,
         name: str | None = None,
     ) -> None:
@@ -58,12 +64,22 @@ class Choice(Block[A, B]):
         """The key, if it is a block."""
         return self.parts[0] if self.key is None else None
 
+    @property
+    def selector(self) -> Key:
+        """The key as it was given."""
+        return self.parts[0] if self.key is None else self.key
+
     def arguments(self, depth: int = 2) -> str:
         return "..." if self.key is None else function_name(self.key)
+
+    def written_arguments(self) -> list[Pieces]:
+        return [_written_key(self.selector), by_key(self.keys, ([case] for case in self.cases))]
 
 
 class Cases(Choice[A, B], Generic[A, K, B]):
     """A `OneOf` with at least one case; `case` gives a new block with one case more."""
+
+    kind = "OneOf"
 
     def case(self, key: K, block: Block[A, B]) -> Cases[A, K, B]:
         """The same choice with one more case.
@@ -82,10 +98,8 @@ class Cases(Choice[A, B], Generic[A, K, B]):
             >>> sign.keys
             (True, False)
         """
-        selector = self.key if self.key is not None else self.parts[0]
         pairs = [*zip(self.keys, self.cases, strict=True), (key, block)]
-        made: Cases[A, K, B] = _cases(selector, pairs, self.name)
-        return made
+        return Cases(self.selector, *_checked(pairs), name=self.name)
 
 
 class OneOfWithPreBlock(DerivedBlock[Any, Any]):
@@ -98,20 +112,28 @@ class OneOfWithPreBlock(DerivedBlock[Any, Any]):
         cases: the block of each key.
     """
 
+    kind = "OneOf"
     keys: tuple[Hashable, ...]
-    key: Any
+    key: Key
     cases: tuple[AnyBlock, ...]
 
-    def __init__(self, key: Any, pairs: list[Any], pre_block: Any, *, name: str | None = None) -> None:
-        self.kind = "OneOf"
+    def __init__(
+        self,
+        key: Key,
+        keys: tuple[Hashable, ...],
+        cases: tuple[object, ...],
+        pre_block: object,
+        *,
+        name: str | None = None,
+    ) -> None:
         set_name(self, name)
-        chosen: Choice[Any, Any] = _OneOf(key, tuple(k for k, _ in pairs), tuple(b for _, b in pairs))
-        self.keys, self.cases = chosen.keys, chosen.cases
         self.key = key
-        by = key if isinstance(key, Block) else _KeyFunction(key)
+        self.keys = keys
+        self.cases = Cases(key, keys, cases).cases
+        selector = key if isinstance(key, Block) else _KeyFunction(key)
         before = as_block(pre_block, "the pre_block of a OneOf")
-        after: list[AnyBlock] = [Pipe(Item(1), case) for case in self.cases]
-        self._parts = (Fan((Identity(), before)), _OneOf(Pipe(Item(0), by), self.keys, tuple(after)))
+        after: tuple[AnyBlock, ...] = tuple(Pipe(Item(1), case) for case in self.cases)
+        self._parts = (Fan((Identity(), before)), Cases(Pipe(Item(0), selector), keys, after))
 
     @property
     def pre_block(self) -> AnyBlock:
@@ -124,34 +146,30 @@ class OneOfWithPreBlock(DerivedBlock[Any, Any]):
         key = ["key"] if isinstance(self.key, Block) else []
         return ["before", *key, *(f"case {key!r}" for key in self.keys)]
 
-    def case(self, key: Hashable, block: Any) -> OneOfWithPreBlock:
+    def case(self, key: Hashable, block: object) -> OneOfWithPreBlock:
         """The same choice with one more case; see `Cases.case`."""
         pairs = [*zip(self.keys, self.cases, strict=True), (key, block)]
-        made: OneOfWithPreBlock = _cases(self.key, pairs, self.name, self.pre_block)
-        return made
+        return OneOfWithPreBlock(self.key, *_checked(pairs), self.pre_block, name=self.name)
 
-    def written(self) -> list[AnyBlock | str]:
-        pieces: list[AnyBlock | str] = [
-            self.key if isinstance(self.key, Block) else function_name(self.key),
-            ", {",
-        ]
-        for i, (key, case) in enumerate(zip(self.keys, self.cases, strict=True)):
-            pieces.extend([", " if i else "", f"{key!r}: ", case])
-        return [*pieces, "}, pre_block=", self.pre_block]
+    def written(self) -> Pieces:
+        cases = by_key(self.keys, ([case] for case in self.cases))
+        return [*_written_key(self.key), ", ", *cases, ", pre_block=", self.pre_block]
 
 
-class _KeyFunction(Transform[Any, Any]):
+def _written_key(key: Key) -> Pieces:
+    return [key if isinstance(key, Block) else function_name(key)]
+
+
+class _KeyFunction(Transform[Any, Hashable]):
     """The key function of a choice, as a block."""
 
-    def __init__(self, function: Callable[[Any], Hashable]) -> None:
-        self.kind = "OneOf"
-        self.function = function
+    kind = "OneOf"
 
 
-class NoCases(Generic[A, K]):
+class NoCases(NotYetABlock, Generic[A, K]):
     """A `OneOf` still without cases: no block yet."""
 
-    def __init__(self, key: Any, name: str | None, pre_block: Any = None) -> None:
+    def __init__(self, key: Key, name: str | None, pre_block: object = None) -> None:
         self._key = key
         self._name = name
         self._pre_block = pre_block
@@ -159,10 +177,10 @@ class NoCases(Generic[A, K]):
 
     def case(self, key: K, block: Block[A, B]) -> Cases[A, K, B]:
         """The choice with its first case; see `Cases.case`."""
-        made: Cases[A, K, B] = _cases(self._key, [(key, block)], self._name, self._pre_block)
-        return made
+        chosen: Cases[A, K, B] = _choice(self._key, [(key, block)], self._name, self._pre_block)
+        return chosen
 
-    def _not_yet_a_block(self, where: str = "a block") -> NoReturn:
+    def refuse(self, where: str) -> NoReturn:
         raise ArrowValueError(
             message(
                 f"cannot use a OneOf without cases as {where} at {SourceLine.here()}",
@@ -171,24 +189,25 @@ class NoCases(Generic[A, K]):
             )
         )
 
-    def __rshift__(self, other: Any) -> NoReturn:
-        self._not_yet_a_block("the left side of >>")
+    def __rshift__(self, other: object) -> NoReturn:
+        self.refuse("the left side of >>")
 
-    def __and__(self, other: Any) -> NoReturn:
-        self._not_yet_a_block("the left side of &")
+    def __and__(self, other: object) -> NoReturn:
+        self.refuse("the left side of &")
 
-    def __mul__(self, other: Any) -> NoReturn:
-        self._not_yet_a_block("the left side of *")
+    def __mul__(self, other: object) -> NoReturn:
+        self.refuse("the left side of *")
 
-    def __call__(self, *args: Any) -> NoReturn:
-        self._not_yet_a_block("a block on a wire")
+    def __call__(self, *args: object) -> NoReturn:
+        self.refuse("a block on a wire")
 
-    def eval(self, x: Any = None) -> NoReturn:
+    def eval(self, x: object = None) -> NoReturn:
         """A OneOf without cases has no value."""
-        self._not_yet_a_block("a block to evaluate")
+        self.refuse("a block to evaluate")
 
     def __repr__(self) -> str:
-        return f"OneOf({_key_name(self._key)}), without cases"
+        key = self._key.label if isinstance(self._key, Block) else function_name(self._key)
+        return f"OneOf({key}), without cases"
 
 
 @overload
@@ -237,10 +256,9 @@ def OneOf(key: Any, cases: Any = None, *, pre_block: Any = None, name: str | Non
         >>> size.eval("tree"), size.eval(3)
         (4, 3)
     """
-    refuse = getattr(key, "_not_yet_a_block", None)
-    if refuse is not None:
-        refuse("the key of a OneOf")
-    if not isinstance(key, Block) and not callable(key):
+    if isinstance(key, (NotYetABlock, Block)):
+        key = as_block(key, "the key of a OneOf")
+    elif not callable(key):
         if isinstance(key, Mapping) and cases is None:
             raise ArrowTypeError(
                 message(
@@ -279,11 +297,24 @@ def OneOf(key: Any, cases: Any = None, *, pre_block: Any = None, name: str | Non
             )
         )
     if not pairs:
-        NoCases(key, name)._not_yet_a_block()
-    return _cases(key, pairs, name, pre_block)
+        NoCases(key, name).refuse("a block")
+    return _choice(key, pairs, name, pre_block)
 
 
-def _cases(key: Any, pairs: list[Any], name: str | None, pre_block: Any = None) -> Any:
+def _choice(key: Key, pairs: Sequence[tuple[Any, object]], name: str | None, pre_block: object) -> Any:
+    keys, cases = _checked(pairs)
+    if pre_block is None:
+        return Cases(key, keys, cases, name=name)
+    return OneOfWithPreBlock(key, keys, cases, pre_block, name=name)
+
+
+def _checked(pairs: Sequence[tuple[Any, object]]) -> tuple[tuple[Hashable, ...], tuple[object, ...]]:
+    """The keys and the cases.
+
+    Raises:
+        ArrowTypeError: a key cannot be hashed, or is a block.
+        ArrowValueError: a key twice.
+    """
     seen: set[Hashable] = set()
     for k, case in pairs:
         if isinstance(k, Block) and not isinstance(case, Block):
@@ -310,21 +341,7 @@ def _cases(key: Any, pairs: list[Any], name: str | None, pre_block: Any = None) 
                 )
             )
         seen.add(k)
-    if pre_block is not None:
-        return OneOfWithPreBlock(key, pairs, pre_block, name=name)
-    return _OneOf(key, tuple(k for k, _ in pairs), tuple(b for _, b in pairs), name=name)
-
-
-class _OneOf(Cases[A, K, B]):
-    """`Cases` by the name that users know."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self.kind = "OneOf"
-        super().__init__(*args, **kwargs)
-
-
-def _key_name(key: Any) -> str:
-    return key.label if isinstance(key, Block) else function_name(key)
+    return tuple(key for key, _ in pairs), tuple(case for _, case in pairs)
 
 
 def is_none(x: object) -> bool:
@@ -367,3 +384,6 @@ class Optional(Choice[A | None, B], Generic[A, B]):
 
     def arguments(self, depth: int = 2) -> str:
         return self.parts[0].brief(depth - 1)
+
+    def written_arguments(self) -> list[Pieces]:
+        return [[part] for part in self.parts]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from arrows.combinators.block import AnyBlock, Block, set_name
+from arrows.combinators.block import AnyBlock, Block
 from arrows.combinators.convert import as_block
+from arrows.combinators.naming import set_name
+from arrows.combinators.printing import Pieces, Precedence, call, chain_of
 from arrows.combinators.wires import Wire
 
 A = TypeVar("A")
@@ -33,7 +35,7 @@ class Pipe(Block[A, B]):
         3
     """
 
-    def __init__(self, *steps: Any, name: str | None = None) -> None:
+    def __init__(self, *steps: object, name: str | None = None) -> None:
         set_name(self, name)
         self._parts = tuple(as_block(step, "a step of a Pipe") for step in steps)
 
@@ -44,7 +46,7 @@ class Pipe(Block[A, B]):
         state = self.__dict__
         if "_before" in state:
             pieces: list[tuple[AnyBlock, ...]] = []
-            block: Pipe[Any, Any] = self
+            block: AnyBlock = self
             while "_before" in block.__dict__:
                 pieces.append(block.__dict__["_after"])
                 block = block.__dict__["_before"]
@@ -55,6 +57,15 @@ class Pipe(Block[A, B]):
             state.pop("_after", None)
         return self._parts
 
+    @property
+    def input_readers(self) -> tuple[AnyBlock, ...] | None:
+        return self.parts[:1] or None
+
+    @property
+    def precedence(self) -> Precedence:
+        loose = self.name is None and len(self.parts) > 1 and not self.written()
+        return Precedence.CHAIN if loose else Precedence.CALL
+
     def brief(self, depth: int) -> str:
         if self.name is not None:
             return self.name
@@ -62,17 +73,24 @@ class Pipe(Block[A, B]):
             return "Identity()"
         if len(self.parts) > 3 or depth == 0:
             return f"a chain of {len(self.parts)}"
-        return " >> ".join(_step(s, depth - 1) for s in self.parts)
+        return " >> ".join(_step(step, depth - 1) for step in self.parts)
+
+    def pieces(self) -> Pieces:
+        if self.written() is not None:
+            return super().pieces()
+        if self.name is None and self.parts:
+            return chain_of(self.parts)
+        return call(self.kind if self.parts else "Identity", self.written_arguments(), self.name)
 
 
 class DerivedBlock(Pipe[A, B]):
-    """A chain with a word of its own: it is printed as it was written, and stays one step of a chain."""
+    """A block that desugars into a chain of others; it is printed as it was written, and stays one step.
+
+    `__init__` sets `_parts`, and `written` gives the arguments back.
+    """
 
     def brief(self, depth: int) -> str:
         return Block.brief(self, depth)
-
-    def arguments(self, depth: int = 2) -> str:
-        return "".join(x if isinstance(x, str) else x.brief(depth - 1) for x in self.written() or ())
 
 
 class Identity(Pipe[Any, Any]):
@@ -98,32 +116,32 @@ class Identity(Pipe[Any, Any]):
 
 
 def _step(step: AnyBlock, depth: int) -> str:
-    loose = step.kind == "AndFan" and step.name is None
-    return f"({step.brief(depth)})" if loose else step.brief(depth)
+    brief = step.brief(depth)
+    return f"({brief})" if step.precedence is Precedence.FAN_OUT else brief
 
 
-def chain(left: Any, right: Any) -> AnyBlock:
+def chain(left: object, right: object) -> AnyBlock:
     """`left >> right`, flat; an unnamed identity leaves no step."""
     first, second = as_block(left, "the left side of >>"), as_block(right, "the right side of >>")
-    if _neutral(first):
+    if _is_identity(first):
         return second
-    if _neutral(second):
+    if _is_identity(second):
         return first
     pipe: Pipe[Any, Any] = Pipe()
     state = pipe.__dict__
-    state["kind"] = "Pipe"
-    after = second.parts if _flat(second) else (second,)
-    if _flat(first):
+    after = second.parts if _extends(second) else (second,)
+    if _extends(first):
         state["_before"], state["_after"] = first, after
     else:
         state["_parts"] = (first, *after)
     return pipe
 
 
-def _neutral(block: AnyBlock) -> bool:
-    """An unnamed chain without steps; asked without laying a chain flat."""
-    return _flat(block) and "_before" not in block.__dict__ and not block._parts
+def _is_identity(block: AnyBlock) -> bool:
+    """Whether it is an unnamed chain without steps; asked without laying a chain flat."""
+    return _extends(block) and "_before" not in block.__dict__ and not block._parts
 
 
-def _flat(block: AnyBlock) -> bool:
+def _extends(block: AnyBlock) -> bool:
+    """Whether the steps of a chain become steps of a longer one."""
     return isinstance(block, Pipe) and block.name is None and not isinstance(block, DerivedBlock)

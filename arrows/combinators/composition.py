@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Generic, NoReturn, Self, TypeVar, overload
+from typing import Any, Generic, NoReturn, TypeVar, overload
 
-from arrows.combinators.block import AnyBlock, Block, set_name
+from arrows.combinators.block import AnyBlock, Block, at_line
 from arrows.combinators.compose import DerivedBlock
-from arrows.combinators.notation import drawn, output_source
-from arrows.combinators.wires import CallRecorder, Source, Wire, scope_is_open, switch
+from arrows.combinators.naming import set_name
+from arrows.combinators.notation import Graph, GraphNode, drawn, output_source
+from arrows.combinators.printing import Pieces
+from arrows.combinators.recorder import CallRecorder, Source, current_recorder, switch
+from arrows.combinators.traversal import ignores_input
+from arrows.combinators.wires import Wire
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
 
 A = TypeVar("A")
@@ -51,14 +55,13 @@ class Composition(DerivedBlock[A, B]):
 
     def __init__(self: Composition[Any, Any], *, name: str | None = None) -> None:
         set_name(self, name)
-        recorder = CallRecorder(name or "", ("input",), self.site, "Composition")
-        recorder.open = False
-        self._recorder: CallRecorder | None = recorder
+        self._recorder: ScopeRecorder | None = ScopeRecorder(name or "", self.site)
         self._result: Source | None = None
         self._state = "new"
 
     @property
     def unfinished(self) -> bool:
+        """Whether it cannot be used yet, because its scope has not been left."""
         return self._recorder is not None
 
     @property
@@ -83,7 +86,7 @@ class Composition(DerivedBlock[A, B]):
 
     # The scope
 
-    def _enter(self) -> CallRecorder:
+    def _enter(self) -> ScopeRecorder:
         recorder = self._recorder
         if recorder is None:
             self._over("enter the scope of")
@@ -101,7 +104,7 @@ class Composition(DerivedBlock[A, B]):
         self.__dict__["_state"] = "open"
         return recorder
 
-    def _leave(self, recorder: CallRecorder, finished: bool) -> None:
+    def _leave(self, recorder: ScopeRecorder, finished: bool) -> None:
         recorder.open = False
         state = self.__dict__
         if finished and self._result is None:
@@ -118,19 +121,18 @@ class Composition(DerivedBlock[A, B]):
             state["_state"] = "broken"
             return
         assert self._result is not None
-        graph = drawn(recorder, self._result, None)
-        graph.__dict__["kind"] = "Composition"
-        graph.__dict__["site"] = self.site
-        state["_parts"] = (graph,)
+        nodes, blocks = drawn(recorder)
+        graph = ScopeGraph(nodes, blocks, self._result, recorder.title)
+        state["_parts"] = (at_line(graph, self.site),)
         state["_recorder"] = state["_result"] = None
         state["_state"] = "finished"
 
-    def _wire(self, sources: tuple[Any, ...]) -> None:
+    def _wire(self, sources: tuple[object, ...]) -> None:
         recorder = self._recorder
         if recorder is None:
             self._over("wire the output of")
         attempt = f"wire the output of {recorder.title}"
-        if scope_is_open() is not recorder:
+        if current_recorder() is not recorder:
             words = (
                 "its scope is not open" if self._state == "new" else "another scope is open inside of its own"
             )
@@ -150,8 +152,8 @@ class Composition(DerivedBlock[A, B]):
                     hint="several wires are a tuple: composition.output.reads(a, b)",
                 )
             )
-        given = sources or (recorder.nothing(),)
-        self.__dict__["_result"] = output_source(recorder, given[0] if len(given) == 1 else given, attempt)
+        read = sources or (recorder.nothing(),)
+        self.__dict__["_result"] = output_source(recorder, read[0] if len(read) == 1 else read, attempt)
 
     def _over(self, attempt: str) -> NoReturn:
         words = f"the Composition {self.name}" if self.name is not None else "the Composition"
@@ -163,8 +165,9 @@ class Composition(DerivedBlock[A, B]):
             )
         )
 
-    def _not_yet_a_block(self, where: str = "a block") -> NoReturn:
-        assert self._recorder is not None
+    def check_finished(self, where: str) -> None:
+        if self._recorder is None:
+            return
         words = {
             "new": "its scope has not been entered yet",
             "open": "its scope is still open, and a block cannot hold itself",
@@ -188,45 +191,102 @@ class Composition(DerivedBlock[A, B]):
         count = len(self.parts[0].parts)
         return f"{count} block{'s' * (count != 1)}"
 
-    def written(self) -> list[AnyBlock | str]:
+    def written(self) -> Pieces:
         return ["unfinished"] if self.unfinished else [self.parts[0]]
 
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        self._finished_or_refuse()
-        return super().__reduce_ex__(protocol)
 
-    def __copy__(self) -> Self:
-        self._finished_or_refuse()
-        return super().__copy__()
+class ScopeGraph(Graph[Any, Any]):
+    """The wiring graph of a finished Composition."""
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        self._finished_or_refuse()
-        return super().__deepcopy__(memo)
+    kind = "Composition"
 
-    def _finished_or_refuse(self) -> None:
-        if self.unfinished:
-            self._not_yet_a_block("something to copy or pickle")
+    def __init__(
+        self, nodes: tuple[GraphNode, ...], parts: tuple[AnyBlock, ...], output: Source, title: str
+    ) -> None:
+        super().__init__(nodes, parts, output)
+        self.title = title
+
+
+class ScopeRecorder(CallRecorder):
+    """What the scope of a Composition does."""
+
+    kind = "Composition"
+    region = "scope"
+    a_region = "a scope"
+    verb = "connect"
+    connects = True
+
+    def __init__(self, name: str, site: SourceLine) -> None:
+        super().__init__(name, ("input",), site)
+        self.open = False  # until the scope is entered
+
+    @property
+    def hint_for_foreign_wires(self) -> str:
+        return "let the inner Composition read it outside, and use its input inside"
+
+    def check_open(self, attempt: str) -> None:
+        if not self.open or current_recorder() is not self:
+            raise ArrowTypeError(
+                message(
+                    f"cannot {attempt} at {SourceLine.here()}",
+                    reason=f"the wire belongs to {self.title_and_site}, whose scope is not open here",
+                    hint="a wire is used in the scope of its Composition, and nowhere else",
+                )
+            )
+
+    def place_of(self, x: object, attempt: str) -> int:
+        if isinstance(x, Output):
+            x.refuse_to_be_read(attempt)
+        if not isinstance(x, Block):
+            self.no_wire(x, attempt, "a constant is read as a block: ar.Constant(value)")
+        places = self.results_of(x)
+        if len(places) == 1:
+            return places[0]
+        if not places and ignores_input(x):
+            self.apply(x, ())
+            return len(self.calls)
+        if places:
+            lines = ", ".join(str(self.calls[place - 1].site.line) for place in places)
+            occurrences = f"has {len(places)}, in lines {lines}"
+        else:
+            occurrences = "has read nothing here so far"
+        raise ArrowTypeError(
+            message(
+                f"cannot {attempt} at {SourceLine.here()}",
+                at=self.inside,
+                reason="a block that is read stands for its only occurrence in this scope, and "
+                f"{x.label} {occurrences}",
+                hint="keep the wire that reads returns, and use that: wire = block.reads(...)",
+            )
+        )
+
+    def why_wires_do_not_read(self, wire: Wire[Any]) -> tuple[str, str]:
+        if wire.place == 0:
+            return "the input is what flows in: blocks read it", "block.reads(composition.input)"
+        return "a wire holds the result of a block, which has read what it needed", "block.reads(wire)"
 
 
 class Scope(Generic[A, B]):
     """The context manager of a Composition's scope; see `Composition.scope`."""
 
-    __slots__ = ("_before", "_composition", "_recorder")
+    __slots__ = ("_composition", "_recorder")
 
     def __init__(self, composition: Composition[A, B]) -> None:
         self._composition = composition
+        self._recorder: ScopeRecorder | None = None  # until it is entered
 
     def __enter__(self) -> Composition[A, B]:
-        self._recorder = self._composition._enter()
-        self._recorder.around = self._before = switch(self._recorder)
-        self._recorder.open = True
+        recorder = self._recorder = self._composition._enter()
+        recorder.around = switch(recorder)
+        recorder.open = True
         return self._composition
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         recorder = self._recorder
-        if scope_is_open() is not recorder and kind is None:
+        assert recorder is not None
+        if current_recorder() is not recorder and kind is None:
             self._composition._leave(recorder, finished=False)
             raise ArrowValueError(
                 message(
@@ -235,7 +295,7 @@ class Scope(Generic[A, B]):
                     hint="scopes are left in the reverse order of entering, as nested `with` statements do",
                 )
             )
-        before = self._before
+        before = recorder.around
         while before is not None and not before.open:  # it was left too early
             before = before.around
         switch(before)
@@ -265,7 +325,8 @@ class Output(Generic[B]):
         scope; several are a tuple, none is nothing (Void)."""
         self._composition._wire(sources)
 
-    def _not_a_source(self, attempt: str) -> NoReturn:
+    def refuse_to_be_read(self, attempt: str) -> NoReturn:
+        """The output of a Composition is no source."""
         composition = self._composition
         title = composition._recorder.title if composition._recorder is not None else composition.label
         raise ArrowTypeError(

@@ -6,7 +6,11 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from arrows.combinators.block import Block, set_name
+from arrows import ops
+from arrows.combinators.block import AnyBlock, Block
+from arrows.combinators.naming import set_name, shortened
+from arrows.ops import TensorLike
+from arrows.ops.arrays import HostArray
 from arrows.typesys import static
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, SourceLine, message
@@ -50,12 +54,12 @@ class Constant(Block[object, B_co], Generic[B_co]):
     """
 
     type: T.Type | None
-    value: np.ndarray[Any, Any] | None
+    value: HostArray | None
     trainable: bool = False
 
     def __init__(
         self: Constant[static.Tensor[Any, Any]],
-        value: Any,
+        value: object,
         dtype: str | None = None,
         *,
         trainable: bool = False,
@@ -68,7 +72,7 @@ class Constant(Block[object, B_co], Generic[B_co]):
             raise ArrowTypeError(
                 message(
                     f"cannot make a trainable Constant at {SourceLine.here()}",
-                    reason=f"only floats can be trained, and {_shortened(value)} is {array.dtype.name}",
+                    reason=f"only floats can be trained, and {shortened(value)} is {array.dtype.name}",
                     hint="ar.Constant(value, 'float32', trainable=True)",
                 )
             )
@@ -76,14 +80,16 @@ class Constant(Block[object, B_co], Generic[B_co]):
         self.value = array
         self.trainable = bool(trainable)
 
-    def parameter(self) -> Any:
-        """The trained value: a function of nothing on tensor-likes, as `arrows.ops.trace` takes it."""
-        from arrows import ops
+    @property
+    def input_readers(self) -> tuple[AnyBlock, ...]:
+        return ()
 
+    def parameter(self) -> TensorLike:
+        """The trained value: a function of nothing on tensor-likes, as `arrows.ops.trace` takes it."""
         assert isinstance(self.type, T.Tensor)
         return ops.parameter(self, ops.Parameter("value", self.type.shape, self.type.dtype, self._first))
 
-    def _first(self, generator: Any, shape: tuple[int, ...], dtype: str) -> np.ndarray[Any, Any]:
+    def _first(self, generator: object, shape: tuple[int, ...], dtype: str) -> HostArray:
         assert self.value is not None
         return self.value.astype(dtype)
 
@@ -91,7 +97,7 @@ class Constant(Block[object, B_co], Generic[B_co]):
         if self.value is not None:
             words = repr(self.value.item()) if self.value.ndim == 0 else str(self.type)
             return f"{words}, trainable=True" if self.trainable else words
-        return "" if self.kind == "Void" or self.type is None else str(self.type)
+        return "" if self.type is None else str(self.type)
 
 
 class Zeros(Constant[Any]):
@@ -114,19 +120,19 @@ class Zeros(Constant[Any]):
         Zeros((float32[2], int32))
     """
 
-    def __init__(self, type: Any, *, name: str | None = None) -> None:
-        kind = T.as_type(type)
-        bad = without_zero(kind)
+    def __init__(self, type: object, *, name: str | None = None) -> None:
+        zeros_type = T.as_type(type)
+        bad = without_zero(zeros_type)
         if bad is not None:
             raise ArrowTypeError(
                 message(
-                    f"cannot make Zeros({kind}) at {SourceLine.here()}",
+                    f"cannot make Zeros({zeros_type}) at {SourceLine.here()}",
                     reason=f"there is no zero of {bad}",
                     hint="ar.Constant(array), or ar.InputTransform(lambda x: value) for a Python object",
                 )
             )
         set_name(self, name)
-        self.type = kind
+        self.type = zeros_type
         self.value = None
 
 
@@ -148,6 +154,9 @@ class Void(Constant[None]):
         self.type = T.Void()
         self.value = None
 
+    def arguments(self, depth: int = 2) -> str:
+        return ""
+
 
 class InferredZeros(Constant[Any]):
     """Zeros of a type that inference finds: what `Optional` gives for None unless told otherwise.
@@ -157,8 +166,9 @@ class InferredZeros(Constant[Any]):
         True
     """
 
+    kind = "Zeros"
+
     def __init__(self) -> None:
-        self.kind = "Zeros"
         self.type = None
         self.value = None
 
@@ -175,12 +185,12 @@ def without_zero(t: T.Type) -> T.Type | None:
     return None
 
 
-def _array(value: Any, dtype: str | None) -> np.ndarray[Any, Any]:
+def _array(value: object, dtype: str | None) -> HostArray:
     if masked_elements(value):
         raise ArrowTypeError(
             message(
                 f"cannot make a Constant at {SourceLine.here()}",
-                reason=f"a masked element has no value, and {_shortened(value)} has some",
+                reason=f"a masked element has no value, and {shortened(value)} has some",
                 hint="fill it first: ar.Constant(x.filled(0))",
             )
         )
@@ -196,7 +206,7 @@ def _array(value: Any, dtype: str | None) -> np.ndarray[Any, Any]:
             message(
                 f"cannot make a Constant at {SourceLine.here()}",
                 reason="expected a number, nested lists of numbers of one shape, or an array, "
-                f"got {_shortened(value)}",
+                f"got {shortened(value)}",
                 hint="a Python object, whatever the input, is ar.InputTransform(lambda x: value)",
             )
         ) from cause
@@ -223,8 +233,3 @@ def _array(value: Any, dtype: str | None) -> np.ndarray[Any, Any]:
             )
         )
     return result
-
-
-def _shortened(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from types import FunctionType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from arrows.combinators.block import AnyBlock, Block
+from arrows.combinators.naming import shortened
 from arrows.combinators.wires import Wire
 from arrows.typesys.errors import ArrowTypeError, SourceLine, message
 
 
-def as_block(x: Any, where: str) -> AnyBlock:
+class NotYetABlock(ABC):
+    """What becomes a block by one more step: a `OneOf` without cases, a declaration that must be called."""
+
+    @abstractmethod
+    def refuse(self, where: str) -> NoReturn:
+        """Says what is missing.
+
+        Args:
+            where: what a block is wanted for.
+        """
+
+
+def as_block(x: object, where: str) -> AnyBlock:
     """`x` as a block.
 
     Args:
@@ -22,49 +36,44 @@ def as_block(x: Any, where: str) -> AnyBlock:
         where: what the block is wanted for, for the message (`the left side of >>`).
 
     Raises:
-        ArrowTypeError: `x` stands for no block; a bare function gets the hint how to wrap it.
+        ArrowTypeError: `x` stands for no block; for a bare function the hint says how to wrap it.
 
     Example:
         >>> import arrows as ar
         >>> as_block({"a": ar.Scalar()}, "an example").kind
         'Record'
     """
-    if isinstance(x, Block) and not x.unfinished:
+    if isinstance(x, Block):
+        x.check_finished(where)
         return x
-    refuse = None if isinstance(x, type) else getattr(x, "_not_yet_a_block", None)
-    if refuse is not None:
-        refuse(where)
-    if isinstance(x, (Mapping, tuple)) or (isinstance(x, list) and _pairs(x)):
-        from arrows.combinators.fanout import Record
-
-        return Record(x)
+    if isinstance(x, NotYetABlock):
+        x.refuse(where)
+    if isinstance(x, (Mapping, tuple)) or (isinstance(x, list) and _is_pairs(x)):
+        return Block.operators.record(x)
     if isinstance(x, (np.ndarray, np.generic)):
-        from arrows.combinators.constant import Constant
-
-        return Constant(x)
+        return Block.operators.constant(x)
     raise ArrowTypeError(
         message(
-            f"cannot use {_short(x)} as {where} at {SourceLine.here()}",
-            reason=f"expected a block, or a dict or tuple of blocks, got {_kind(x)}",
+            f"cannot use {_name(x)} as {where} at {SourceLine.here()}",
+            reason=f"expected a block, or a dict or tuple of blocks, got {_class_in_words(x)}",
             hint=_hint(x),
         )
     )
 
 
-def _pairs(x: list[Any]) -> bool:
+def _is_pairs(x: list[Any]) -> bool:
     return bool(x) and all(isinstance(p, tuple) and len(p) == 2 and not isinstance(p[0], Block) for p in x)
 
 
-def _short(x: Any) -> str:
+def _name(x: object) -> str:
     if isinstance(x, type):
         return f"the class {x.__name__}"
     if callable(x) and hasattr(x, "__name__"):
         return "a lambda" if x.__name__ == "<lambda>" else f"the function {x.__name__}"
-    text = repr(x)
-    return text if len(text) <= 40 else text[:37] + "..."
+    return shortened(x)
 
 
-def _kind(x: Any) -> str:
+def _class_in_words(x: object) -> str:
     if isinstance(x, type):
         return f"a class{' of blocks' if issubclass(x, Block) else ''}, not a block"
     if callable(x):
@@ -73,7 +82,7 @@ def _kind(x: Any) -> str:
     return "None" if x is None else f"{'an' if name[0] in 'aeio' else 'a'} {name}"
 
 
-def _hint(x: Any) -> str:
+def _hint(x: object) -> str:
     if isinstance(x, Wire):
         return "make the block first, then call it on the wire, as ar.Map(f)(wire)"
     if isinstance(x, type) and issubclass(x, Block):

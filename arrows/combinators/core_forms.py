@@ -12,14 +12,14 @@ from arrows.combinators.choice import Choice
 from arrows.combinators.compose import Pipe
 from arrows.combinators.constant import Constant
 from arrows.combinators.effects import Metric, Shared, Tap
-from arrows.combinators.elements import Broadcast, Length, Nth, Unroll
 from arrows.combinators.fanout import Fan
-from arrows.combinators.inputs import Item, Read, Transform
+from arrows.combinators.folds import Fold, Reduce
+from arrows.combinators.inputs import Read, Transform
+from arrows.combinators.items import Item, Nth
 from arrows.combinators.notation import Graph
 from arrows.combinators.recursion import Fix, Reference
 from arrows.combinators.scans import Scan
-from arrows.combinators.sequences import Fold, Map, Reduce
-from arrows.combinators.zips import Zip
+from arrows.combinators.sequences import Broadcast, Length, Map, Unroll, Zip
 from arrows.typesys.errors import ArrowTypeError
 
 CORE_FORMS: tuple[type[AnyBlock], ...] = (

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, NoReturn, TypeVar
 
-from arrows.combinators.block import Block, require_name
-from arrows.combinators.convert import as_block
-from arrows.combinators.recursion import DECLARATION, Reference, Token
+from arrows.combinators.block import Block
+from arrows.combinators.convert import NotYetABlock, as_block
+from arrows.combinators.naming import require_name
+from arrows.combinators.recursion import DECLARATION, DeclaredReference, Token
 from arrows.combinators.wires import Wire
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
@@ -16,7 +17,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-class ForwardDeclaration(Generic[A, B]):
+class ForwardDeclaration(NotYetABlock, Generic[A, B]):
     """A block that is declared now and defined later; `ar.fix` does the same in one step.
 
     A declaration is no block itself. Calling it gives a block that stands for what `resolve_to` will say,
@@ -48,16 +49,16 @@ class ForwardDeclaration(Generic[A, B]):
 
     def __init__(
         self: ForwardDeclaration[Any, Any],
-        input_type: Any = None,
-        output_type: Any = None,
+        input_type: object = None,
+        output_type: object = None,
         name: str | None = None,
     ) -> None:
         if name is not None:
             require_name("ForwardDeclaration", "its name", name)
-        given = None if input_type is None else T.as_type(input_type)
-        wanted = None if output_type is None else T.as_type(output_type)
-        token = Token(DECLARATION if name is None else name, given, wanted, declared=True)
-        self._reference: Reference[Any, Any] = Reference(token)
+        input = None if input_type is None else T.as_type(input_type)
+        output = None if output_type is None else T.as_type(output_type)
+        token = Token(DECLARATION if name is None else name, input, output, declared=True)
+        self._reference: DeclaredReference[A, B] = DeclaredReference(token)
 
     @property
     def name(self) -> str:
@@ -75,7 +76,7 @@ class ForwardDeclaration(Generic[A, B]):
                     hint="use the finished block, which resolve_to returned",
                 )
             )
-        return Reference(token)
+        return DeclaredReference(token)
 
     def resolve_to(self, block: Callable[[Wire[A]], Wire[B]]) -> Block[A, B]:
         """Says what the declaration stands for, once and for all.
@@ -107,9 +108,9 @@ class ForwardDeclaration(Generic[A, B]):
         return f"<declaration {self.name}, {'' if self._reference.definition is not None else 'un'}resolved>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _of, (self._reference,)
+        return _declaration_of, (self._reference,)
 
-    def _not_yet_a_block(self, where: str = "a block") -> NoReturn:
+    def refuse(self, where: str) -> NoReturn:
         raise ArrowTypeError(
             message(
                 f"cannot use {self._reference.token.words} as {where} at {SourceLine.here()}",
@@ -120,8 +121,8 @@ class ForwardDeclaration(Generic[A, B]):
         )
 
 
-def _of(reference: Reference[Any, Any]) -> ForwardDeclaration[Any, Any]:
-    """The declaration of a reference."""
-    made: ForwardDeclaration[Any, Any] = ForwardDeclaration.__new__(ForwardDeclaration)
-    made._reference = reference
-    return made
+def _declaration_of(reference: DeclaredReference[A, B]) -> ForwardDeclaration[A, B]:
+    """The declaration of a reference, for pickle."""
+    declaration: ForwardDeclaration[A, B] = ForwardDeclaration.__new__(ForwardDeclaration)
+    declaration._reference = reference
+    return declaration

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from arrows.combinators.constant import InferredZeros
+from arrows import ops
+from arrows.ops import TensorLike
+from arrows.ops.arrays import HostArray
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, SourceLine, message
 from arrows.typesys.masked import masked_elements
 
-DefaultResult: TypeAlias = "int | float | np.ndarray[Any, Any] | tuple[DefaultResult, ...]"
+DefaultResult: TypeAlias = "int | float | HostArray | tuple[DefaultResult, ...]"
 """A number, an array, or a tuple of these."""
 
 
-class NoDefault(InferredZeros):
-    """The default of a `Reduce` that was given none: zeros, or an error in the data where there is no zero.
-
-    Example:
-        >>> NoDefault()
-        Zeros()
-    """
-
-
-def as_default_result(value: Any, kind: str) -> DefaultResult | None:
+def as_default_result(value: object, kind: str) -> DefaultResult | None:
     """A `default=` argument, its arrays frozen; None stays None.
 
     Raises:
@@ -37,15 +30,15 @@ def as_default_result(value: Any, kind: str) -> DefaultResult | None:
     if value is None:
         return None
     done: list[list[DefaultResult]] = [[]]
-    todo: list[Any] = [value]
+    todo: list[object] = [value]
     while todo:
         x = todo.pop()
-        if isinstance(x, _Close):
+        if x is _END_OF_TUPLE:
             items = tuple(done.pop())
             done[-1].append(items)
         elif isinstance(x, tuple):
             done.append([])
-            todo.append(_Close())
+            todo.append(_END_OF_TUPLE)
             todo.extend(reversed(x))
         elif isinstance(x, (int, float)) and not isinstance(x, bool):
             done[-1].append(x)
@@ -54,11 +47,10 @@ def as_default_result(value: Any, kind: str) -> DefaultResult | None:
     return done[0][0]
 
 
-class _Close:
-    """The end of a tuple."""
+_END_OF_TUPLE = object()
 
 
-def _frozen(x: Any, value: Any, kind: str) -> DefaultResult:
+def _frozen(x: object, value: object, kind: str) -> DefaultResult:
     try:
         array = np.array(x)
     except (TypeError, ValueError):
@@ -91,28 +83,30 @@ def unfit(default: DefaultResult, element: T.Type) -> tuple[str, str] | None:
 
 
 def _unfit(default: DefaultResult, element: T.Type) -> str | None:
+    misfit = f"the default {shown(default)} does not fit the elements, which are {element}"
     todo = [(default, element)]
     while todo:
-        given, of = todo.pop()
-        if isinstance(of, T.Tuple):
-            parts = given if isinstance(given, tuple) else (given,) * len(of.items)
-            if not isinstance(given, (int, float, tuple)) or len(parts) != len(of.items):
-                return f"the default {shown(default)} does not fit the elements, which are {element}"
-            todo.extend(zip(parts, of.items, strict=True))
-        elif isinstance(of, T.Tensor):
-            if isinstance(given, tuple) or (isinstance(given, np.ndarray) and given.shape != of.shape):
-                return f"the default {shown(default)} does not fit the elements, which are {element}"
-            if not _holds(of.dtype, given):
-                return f"the default {shown(given)} is no {of.dtype}"
+        value, type = todo.pop()
+        if isinstance(type, T.Tuple):
+            values = value if isinstance(value, tuple) else (value,) * len(type.items)
+            if not isinstance(value, (int, float, tuple)) or len(values) != len(type.items):
+                return misfit
+            todo.extend(zip(values, type.items, strict=True))
+        elif isinstance(type, T.Tensor):
+            if isinstance(value, tuple) or (isinstance(value, np.ndarray) and value.shape != type.shape):
+                return misfit
+            if not _holds(type.dtype, value):
+                return f"the default {shown(value)} is no {type.dtype}"
     return None
 
 
-def _holds(dtype: str, given: Any) -> bool:
+def _holds(dtype: str, value: float | HostArray) -> bool:
+    """Whether an element type can hold a number, or all numbers of an array."""
     if dtype.startswith("float"):
-        return not isinstance(given, int) or abs(given) < 2**1023
+        return not isinstance(value, int) or abs(value) < 2**1023  # a larger integer is no float64
     if dtype == "bool":
         return False
-    array = np.asarray(given)
+    array = np.asarray(value)
     limits = np.iinfo(dtype)
     whole = array.dtype.kind != "f" or bool((array == np.floor(array)).all())
     return whole and bool((array >= limits.min).all() and (array <= limits.max).all())
@@ -132,7 +126,7 @@ def shown(default: DefaultResult) -> str:
     return repr(default)
 
 
-def put_default(rows: Any, result: Any, default: DefaultResult | None) -> Any:
+def put_default(rows: TensorLike, result: TensorLike, default: DefaultResult | None) -> TensorLike:
     """The result of a sequence with elements, the default for one without.
 
     Args:
@@ -142,7 +136,5 @@ def put_default(rows: Any, result: Any, default: DefaultResult | None) -> Any:
     """
     if default is None:
         return result
-    from arrows import ops
-
-    some = ops.segment_count(rows, "int32") > 0
-    return ops.where(some, result, np.full(result.shape, default, result.dtype))
+    has_elements = ops.segment_count(rows, "int32") > 0
+    return ops.where(has_elements, result, np.full(result.shape, default, result.dtype))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
-from arrows.combinators.block import AnyBlock, Block, require_name, set_name
+from arrows.combinators.block import AnyBlock, Block
 from arrows.combinators.convert import as_block
-from arrows.combinators.inputs import function_name
+from arrows.combinators.naming import function_name, require_name, set_name
 from arrows.combinators.wires import Wire
 from arrows.typesys.errors import ArrowTypeError, SourceLine, message
 
@@ -35,7 +35,7 @@ class Metric(Block[Any, None]):
     """
 
     metric: str
-    effect: ClassVar[bool] = True
+    effect = True
 
     def __init__(self, metric: str) -> None:
         require_name("Metric", "the name of a metric", metric, "ar.Metric('loss')")
@@ -45,7 +45,7 @@ class Metric(Block[Any, None]):
         return repr(self.metric)
 
 
-class Tap(Block[Any, Any]):
+class Tap(AnyBlock):
     """Gives what it takes, and keeps it: `model.taps[name]` holds the value of every visit of the last call.
 
     It may stand anywhere, inside of recursion and networks too, and changes no number. The values are those
@@ -77,7 +77,7 @@ class Tap(Block[Any, Any]):
 
     tap: str
     show: Callable[[Any], object] | None
-    effect: ClassVar[bool] = True
+    effect = True
 
     def __init__(self, tap: str, show: Callable[[Any], object] | None = None) -> None:
         require_name("Tap", "the name of a tap", tap, "ar.Tap('state')")
@@ -112,8 +112,9 @@ class Shared(Block[A, B]):
         block: what is done once for each object; the only part.
     """
 
+    kind = "shared"
+
     def __init__(self, block: Callable[[Wire[A]], Wire[B]], *, name: str | None = None) -> None:
-        self.kind = "shared"
         set_name(self, name)
         self._parts = (as_block(block, "the block of ar.shared"),)
 

@@ -1,15 +1,18 @@
-"""Fan-out: one input to several blocks, a tuple of their results. `&`, `AllOf`, `Record`."""
+"""Fan-out: one input to several blocks, a tuple of their results.  `&`, `*`, `AllOf`, `Record`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, Generic, TypeVar, TypeVarTuple, overload
 
-from arrows.combinators.block import AnyBlock, Block, set_name
+from arrows.combinators.block import AnyBlock, Block, Operators
 from arrows.combinators.compose import Pipe, chain
 from arrows.combinators.constant import Constant
 from arrows.combinators.convert import as_block
-from arrows.combinators.inputs import Item
+from arrows.combinators.items import Item
+from arrows.combinators.naming import set_name
+from arrows.combinators.printing import Pieces, Precedence, by_key, chain_of, joined, within
+from arrows.combinators.traversal import ignores_input
 from arrows.combinators.wires import Wire
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message, unhashed
 
@@ -33,11 +36,21 @@ class Fan(Block[A, B]):
     labels: tuple[Hashable, ...] | None
 
     def __init__(
-        self, parts: Iterable[Any], labels: tuple[Hashable, ...] | None = None, *, name: str | None = None
+        self, parts: Iterable[object], labels: tuple[Hashable, ...] | None = None, *, name: str | None = None
     ) -> None:
         set_name(self, name)
         self._parts = tuple(as_block(p, f"a part of {self.kind}") for p in parts)
         self.labels = labels
+
+    @property
+    def input_readers(self) -> tuple[AnyBlock, ...] | None:
+        return self.parts or None
+
+    def written_arguments(self) -> list[Pieces]:
+        if self.labels is None:
+            return super().written_arguments()
+        fields = map(_field, self.labels, self.parts)
+        return [by_key(self.labels, fields)]
 
     def brief(self, depth: int) -> str:
         if self.name is not None:
@@ -45,8 +58,26 @@ class Fan(Block[A, B]):
         return f"{self.kind} of {len(self.parts)}"
 
 
+def _field(key: Hashable, part: AnyBlock) -> Pieces:
+    """A record's field without the `GetItem` that a Record puts before it."""
+    if isinstance(part, Item) and part.key == key:
+        return ["Identity()"]
+    if isinstance(part, Pipe) and part.name is None and part.parts:
+        first = part.parts[0]
+        if isinstance(first, Item) and first.key == key:
+            return chain_of(part.parts[1:])
+    return [part]
+
+
 class AndFan(Fan[A, tuple[*Bs]], Generic[A, *Bs]):
     """A fan-out made by `&`: the only one that a further `&` extends."""
+
+    @property
+    def precedence(self) -> Precedence:
+        return Precedence.FAN_OUT
+
+    def pieces(self) -> Pieces:
+        return joined((within(part, Precedence.FAN_OUT) for part in self.parts), " & ")
 
     def brief(self, depth: int) -> str:
         if len(self.parts) > 3 or depth == 0:
@@ -61,7 +92,7 @@ class AndFan(Fan[A, tuple[*Bs]], Generic[A, *Bs]):
         return fan_out(self, other)
 
 
-def fan_out(left: Any, right: Any) -> AndFan[Any, *tuple[Any, ...]]:
+def fan_out(left: object, right: object) -> AndFan[Any, *tuple[Any, ...]]:
     """`left & right`: extends `left` if it was itself made by `&`."""
     left = as_block(left, "the left side of &")
     right = as_block(right, "the right side of &")
@@ -108,8 +139,8 @@ class AllOf(Fan[A, B]):
         name: str | None = None,
     ) -> None: ...
     @overload
-    def __init__(self: AllOf[Any, Any], *blocks: Any, name: str | None = None) -> None: ...
-    def __init__(self, *blocks: Any, name: str | None = None) -> None:
+    def __init__(self: AllOf[Any, Any], *blocks: object, name: str | None = None) -> None: ...
+    def __init__(self, *blocks: object, name: str | None = None) -> None:
         super().__init__(blocks, name=name)
 
 
@@ -144,7 +175,7 @@ class Record(Fan[Any, Any]):
         (word: 4, label: 3)
     """
 
-    def __init__(self, fields: Any, *, name: str | None = None) -> None:
+    def __init__(self, fields: object, *, name: str | None = None) -> None:
         labels: tuple[Hashable, ...] | None
         if isinstance(fields, Mapping):
             labels = tuple(fields)
@@ -181,7 +212,7 @@ class Record(Fan[Any, Any]):
                     hint="read a field twice with ar.AllOf(ar.GetItem(key) >> f, ar.GetItem(key) >> g)",
                 )
             )
-        keys: Iterable[Any] = labels if labels is not None else range(len(blocks))
+        keys: Iterable[Hashable] = labels if labels is not None else range(len(blocks))
         parts = []
         for key, block in zip(keys, blocks, strict=True):
             child = as_block(block, f"the field {key!r} of a Record")
@@ -195,24 +226,61 @@ class Record(Fan[Any, Any]):
         return self.name if self.name is not None else f"Record({self.arguments()})"
 
 
-def ignores_input(block: AnyBlock) -> bool:
-    """Whether the block gives the same result whatever it gets.
+class PairItem(Item[Any, Any]):
+    """What one side of `f * g` gets: an item of the pair."""
 
-    Example:
-        >>> import arrows as ar
-        >>> ignores_input(ar.Zeros([3]) >> ar.Identity()), ignores_input(ar.Identity())
-        (True, False)
-    """
-    todo, seen = [block], set()
-    while todo:
-        block = todo.pop()
-        if id(block) in seen:
-            continue
-        seen.add(id(block))
-        if isinstance(block, Pipe) and block.parts:
-            todo.append(block.parts[0])
-        elif isinstance(block, Fan) and block.parts:
-            todo.extend(block.parts)
-        elif not isinstance(block, Constant):
-            return False
-    return True
+    def __init__(self, key: int) -> None:
+        super().__init__(key, arity=2)
+
+    def brief(self, depth: int) -> str:
+        return f"item {self.key} of the pair"
+
+
+class Parallel(Fan[Any, Any]):
+    """The fan-out that `*` makes: each side reads its item of the pair."""
+
+    def __init__(self, left: AnyBlock, right: AnyBlock) -> None:
+        super().__init__((chain(PairItem(0), left), chain(PairItem(1), right)))
+
+    def operands(self) -> list[tuple[list[AnyBlock], bool]]:
+        """The steps of each side, and whether they stand in brackets where the block is written."""
+        sides: list[tuple[list[AnyBlock], bool]] = []
+        for place, part in enumerate(self.parts):
+            steps = list(part.parts[1:]) if type(part) is Pipe and part.name is None else []
+            loose = len(steps) > 1
+            if len(steps) == 1:  # `*` groups from the left
+                loose = steps[0].precedence in (Precedence.FAN_OUT, *([Precedence.PARALLEL] * place))
+            sides.append((steps, loose))
+        return sides
+
+    @property
+    def precedence(self) -> Precedence:
+        return Precedence.PARALLEL
+
+    def pieces(self) -> Pieces:
+        sides = []
+        for steps, brackets in self.operands():
+            side: Pieces = [steps[0]] if len(steps) == 1 else chain_of(steps)
+            sides.append(["(", *side, ")"] if brackets else side)
+        return joined(sides, " * ")
+
+    def brief(self, depth: int) -> str:
+        if depth == 0:
+            return "two side by side"
+        words = []
+        for steps, brackets in self.operands():
+            text = " >> ".join(step.brief(depth - 1) for step in steps[:3]) or "Identity()"
+            if len(steps) > 3:
+                text = f"a chain of {len(steps)}"
+            words.append(f"({text})" if brackets else text)
+        return " * ".join(words)
+
+
+def side_by_side(left: object, right: object) -> Parallel:
+    """`left * right`."""
+    return Parallel(as_block(left, "the left side of *"), as_block(right, "the right side of *"))
+
+
+Block.operators = Operators(
+    chain=chain, fan_out=fan_out, side_by_side=side_by_side, record=Record, constant=Constant
+)

@@ -1,11 +1,12 @@
-"""Blocks that bring data in: `Scalar`, `Vector`, `Tensor`, `Input`, `InputTransform`, `GetItem`."""
+"""Blocks that bring data in: `Scalar`, `Vector`, `Tensor`, `Input`, `InputTransform`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar, get_origin, overload
 
-from arrows.combinators.block import Block, set_name
+from arrows.combinators.block import Block
+from arrows.combinators.naming import function_name, set_name
 from arrows.typesys import static
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
@@ -26,17 +27,42 @@ class Read(Block[A, B]):
 
     type: T.Tensor
 
-    def __init__(self, type: T.Tensor, *, kind: str = "Tensor", name: str | None = None) -> None:
-        self.kind = kind
+    def __init__(self, type: T.Tensor, *, name: str | None = None) -> None:
         set_name(self, name)
         self.type = type
 
+    @property
+    def size(self) -> str:
+        """The shape as it was written."""
+        return str(list(self.type.shape))
+
     def arguments(self, depth: int = 2) -> str:
-        dtype = repr(self.type.dtype)
-        if self.kind == "Scalar":
-            return dtype
-        size = str(self.type.shape[0]) if self.kind == "Vector" else str(list(self.type.shape))
-        return size if self.type.dtype == "float32" else f"{size}, {dtype}"
+        return self.size if self.type.dtype == "float32" else f"{self.size}, {self.type.dtype!r}"
+
+
+class ReadTensor(Read[A, B]):
+    """What `Tensor` makes."""
+
+    kind = "Tensor"
+
+
+class ReadVector(Read[A, B]):
+    """What `Vector` makes."""
+
+    kind = "Vector"
+
+    @property
+    def size(self) -> str:
+        return str(self.type.shape[0])
+
+
+class ReadScalar(Read[A, B]):
+    """What `Scalar` makes."""
+
+    kind = "Scalar"
+
+    def arguments(self, depth: int = 2) -> str:
+        return repr(self.type.dtype)
 
 
 @overload
@@ -70,7 +96,7 @@ def Scalar(dtype: str = "float32", *, name: str | None = None) -> Read[Any, Any]
         >>> ar.Scalar("int32")
         Scalar('int32')
     """
-    return Read(_tensor("Scalar", (), dtype, "ar.Scalar('int32')"), kind="Scalar", name=name)
+    return ReadScalar(_tensor("Scalar", (), dtype, "ar.Scalar('int32')"), name=name)
 
 
 def Vector(
@@ -94,9 +120,9 @@ def Vector(
         >>> ar.Vector(3)
         Vector(3)
     """
-    given: Any = size  # whatever the annotation says
-    hint = "ar.Tensor([3, 4])" if isinstance(given, (list, tuple)) else "ar.Vector(300)"
-    return Read(_tensor("Vector", (given,), dtype, hint), kind="Vector", name=name)
+    shape: object = size  # whatever the annotation says
+    hint = "ar.Tensor([3, 4])" if isinstance(shape, (list, tuple)) else "ar.Vector(300)"
+    return ReadVector(_tensor("Vector", (size,), dtype, hint), name=name)
 
 
 def Tensor(
@@ -123,10 +149,10 @@ def Tensor(
     hint = "ar.Tensor([3, 4], 'int32')"
     if isinstance(shape, (list, tuple)) and None in shape:
         hint = "what differs in length from example to example is a sequence: ar.Map(ar.Vector(3))"
-    return Read(_tensor("Tensor", shape, dtype, hint), kind="Tensor", name=name)
+    return ReadTensor(_tensor("Tensor", shape, dtype, hint), name=name)
 
 
-def _tensor(kind: str, shape: Any, dtype: str, hint: str) -> T.Tensor:
+def _tensor(kind: str, shape: list[int] | tuple[int, ...], dtype: str, hint: str) -> T.Tensor:
     """The type that a block reads.
 
     Raises:
@@ -165,11 +191,11 @@ class Transform(Block[A, B]):
         return function_name(self.function)
 
 
-def _function_hint(given: Any) -> str:
-    """What to write where something else than a function was given."""
-    if isinstance(given, Block):
-        return f"{given.label} is a block already: f >> {given.label}"
-    if isinstance(given, Mapping):
+def _function_hint(argument: object) -> str:
+    """What to write instead of an argument that is no function."""
+    if isinstance(argument, Block):
+        return f"{argument.label} is a block already: f >> {argument.label}"
+    if isinstance(argument, Mapping):
         return (
             "to look something up: ar.InputTransform(table.get), whose result is None for what is not in it"
         )
@@ -232,17 +258,16 @@ class Input(Transform[A, A]):
     """
 
     def __init__(self, kind: type[A] | None = None, *, name: str | None = None) -> None:
-        given: Any = kind  # whatever the annotation says
-        if given is not None and not isinstance(given, type) and get_origin(given) is None:
+        cls: object = kind  # whatever the annotation says
+        if cls is not None and not isinstance(cls, type) and get_origin(cls) is None:
             raise ArrowTypeError(
                 message(
                     f"cannot make an Input at {SourceLine.here()}",
-                    reason=f"expected a class of Python objects, got {given!r}",
+                    reason=f"expected a class of Python objects, got {cls!r}",
                     hint="ar.Input(dict); a tensor is read by ar.Scalar(), ar.Vector(n), ar.Tensor(shape)",
                 )
             )
-        super().__init__(_Instance(kind), name=name)
-        self.kind = "Input"
+        super().__init__(_InstanceOf(kind), name=name)
 
     def get(self, field: Callable[[A], B], *, name: str | None = None) -> InputTransform[A, B]:
         """Reads a field: `field` is a function of the object, such as `lambda leaf: leaf.word`.
@@ -254,82 +279,19 @@ class Input(Transform[A, A]):
         return InputTransform(field, name=name)
 
 
-class _Instance:
+class _InstanceOf:
     """Gives what it takes, if it is an instance of a class."""
 
-    def __init__(self, kind: Any) -> None:
+    def __init__(self, kind: type | None) -> None:
         self.__name__ = "" if kind is None else getattr(kind, "__name__", repr(kind))
         try:
             isinstance(None, kind if kind is not None else object)
         except TypeError:  # a TypedDict, a list[int]: there is no telling
             kind = None
-        self.kind = kind
+        self.checked = kind
 
-    def __call__(self, x: Any) -> Any:
-        if self.kind is not None and not isinstance(x, self.kind):
+    def __call__(self, x: A) -> A:
+        if self.checked is not None and not isinstance(x, self.checked):
             got = "None" if x is None else f"an object of type {type(x).__name__}"
             raise Unfit(f"expected an object of type {self.__name__}, got {got}")
         return x
-
-
-class Item(Block[A, B]):
-    """The core form of `GetItem`.
-
-    Attributes:
-        key: an index, a slice, a key, a label.
-        arity: how many items the input must have if it is a tuple (`ar.unpack`), or None.
-    """
-
-    key: Any
-    arity: int | None
-
-    def __init__(self, key: Any, *, arity: int | None = None, name: str | None = None) -> None:
-        set_name(self, name)
-        self.kind = "GetItem"
-        self.key = key
-        self.arity = arity
-
-    def arguments(self, depth: int = 2) -> str:
-        return repr(self.key)
-
-
-class GetItem(Item[Any, Any]):
-    """Takes an item: `x[key]` of a Python object; an item of a tuple by position or label; an element of a
-    sequence.
-
-    A text that is no item is an attribute: the fields of dataclasses and of other objects are read alike.
-
-    Args:
-        key: index, slice, key, or name of an attribute. A tuple's labels go before positions.
-        name: the name in messages.
-
-    Raises:
-        ArrowTypeError: at `compile`, a tuple that has no such item, or an input without items.
-        InputError: at evaluation, an object or sequence that has no such item or attribute.
-
-    Source: TensorFlow Fold, `td.GetItem`, `td.Slice`.
-
-    Example:
-        >>> import arrows as ar
-        >>> ar.GetItem("word").eval({"word": "tree"})
-        'tree'
-        >>> from dataclasses import dataclass
-        >>> @dataclass
-        ... class Leaf:
-        ...     word: str
-        >>> ar.GetItem("word").eval(Leaf("tree"))
-        'tree'
-    """
-
-    def __init__(self, key: Any, *, name: str | None = None) -> None:
-        super().__init__(key, name=name)
-
-
-def function_name(function: Any) -> str:
-    """A function in a word: its name, through partials; `lambda` for a lambda."""
-    while hasattr(function, "func"):
-        function = function.func
-    name = getattr(function, "__name__", None)
-    if name is None:
-        return type(function).__name__
-    return "lambda" if name == "<lambda>" else str(name)

@@ -1,10 +1,175 @@
-"""Items of Python objects: one rule for mappings, sequences, records and objects with attributes."""
+"""Element access: `GetItem`, `Slice`, `Reverse`, `Nth`, and the rule by which Python objects have items."""
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
-from typing import Any
+from typing import Any, TypeVar
+
+from arrows.combinators.block import AnyBlock, Block
+from arrows.combinators.naming import set_name
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class Item(Block[A, B]):
+    """The core form of `GetItem`.
+
+    Attributes:
+        key: an index, a slice, a key, a label.
+        arity: how many items the input must have if it is a tuple (`ar.unpack`), or None.
+    """
+
+    kind = "GetItem"
+    key: Any
+    arity: int | None
+
+    def __init__(self, key: object, *, arity: int | None = None, name: str | None = None) -> None:
+        set_name(self, name)
+        self.key = key
+        self.arity = arity
+
+    def arguments(self, depth: int = 2) -> str:
+        return repr(self.key)
+
+
+class GetItem(Item[Any, Any]):
+    """Takes an item: `x[key]` of a Python object; an item of a tuple by position or label; an element of a
+    sequence.
+
+    A text that is no item is an attribute: the fields of dataclasses and of other objects are read alike.
+
+    Args:
+        key: index, slice, key, or name of an attribute. A tuple's labels go before positions.
+        name: the name in messages.
+
+    Raises:
+        ArrowTypeError: at `compile`, a tuple that has no such item, or an input without items.
+        InputError: at evaluation, an object or sequence that has no such item or attribute.
+
+    Source: TensorFlow Fold, `td.GetItem`, `td.Slice`.
+
+    Example:
+        >>> import arrows as ar
+        >>> ar.GetItem("word").eval({"word": "tree"})
+        'tree'
+        >>> from dataclasses import dataclass
+        >>> @dataclass
+        ... class Leaf:
+        ...     word: str
+        >>> ar.GetItem("word").eval(Leaf("tree"))
+        'tree'
+    """
+
+    def __init__(self, key: object, *, name: str | None = None) -> None:
+        super().__init__(key, name=name)
+
+
+class Slice(Item[Any, Any]):
+    """Some of the elements, as `x[start:stop:step]` takes them: of a sequence, a Python sequence, a tuple.
+
+    Of an endless sequence a slice without an end is the sequence itself.
+
+    Args:
+        start: the first place; negative from the end; the beginning if not given.
+        stop: the place after the last; the end if not given.
+        step: from one place to the next; -1 goes backward.
+        name: the name in messages.
+
+    Raises:
+        ArrowTypeError: a place is no integer; at `compile`, an input without items, or a part of an endless
+            sequence.
+        ArrowValueError: the step is 0.
+        InputError: at evaluation, a Python object that has no slices.
+
+    Source: TensorFlow Fold, `td.Slice`.
+
+    Example:
+        >>> import arrows as ar
+        >>> ar.Slice(start=1).eval("tree"), ar.Slice(stop=-1, step=2).eval([1, 2, 3, 4])
+        ('ree', [1, 3])
+    """
+
+    def __init__(
+        self,
+        *,
+        start: int | None = None,
+        stop: int | None = None,
+        step: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        for word, place in (("start", start), ("stop", stop), ("step", step)):
+            if place is not None and (isinstance(place, bool) or not isinstance(place, int)):
+                raise ArrowTypeError(
+                    message(
+                        f"cannot make a Slice at {SourceLine.here()}",
+                        reason=f"{word} is an integer or None, not {place!r}",
+                    )
+                )
+        if step == 0:
+            raise ArrowValueError(
+                message(
+                    f"cannot make a Slice at {SourceLine.here()}", reason="with a step of 0 it would not move"
+                )
+            )
+        super().__init__(slice(start, stop, step), name=name)
+
+    def arguments(self, depth: int = 2) -> str:
+        words = (("start", self.key.start), ("stop", self.key.stop), ("step", self.key.step))
+        return ", ".join(f"{word}={place}" for word, place in words if place is not None)
+
+
+class Reverse(Item[Any, Any]):
+    """The elements from the last to the first: of a sequence, of a Python sequence, of a tuple.
+
+    Args:
+        name: the name in messages.
+
+    Raises:
+        ArrowTypeError: at `compile`, an input without items, or an endless sequence.
+        InputError: at evaluation, a Python object that has no slices.
+
+    Example:
+        >>> import arrows as ar
+        >>> ar.Reverse().eval("tree"), ar.Reverse().eval([1, 2])
+        ('eert', [2, 1])
+    """
+
+    def __init__(self, *, name: str | None = None) -> None:
+        super().__init__(slice(None, None, -1), name=name)
+
+    def arguments(self, depth: int = 2) -> str:
+        return ""
+
+
+class Nth(AnyBlock):
+    """The element at a place that the example says: from the pair (sequence, place) to the element.
+
+    The place is a Python object, an integer, negative from the end. The sequence is a Python sequence, a
+    sequence, or a tuple whose items have one type; a place known beforehand is `GetItem(place)`.
+
+    Args:
+        name: the name in messages.
+
+    Raises:
+        ArrowTypeError: at `compile`, no such pair, an endless sequence, or a place that is a tensor.
+        InputError: at evaluation, a place that is no integer, or beyond the end.
+
+    Source: TensorFlow Fold, `td.Nth`.
+
+    Example:
+        >>> import arrows as ar
+        >>> ar.Nth().eval((["a", "b", "c"], -1))
+        'c'
+        >>> block = (ar.GetItem("of") >> ar.Map(ar.Scalar()) & ar.GetItem("at")) >> ar.Nth()
+        >>> ar.compile(block)([{"of": [1, 2, 3], "at": 1}]).tolist()
+        [2.0]
+    """
+
+    def __init__(self, *, name: str | None = None) -> None:
+        set_name(self, name)
 
 
 def take(x: Any, key: Any) -> Any:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
+from typing import Any, Self, TypeGuard, TypeVar, overload
 
 import numpy as np
 
-from arrows.combinators.apply import Apply
-from arrows.combinators.block import A1, A2, A3, set_name
-from arrows.combinators.wires import Wire, recorder_of
+from arrows import ops
+from arrows.combinators.apply import Apply, Tensors
+from arrows.combinators.block import A1, A2, A3
+from arrows.combinators.naming import set_name
+from arrows.combinators.recorder import recorder_of
+from arrows.combinators.wires import Wire
+from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, SourceLine, message
-
-if TYPE_CHECKING:
-    from arrows.ops import Parameter
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -67,16 +68,12 @@ class Layer(Apply[A, B]):
         Raises:
             ShapeError: the layer takes no such input.
         """
-        from arrows.ops import ShapeError
-
         name = type(self).__name__
         hint = "one without any: def parameters(self, input): return ()"
         raise ShapeError(f"{name} does not say its parameters", hint=hint)
 
-    def forward(self, parameters: Mapping[str, Any], *args: Any) -> Any:
+    def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> Any:
         """The layer's result, on tensor-likes: `args` is the input, spread as for a `Function`."""
-        from arrows.ops import ShapeError
-
         hint = "def forward(self, parameters, x): return ..."
         raise ShapeError(f"{type(self).__name__} does not say what it computes", hint=hint)
 
@@ -106,13 +103,11 @@ class Layer(Apply[A, B]):
     @overload
     def __call__(self, *args: Any) -> Any: ...
     def __call__(self, *args: Any) -> Any:
-        if recorder_of(args) is None and args and all(map(_tensor_like, args)):
+        if recorder_of(args) is None and args and _are_tensors(args):
             return self._run(*args)
         return super().__call__(*args)
 
-    def _run(self, *args: Any) -> Any:
-        from arrows import ops
-
+    def _run(self, *args: Tensors) -> Any:
         specs = _checked(self._specs(input_type(args)), type(self).__name__)
         return self.forward({spec.name: ops.parameter(self, spec) for spec in specs}, *args)
 
@@ -122,8 +117,6 @@ class Layer(Apply[A, B]):
         Rows of a sequence are a sequence to layers that take one; to all others they are so many single
         inputs.
         """
-        from arrows.ops import ShapeError
-
         try:
             return self.parameters(input)
         except ShapeError:
@@ -132,25 +125,23 @@ class Layer(Apply[A, B]):
             return self.parameters(input.element)
 
 
-def _checked(specs: Any, layer: str) -> tuple[Parameter, ...]:
+def _checked(specs: object, layer: str) -> tuple[Parameter, ...]:
     """The parameters that a layer, which may be a user's, said it has."""
-    from arrows import ops
-
-    if isinstance(specs, (tuple, list)) and all(isinstance(spec, ops.Parameter) for spec in specs):
+    if isinstance(specs, (tuple, list)) and all(isinstance(spec, Parameter) for spec in specs):
         return tuple(specs)
     got = f"a {type(specs).__name__}"
     if isinstance(specs, (tuple, list)):
-        odd = next(spec for spec in specs if not isinstance(spec, ops.Parameter))
+        odd = next(spec for spec in specs if not isinstance(spec, Parameter))
         got = f"a {type(specs).__name__} with {odd!r}"
-    elif isinstance(specs, ops.Parameter) or specs is None:
+    elif isinstance(specs, Parameter) or specs is None:
         got = "one alone" if specs is not None else "None"
-    raise ops.ShapeError(
+    raise ShapeError(
         f"{layer}.parameters gives a tuple of ar.ops.Parameter, and returned {got}",
         hint="return (ar.ops.Parameter(name, shape, dtype, initializer),)",
     )
 
 
-def _word(x: Any) -> str:
+def _word(x: object) -> str:
     """An argument in a word; empty for what would take more."""
     if isinstance(x, np.generic):
         x = x.item()
@@ -161,18 +152,19 @@ def _word(x: Any) -> str:
     return getattr(x, "__name__", "") if callable(x) else ""
 
 
-def _tensor_like(x: Any) -> bool:
-    todo = [x]
+def _are_tensors(args: tuple[object, ...]) -> TypeGuard[tuple[Tensors, ...]]:
+    """Whether the arguments are tensors of a Function, or nested tuples of such."""
+    todo = list(args)
     while todo:
         x = todo.pop()
         if isinstance(x, tuple):
             todo.extend(x)
-        elif not (hasattr(x, "rows") and isinstance(getattr(x, "type", None), T.Tensor)):
+        elif not isinstance(x, TensorLike):
             return False
     return True
 
 
-def input_type(args: tuple[Any, ...]) -> T.Type:
+def input_type(args: tuple[Tensors, ...]) -> T.Type:
     """The input type that spread tensor-likes stand for; rows of unknown number are sequences.
 
     Raises:
@@ -194,7 +186,7 @@ def input_type(args: tuple[Any, ...]) -> T.Type:
         elif isinstance(x, tuple):
             todo.append((x, True))
             todo.extend((item, False) for item in reversed(x))
-        elif _tensor_like(x):
+        elif isinstance(x, TensorLike):
             done.append((x.type, x.rows))
         else:
             raise ArrowTypeError(

@@ -7,10 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, overload
 
-from arrows.combinators.block import AnyBlock, Block, set_name
+from arrows.combinators.block import AnyBlock, Block, at_line
+from arrows.combinators.constant import Void
 from arrows.combinators.fanout import Fan
-from arrows.combinators.inputs import Item, function_name
-from arrows.combinators.wires import Call, CallRecorder, Source, Wire, drawing
+from arrows.combinators.items import Item
+from arrows.combinators.naming import function_name, set_name
+from arrows.combinators.printing import Pieces
+from arrows.combinators.recorder import Call, CallRecorder, Nothing, Projection, Source, drawing
+from arrows.combinators.wires import Wire
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
 
 A = TypeVar("A")
@@ -49,10 +53,11 @@ class Graph(Block[A, B]):
         title: what was drawn, in words; empty if it is an arrow.
     """
 
+    kind = "arrow"
+    title: str = ""
     nodes: tuple[GraphNode, ...]
     output: Source
     parameters: tuple[str, ...]
-    title: str
 
     def __init__(
         self,
@@ -62,15 +67,12 @@ class Graph(Block[A, B]):
         parameters: tuple[str, ...] = ("input",),
         *,
         name: str | None = None,
-        title: str = "",
     ) -> None:
-        self.kind = "arrow"
         set_name(self, name)
         self.nodes = nodes
         self._parts = parts
         self.output = output
         self.parameters = parameters
-        self.title = title
 
     def arguments(self, depth: int = 2) -> str:
         return ", ".join(self.parameters)
@@ -79,6 +81,63 @@ class Graph(Block[A, B]):
     def words(self) -> str:
         """The graph in messages."""
         return self.title or f"the arrow {self.label}"
+
+    def pieces(self) -> Pieces:
+        root = self.parameters[0] if len(self.parameters) == 1 else "input"
+        head = "" if self.title else f"arrow {self.name or 'lambda'}({', '.join(self.parameters)}) "
+        pieces: Pieces = [f"{head}{{"]
+        for j, (node, block) in enumerate(zip(self.nodes, self.parts, strict=True)):
+            pieces.extend([f"w{j + 1} = (", block, f")({_written(node.source, root)}); "])
+        return [*pieces, f"return {_written(self.output, root)}}}"]
+
+
+def _written(source: Source, root: str) -> str:
+    """A source as text; `root` is the name of the input."""
+    text: list[str] = []
+    todo: list[Source | str] = [source]
+    while todo:
+        x = todo.pop()
+        if isinstance(x, str):
+            text.append(x)
+        elif isinstance(x, int):
+            text.append(root if x == 0 else f"w{x}")
+        else:
+            items: list[Source | str] = []
+            for item in x:
+                items.extend([", ", item] if items else [item])
+            todo.extend(reversed(["(", *items, ",)" if len(x) == 1 else ")"]))
+    return "".join(text)
+
+
+class ArrowRecorder(CallRecorder):
+    """What the body of an `@ar.arrow` does."""
+
+    kind = "arrow"
+    region = "body"
+    a_region = "an arrow's body"
+    verb = "call"
+    connects = False
+
+    @property
+    def hint_for_foreign_wires(self) -> str:
+        return f"make it a parameter of {self.name}, and pass it in where {self.name} is called"
+
+    def check_open(self, attempt: str) -> None:
+        if not self.open:
+            raise ArrowTypeError(
+                message(
+                    f"cannot {attempt} at {SourceLine.here()}",
+                    reason=f"the wire belongs to {self.title_and_site}, which is finished",
+                    hint="a wire is used in the body that it was drawn in, and nowhere else",
+                )
+            )
+
+    def place_of(self, x: object, attempt: str) -> int:
+        constant = "put a constant on a wire with ar.Constant(value)(wire)"
+        self.no_wire(x, attempt, "call the block on a wire: block(wire)" if callable(x) else constant)
+
+    def why_wires_do_not_read(self, wire: Wire[Any]) -> tuple[str, str]:
+        return "in the body of an arrow blocks are called on wires", "block(wire)"
 
 
 @overload
@@ -139,7 +198,7 @@ def arrow(body: Callable[..., Any]) -> Graph[Any, Any]:
         )
     name = function_name(body)
     site = SourceLine.here()
-    recorder = CallRecorder(name, _parameter_names(body, name), site)
+    recorder = ArrowRecorder(name, _parameter_names(body, name), site)
     with drawing(recorder):
         result = body(*recorder.inputs)
         if result is None:
@@ -154,29 +213,34 @@ def arrow(body: Callable[..., Any]) -> Graph[Any, Any]:
         for parameter, wire in zip(recorder.parameters, recorder.inputs, strict=True):
             if len(recorder.parameters) > 1 and not parameter.startswith("_"):
                 recorder.source(wire, "read a parameter")
-    return drawn(recorder, output, None if name == "lambda" else name)
+    nodes, blocks = drawn(recorder)
+    return Graph(nodes, blocks, output, recorder.parameters, name=None if name == "lambda" else name)
 
 
-def drawn(recorder: CallRecorder, output: Source, name: str | None) -> Graph[Any, Any]:
-    """The wiring graph of what was recorded."""
-    blocks = [
-        call.block if call.block is not None else _projection(call, recorder) for call in recorder.calls
-    ]
+def drawn(recorder: CallRecorder) -> tuple[tuple[GraphNode, ...], tuple[AnyBlock, ...]]:
+    """The nodes of the wiring graph that was recorded, and the block of each."""
     nodes = tuple(GraphNode(call.source, call.site) for call in recorder.calls)
-    title = "" if recorder.kind == "arrow" else recorder.title
-    return Graph(nodes, tuple(blocks), output, recorder.parameters, name=name, title=title)
+    return nodes, tuple(_block_of(call, recorder) for call in recorder.calls)
 
 
-def _projection(call: Call, recorder: CallRecorder) -> AnyBlock:
-    arity = call.arity
-    if call.source == 0 and len(recorder.parameters) > 1:
-        arity = len(recorder.parameters)
-    item: Item[Any, Any] = Item(call.key, arity=arity)
-    item.__dict__["site"] = call.site
-    return item
+def _block_of(call: Call | Projection | Nothing, recorder: CallRecorder) -> AnyBlock:
+    match call:
+        case Call(block=block):
+            return block
+        case Nothing():
+            return at_line(Void(), call.site)
+    several = call.source == 0 and len(recorder.parameters) > 1
+    arity = len(recorder.parameters) if several else call.arity
+    return at_line(Item(call.key, arity=arity), call.site)
 
 
-def output_source(recorder: CallRecorder, result: Any, attempt: str) -> Source:
+class _Labelling(Fan[Any, Any]):
+    """Gives the items of a tuple labels: the dict that a body returns."""
+
+    kind = "Record"
+
+
+def output_source(recorder: CallRecorder, result: object, attempt: str) -> Source:
     """The source of a result: a wire, a (nested) tuple, NamedTuple or dict of wires."""
     if isinstance(result, tuple) and hasattr(result, "_fields"):
         result = dict(zip(result._fields, result, strict=True))
@@ -185,14 +249,13 @@ def output_source(recorder: CallRecorder, result: Any, attempt: str) -> Source:
             return ()
         labels = tuple(result)
         source = recorder.source(tuple(result.values()), attempt)
-        label: Fan[Any, Any] = Fan([Item(i) for i in range(len(labels))], labels)
-        label.__dict__["kind"] = "Record"
-        recorder.calls.append(Call(label, source, recorder.site))
+        labelling = _Labelling([Item(i) for i in range(len(labels))], labels)
+        recorder.calls.append(Call(labelling, source, recorder.site))
         return len(recorder.calls)
     return recorder.source(result, attempt)
 
 
-def _parameter_names(body: Any, name: str) -> tuple[str, ...]:
+def _parameter_names(body: Callable[..., Any], name: str) -> tuple[str, ...]:
     try:
         parameters = list(inspect.signature(body).parameters.values())
     except (TypeError, ValueError):
@@ -226,7 +289,7 @@ def unpack(wire: Wire[tuple[A1, A2]], count: Literal[2]) -> tuple[Wire[A1], Wire
 def unpack(wire: Wire[tuple[A1, A2, A3]], count: Literal[3]) -> tuple[Wire[A1], Wire[A2], Wire[A3]]: ...
 @overload
 def unpack(wire: Wire[Any], count: int) -> tuple[Wire[Any], ...]: ...
-def unpack(wire: Any, count: int) -> tuple[Wire[Any], ...]:
+def unpack(wire: object, count: int) -> tuple[Wire[Any], ...]:
     """Takes the tuple on a wire apart.
 
     Args:

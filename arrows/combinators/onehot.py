@@ -1,4 +1,4 @@
-"""Unit vectors of integers and of things: `OneHot`, `OneHotFromList`."""
+"""Unit vectors of integers and of other objects: `OneHot`, `OneHotFromList`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from arrows import ops
 from arrows.combinators.apply import Function
-from arrows.combinators.block import AnyBlock, set_name
+from arrows.combinators.block import AnyBlock
 from arrows.combinators.compose import DerivedBlock
 from arrows.combinators.inputs import Scalar, Transform, Unfit
+from arrows.combinators.naming import set_name, shortened
+from arrows.combinators.printing import Pieces
+from arrows.ops import TensorLike
 from arrows.typesys import static
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message, unhashed
@@ -61,9 +65,10 @@ class OneHot(DerivedBlock[int, static.Tensor[Any, tuple[Any]]]):
                 )
             )
         words = f"{start}" if stop is None else f"{start}, {stop}"
-        self._parts = _parts(self, _Range(first, end, words), end - first, end - first, dtype)
+        size = end - first
+        self._parts = _parts(_FromRange(_Range(first, end, words)), size, size, dtype)
 
-    def written(self) -> list[AnyBlock | str]:
+    def written(self) -> Pieces:
         return [self._parts[0].arguments()]
 
 
@@ -107,9 +112,9 @@ class OneHotFromList(DerivedBlock[Any, static.Tensor[Any, tuple[Any]]]):
             raise _refused(
                 self, f"expected a list of elements, got {elements!r}", "ar.OneHotFromList(['noun', 'verb'])"
             )
-        known = list(elements)
+        listed = list(elements)
         places: dict[Hashable, int] = {}
-        for place, element in enumerate(known):
+        for place, element in enumerate(listed):
             try:
                 first = places.setdefault(element, place)
             except Exception as error:  # noqa: BLE001 (its own __hash__ or __eq__ may raise anything)
@@ -122,12 +127,12 @@ class OneHotFromList(DerivedBlock[Any, static.Tensor[Any, tuple[Any]]]):
                 raise ArrowValueError(
                     message(
                         f"cannot make a OneHotFromList at {SourceLine.here()}",
-                        reason=f"{known[first]!r} and {element!r}, elements {first} and {place}, are equal",
+                        reason=f"{listed[first]!r} and {element!r}, elements {first} and {place}, are equal",
                         hint="leave one out; dict.fromkeys(elements) keeps the first of each",
                     )
                 )
         self.strict = bool(strict)
-        if not known and self.strict:
+        if not listed and self.strict:
             raise ArrowValueError(
                 message(
                     f"cannot make a OneHotFromList at {SourceLine.here()}",
@@ -135,10 +140,10 @@ class OneHotFromList(DerivedBlock[Any, static.Tensor[Any, tuple[Any]]]):
                     hint="strict=False reads anything as a vector of no elements",
                 )
             )
-        size = len(known)
-        self._parts = _parts(self, _Places(places, self.strict), size, size + (not self.strict), dtype)
+        size = len(listed)
+        self._parts = _parts(_FromList(_Places(places, self.strict)), size, size + (not self.strict), dtype)
 
-    def written(self) -> list[AnyBlock | str]:
+    def written(self) -> Pieces:
         return [self._parts[0].arguments() + ("" if self.strict else ", strict=False")]
 
 
@@ -150,7 +155,7 @@ class _Range:
         self.end = end
         self.__name__ = words
 
-    def __call__(self, x: Any) -> int:
+    def __call__(self, x: object) -> int:
         if isinstance(x, np.ndarray) and x.ndim == 0:
             x = x[()]
         if not isinstance(x, (int, np.integer, np.bool_)) or not self.first <= int(x) < self.end:
@@ -159,7 +164,7 @@ class _Range:
 
 
 class _Places:
-    """The place of a thing among some; one more than the last place for others, or an error."""
+    """The place of an object in a list; for all others the place after the last, or an error."""
 
     def __init__(self, places: dict[Hashable, int], strict: bool) -> None:
         self.places = places
@@ -167,7 +172,7 @@ class _Places:
         shown = ", ".join(map(_short, list(places)[:_SHOWN])) + (", ..." if len(places) > _SHOWN else "")
         self.__name__ = f"[{shown}]"
 
-    def __call__(self, x: Any) -> int:
+    def __call__(self, x: Hashable) -> int:
         try:
             place = self.places.get(x)
         except Exception:  # noqa: BLE001 (it cannot be hashed, or its own comparison fails)
@@ -180,27 +185,35 @@ class _Places:
 
 
 class _UnitVector:
-    """The unit vector of a place; of the `known` first places only."""
+    """The unit vector of a place among `places`, of which the first `size` have an element in the vector."""
 
     __name__ = "one_hot"
 
-    def __init__(self, known: int, size: int, dtype: str) -> None:
-        self.known = known
+    def __init__(self, size: int, places: int, dtype: str) -> None:
         self.size = size
+        self.places = places
         self.dtype = dtype
 
-    def __call__(self, place: Any) -> Any:
-        from arrows import ops
-
-        unit = ops.one_hot(place, self.size, self.dtype)
-        return unit if self.known == self.size else unit[: self.known]
+    def __call__(self, place: TensorLike) -> TensorLike:
+        unit = ops.one_hot(place, self.places, self.dtype)
+        return unit if self.size == self.places else unit[: self.size]
 
 
-def _parts(block: AnyBlock, place: Any, known: int, size: int, dtype: str) -> tuple[AnyBlock, ...]:
+class _FromRange(Transform[Any, int]):
+    """From an integer to its place; in messages it is the `OneHot` that it stands in."""
+
+    kind = "OneHot"
+
+
+class _FromList(Transform[Any, int]):
+    """From an object to its place; in messages it is the `OneHotFromList` that it stands in."""
+
+    kind = "OneHotFromList"
+
+
+def _parts(lookup: Transform[Any, int], size: int, places: int, dtype: str) -> tuple[AnyBlock, ...]:
     element = T.Tensor((), dtype).dtype
-    finder: Transform[Any, Any] = Transform(place)
-    finder.__dict__["kind"] = block.kind
-    return finder, Scalar("int32"), Function(_UnitVector(known, size, element))
+    return lookup, Scalar("int32"), Function(_UnitVector(size, places, element))
 
 
 def _refused(block: AnyBlock, reason: str, hint: str = "") -> ArrowTypeError:
@@ -209,6 +222,5 @@ def _refused(block: AnyBlock, reason: str, hint: str = "") -> ArrowTypeError:
     )
 
 
-def _short(x: Any) -> str:
-    text = repr(x.item() if isinstance(x, np.generic) else x)
-    return text if len(text) <= 40 else text[:37] + "..."
+def _short(x: object) -> str:
+    return shortened(x.item() if isinstance(x, np.generic) else x)

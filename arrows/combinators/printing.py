@@ -1,23 +1,38 @@
-"""Blocks as text, by explicit stacks."""
+"""Blocks as text.
+
+A form says how it is written by `Block.pieces`: text, and the blocks that stand in it.  Here the pieces are
+put together by an explicit stack, so that a block may be as deep as memory allows.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+from typing import TYPE_CHECKING, TypeAlias
 
-from arrows.combinators.block import AnyBlock, Block
-from arrows.combinators.choice import Choice
-from arrows.combinators.compose import Pipe
-from arrows.combinators.fanout import AndFan, Fan
-from arrows.combinators.inputs import Item, function_name
-from arrows.combinators.notation import Graph
-from arrows.combinators.parallel import Parallel
-from arrows.combinators.recursion import Fix, Reference
-from arrows.combinators.wires import Source
+if TYPE_CHECKING:
+    from arrows.combinators.block import AnyBlock
 
-PIECES = 1_000_000
-LONG = 20_000  # pieces; what is longer has names for what stands in it more than once
-SHORT = 12  # pieces of a block that gets no name for that
+Pieces: TypeAlias = "list[AnyBlock | str]"
+"""An expression in the order of reading: text, and blocks that are written where they stand."""
+
+
+class Precedence(IntEnum):
+    """How closely the operator binds that a block is written with, as Python has it."""
+
+    FAN_OUT = 1  # f & g
+    CHAIN = 2  # f >> g
+    PARALLEL = 3  # f * g
+    CALL = 4  # FC(3), or a name
+
+
+MOST_PIECES = 1_000_000
+"""What is longer is cut off: nobody reads it, and its text would not fit in memory."""
+LONG = 20_000
+"""An expression of more pieces is written with names for the blocks that stand in it more than once."""
+SHORT = 12
+"""A block of so few pieces gets no name even there: the name would be about as long."""
 
 
 def expression(block: AnyBlock) -> str:
@@ -34,7 +49,7 @@ def expression(block: AnyBlock) -> str:
         >>> ar.Map(a)
         Map(a) where a = GetItem(0) >> b, b = OneOf(len, {0: Scalar('float32'), 1: a})
 
-        So are blocks that stand in several places, where the expression would get too long without.
+        So are blocks that stand in several places, if the expression would get too long without:
 
         >>> block = ar.Scalar()
         >>> for _ in range(60):
@@ -43,51 +58,48 @@ def expression(block: AnyBlock) -> str:
         AllOf(block, block) >> Sum() where block = AllOf(block_2, block_2) >> Sum(), ...
     """
     text: list[str] = []
-    several = _several(block)
-    todo: list[AnyBlock | str] = [block]
+    repeated = _repeated(block)
+    todo: Pieces = [block]
     names: dict[int, str] = {}
     taken: dict[str, int] = {}
-    beyond: deque[tuple[str, AnyBlock]] = deque()
+    definitions: deque[tuple[str, AnyBlock]] = deque()  # to be printed behind the expression
     count = 0
     begun = block
     while todo:
-        if len(text) > PIECES:
+        if len(text) > MOST_PIECES:
             return "".join(text) + "..."
         x = todo.pop()
         if isinstance(x, str):
             text.append(x)
-        elif id(x) in several and x is not begun:
+        elif id(x) in repeated and x is not begun:
             name = names.get(id(x))
             if name is None:
                 name = names[id(x)] = _unused(x.name or "block", taken)
-                beyond.append((name, x))
+                definitions.append((name, x))
             text.append(name)
-        elif isinstance(x, (Fix, Reference)):
+        elif x.token is not None:
             name = names.get(id(x.token))
             if name is None:
                 name = names[id(x.token)] = _unused(x.token.name, taken)
                 if x.definition is not None:
-                    beyond.append((name, x.definition))
-            todo.extend((")", x.body, f"fix({name}: ") if isinstance(x, Fix) else (name,))
+                    definitions.append((name, x.definition))
+            todo.extend((")", *x.parts, f"fix({name}: ") if x.parts else (name,))
         else:
-            todo.extend(reversed(_pieces(x)))
-        if not todo and beyond:
-            name, definition = beyond.popleft()
-            begun = definition
-            todo = [definition, f"{', ' if count else ' where '}{name} = "]
+            todo.extend(reversed(x.pieces()))
+        if not todo and definitions:
+            name, begun = definitions.popleft()
+            todo = [begun, f"{', ' if count else ' where '}{name} = "]
             count += 1
     return "".join(text)
 
 
 def _printed(x: AnyBlock) -> list[AnyBlock]:
     """The blocks that are printed where a block is."""
-    if isinstance(x, (Fix, Reference)):
-        return list(x.parts)
-    return [piece for piece in _pieces(x) if isinstance(piece, Block)]
+    return [piece for piece in (x.pieces() if x.token is None else x.parts) if not isinstance(piece, str)]
 
 
-def _several(root: AnyBlock) -> set[int]:
-    """The blocks to print once, by name, for the whole is too long else."""
+def _repeated(root: AnyBlock) -> set[int]:
+    """The identities of the blocks to print once, by name, because the whole would be too long otherwise."""
     sizes: dict[int, int] = {}
     inside: dict[int, list[AnyBlock]] = {}
     roots = [root]
@@ -113,119 +125,52 @@ def _several(root: AnyBlock) -> set[int]:
 
 
 def _unused(name: str, taken: dict[str, int]) -> str:
-    """A name for a reference; another knot may have the same, and both may stand in one text.
-
-    `taken` counts the names that were made of each.
-    """
-    made = name
-    while made in taken:
+    """A name that no other definition has; `taken` counts the names that were made of each."""
+    unused = name
+    while unused in taken:
         taken[name] += 1
-        made = f"{name}_{taken[name]}"
-    taken[made] = 1
-    return made
+        unused = f"{name}_{taken[name]}"
+    taken[unused] = 1
+    return unused
 
 
-def _pieces(x: AnyBlock) -> list[AnyBlock | str]:
-    """A block as text around its parts."""
-    parts = x.parts
-    name = "" if x.name is None else f"name={x.name!r}"
-    written = x.written()
-    if isinstance(x, Pipe) and x.name is None and parts and written is None:
-        pieces: list[AnyBlock | str] = []
-        for i, step in enumerate(parts):
-            pieces.append(" >> " if i else "")
-            loose = isinstance(step, AndFan) or (
-                isinstance(step, Pipe) and step.name is None and len(step.parts) > 1 and not step.written()
-            )
-            pieces.extend(["(", step, ")"] if loose else [step])
-        return pieces
-    if isinstance(x, AndFan):
-        pieces = []
-        for i, part in enumerate(parts):
-            pieces.append(" & " if i else "")
-            pieces.extend(["(", part, ")"] if isinstance(part, AndFan) else [part])
-        return pieces
-    if isinstance(x, Parallel):
-        return _beside(x)
-    if isinstance(x, Graph):
-        return _graph(x)
-    head = "Identity" if isinstance(x, Pipe) and not parts and written is None else x.kind
-    inside: list[list[AnyBlock | str]]
-    if isinstance(x, Fan) and x.labels is not None:
-        fields: list[AnyBlock | str] = []
-        for i, (key, part) in enumerate(zip(x.labels, parts, strict=True)):
-            fields.extend([", " if i else "{", f"{key!r}: ", *_field(key, part)])
-        inside = [[*fields, "}"] if fields else ["{}"]]
-    elif isinstance(x, Choice) and x.kind != "Optional":
-        cases: list[AnyBlock | str] = []
-        for i, (key, case) in enumerate(zip(x.keys, x.cases, strict=True)):
-            cases.extend([", " if i else "{", f"{key!r}: ", case])
-        key_block = x.key_block
-        inside = [[key_block if key_block is not None else function_name(x.key)], [*cases, "}"]]
-    elif written is not None:
-        inside = [written]
-    elif parts:
-        inside = [[part] for part in parts]
-    else:
-        inside = [[x.arguments()]] if x.arguments() else []
-    if name:
-        inside.append([name])
-    pieces = [f"{head}("]
-    for i, group in enumerate(inside):
-        pieces.extend([", " if i else "", *group])
-    return [*pieces, ")"]
+def call(head: str, arguments: Iterable[Pieces], name: str | None) -> Pieces:
+    """`head(argument, name='...')`."""
+    words: list[Pieces] = [] if name is None else [[f"name={name!r}"]]
+    return [f"{head}(", *joined([*arguments, *words], ", "), ")"]
 
 
-def _field(key: Any, part: AnyBlock) -> list[AnyBlock | str]:
-    """A record's field without the `GetItem` that a Record puts before it."""
-    if isinstance(part, Item) and part.key == key:
-        return ["Identity()"]
-    if isinstance(part, Pipe) and part.name is None and part.parts:
-        first = part.parts[0]
-        if isinstance(first, Item) and first.key == key:
-            pieces: list[AnyBlock | str] = []
-            for i, step in enumerate(part.parts[1:]):
-                pieces.append(" >> " if i else "")
-                pieces.extend(["(", step, ")"] if isinstance(step, AndFan) else [step])
-            return pieces
-    return [part]
+def joined(groups: Iterable[Pieces], separator: str) -> Pieces:
+    """The groups one after the other, with the separator between them.
 
-
-def _beside(x: Parallel) -> list[AnyBlock | str]:
-    pieces: list[AnyBlock | str] = []
-    for i, (steps, brackets) in enumerate(x.operands()):
-        pieces.extend([" * "] if i else [])
-        pieces.extend(["("] if brackets else [])
-        for j, step in enumerate(steps):
-            inner = len(steps) > 1 and isinstance(step, AndFan)
-            pieces.extend([" >> "] if j else [])
-            pieces.extend(["(", step, ")"] if inner else [step])
-        pieces.extend([] if steps else ["Identity()"])
-        pieces.extend([")"] if brackets else [])
+    Example:
+        >>> joined([["a", "b"], ["c"]], ", ")
+        ['a', 'b', ', ', 'c']
+    """
+    pieces: Pieces = []
+    for group in groups:
+        if pieces:
+            pieces.append(separator)
+        pieces.extend(group)
     return pieces
 
 
-def _graph(x: Graph[Any, Any]) -> list[AnyBlock | str]:
-    root = x.parameters[0] if len(x.parameters) == 1 else "input"
-    head = "" if x.title else f"arrow {x.name or 'lambda'}({', '.join(x.parameters)}) "
-    pieces: list[AnyBlock | str] = [f"{head}{{"]
-    for j, (node, block) in enumerate(zip(x.nodes, x.parts, strict=True)):
-        pieces.extend([f"w{j + 1} = (", block, f")({_source(node.source, root)}); "])
-    return [*pieces, f"return {_source(x.output, root)}}}"]
+def by_key(keys: Iterable[object], values: Iterable[Pieces]) -> Pieces:
+    """A dict of what is written for each key.
+
+    Example:
+        >>> "".join(by_key(["a", 1], [["f"], ["g"]]))
+        "{'a': f, 1: g}"
+    """
+    fields: list[Pieces] = [[f"{key!r}: ", *value] for key, value in zip(keys, values, strict=True)]
+    return ["{", *joined(fields, ", "), "}"]
 
 
-def _source(source: Source, root: str) -> str:
-    text: list[str] = []
-    todo: list[Source | str] = [source]
-    while todo:
-        x = todo.pop()
-        if isinstance(x, str):
-            text.append(x)
-        elif isinstance(x, int):
-            text.append(root if x == 0 else f"w{x}")
-        else:
-            inside: list[Source | str] = ["("]
-            for i, item in enumerate(x):
-                inside.extend([", ", item] if i else [item])
-            todo.extend(reversed([*inside, ",)" if len(x) == 1 else ")"]))
-    return "".join(text)
+def within(block: AnyBlock, operator: Precedence) -> Pieces:
+    """A block as an operand: in brackets unless it binds closer than the operator."""
+    return [block] if block.precedence > operator else ["(", block, ")"]
+
+
+def chain_of(steps: Sequence[AnyBlock]) -> Pieces:
+    """The steps of a chain, `f >> g`; no steps are the identity."""
+    return joined((within(step, Precedence.CHAIN) for step in steps), " >> ") or ["Identity()"]

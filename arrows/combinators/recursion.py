@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
-from arrows.combinators.block import AnyBlock, Block, set_name
+from arrows.combinators.block import AnyBlock, Block
 from arrows.combinators.convert import as_block
-from arrows.combinators.inputs import function_name
+from arrows.combinators.naming import function_name, set_name
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
 
@@ -23,11 +23,8 @@ B2 = TypeVar("B2")
 B3 = TypeVar("B3")
 
 
-_Block = AnyBlock
-
-
 class Token:
-    """Ties references to their knot, by identity.
+    """Ties references to the recursive block that they stand for, by identity.
 
     Attributes:
         name: what the recursive block is called.
@@ -73,7 +70,7 @@ class Token:
         return Token, (self.name, self.input, self.output, self.site, self.declared)
 
     def __repr__(self) -> str:
-        return f"<knot {self.name}>"
+        return f"<token {self.name}>"
 
 
 _WRITING = threading.Lock()
@@ -87,21 +84,23 @@ class Reference(Block[A, B]):
         token: shared with the `Fix` or the declaration that it refers to.
     """
 
+    kind = "fix"
     token: Token
 
     def __init__(self, token: Token) -> None:
-        self.kind = "ForwardDeclaration" if token.declared else "fix"
         self.token = token
-
-    @property
-    def definition(self) -> AnyBlock | None:
-        return self.token.definition
 
     def arguments(self, depth: int = 2) -> str:
         return self.token.name
 
     def brief(self, depth: int) -> str:
         return self.token.name
+
+
+class DeclaredReference(Reference[A, B]):
+    """What stands for a declaration's definition."""
+
+    kind = "ForwardDeclaration"
 
 
 class Fix(Block[A, B]):
@@ -112,10 +111,10 @@ class Fix(Block[A, B]):
         body: what to do; its only part.
     """
 
+    kind = "fix"
     token: Token
 
     def __init__(self, token: Token, name: str, body: Block[A, B]) -> None:
-        self.kind = "fix"
         set_name(self, name)
         self.token = token
         self._parts = (body,)
@@ -140,16 +139,18 @@ def fix(
 ) -> tuple[Block[A1, B1], Block[A2, B2], Block[A3, B3]]: ...
 @overload
 def fix(
-    definition: Callable[[_Block, _Block, _Block, _Block], tuple[_Block, _Block, _Block, _Block]],
-) -> tuple[_Block, _Block, _Block, _Block]: ...
+    definition: Callable[
+        [AnyBlock, AnyBlock, AnyBlock, AnyBlock], tuple[AnyBlock, AnyBlock, AnyBlock, AnyBlock]
+    ],
+) -> tuple[AnyBlock, AnyBlock, AnyBlock, AnyBlock]: ...
 @overload
 def fix(
-    definition: Callable[[_Block, _Block, _Block, _Block, _Block], tuple[_Block, ...]],
-) -> tuple[_Block, ...]: ...
+    definition: Callable[[AnyBlock, AnyBlock, AnyBlock, AnyBlock, AnyBlock], tuple[AnyBlock, ...]],
+) -> tuple[AnyBlock, ...]: ...
 @overload
 def fix(
-    definition: Callable[[_Block, _Block, _Block, _Block, _Block, _Block], tuple[_Block, ...]],
-) -> tuple[_Block, ...]: ...
+    definition: Callable[[AnyBlock, AnyBlock, AnyBlock, AnyBlock, AnyBlock, AnyBlock], tuple[AnyBlock, ...]],
+) -> tuple[AnyBlock, ...]: ...
 def fix(definition: Callable[..., Any]) -> Any:
     """A recursive block, or several that refer to one another.
 
@@ -226,8 +227,9 @@ def _several(definition: Callable[..., Any], names: list[str]) -> tuple[AnyBlock
     bodies = definition(*blocks)
     count = len(names)
     if not isinstance(bodies, tuple) or len(bodies) != count:
-        one = f"one, {bodies.label}" if isinstance(bodies, Block) else repr(bodies)
-        got = f"a tuple of {len(bodies)}" if isinstance(bodies, tuple) else one
+        got = f"one, {bodies.label}" if isinstance(bodies, Block) else repr(bodies)
+        if isinstance(bodies, tuple):
+            got = f"a tuple of {len(bodies)}"
         raise ArrowTypeError(
             message(
                 f"cannot make the recursive blocks {', '.join(names)} at {SourceLine.here()}",
@@ -236,13 +238,13 @@ def _several(definition: Callable[..., Any], names: list[str]) -> tuple[AnyBlock
                 hint=f"return the definitions of {', '.join(names)}, in this order",
             )
         )
-    made = [as_block(b, f"the definition of {n}") for n, b in zip(names, bodies, strict=True)]
-    for block, body in zip(blocks, made, strict=True):
+    definitions = [as_block(b, f"the definition of {n}") for n, b in zip(names, bodies, strict=True)]
+    for block, body in zip(blocks, definitions, strict=True):
         block.token.define(body)
     return blocks
 
 
-def _parameters(function: Any) -> list[str]:
+def _parameters(function: Callable[..., Any]) -> list[str]:
     """The names of the parameters that must be given."""
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -253,5 +255,5 @@ def _parameters(function: Any) -> list[str]:
         for p in parameters
         if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
     ]
-    some = (p.name for p in parameters if p.kind in (p.VAR_POSITIONAL, p.POSITIONAL_OR_KEYWORD))
-    return required or list(some)[:1]
+    optional = [p.name for p in parameters if p.kind in (p.VAR_POSITIONAL, p.POSITIONAL_OR_KEYWORD)]
+    return required or optional[:1]

@@ -2,44 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import add
+from typing import Any, ClassVar
 
-from arrows.combinators.apply import Apply
-from arrows.combinators.block import AnyBlock, set_name
+from arrows import ops
+from arrows.combinators.apply import Apply, Misfit, Tensors
 from arrows.combinators.compose import DerivedBlock
 from arrows.combinators.default_result import DefaultResult, as_default_result, put_default, shown, unfit
-from arrows.combinators.elements import Unroll
+from arrows.combinators.naming import set_name
+from arrows.combinators.printing import Pieces
+from arrows.combinators.sequences import Unroll
+from arrows.ops import TensorLike
 from arrows.typesys import types as T
 
 
 class Reduction(Apply[Any, Any]):
-    """A function of a sequence's elements, or of a tuple's items of one type; each leaf by itself."""
+    """A function of a sequence's elements, or of a tuple's items of one type; each leaf by itself.
 
-    verb = ""
+    A subclass says what it does with the rows of a sequence, and with a list of tensors.
+
+    Attributes:
+        verb: what it does with tensors, for messages.
+        default: the result of no elements, or None.
+    """
+
+    verb: ClassVar[str]
     default: DefaultResult | None = None
 
     @property
     def function(self) -> Callable[..., Any]:
-        return self._of
+        return self.reduce
 
-    def _of(self, *values: Any) -> Any:
-        if not _ragged(values[0]):
-            return self._of_items(list(values))
-        return each(self._of_rows, values[0], self.default)
+    def reduce(self, *values: Tensors) -> Tensors:
+        """The result, of the rows of a sequence or of the items of a tuple."""
+        if _is_sequence(values[0]):
+            return each(self.of_rows, values[0], self.default)
+        return self._of_items(values)
 
-    def _of_rows(self, rows: Any, default: Any) -> Any:
-        raise NotImplementedError
-
-    def _of_items(self, items: list[Any]) -> Any:
+    def _of_items(self, items: Sequence[Tensors]) -> Tensors:
         if isinstance(items[0], tuple):
-            return tuple(self._of_items(list(leaf)) for leaf in zip(*items, strict=True))
-        return self._of_tensors(items)
+            leaves = zip(*(item for item in items if isinstance(item, tuple)), strict=True)
+            return tuple(self._of_items(leaf) for leaf in leaves)
+        return self.of_tensors([item for item in items if isinstance(item, TensorLike)])
 
-    def _of_tensors(self, items: list[Any]) -> Any:
+    def of_rows(self, rows: TensorLike, default: DefaultResult | None) -> TensorLike:
+        """The result of the rows of a sequence, for each example."""
         raise NotImplementedError
 
-    def check(self, input: T.Type) -> str | tuple[str, str] | None:
+    def of_tensors(self, items: list[TensorLike]) -> TensorLike:
+        """The result of a known number of tensors."""
+        raise NotImplementedError
+
+    def check(self, input: T.Type) -> Misfit:
         kind, verb = self.kind, self.verb
         if isinstance(input, T.Broadcast):
             return f"{input} has no end, and so no {kind.lower()}"
@@ -62,7 +78,7 @@ class Reduction(Apply[Any, Any]):
                 return f"item 0 is {input.items[0]} and item {i} is {item}; {kind} {verb} items of one type"
         return self._check_element(input.items[0])
 
-    def _check_element(self, element: T.Type) -> str | tuple[str, str] | None:
+    def _check_element(self, element: T.Type) -> Misfit:
         if has_sequence(element):
             words = "are" if isinstance(element, T.Sequence) else "have"
             reason = f"{self.kind} {self.verb} tensors, and the elements {words} sequences: {element}"
@@ -97,26 +113,20 @@ class Sum(Reduction):
     def __init__(self, *, name: str | None = None) -> None:
         set_name(self, name)
 
-    def _of_rows(self, rows: Any, default: Any) -> Any:
-        from arrows import ops
-
+    def of_rows(self, rows: TensorLike, default: DefaultResult | None) -> TensorLike:
         return ops.segment_sum(rows)
 
-    def _of_tensors(self, items: list[Any]) -> Any:
-        total = items[0]
-        for item in items[1:]:
-            total = total + item
-        return total
+    def of_tensors(self, items: list[TensorLike]) -> TensorLike:
+        return reduce(add, items)
 
 
 class ReductionWithDefault(Reduction):
-    """A reduction that has no value of nothing: it is given one, or an example without elements is refused.
+    """A reduction that has no value of its own for no elements.
 
-    Attributes:
-        default: the value of no elements, or None.
+    It is given one as `default`, or an example without elements is refused.
     """
 
-    def __init__(self, *, default: Any = None, name: str | None = None) -> None:
+    def __init__(self, *, default: object = None, name: str | None = None) -> None:
         set_name(self, name)
         self.default = as_default_result(default, self.kind)
 
@@ -130,6 +140,17 @@ class ReductionWithDefault(Reduction):
 
     def arguments(self, depth: int = 2) -> str:
         return "" if self.default is None else f"default={shown(self.default)}"
+
+
+def _extreme(
+    segment_extreme: Callable[[TensorLike, float | None], TensorLike],
+    rows: TensorLike,
+    default: DefaultResult | None,
+) -> TensorLike:
+    """The greatest or least of the rows; the operation itself puts in a default that is a number."""
+    if default is None or isinstance(default, (int, float)):
+        return segment_extreme(rows, default)
+    return put_default(rows, segment_extreme(rows, 0), default)
 
 
 class Max(ReductionWithDefault):
@@ -162,19 +183,11 @@ class Max(ReductionWithDefault):
 
     verb = "compares"
 
-    def _of_rows(self, rows: Any, default: Any) -> Any:
-        from arrows import ops
+    def of_rows(self, rows: TensorLike, default: DefaultResult | None) -> TensorLike:
+        return _extreme(ops.segment_max, rows, default)
 
-        number = default if isinstance(default, (int, float)) else None if default is None else 0
-        return put_default(rows, ops.segment_max(rows, number), None if number is default else default)
-
-    def _of_tensors(self, items: list[Any]) -> Any:
-        from arrows import ops
-
-        most = items[0]
-        for item in items[1:]:
-            most = ops.maximum(most, item)
-        return most
+    def of_tensors(self, items: list[TensorLike]) -> TensorLike:
+        return reduce(ops.maximum, items)
 
 
 class Min(ReductionWithDefault):
@@ -203,19 +216,11 @@ class Min(ReductionWithDefault):
 
     verb = "compares"
 
-    def _of_rows(self, rows: Any, default: Any) -> Any:
-        from arrows import ops
+    def of_rows(self, rows: TensorLike, default: DefaultResult | None) -> TensorLike:
+        return _extreme(ops.segment_min, rows, default)
 
-        number = default if isinstance(default, (int, float)) else None if default is None else 0
-        return put_default(rows, ops.segment_min(rows, number), None if number is default else default)
-
-    def _of_tensors(self, items: list[Any]) -> Any:
-        from arrows import ops
-
-        least = items[0]
-        for item in items[1:]:
-            least = ops.minimum(least, item)
-        return least
+    def of_tensors(self, items: list[TensorLike]) -> TensorLike:
+        return reduce(ops.minimum, items)
 
 
 class Mean(ReductionWithDefault):
@@ -246,18 +251,13 @@ class Mean(ReductionWithDefault):
 
     verb = "averages"
 
-    def _of_rows(self, rows: Any, default: Any) -> Any:
-        from arrows import ops
-
+    def of_rows(self, rows: TensorLike, default: DefaultResult | None) -> TensorLike:
         return put_default(rows, ops.segment_mean(rows), default)
 
-    def _of_tensors(self, items: list[Any]) -> Any:
-        total = items[0]
-        for item in items[1:]:
-            total = total + item
-        return total / len(items)
+    def of_tensors(self, items: list[TensorLike]) -> TensorLike:
+        return reduce(add, items) / len(items)
 
-    def _check_element(self, element: T.Type) -> str | tuple[str, str] | None:
+    def _check_element(self, element: T.Type) -> Misfit:
         for leaf in T.leaves(element):
             if not leaf.floating:
                 return (
@@ -296,23 +296,25 @@ class Stack(DerivedBlock[Any, Any]):
     def __init__(self, length: int, *, name: str | None = None) -> None:
         set_name(self, name)
         self.length = length
-        self._parts = (Unroll(length, kind="Stack"), _Stacked())
+        self._parts = (_StackedElements(length), _Stacked())
 
-    def written(self) -> list[AnyBlock | str]:
+    def written(self) -> Pieces:
         return [str(self.length)]
+
+
+class _StackedElements(Unroll):
+    """From the sequence of a `Stack` to the tuple of the elements."""
+
+    kind = "Stack"
 
 
 class _Stacked(Reduction):
     """What `Stack` does to the tuple of the elements."""
 
+    kind = "Stack"
     verb = "joins"
 
-    def __init__(self) -> None:
-        self.kind = "Stack"
-
-    def _of_tensors(self, items: list[Any]) -> Any:
-        from arrows import ops
-
+    def of_tensors(self, items: list[TensorLike]) -> TensorLike:
         return ops.stack(items)
 
 
@@ -327,17 +329,20 @@ def has_sequence(t: T.Type) -> bool:
     return False
 
 
-def _ragged(x: Any) -> bool:
+def _is_sequence(x: Tensors) -> bool:
+    """Whether it has a row for each element; an empty tuple has none."""
     while isinstance(x, tuple):
         if not x:
             return False
         x = x[0]
-    return bool(x.rows >= 0)
+    return x.rows >= 0
 
 
-def each(f: Callable[[Any, Any], Any], x: Any, default: Any) -> Any:
+def each(
+    f: Callable[[TensorLike, DefaultResult | None], TensorLike], x: Tensors, default: DefaultResult | None
+) -> Tensors:
     """`f` of every tensor in nested tuples, and of the default that belongs to it."""
     if not isinstance(x, tuple):
         return f(x, default)
     defaults = default if isinstance(default, tuple) else (default,) * len(x)
-    return tuple(each(f, item, given) for item, given in zip(x, defaults, strict=True))
+    return tuple(each(f, item, its_default) for item, its_default in zip(x, defaults, strict=True))

@@ -1,19 +1,21 @@
-"""Folds that keep what they make on the way: `Scan`, and the recurrent networks `RNN` and `Bidirectional`."""
+"""Folds with an output at every element: `Scan`, and the recurrent networks `RNN` and `Bidirectional`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, ClassVar, Literal, TypeVar, overload
 
 from arrows.combinators.apply import Concat
-from arrows.combinators.block import AnyBlock, Block, set_name
+from arrows.combinators.block import AnyBlock, Block
 from arrows.combinators.compose import DerivedBlock, Identity, Pipe
 from arrows.combinators.constant import InferredZeros
 from arrows.combinators.convert import as_block
 from arrows.combinators.fanout import Fan
-from arrows.combinators.inputs import GetItem
+from arrows.combinators.items import GetItem
+from arrows.combinators.naming import set_name
+from arrows.combinators.printing import Pieces
+from arrows.combinators.sequences import ZipWith
 from arrows.combinators.wires import Wire
-from arrows.combinators.zips import ZipWith
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
 
 A = TypeVar("A")
@@ -39,7 +41,7 @@ class Scan(Block[Sequence[A], tuple[Sequence[B], S]]):
 
     Attributes:
         reverse, start_from_input: as given.
-        by_state: whether the step gives a state only, as the cell of an `RNN` does.
+        by_state: whether the step gives a state only, as the cell of an `RNN` does, and no output.
 
     Raises:
         ArrowTypeError: an argument is no block, or there is no start; at `compile`, an input without elements
@@ -57,8 +59,8 @@ class Scan(Block[Sequence[A], tuple[Sequence[B], S]]):
         ([1.0, 3.0, 6.0], 6.0)
     """
 
+    by_state: ClassVar[bool] = False
     reverse: bool
-    by_state: bool
     start_from_input: bool
 
     @overload
@@ -82,47 +84,16 @@ class Scan(Block[Sequence[A], tuple[Sequence[B], S]]):
     ) -> None: ...
     def __init__(
         self,
-        step: Any,
-        start: Any = None,
+        step: object,
+        start: object = None,
         *,
         reverse: bool = False,
         start_from_input: bool = False,
         name: str | None = None,
     ) -> None:
-        self._set(step, start, reverse, start_from_input, name, by_state=False)
-
-    def _set(
-        self, step: Any, start: Any, reverse: bool, from_input: bool, name: str | None, *, by_state: bool
-    ) -> None:
         set_name(self, name)
-        kind = f"an {self.kind}" if self.kind == "RNN" else f"a {self.kind}"
-        attempt = f"cannot make {kind} at {SourceLine.here()}"
-        for word, given in (("reverse", reverse), ("start_from_input", from_input)):
-            if not isinstance(given, bool):
-                raise ArrowTypeError(message(attempt, reason=f"{word} is True or False, not {given!r}"))
-        if from_input and start is not None:
-            raise ArrowValueError(
-                message(
-                    attempt,
-                    reason="with start_from_input its first state is in the input, and a start is given too",
-                    hint="drop one of them",
-                )
-            )
-        if start is None and not from_input and not by_state:
-            raise ArrowTypeError(
-                message(
-                    attempt,
-                    reason="nothing says what it starts from",
-                    hint=f"ar.{self.kind}(step, ar.Zeros(type)), or start_from_input=True",
-                )
-            )
-        word = "cell" if by_state else "step"
-        if start is None:
-            start = Identity() if from_input else InferredZeros()
-        self._parts = (as_block(step, f"the {word} of {kind}"), as_block(start, f"the start of {kind}"))
-        self.reverse = reverse
-        self.by_state = by_state
-        self.start_from_input = from_input
+        self._parts = _step_and_start(self, step, start, reverse, start_from_input)
+        self.reverse, self.start_from_input = reverse, start_from_input
 
     @property
     def step(self) -> AnyBlock:
@@ -134,17 +105,44 @@ class Scan(Block[Sequence[A], tuple[Sequence[B], S]]):
         """The first state."""
         return self.parts[1]
 
-    def arguments(self, depth: int = 2) -> str:
-        return "".join(x if isinstance(x, str) else x.brief(depth - 1) for x in self.written())
-
-    def written(self) -> list[AnyBlock | str]:
-        step, start = self.parts
-        pieces: list[AnyBlock | str] = [step]
+    def written(self) -> Pieces:
+        pieces: Pieces = [self.step]
         if self.start_from_input:
             pieces.append(", start_from_input=True")
-        elif not isinstance(start, InferredZeros):
-            pieces += [", ", start]
+        elif not isinstance(self.start, InferredZeros):
+            pieces += [", ", self.start]
         return [*pieces, ", reverse=True"] if self.reverse else pieces
+
+
+def _step_and_start(
+    block: Scan[Any, Any, Any], step: object, start: object, reverse: object, from_input: object
+) -> tuple[AnyBlock, AnyBlock]:
+    """The parts of a `Scan` or an `RNN`, from the arguments that it was given."""
+    kind = f"an {block.kind}" if block.kind == "RNN" else f"a {block.kind}"
+    attempt = f"cannot make {kind} at {SourceLine.here()}"
+    for word, flag in (("reverse", reverse), ("start_from_input", from_input)):
+        if not isinstance(flag, bool):
+            raise ArrowTypeError(message(attempt, reason=f"{word} is True or False, not {flag!r}"))
+    if from_input and start is not None:
+        raise ArrowValueError(
+            message(
+                attempt,
+                reason="with start_from_input its first state is in the input, and a start is given too",
+                hint="drop one of them",
+            )
+        )
+    if start is None and not from_input and not block.by_state:
+        raise ArrowTypeError(
+            message(
+                attempt,
+                reason="nothing says what it starts from",
+                hint=f"ar.{block.kind}(step, ar.Zeros(type)), or start_from_input=True",
+            )
+        )
+    if start is None:
+        start = Identity() if from_input else InferredZeros()
+    word = "cell" if block.by_state else "step"
+    return as_block(step, f"the {word} of {kind}"), as_block(start, f"the start of {kind}")
 
 
 class RNN(Scan[A, B, S]):
@@ -175,6 +173,8 @@ class RNN(Scan[A, B, S]):
         >>> len(outputs), bool((outputs[-1] == h).all())
         (2, True)
     """
+
+    by_state: ClassVar[bool] = True
 
     @overload
     def __init__(
@@ -207,14 +207,16 @@ class RNN(Scan[A, B, S]):
     ) -> None: ...
     def __init__(
         self,
-        cell: Any,
-        start: Any = None,
+        cell: object,
+        start: object = None,
         *,
         reverse: bool = False,
         start_from_input: bool = False,
         name: str | None = None,
     ) -> None:
-        self._set(cell, start, reverse, start_from_input, name, by_state=True)
+        set_name(self, name)
+        self._parts = _step_and_start(self, cell, start, reverse, start_from_input)
+        self.reverse, self.start_from_input = reverse, start_from_input
 
 
 class Bidirectional(DerivedBlock[Sequence[A], tuple[Sequence[Any], tuple[Any, Any]]]):
@@ -251,13 +253,13 @@ class Bidirectional(DerivedBlock[Sequence[A], tuple[Sequence[Any], tuple[Any, An
         name: str | None = None,
     ) -> None:
         set_name(self, name)
-        directions: Fan[Any, Any] = Fan(
+        directions: AnyBlock = Fan(
             (
                 RNN(as_block(forward, "the forward cell of a Bidirectional")),
                 RNN(as_block(backward, "the backward cell of a Bidirectional"), reverse=True),
             )
         )
-        results: Fan[Any, Any] = Fan((Pipe(_both(0), ZipWith(Concat())), _both(1)))
+        results: AnyBlock = Fan((Pipe(_both(0), ZipWith(Concat())), _both(1)))
         self._parts = (directions, results)
 
     @property
@@ -270,10 +272,10 @@ class Bidirectional(DerivedBlock[Sequence[A], tuple[Sequence[Any], tuple[Any, An
         """The cell from the last element on."""
         return self.parts[0].parts[1].parts[0]
 
-    def written(self) -> list[AnyBlock | str]:
+    def written(self) -> Pieces:
         return [self.forward, ", ", self.backward]
 
 
-def _both(item: int) -> Fan[Any, Any]:
-    """Of two pairs, the pair of their items."""
+def _both(item: int) -> AnyBlock:
+    """From two pairs to the pair of their items at a place."""
     return Fan([Pipe(GetItem(direction), GetItem(item)) for direction in (0, 1)])

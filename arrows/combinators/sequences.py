@@ -1,18 +1,27 @@
-"""Blocks over sequences: `Map`, `Fold` and `Reduce`."""
+"""Blocks on whole sequences: `Map`, `Zip`, `ZipWith`, `Broadcast`, `NGrams`, `Length`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from arrows.combinators.block import AnyBlock, Block, set_name
+from arrows.combinators.block import AnyBlock, Block
+from arrows.combinators.compose import DerivedBlock
 from arrows.combinators.convert import as_block
-from arrows.combinators.default_result import NoDefault
+from arrows.combinators.fanout import Fan
+from arrows.combinators.items import Item
+from arrows.combinators.naming import set_name
+from arrows.combinators.printing import Pieces
 from arrows.combinators.wires import Wire
+from arrows.typesys import static
+from arrows.typesys import types as T
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
 
 A = TypeVar("A")
 B = TypeVar("B")
-S = TypeVar("S")
+
+MOST = 10_000
+"""A tuple of elements has no more: its items are written down one by one."""
 
 
 class Map(Block[Sequence[A], Sequence[B]]):
@@ -50,105 +59,244 @@ class Map(Block[Sequence[A], Sequence[B]]):
         return self.parts[0].brief(depth - 1)
 
 
-class Fold(Block[Sequence[A], S]):
-    """A left fold: `state = step(state, element)` for every element, from the start on.
+class Zip(Block[Any, Sequence[Any]]):
+    """Several sequences element by element: from a tuple of sequences to the sequence of tuples.
+
+    An item of the tuple is a Python container, a sequence, an endless sequence, or a tuple whose items have
+    one type. The result ends with the shortest of them, and never if all are endless. A Python object counts
+    as a container of containers.
 
     Args:
-        step: from the pair (state, element) to the next state.
-        start: the first state; it gets no input (`Zeros`, `Constant`).
         name: the name in messages.
 
     Raises:
-        ArrowTypeError: an argument is no block; at `compile`, an input without elements or without end, or a
-            step that gives another type than the start.
+        ArrowTypeError: at `compile`, an input that is no tuple, or an item without elements.
+        InputError: at evaluation, a Python object that cannot be gone over.
 
-    Source: TensorFlow Fold, `td.Fold`.
+    Source: TensorFlow Fold, `td.Zip`.
 
     Example:
         >>> import arrows as ar
-        >>> total = ar.Map(ar.Scalar()) >> ar.Fold(ar.Function(lambda state, x: state + x), ar.Zeros([]))
-        >>> float(total.eval([1, 2, 3]))
-        6.0
+        >>> (ar.AllOf(ar.GetItem("words"), ar.GetItem("tags")) >> ar.Zip()).eval(
+        ...     {"words": ["a", "tree"], "tags": [3, 1]}
+        ... )
+        [('a', 3), ('tree', 1)]
     """
 
-    def __init__(
-        self,
-        step: Callable[[Wire[tuple[S, A]]], Wire[S]],
-        start: Callable[[Wire[None]], Wire[S]],
-        *,
-        name: str | None = None,
-    ) -> None:
+    def __init__(self, *, name: str | None = None) -> None:
         set_name(self, name)
-        self._parts = (as_block(step, "the step of a Fold"), as_block(start, "the start of a Fold"))
-
-    @property
-    def step(self) -> AnyBlock:
-        """From (state, element) to the next state."""
-        return self.parts[0]
-
-    @property
-    def start(self) -> AnyBlock:
-        """The first state."""
-        return self.parts[1]
-
-    def arguments(self, depth: int = 2) -> str:
-        return f"{self.parts[0].brief(depth - 1)}, {self.parts[1].brief(depth - 1)}"
 
 
-class Reduce(Block[Sequence[A], A]):
-    """A balanced tree: neighbours are combined two by two, and their results again, until one is left.
-
-    In each round the 1st and the 2nd are combined, the 3rd and the 4th, and so on; an odd last one goes on to
-    the end of the next round as it is. So n elements take about log2(n) steps one after the other, where a
-    `Fold` takes n. One element is the result itself. Sums, means, extremes and softmax are one operation with
-    `Sum`, `Mean`, `Max` and `Attention`.
-
-    The input is a sequence, a tuple whose items have one type, or a Python container, whose objects `combine`
-    then works on.
+class ZipWith(DerivedBlock[Any, Sequence[B]]):
+    """One block on the elements of several sequences that stand side by side: `Zip() >> Map(element)`.
 
     Args:
-        combine: from a pair of elements to one of the same type.
-        default: the result of no elements; it gets no input (`Zeros`, `Constant`). Left out: zeros of the
-            elements' type; there are no zeros of Python objects, and an example without any is refused.
+        element: what to do with one tuple of elements.
         name: the name in messages.
 
     Raises:
-        ArrowTypeError: an argument is no block; at `compile`, an input without elements or without end, or
-            a `combine` whose result is of another type than the elements.
-        InputError: at evaluation, no elements where there is no default.
+        ArrowTypeError: `element` is no block; at `compile`, as `Zip` and `Map`.
 
-    Source: TensorFlow Fold, `td.Reduce`.
+    Source: TensorFlow Fold, `td.ZipWith`.
 
     Example:
         >>> import arrows as ar
-        >>> tree = ar.Reduce(ar.InputTransform(lambda pair: f"({pair[0]} {pair[1]})"))
-        >>> tree.eval("abcde")
-        '(((a b) (c d)) e)'
+        >>> pair = ar.AllOf(ar.GetItem(0) >> ar.Map(ar.Scalar()), ar.GetItem(1) >> ar.Map(ar.Scalar()))
+        >>> products = pair >> ar.ZipWith(ar.Function(lambda x, y: x * y)) >> ar.Sum()
+        >>> float(products.eval(([1, 2, 3], [10, 100])))
+        210.0
     """
 
-    def __init__(
-        self,
-        combine: Callable[[Wire[tuple[A, A]]], Wire[A]],
-        default: Callable[[Wire[None]], Wire[A]] | None = None,
-        *,
-        name: str | None = None,
-    ) -> None:
+    def __init__(self, element: Callable[[Wire[Any]], Wire[B]], *, name: str | None = None) -> None:
         set_name(self, name)
-        nothing = NoDefault() if default is None else as_block(default, "the default of a Reduce")
-        self._parts = (as_block(combine, "the combine of a Reduce"), nothing)
+        self._parts = (Zip(), Map(as_block(element, "the block of a ZipWith")))
 
     @property
-    def combine(self) -> AnyBlock:
-        """From a pair of elements to one."""
-        return self.parts[0]
+    def element(self) -> AnyBlock:
+        """The block on every tuple of elements."""
+        return self.parts[1].parts[0]
 
-    @property
-    def default(self) -> AnyBlock | None:
-        """The result of no elements, if it was given."""
-        return None if isinstance(self.parts[1], NoDefault) else self.parts[1]
+    def written(self) -> Pieces:
+        return [self.element]
+
+
+class Broadcast(AnyBlock):
+    """The endless sequence that has its input at every place.
+
+    It stands beside a sequence in `Zip` and `ZipWith`, so that every element meets the same value. What a
+    `Map` does on it is done once. It is no result of a model, for it has no end.
+
+    Args:
+        name: the name in messages.
+
+    Source: TensorFlow Fold, `td.Broadcast`.
+
+    Example:
+        >>> import arrows as ar
+        >>> numbers = ar.GetItem("numbers") >> ar.Map(ar.Scalar())
+        >>> factor = ar.GetItem("factor") >> ar.Scalar() >> ar.Broadcast()
+        >>> scaled = (numbers & factor) >> ar.ZipWith(ar.Function(lambda x, y: x * y))
+        >>> ar.compile(scaled)([{"numbers": [1, 2, 3], "factor": 10}]).tolist()
+        [[10.0, 20.0, 30.0]]
+    """
+
+    def __init__(self, *, name: str | None = None) -> None:
+        set_name(self, name)
+
+    # Generic in its own call, so that checkers solve its type at the place of use.
+    def __call__(self, x: Wire[A], /) -> Wire[Sequence[A]]:  # type: ignore[override]
+        wire: Wire[Sequence[A]] = super().__call__(x)
+        return wire
+
+    def __rshift__(self, other: Callable[[Wire[Sequence[A]]], Wire[B]]) -> Block[A, B]:  # type: ignore[override]
+        block: Block[A, B] = super().__rshift__(other)
+        return block
+
+
+class Length(Block[Any, static.Tensor[Any, tuple[()]]]):
+    """How many elements there are: in a Python object, a sequence, a tuple.
+
+    It is a number that is read, not computed: no gradient passes.
+
+    Args:
+        dtype: element type of the number, an integer or float type.
+        name: the name in messages.
+
+    Attributes:
+        type: the type of the result.
+
+    Raises:
+        ArrowTypeError: no such element type; at `compile`, an input without elements or without end.
+        InputError: at evaluation, a Python object that has no length, or more elements than `dtype` can hold.
+
+    Source: TensorFlow Fold, `td.Length`, which gives float32.
+
+    Example:
+        >>> import arrows as ar
+        >>> int(ar.Length().eval("tree")), int((ar.Map(ar.Scalar()) >> ar.Length()).eval([1, 2]))
+        (4, 2)
+    """
+
+    type: T.Tensor
+
+    def __init__(self, dtype: str = "int32", *, name: str | None = None) -> None:
+        set_name(self, name)
+        self.type = T.Tensor((), dtype)
+        if self.type.dtype == "bool":
+            raise ArrowTypeError(
+                message(
+                    f"cannot make a Length at {SourceLine.here()}",
+                    reason="a length is a number, and bool holds none",
+                    hint="ar.Length() is int32, ar.Length('float32') can be divided by",
+                )
+            )
 
     def arguments(self, depth: int = 2) -> str:
-        return "".join(x if isinstance(x, str) else x.brief(depth - 1) for x in self.written())
+        return "" if self.type.dtype == "int32" else repr(self.type.dtype)
 
-    def written(self) -> list[AnyBlock | str]:
-        return [self.combine] if self.default is None else [self.combine, ", ", self.default]
+
+class NGrams(DerivedBlock[Any, Sequence[Any]]):
+    """Every run of `n` elements that stand side by side, as a tuple of `n`.
+
+    A sequence that is shorter gives none. The input is a Python sequence, a sequence, an endless sequence,
+    or a tuple whose items have one type.
+
+    Args:
+        n: how many elements a run has, >= 1.
+        name: the name in messages.
+
+    Attributes:
+        n: as given.
+
+    Raises:
+        ArrowTypeError: `n` is no integer; at `compile`, an input without elements.
+        ArrowValueError: `n` < 1, or more than a tuple is for (10,000).
+        InputError: at evaluation, a Python object that has no slices.
+
+    Source: TensorFlow Fold, `td.NGrams`.
+
+    Example:
+        >>> import arrows as ar
+        >>> ar.NGrams(2).eval("tree")
+        [('t', 'r'), ('r', 'e'), ('e', 'e')]
+    """
+
+    n: int
+
+    def __init__(self, n: int, *, name: str | None = None) -> None:
+        set_name(self, name)
+        if isinstance(n, bool) or not isinstance(n, int):
+            raise ArrowTypeError(
+                message(f"cannot make NGrams at {SourceLine.here()}", reason=f"n is an integer, not {n!r}")
+            )
+        if n < 1:
+            raise ArrowValueError(
+                message(
+                    f"cannot make NGrams at {SourceLine.here()}",
+                    reason=f"a run has at least one element, and n is {_number(n)}",
+                )
+            )
+        if n > MOST:
+            raise ArrowValueError(
+                message(
+                    f"cannot make NGrams at {SourceLine.here()}",
+                    reason=f"a run is a tuple of at most {MOST:,} elements, and n is {_number(n)}",
+                )
+            )
+        self.n = n
+        self._parts = (Fan([_Shifted(i, n) for i in range(n)]), Zip())
+
+    def written(self) -> Pieces:
+        return [str(self.n)]
+
+
+class _Shifted(Item[Any, Any]):
+    """The elements from a place on; in messages it is the `NGrams` that it stands in."""
+
+    kind = "NGrams"
+
+    def __init__(self, place: int, n: int) -> None:
+        super().__init__(slice(place, None))
+        self.n = n
+
+    def arguments(self, depth: int = 2) -> str:
+        return str(self.n)
+
+
+class Unroll(AnyBlock):
+    """The core form under `Stack`: from a sequence of known length to the tuple of its elements.
+
+    Attributes:
+        length: how many there are.
+
+    Raises:
+        ArrowTypeError: the length is no integer.
+        ArrowValueError: it is less than 1, or more than a tuple is for (10,000).
+
+    Example:
+        >>> import arrows as ar
+        >>> ar.infer(ar.Map(ar.Scalar()) >> Unroll(2)).output
+        (float32, float32)
+    """
+
+    length: int
+
+    def __init__(self, length: int) -> None:
+        attempt = f"cannot make a {self.kind} at {SourceLine.here()}"
+        if isinstance(length, bool) or not isinstance(length, int):
+            raise ArrowTypeError(message(attempt, reason=f"the length is an integer, not {length!r}"))
+        if length < 1:
+            raise ArrowValueError(message(attempt, reason=f"the length is at least 1, not {_number(length)}"))
+        if length > MOST:
+            reason = f"its elements make a tuple of at most {MOST:,}, and the length is {_number(length)}"
+            raise ArrowValueError(
+                message(attempt, reason=reason, hint="ar.Map, ar.Sum and their kin take any length")
+            )
+        self.length = length
+
+    def arguments(self, depth: int = 2) -> str:
+        return str(self.length)
+
+
+def _number(n: int) -> str:
+    return str(n) if abs(n) < 10**20 else f"an integer of {n.bit_length()} bits"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from arrows.combinators import Layer
 from arrows.layers.arguments import rate_of
@@ -30,7 +30,7 @@ class Dropout(Layer[Any, Any]):
     [1.0, 2.0, 3.0]
     """
 
-    effect: ClassVar[bool] = True
+    effect = True
     rate: float
 
     def __init__(self, rate: float = 0.5, *, name: str | None = None) -> None:

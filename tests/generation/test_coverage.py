@@ -29,7 +29,7 @@ NOT_DRAWN = {
 }
 
 FEATURES: dict[str, Callable[[Any], bool]] = {
-    "a pair made by *": lambda b: type(b).__name__ == "Parallel",
+    "a pair made by *": lambda b: isinstance(b, ar.combinators.fanout.Parallel),
     "an unpacked wire": lambda b: isinstance(b, ar.combinators.Item) and b.arity is not None,
     "a trained constant": lambda b: isinstance(b, ar.Constant) and b.trainable,
     "a trained number": lambda b: isinstance(b, ar.Constant) and b.trainable and b.type.shape == (),

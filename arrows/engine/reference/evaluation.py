@@ -232,7 +232,9 @@ class ArraySemantics:
         assert isinstance(form, Constant)
         if form.trainable:
             with self.evaluation:
-                return self._row(form.parameter())
+                value = form.parameter()
+                assert isinstance(value, Value)
+                return self._row(value)
         return trampoline(self._constant(typed.output, form.value))
 
     def _constant(self, output: T.Type, array: Array | None) -> Recursion[Any]:

@@ -1,0 +1,131 @@
+"""From a sequence to one value by a user's block: `Fold` goes along it, `Reduce` is a balanced tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from arrows.combinators.block import AnyBlock, Block
+from arrows.combinators.constant import InferredZeros
+from arrows.combinators.convert import as_block
+from arrows.combinators.naming import set_name
+from arrows.combinators.printing import Pieces
+from arrows.combinators.wires import Wire
+
+A = TypeVar("A")
+S = TypeVar("S")
+
+
+class Fold(Block[Sequence[A], S]):
+    """A left fold: `state = step(state, element)` for every element, from the start on.
+
+    Args:
+        step: from the pair (state, element) to the next state.
+        start: the first state; it gets no input (`Zeros`, `Constant`).
+        name: the name in messages.
+
+    Raises:
+        ArrowTypeError: an argument is no block; at `compile`, an input without elements or without end, or a
+            step that gives another type than the start.
+
+    Source: TensorFlow Fold, `td.Fold`.
+
+    Example:
+        >>> import arrows as ar
+        >>> total = ar.Map(ar.Scalar()) >> ar.Fold(ar.Function(lambda state, x: state + x), ar.Zeros([]))
+        >>> float(total.eval([1, 2, 3]))
+        6.0
+    """
+
+    def __init__(
+        self,
+        step: Callable[[Wire[tuple[S, A]]], Wire[S]],
+        start: Callable[[Wire[None]], Wire[S]],
+        *,
+        name: str | None = None,
+    ) -> None:
+        set_name(self, name)
+        self._parts = (as_block(step, "the step of a Fold"), as_block(start, "the start of a Fold"))
+
+    @property
+    def step(self) -> AnyBlock:
+        """From (state, element) to the next state."""
+        return self.parts[0]
+
+    @property
+    def start(self) -> AnyBlock:
+        """The first state."""
+        return self.parts[1]
+
+    def arguments(self, depth: int = 2) -> str:
+        return f"{self.parts[0].brief(depth - 1)}, {self.parts[1].brief(depth - 1)}"
+
+
+class Reduce(Block[Sequence[A], A]):
+    """A balanced tree: neighbours are combined two by two, and their results again, until one is left.
+
+    In each round the 1st and the 2nd are combined, the 3rd and the 4th, and so on; an odd last one goes on to
+    the end of the next round as it is. So n elements take about log2(n) steps one after the other, where a
+    `Fold` takes n. One element is the result itself. Sums, means, extremes and softmax are one operation with
+    `Sum`, `Mean`, `Max` and `Attention`.
+
+    The input is a sequence, a tuple whose items have one type, or a Python container, whose objects `combine`
+    then works on.
+
+    Args:
+        combine: from a pair of elements to one of the same type.
+        default: the result of no elements; it gets no input (`Zeros`, `Constant`). Left out: zeros of the
+            elements' type; there are no zeros of Python objects, and an example without any is refused.
+        name: the name in messages.
+
+    Raises:
+        ArrowTypeError: an argument is no block; at `compile`, an input without elements or without end, or
+            a `combine` whose result is of another type than the elements.
+        InputError: at evaluation, no elements where there is no default.
+
+    Source: TensorFlow Fold, `td.Reduce`.
+
+    Example:
+        >>> import arrows as ar
+        >>> tree = ar.Reduce(ar.InputTransform(lambda pair: f"({pair[0]} {pair[1]})"))
+        >>> tree.eval("abcde")
+        '(((a b) (c d)) e)'
+    """
+
+    def __init__(
+        self,
+        combine: Callable[[Wire[tuple[A, A]]], Wire[A]],
+        default: Callable[[Wire[None]], Wire[A]] | None = None,
+        *,
+        name: str | None = None,
+    ) -> None:
+        set_name(self, name)
+        nothing = NoDefault() if default is None else as_block(default, "the default of a Reduce")
+        self._parts = (as_block(combine, "the combine of a Reduce"), nothing)
+
+    @property
+    def combine(self) -> AnyBlock:
+        """From a pair of elements to one."""
+        return self.parts[0]
+
+    @property
+    def default(self) -> AnyBlock | None:
+        """The result of no elements, if it was given."""
+        return None if isinstance(self.parts[1], NoDefault) else self.parts[1]
+
+    def written(self) -> Pieces:
+        return [self.combine] if self.default is None else [self.combine, ", ", self.default]
+
+
+class NoDefault(InferredZeros):
+    """The default of a `Reduce` that was given none.
+
+    It is zeros of the elements' type; of Python objects there is no zero, and an example without elements is
+    refused.
+
+    Example:
+        >>> NoDefault()
+        Zeros()
+    """
+
+    kind = "Zeros"

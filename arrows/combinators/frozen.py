@@ -1,0 +1,53 @@
+"""Values that can be changed while they are made, and never again."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+
+class Frozen:
+    """A value whose attributes are set in `__init__` and nowhere else.
+
+    Classes that derive from it, those of users too, have a plain `__init__`, which freezes the object when it
+    ends.
+    """
+
+    _sealed: bool
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        init = cls.__dict__.get("__init__")
+        if init is not None:
+            cls.__init__ = _sealing(init)  # type: ignore[method-assign]
+
+    @property
+    def label(self) -> str:
+        """The object in a few words."""
+        return type(self).__name__
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if "_sealed" in self.__dict__:
+            raise AttributeError(
+                f"blocks are frozen: cannot set {name!r} of {self.label}; make a new block instead"
+            )
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"blocks are frozen: cannot delete {name!r} of {self.label}")
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+
+
+def _sealing(init: Callable[..., None]) -> Callable[..., None]:
+    """`init`, which seals the object at its end if it is the `__init__` of the object's own class."""
+
+    @functools.wraps(init)
+    def sealed(self: Frozen, *args: Any, **kwargs: Any) -> None:
+        init(self, *args, **kwargs)
+        if type(self).__init__ is sealed:
+            self.__dict__["_sealed"] = True
+
+    return sealed

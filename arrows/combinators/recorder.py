@@ -1,0 +1,301 @@
+"""What the body of an arrow, or the scope of a Composition, does with its wires, as plain data.
+
+Calling a block on wires in the body of an `@ar.arrow` records a call, and so does `block.reads(wires)` in the
+scope of a Composition.  `notation.drawn` turns what was recorded into a wiring graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias
+
+from arrows.combinators.wires import Wire
+from arrows.typesys.errors import ArrowTypeError, SourceLine, message
+
+if TYPE_CHECKING:
+    from arrows.combinators.block import AnyBlock
+
+Source: TypeAlias = "int | tuple[Source, ...]"
+"""What a call reads: the number of a wire, or a (nested) tuple of such."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A block on a source."""
+
+    block: AnyBlock
+    source: Source
+    site: SourceLine
+
+    @property
+    def words(self) -> str:
+        """Its result in messages."""
+        return f"{self.block.label}(...)"
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """An item of one wire; `arity` is how many items there must be, if `ar.unpack` said so."""
+
+    source: int
+    site: SourceLine
+    key: object
+    arity: int | None
+    words: ClassVar[str] = "item"
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """What a block reads that was given no wire."""
+
+    source: int
+    site: SourceLine
+    words: ClassVar[str] = "Void()(...)"
+
+
+class CallRecorder:
+    """The calls of an arrow's body or of a Composition's scope, in order.
+
+    Wire 0 is the input, wire `j + 1` the result of call `j`.
+
+    Attributes:
+        name: of the arrow or Composition; empty if it has none.
+        parameters: the names of its inputs; several mean that the input is a tuple of so many.
+        site: the line that made it.
+        inputs: a wire for each parameter.
+        calls: what was recorded.
+        open: whether the body or scope has not been left.
+        around: what was being drawn when the scope was entered; of an arrow None.
+    """
+
+    kind: ClassVar[str]  # in messages: what is drawn,
+    region: ClassVar[str]  # what one writes to draw it,
+    a_region: ClassVar[str]
+    verb: ClassVar[str]  # and what blocks do there with wires
+    connects: ClassVar[bool]  # whether they do it by `reads`
+
+    def __init__(self, name: str, parameters: tuple[str, ...], site: SourceLine) -> None:
+        self.name = name
+        self.parameters = parameters
+        self.site = site
+        self.calls: list[Call | Projection | Nothing] = []
+        self.open = True
+        self.around: CallRecorder | None = None
+        self._results: dict[int, list[int]] = {}  # by identity of a block, the wires of its results
+        self._items: dict[tuple[int, Hashable], int] = {}
+        self._nothing: Wire[None] | None = None
+        root: Wire[Any] = Wire(self, 0)
+        if len(parameters) == 1:
+            self.inputs: tuple[Wire[Any], ...] = (root,)
+        else:
+            self.inputs = tuple(Wire(self, None, root, i) for i in range(len(parameters)))
+
+    @property
+    def title(self) -> str:
+        """What is drawn, in words."""
+        return f"the {self.kind} {self.name}" if self.name else f"the {self.kind} made at {self.site}"
+
+    @property
+    def title_and_site(self) -> str:
+        """What is drawn, and where it was made."""
+        return f"{self.title} ({self.site})" if self.name else self.title
+
+    @property
+    def inside(self) -> str:
+        """Where one is while it is drawn, in words."""
+        return f"the {self.region} of {self.title}"
+
+    def words(self, wire: Wire[Any]) -> str:
+        """A wire that is no item, in words."""
+        if wire.place == 0:
+            return self.parameters[0] if len(self.parameters) == 1 else "input"
+        assert wire.place is not None
+        return self.calls[wire.place - 1].words
+
+    def apply(self, block: AnyBlock, args: tuple[object, ...]) -> Wire[Any]:
+        """Records a call; several arguments are a tuple, none is nothing."""
+        attempt = f"{self.verb} {block.label}"
+        self.check_open(attempt)
+        block.check_finished("a block that reads a wire")
+        args = args or (self.nothing(),)
+        source = self.source(args[0] if len(args) == 1 else args, attempt)
+        self._results.setdefault(id(block), []).append(len(self.calls) + 1)
+        return self._record(Call(block, source, SourceLine.here()))
+
+    def results_of(self, block: AnyBlock) -> list[int]:
+        """The numbers of the wires that hold results of a block."""
+        return self._results.get(id(block), [])
+
+    def nothing(self) -> Wire[None]:
+        """A wire that carries nothing."""
+        if self._nothing is None:
+            self._nothing = self._record(Nothing(0, SourceLine.here()))
+        return self._nothing
+
+    def _record(self, call: Call | Projection | Nothing) -> Wire[Any]:
+        self.calls.append(call)
+        return Wire(self, len(self.calls))
+
+    def source(self, value: object, attempt: str) -> Source:
+        """The source that a wire, or a nested tuple of wires, stands for."""
+        done: list[Source] = []
+        todo: list[tuple[Any, bool]] = [(value, False)]
+        while todo:
+            x, ready = todo.pop()
+            if ready:
+                cut = len(done) - len(x)
+                done[cut:] = [tuple(done[cut:])]
+            elif isinstance(x, tuple):
+                todo.append((x, True))
+                todo.extend((item, False) for item in reversed(x))
+            else:
+                done.append(self._place(x, attempt) if isinstance(x, Wire) else self.place_of(x, attempt))
+        return done[0]
+
+    def _place(self, wire: Wire[Any], attempt: str) -> int:
+        """The number of a wire. An item gets one when something reads it: unpacked, it may never be read."""
+        if wire.recorder is not self:
+            raise self._foreign(wire, attempt)
+        items: list[Wire[Any]] = []
+        while wire.place is None:
+            items.append(wire)
+            assert wire.parent is not None
+            wire = wire.parent
+        place = wire.place
+        for item in reversed(items):
+            key = (place, repr(item.key))  # its text, because a slice cannot be hashed in Python 3.11
+            if key not in self._items:
+                self.calls.append(Projection(place, item.site, item.key, item.arity))
+                self._items[key] = len(self.calls)
+            place = item.place = self._items[key]
+        return place
+
+    def _foreign(self, wire: Wire[Any], attempt: str) -> ArrowTypeError:
+        owner = wire.recorder
+        if self.connects or owner.connects:
+            other = f"scope, {owner.title_and_site}"
+        else:
+            other = f"arrow, {owner.name} ({owner.site})"
+        return ArrowTypeError(
+            message(
+                f"cannot {attempt} at {SourceLine.here()}",
+                at=self.inside,
+                reason=f"the wire {wire.describe()} belongs to another {other}",
+                hint=self.hint_for_foreign_wires,
+            )
+        )
+
+    def no_wire(self, x: object, attempt: str, hint: str) -> NoReturn:
+        """Refuses what is no wire."""
+        raise ArrowTypeError(
+            message(
+                f"cannot {attempt} at {SourceLine.here()}",
+                at=self.inside,
+                reason=f"expected a wire or a tuple of wires, got {x!r}",
+                hint=hint,
+            )
+        )
+
+    # Where arrows and Compositions differ
+
+    @property
+    def hint_for_foreign_wires(self) -> str:
+        """How to bring in the value of a wire that was drawn elsewhere."""
+        raise NotImplementedError
+
+    def check_open(self, attempt: str) -> None:
+        """Refuses a wire outside of the body, or of the scope, that it was drawn in."""
+        raise NotImplementedError
+
+    def place_of(self, x: object, attempt: str) -> int:
+        """The number of the wire that something other than a wire stands for."""
+        raise NotImplementedError
+
+    def why_wires_do_not_read(self, wire: Wire[Any]) -> tuple[str, str]:
+        """Reason and hint for `wire.reads(...)`."""
+        raise NotImplementedError
+
+
+# Where calls go: to the innermost arrow or Composition that this thread draws.
+_current: ContextVar[CallRecorder | None] = ContextVar("arrows_drawing", default=None)
+
+
+def current_recorder() -> CallRecorder | None:
+    """The recorder of the innermost arrow or Composition that is being drawn, if any."""
+    return _current.get()
+
+
+def switch(recorder: CallRecorder | None) -> CallRecorder | None:
+    """From now on calls go to this recorder; returns the one they went to."""
+    before = _current.get()
+    _current.set(recorder)
+    return before
+
+
+@contextmanager
+def drawing(recorder: CallRecorder) -> Iterator[None]:
+    """Calls on wires go to this recorder."""
+    token = _current.set(recorder)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+        recorder.open = False
+
+
+def recorder_of(args: tuple[object, ...]) -> CallRecorder | None:
+    """The recorder of the arrow being drawn, if there is a wire among nested arguments; else None."""
+    todo = list(reversed(args))
+    while todo:
+        x = todo.pop()
+        if isinstance(x, Wire):
+            return _current.get() or x.recorder
+        if isinstance(x, tuple):
+            todo.extend(reversed(x))
+    return None
+
+
+def call_on_wires(block: AnyBlock, args: tuple[Any, ...]) -> Wire[Any]:
+    """What `block(*args)` does: it records the call.
+
+    Raises:
+        ArrowTypeError: there is no wire among the arguments.
+    """
+    recorder = recorder_of(args)
+    if recorder is not None:
+        return recorder.apply(block, args)
+    if len(args) == 1 and hasattr(args[0], "parts"):  # a block
+        hint = f"to apply it to what that block gives: {args[0].label} >> {block.label}"
+    elif args and all(hasattr(a, "rows") for a in args):
+        hint = "a Function computes by ar.ops and layers; put the block before or after the Function"
+    else:
+        hint = "to run it on an example: block.eval(x); to compose blocks: f >> g"
+    raise ArrowTypeError(
+        message(
+            f"cannot call {block.label} on {', '.join(map(repr, args)) or 'nothing'} at {SourceLine.here()}",
+            reason="a block is called on wires, inside the body of an @ar.arrow",
+            hint=hint,
+        )
+    )
+
+
+def connect(block: AnyBlock, sources: tuple[object, ...]) -> Wire[Any]:
+    """What `block.reads(*sources)` does: it records the call.
+
+    Raises:
+        ArrowTypeError: no scope of a Composition is open.
+    """
+    recorder = current_recorder()
+    if recorder is not None and recorder.connects:
+        return recorder.apply(block, sources)
+    raise ArrowTypeError(
+        message(
+            f"cannot connect {block.label} at {SourceLine.here()}",
+            at=recorder.inside if recorder is not None else "",
+            reason="blocks read wires inside the scope of a Composition",
+            hint="with composition.scope(): ...; in the body of an @ar.arrow, call it: block(wire)",
+        )
+    )

@@ -1,0 +1,59 @@
+"""Questions about all that stands inside a block, answered without recursion."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from arrows.combinators.block import AnyBlock
+
+
+def parts_first(block: AnyBlock) -> list[AnyBlock]:
+    """Every block inside once, after its parts; definitions of references, and what is in them, as well."""
+    order: list[AnyBlock] = []
+    seen: set[int] = set()
+    roots = [block]
+    while roots:
+        todo: list[tuple[AnyBlock, bool]] = [(roots.pop(), False)]
+        while todo:
+            x, ready = todo.pop()
+            if ready:
+                order.append(x)
+            elif id(x) not in seen:
+                seen.add(id(x))
+                todo.append((x, True))
+                todo.extend((p, False) for p in reversed(x.parts))
+                if x.definition is not None:
+                    roots.append(x.definition)
+    return order
+
+
+def has_effects(block: AnyBlock) -> bool:
+    """Whether something inside does more than give a result (a `Metric`, say); laws hold for blocks without.
+
+    Example:
+        >>> import arrows as ar
+        >>> has_effects(ar.Scalar()), has_effects(ar.Scalar() >> ar.Metric("loss"))
+        (False, True)
+    """
+    return any(x.effect for x in parts_first(block))
+
+
+def ignores_input(block: AnyBlock) -> bool:
+    """Whether the block gives the same result whatever its input is.
+
+    Example:
+        >>> import arrows as ar
+        >>> ignores_input(ar.Zeros([3]) >> ar.Identity()), ignores_input(ar.Identity())
+        (True, False)
+    """
+    todo: list[AnyBlock] = [block]
+    seen: set[int] = set()
+    while todo:
+        x = todo.pop()
+        if id(x) not in seen:
+            seen.add(id(x))
+            if x.input_readers is None:
+                return False
+            todo.extend(x.input_readers)
+    return True
