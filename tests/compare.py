@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.reference import ArraySemantics, Lookup
+from arrows.engine.reference import ArraySemantics
 from arrows.ops import Evaluation
-from arrows.ops.evaluate import _Applied
+from arrows.ops.evaluate import Lookup, _Applied
 
 
 def random_parameters(seed: int = 0, scale: float = 0.5) -> Lookup:

@@ -11,8 +11,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 import arrows as ar
-from arrows.engine.reference import ArraySemantics, shown
-from arrows.engine.values import collate, trampoline
+from arrows.engine.reference import ArraySemantics, unwrap
+from arrows.engine.values import collate
 from arrows.training import SGD
 from tests.agree import plain
 from tests.compare import close, tape_meets_kink
@@ -169,12 +169,12 @@ class Models:
                 lambda owner, spec: ar.to_numpy(model.params.of(owner, spec)), self.float_type, record=True
             )
             value = arrays.run(model.typed, self.examples[number], None, 10**6)
-            seeds = [(value, 1.0)] if self.program.loss is None else arrays.seeds(self.program.loss)
+            seeds = [(value, 1.0)] if self.program.loss is None else arrays.loss_terms(self.program.loss)
             found = arrays.evaluation.backward(
                 [(seed, np.full(seed.array.shape, weight, seed.dtype)) for seed, weight in seeds]
             )
             self._alone[number] = Alone(
-                trampoline(shown(model.typed.output, value)),
+                unwrap(model.typed.output, value),
                 {name: [v.array for v in values] for name, values in arrays.metrics.items()},
                 sum(weight * float(seed.array.sum()) for seed, weight in seeds),
                 {key: gradient for key, gradient in found.items() if isinstance(key, tuple)},

@@ -6,15 +6,13 @@ The walk that computes nothing (`check_example`) says what is wrong with an exam
 refuses.
 """
 
+from arrows.engine.reference.array_semantics import ArraySemantics, unwrap
 from arrows.engine.reference.diagnose import Explainer, LengthSemantics, check_example
 from arrows.engine.reference.evaluation import (
-    ArraySemantics,
-    Lookup,
     ReferenceGradient,
     ReferenceResult,
     evaluate,
     parameters,
-    shown,
     value_and_grad,
 )
 from arrows.engine.reference.interpreter import MEANINGS, interpret
@@ -28,7 +26,6 @@ __all__ = [
     "Endless",
     "Explainer",
     "LengthSemantics",
-    "Lookup",
     "ReferenceGradient",
     "ReferenceResult",
     "Semantics",
@@ -37,7 +34,7 @@ __all__ = [
     "interpret",
     "most_levels",
     "parameters",
-    "shown",
     "too_many_nodes",
+    "unwrap",
     "value_and_grad",
 ]

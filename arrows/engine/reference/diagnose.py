@@ -1,5 +1,4 @@
-"""Finds out what was wrong with an example: a slow walk that keeps the path, run only when lowering has
-failed."""
+"""Says what is wrong with an example by slow walks, run only when the fast reader has failed."""
 
 from __future__ import annotations
 
@@ -7,19 +6,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from arrows.engine.reference import evaluation as reference
+from arrows.engine.reference.evaluation import evaluate
 from arrows.engine.reference.interpreter import interpret
 from arrows.engine.reference.semantics import Semantics
 from arrows.engine.values import Recursion, convert, trampoline
 from arrows.inference import Typed
 from arrows.ops import Parameter
+from arrows.ops.arrays import HostArray
 from arrows.typesys import types as T
 
 
-def check_example(typed: Typed, example: Any, number: int, max_nodes: int) -> None:
-    """Walks one example without computing anything.
+def check_example(typed: Typed, example: object, number: int, max_nodes: int) -> None:
+    """Walks one example without computing anything; returns if the walk finds nothing wrong.
 
     Args:
         typed: the model's expression.
@@ -28,7 +26,7 @@ def check_example(typed: Typed, example: Any, number: int, max_nodes: int) -> No
         max_nodes: when to call a recursion endless.
 
     Raises:
-        InputError: what does not fit, and where.  Returns if the walk finds nothing wrong.
+        InputError: what does not fit, and where.
     """
     interpret(typed, example, LengthSemantics(), number=number, max_nodes=max_nodes)
 
@@ -45,20 +43,23 @@ class Explainer:
     """
 
     typed: Typed
-    parameter: Callable[[object, Parameter], np.ndarray]
+    parameter: Callable[[object, Parameter], HostArray]
     max_nodes: int
     float_type: str | None
 
-    def __call__(self, example: Any, number: int, values: bool) -> None:
-        """Raises the `InputError` that says what is wrong; returns if nothing is found.
+    def __call__(self, example: object, number: int, values: bool) -> None:
+        """Walks an example; returns if the walk finds nothing wrong.
 
         Args:
             example: the Python object.
             number: what it is called in messages.
-            values: it shows only once values are computed.
+            values: whether to compute values, because the fault shows only in them.
+
+        Raises:
+            InputError: what does not fit, and where.
         """
         if values:
-            reference.evaluate(
+            evaluate(
                 self.typed,
                 example,
                 self.parameter,
@@ -71,60 +72,67 @@ class Explainer:
 
 
 class LengthSemantics(Semantics):
-    """A tensor is nothing; sequences have their lengths."""
+    """A tensor is None; sequences have their lengths, since these decide what runs."""
 
     def constant(self, typed: Typed) -> Any:
         return trampoline(_empty(typed.output, 0))
 
-    def read(self, typed: Typed, thing: Any) -> None:
+    def read(self, typed: Typed, leaf: object) -> None:
         assert isinstance(typed.output, T.Tensor)
-        convert(thing, typed.output)
+        convert(leaf, typed.output)
 
     def apply(self, typed: Typed, value: Any) -> Any:
         if not isinstance(typed.output, (T.Tuple, T.Sequence)):
             return None
         assert typed.trace is not None
         lengths = trampoline(_lengths(typed.input, value))
-        rows = iter([var.rows for var in typed.trace.results])
-        return trampoline(_result(typed.output, rows, lengths))
+        levels = iter([var.rows for var in typed.trace.results])
+        return trampoline(_result(typed.output, levels, lengths))
 
-    def metric(self, typed: Typed, value: Any, label: Any) -> None:
+    def metric(self, typed: Typed, value: object, label: object) -> None:
         return
 
-    def tap(self, typed: Typed, value: Any) -> None:
+    def tap(self, typed: Typed, value: object) -> None:
         return
 
 
-def _empty(of: T.Type, length: int) -> Recursion[Any]:
-    if isinstance(of, T.Tuple):
+def _empty(type: T.Type, length: int) -> Recursion[Any]:
+    if isinstance(type, T.Tuple):
         items = []
-        for item in of.items:
+        for item in type.items:
             items.append((yield _empty(item, length)))
         return tuple(items)
-    if isinstance(of, T.Sequence):
-        return [(yield _empty(of.element, 0))] * length
+    if isinstance(type, T.Sequence):
+        return [(yield _empty(type.element, 0))] * length
     return None
 
 
-def _result(of: T.Type, rows: Iterator[int], lengths: list[int]) -> Recursion[Any]:
-    """What an operation returns; ``rows`` are the levels of its tensor leaves."""
-    if isinstance(of, T.Tuple):
+def _result(type: T.Type, levels: Iterator[int], lengths: list[int]) -> Recursion[Any]:
+    """What an operation returns.
+
+    Args:
+        type: the result's type.
+        levels: for each tensor leaf of the result, which sequence of the input its rows belong to.
+        lengths: the lengths of the input's sequences.
+    """
+    if isinstance(type, T.Tuple):
         items = []
-        for item in of.items:
-            items.append((yield _result(item, rows, lengths)))
+        for item in type.items:
+            items.append((yield _result(item, levels, lengths)))
         return tuple(items)
-    if isinstance(of, T.Sequence):
-        domains = [next(rows) for _ in T.leaves(of.element)]
-        return [(yield _empty(of.element, 0))] * lengths[domains[0]]
-    next(rows)
+    if isinstance(type, T.Sequence):
+        level, *_ = [next(levels) for _ in T.leaves(type.element)]
+        return [(yield _empty(type.element, 0))] * lengths[level]
+    next(levels)
     return None
 
 
-def _lengths(of: T.Type, value: Any) -> Recursion[Any]:
-    if isinstance(of, T.Sequence):
+def _lengths(type: T.Type, value: Any) -> Recursion[list[int]]:
+    """The lengths of all sequences in an operation's input, which has none inside another."""
+    if isinstance(type, T.Sequence):
         return [len(value)]
-    found: list[int] = []
-    if isinstance(of, T.Tuple):
-        for item, part in zip(of.items, value, strict=True):
-            found += yield _lengths(item, part)
-    return found
+    lengths: list[int] = []
+    if isinstance(type, T.Tuple):
+        for item, part in zip(type.items, value, strict=True):
+            lengths += yield _lengths(item, part)
+    return lengths

@@ -6,33 +6,28 @@ against it in every property test, and `eval` runs it.  It is slow and meant to 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from arrows.combinators import Apply, Constant, Metric, Read, Tap
-from arrows.engine.reference.interpreter import interpret
-from arrows.engine.reference.semantics import Endless
+from arrows.combinators import Tap
+from arrows.engine.reference.array_semantics import ArraySemantics, unwrap
 from arrows.engine.reference.walk import MAX_NODES
-from arrows.engine.values import Recursion, convert, make_tuple, trampoline
 from arrows.inference import Typed
-from arrows.ops import INVARIANT, Evaluation, Parameter, Value
-from arrows.ops.arrays import quiet
-from arrows.ops.structure import collect
+from arrows.ops import Parameter, Value
+from arrows.ops.arrays import HostArray, quiet
+from arrows.ops.evaluate import Lookup
 from arrows.typesys import types as T
 
-Array = npt.NDArray[Any]
-Lookup = Callable[[Any, Parameter], Array]
-Key = tuple[Any, str]
+ParameterKey: TypeAlias = tuple[object, str]
 """A parameter: the layer that owns it, and its name there."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ReferenceResult:
-    """What the reference found of one example.
+    """What the reference gives for one example.
 
     Attributes:
         value: the result: arrays (0-d for scalars), tuples (with keys where there are), lists, None, Python
@@ -44,9 +39,9 @@ class ReferenceResult:
     """
 
     value: Any
-    metrics: dict[str, list[Array]]
-    labels: dict[str, list[Any]]
-    inputs: dict[str, list[Array]]
+    metrics: dict[str, list[HostArray]]
+    labels: dict[str, list[object]]
+    inputs: dict[str, list[HostArray]]
     tapped: list[tuple[Tap, T.Type, Any]]
 
 
@@ -62,13 +57,13 @@ class ReferenceGradient:
     """
 
     value: float
-    parameters: dict[Key, Array]
-    inputs: list[dict[str, list[Array]]] = field(default_factory=list)
+    parameters: dict[ParameterKey, HostArray]
+    inputs: list[dict[str, list[HostArray]]] = field(default_factory=list)
 
 
 def evaluate(
     typed: Typed,
-    example: Any,
+    example: object,
     lookup: Lookup,
     *,
     number: int | None = None,
@@ -92,16 +87,24 @@ def evaluate(
     >>> evaluate(ar.infer(ar.Map(ar.Scalar()) >> ar.Sum()), [1, 2, 3], lambda owner, parameter: None).value
     array(6., dtype=float32)
     """
-    return ArraySemantics(lookup, float_type, record=False).outcome(typed, example, number, max_nodes)
+    arrays = ArraySemantics(lookup, float_type, record=False)
+    value = arrays.run(typed, example, number, max_nodes)
+    return ReferenceResult(
+        value=unwrap(typed.output, value),
+        metrics={name: [value.array for value in values] for name, values in arrays.metrics.items()},
+        labels=arrays.labels,
+        inputs={name: [value.array for value in values] for name, values in arrays.inputs.items()},
+        tapped=[(tap, type, unwrap(type, tapped)) for tap, type, tapped in arrays.tapped],
+    )
 
 
 def value_and_grad(
     typed: Typed,
-    examples: list[Any],
+    examples: Sequence[object],
     lookup: Lookup,
     *,
     loss: str | Mapping[str, float] | None = None,
-    inputs: tuple[str, ...] | list[str] = (),
+    inputs: Sequence[str] = (),
     max_nodes: int = MAX_NODES,
     float_type: str | None = None,
 ) -> ReferenceGradient:
@@ -130,49 +133,54 @@ def value_and_grad(
     if loss is None and not _is_float_scalar(typed.output):
         raise ValueError(f"the result is {typed.output}, no floating scalar; name a Metric: loss='...'")
     total = 0.0
-    sums: dict[Key, Array] = {}
-    types: dict[Key, np.dtype[Any]] = {}
-    owners: dict[Key, Parameter] = {(owner, spec.name): spec for owner, spec in parameters(typed)}
-    for key, spec in owners.items():
-        array = lookup(key[0], spec)
-        types[key] = array.dtype
-        sums[key] = np.zeros(array.shape, np.float64)
-    given: list[dict[str, list[Array]]] = []
+    # Summed in float64 and rounded to the parameters' types once, at the end.
+    sums: dict[ParameterKey, HostArray] = {}
+    types: dict[ParameterKey, np.dtype[Any]] = {}
+    for owner, spec in parameters(typed):
+        array = lookup(owner, spec)
+        types[owner, spec.name] = array.dtype
+        sums[owner, spec.name] = np.zeros(array.shape, np.float64)
+    input_gradients: list[dict[str, list[HostArray]]] = []
     for number, example in enumerate(examples):
         arrays = ArraySemantics(lookup, float_type, record=True)
         value = arrays.run(typed, example, number, max_nodes)
-        seeds = [(value, 1.0)] if loss is None else arrays.seeds(loss)
-        total += _loss(seeds)
+        terms = [(value, 1.0)] if loss is None else arrays.loss_terms(loss)
+        total += _weighted_sum(terms)
         share = 1.0 / len(examples)
-        found = arrays.evaluation.backward(
-            [(seed, np.full(seed.array.shape, weight * share, seed.dtype)) for seed, weight in seeds]
-        )
-        _add(sums, found)
-        given.append(
+        seeds = [(term, np.full(term.array.shape, weight * share, term.dtype)) for term, weight in terms]
+        gradients = arrays.evaluation.backward(seeds)
+        _accumulate(sums, gradients)
+        input_gradients.append(
             {
-                name: [found.get(read, np.zeros_like(read.array)) for read in arrays.inputs.get(name, [])]
+                name: [gradients.get(read, np.zeros_like(read.array)) for read in arrays.inputs.get(name, [])]
                 for name in inputs
             }
         )
-    grads = {key: _cast(g, types[key]) for key, g in sums.items()}
-    return ReferenceGradient(total / max(len(examples), 1), grads, given if inputs else [])
+    return ReferenceGradient(
+        total / max(len(examples), 1),
+        {key: _cast(gradient, types[key]) for key, gradient in sums.items()},
+        input_gradients if inputs else [],
+    )
+
+
+# Floating-point flags are off for the reference's own arithmetic alone: a user's function keeps them.
 
 
 @quiet
-def _loss(seeds: list[tuple[Value, float]]) -> float:
-    return sum(weight * float(seed.array.sum()) for seed, weight in seeds)
+def _weighted_sum(terms: list[tuple[Value, float]]) -> float:
+    return sum(weight * float(term.array.sum()) for term, weight in terms)
 
 
 @quiet
-def _cast(array: Array, dtype: np.dtype[Any]) -> Array:
-    return array.astype(dtype)
-
-
-@quiet
-def _add(sums: dict[Key, Array], found: Mapping[Any, Array]) -> None:
+def _accumulate(sums: dict[ParameterKey, HostArray], gradients: Mapping[Hashable, HostArray]) -> None:
     for key, total in sums.items():
-        if key in found:
-            sums[key] = total + found[key]
+        if key in gradients:
+            sums[key] = total + gradients[key]
+
+
+@quiet
+def _cast(array: HostArray, dtype: np.dtype[Any]) -> HostArray:
+    return array.astype(dtype)
 
 
 def parameters(typed: Typed) -> Iterator[tuple[Any, Parameter]]:
@@ -185,170 +193,13 @@ def parameters(typed: Typed) -> Iterator[tuple[Any, Parameter]]:
     >>> [spec.name for owner, spec in parameters(ar.infer(ar.Vector(3) >> ar.FC(2)))]
     ['weight', 'bias']
     """
-    seen: set[Key] = set()
+    seen: set[ParameterKey] = set()
     for occurrence in typed.walk():
         if occurrence.trace is not None:
             for owner, spec, _ in occurrence.trace.parameters:
                 if (owner, spec.name) not in seen:
                     seen.add((owner, spec.name))
                     yield owner, spec
-
-
-# The generators below collect with loops (PERF401 wants comprehensions, and those cannot yield).
-
-
-class ArraySemantics:
-    """The algebra of the reference: a tensor is a wrapped array of one example."""
-
-    def __init__(self, lookup: Lookup, float_type: str | None, record: bool) -> None:
-        self.evaluation = Evaluation(lookup, record=record, float_type=float_type)
-        self.metrics: dict[str, list[Value]] = {}
-        self.labels: dict[str, list[Any]] = {}
-        self.inputs: dict[str, list[Value]] = {}
-        self.tapped: list[tuple[Tap, T.Type, Any]] = []
-
-    def run(self, typed: Typed, example: Any, number: int | None, max_nodes: int) -> Any:
-        return interpret(typed, example, self, number=number, max_nodes=max_nodes)
-
-    def outcome(self, typed: Typed, example: Any, number: int | None, max_nodes: int) -> ReferenceResult:
-        value = self.run(typed, example, number, max_nodes)
-        return ReferenceResult(
-            trampoline(shown(typed.output, value)),
-            {name: [value.array for value in values] for name, values in self.metrics.items()},
-            self.labels,
-            {name: [value.array for value in values] for name, values in self.inputs.items()},
-            [(tap, of, trampoline(shown(of, value))) for tap, of, value in self.tapped],
-        )
-
-    def seeds(self, loss: str | Mapping[str, float]) -> list[tuple[Value, float]]:
-        """What the loss is made of: each value of a metric, and its weight."""
-        weights = {loss: 1.0} if isinstance(loss, str) else loss
-        return [(value, weight) for name, weight in weights.items() for value in self.metrics.get(name, ())]
-
-    # The algebra
-
-    def constant(self, typed: Typed) -> Any:
-        form = typed.form
-        assert isinstance(form, Constant)
-        if form.trainable:
-            with self.evaluation:
-                value = form.parameter()
-                assert isinstance(value, Value)
-                return self._row(value)
-        return trampoline(self._constant(typed.output, form.value))
-
-    def _constant(self, output: T.Type, array: Array | None) -> Recursion[Any]:
-        if isinstance(output, T.Tensor):
-            filled = np.zeros(output.shape, output.dtype) if array is None else array.astype(output.dtype)
-            return self.evaluation.value(filled, type=output)
-        if isinstance(output, T.Tuple):
-            items = []
-            for item in output.items:
-                items.append((yield self._constant(item, None)))
-            return tuple(items)
-        return [] if isinstance(output, T.Sequence) else None
-
-    def read(self, typed: Typed, thing: Any) -> Any:
-        assert isinstance(typed.output, T.Tensor)
-        value = self.evaluation.value(convert(thing, typed.output), type=typed.output)
-        if isinstance(typed.form, Read) and typed.form.name is not None:
-            self.inputs.setdefault(typed.form.name, []).append(value)
-        return value
-
-    def apply(self, typed: Typed, value: Any) -> Any:
-        form = typed.form
-        assert isinstance(form, Apply)
-        argument, _ = trampoline(self._argument(typed.input, value, 0))
-        arguments = argument if isinstance(typed.input, T.Tuple) else (argument,)
-        with self.evaluation:
-            returned = form.function(*arguments)
-            leaves, _ = collect(returned, self.evaluation, form.label)
-        found = iter([self._row(leaf) for leaf in leaves])
-        return trampoline(_rebuilt(typed.output, found, self.evaluation))
-
-    def _argument(self, input: T.Type, value: Any, level: int) -> Recursion[Any]:
-        """What the function gets for a value:
-
-        rows of a sequence become one value; and the next free level.
-        """
-        if isinstance(input, T.Tensor):
-            return value, level
-        if isinstance(input, T.Tuple):
-            items = []
-            for type, item in zip(input.items, value, strict=True):
-                argument, level = yield self._argument(type, item, level)
-                items.append(argument)
-            return tuple(items), level
-        assert isinstance(input, T.Sequence)
-        return (yield self._joined(input.element, value, level)), level + 1
-
-    def _joined(self, element: T.Type, values: list[Any], level: int) -> Recursion[Any]:
-        if isinstance(element, T.Tensor):
-            return self.evaluation.join(values, level, element)
-        assert isinstance(element, T.Tuple)
-        items = []
-        for i, item in enumerate(element.items):
-            items.append((yield self._joined(item, [value[i] for value in values], level)))
-        return tuple(items)
-
-    def _row(self, value: Value) -> Value:
-        """A value that depends on parameters alone is, from here on, the value of this node."""
-        if value.rows != INVARIANT:
-            return value
-        (row,) = self.evaluation.split(self.evaluation.join([value], 0, value.type))
-        return row
-
-    def metric(self, typed: Typed, value: Any, label: Any) -> None:
-        form = typed.form
-        assert isinstance(form, Metric)
-        self.metrics.setdefault(form.metric, []).append(value)
-        self.labels.setdefault(form.metric, []).append(label)
-
-    def tap(self, typed: Typed, value: Any) -> None:
-        assert isinstance(typed.form, Tap)
-        self.tapped.append((typed.form, typed.input, value))
-
-
-def _rebuilt(output: T.Type, leaves: Iterator[Value], evaluation: Evaluation) -> Recursion[Any]:
-    """What a function returned, from its tensor leaves; the rows of a sequence become a list."""
-    if isinstance(output, T.Tensor):
-        return next(leaves)
-    if isinstance(output, T.Tuple):
-        items = []
-        for item in output.items:
-            items.append((yield _rebuilt(item, leaves, evaluation)))
-        return tuple(items)
-    assert isinstance(output, T.Sequence)
-    return (yield _elements(output.element, leaves, evaluation))
-
-
-def _elements(element: T.Type, leaves: Iterator[Value], evaluation: Evaluation) -> Recursion[Any]:
-    if isinstance(element, T.Tensor):
-        return evaluation.split(next(leaves))
-    assert isinstance(element, T.Tuple)
-    columns = []
-    for item in element.items:
-        columns.append((yield _elements(item, leaves, evaluation)))
-    return list(zip(*columns, strict=True))
-
-
-def shown(output: T.Type, value: Any) -> Recursion[Any]:
-    """A value of the walk as users see it: arrays without their wrapping, tuples with their keys."""
-    if isinstance(output, T.Tensor):
-        return value.array
-    if isinstance(output, T.Tuple):
-        items = []
-        for type, item in zip(output.items, value, strict=True):
-            items.append((yield shown(type, item)))
-        return make_tuple(items, output.labels)
-    if isinstance(output, T.Sequence):
-        elements = []
-        for item in value:
-            elements.append((yield shown(output.element, item)))
-        return elements
-    if isinstance(value, Endless) and isinstance(output, T.Broadcast):
-        return Endless((yield shown(output.element, value.element)))
-    return value
 
 
 def _is_float_scalar(output: T.Type) -> bool:

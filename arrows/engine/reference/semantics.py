@@ -17,13 +17,13 @@ class Semantics(Protocol):
     def constant(self, typed: Typed) -> Any:
         """The value of a `Constant` (of `typed.output`)."""
 
-    def read(self, typed: Typed, thing: Any) -> Any:
+    def read(self, typed: Typed, leaf: object) -> Any:
         """The tensor that a `Read` makes of a Python object; raises `LeafError` if it does not fit."""
 
     def apply(self, typed: Typed, value: Any) -> Any:
         """What an `Apply` computes of a value of `typed.input`: a value of `typed.output`."""
 
-    def metric(self, typed: Typed, value: Any, label: Any) -> None:
+    def metric(self, typed: Typed, value: Any, label: object) -> None:
         """Takes in a side output; `label` is None where the `Metric` has no label."""
 
     def tap(self, typed: Typed, value: Any) -> None:

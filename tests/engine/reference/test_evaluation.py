@@ -75,8 +75,8 @@ class Nudged(reference.ArraySemantics):
         self.step = step
         self.directions = {name: iter(steps) for name, steps in directions.items()}
 
-    def read(self, typed: Any, thing: Any) -> Any:
-        value = super().read(typed, thing)
+    def read(self, typed: Any, leaf: object) -> Any:
+        value = super().read(typed, leaf)
         if typed.form.name in self.directions:
             value.array = value.array + self.step * next(self.directions[typed.form.name])
         return value
@@ -108,7 +108,7 @@ def test_gradients_are_slopes(case: Case, seed: int) -> None:
         for example, direction in zip(case.examples, directions, strict=True):
             arrays = Nudged(moved, step, direction)
             value = arrays.run(typed, example, None, 10**7)
-            seeds = [(value, 1.0)] if case.loss is None else arrays.seeds(case.loss)
+            seeds = [(value, 1.0)] if case.loss is None else arrays.loss_terms(case.loss)
             total += sum(weight * float(seed.array.sum()) for seed, weight in seeds)
         return total / len(case.examples)
 

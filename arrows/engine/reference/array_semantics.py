@@ -1,0 +1,188 @@
+"""Tensors as arrays of one example: functions run as they are written, and a tape records them.
+
+Generators collect with loops, since a comprehension cannot yield.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from arrows.combinators import Apply, Constant, Metric, Read, Tap
+from arrows.engine.reference.interpreter import interpret
+from arrows.engine.reference.semantics import Endless, Semantics
+from arrows.engine.values import Recursion, convert, make_tuple, trampoline
+from arrows.inference import Typed
+from arrows.ops import INVARIANT, Evaluation, Value
+from arrows.ops.arrays import HostArray
+from arrows.ops.evaluate import Lookup
+from arrows.ops.structure import collect
+from arrows.typesys import types as T
+
+
+class ArraySemantics(Semantics):
+    """Tensors as arrays of one example, and what its walk leaves behind.
+
+    Args:
+        lookup: gives the parameters' values.
+        float_type: the element type that all floats have, if `infer` was told one.
+        record: whether gradients will be wanted.
+
+    Attributes:
+        evaluation: what runs the functions; it has the tape.
+        metrics: for each `Metric` that was visited, its values in the order of the visits.
+        labels: the labels that came with them (None where there was none).
+        inputs: for each named `Read`, what it read, in the order of the visits.
+        tapped: for each visit of a `Tap`, the tap, the value's type, and the value.
+    """
+
+    def __init__(self, lookup: Lookup, float_type: str | None, record: bool) -> None:
+        self.evaluation = Evaluation(lookup, record=record, float_type=float_type)
+        self.metrics: dict[str, list[Value]] = {}
+        self.labels: dict[str, list[object]] = {}
+        self.inputs: dict[str, list[Value]] = {}
+        self.tapped: list[tuple[Tap, T.Type, Any]] = []
+
+    def run(self, typed: Typed, example: object, number: int | None, max_nodes: int) -> Any:
+        """Walks an example; arguments as those of `interpret`."""
+        return interpret(typed, example, self, number=number, max_nodes=max_nodes)
+
+    def loss_terms(self, loss: str | Mapping[str, float]) -> list[tuple[Value, float]]:
+        """What the loss is the weighted sum of: each value of a metric, and its weight."""
+        weights = {loss: 1.0} if isinstance(loss, str) else loss
+        return [(value, weight) for name, weight in weights.items() for value in self.metrics.get(name, ())]
+
+    def constant(self, typed: Typed) -> Any:
+        form = typed.form
+        assert isinstance(form, Constant)
+        if form.trainable:
+            with self.evaluation:
+                value = form.parameter()
+                assert isinstance(value, Value)
+                return self._of_node(value)
+        return trampoline(self._constant(typed.output, form.value))
+
+    def _constant(self, output: T.Type, array: HostArray | None) -> Recursion[Any]:
+        if isinstance(output, T.Tensor):
+            filled = np.zeros(output.shape, output.dtype) if array is None else array.astype(output.dtype)
+            return self.evaluation.value(filled, type=output)
+        if isinstance(output, T.Tuple):
+            items = []
+            for item in output.items:
+                items.append((yield self._constant(item, None)))
+            return tuple(items)
+        return [] if isinstance(output, T.Sequence) else None
+
+    def read(self, typed: Typed, leaf: object) -> Value:
+        assert isinstance(typed.output, T.Tensor)
+        value = self.evaluation.value(convert(leaf, typed.output), type=typed.output)
+        if isinstance(typed.form, Read) and typed.form.name is not None:
+            self.inputs.setdefault(typed.form.name, []).append(value)
+        return value
+
+    def apply(self, typed: Typed, value: Any) -> Any:
+        form = typed.form
+        assert isinstance(form, Apply)
+        argument, _ = trampoline(self._argument(typed.input, value, 0))
+        arguments = argument if isinstance(typed.input, T.Tuple) else (argument,)
+        with self.evaluation:
+            returned = form.function(*arguments)
+            leaves, _ = collect(returned, self.evaluation, form.label)
+        own_leaves = iter([self._of_node(leaf) for leaf in leaves])
+        return trampoline(_rebuild(typed.output, own_leaves, self.evaluation))
+
+    def _argument(self, input: T.Type, value: Any, level: int) -> Recursion[tuple[Any, int]]:
+        """What the function gets for a value, and the next free level; each sequence has a level, and its
+        elements are the rows of one value."""
+        if isinstance(input, T.Tensor):
+            return value, level
+        if isinstance(input, T.Tuple):
+            items = []
+            for type, item in zip(input.items, value, strict=True):
+                argument, level = yield self._argument(type, item, level)
+                items.append(argument)
+            return tuple(items), level
+        assert isinstance(input, T.Sequence)
+        joined = yield self._joined(input.element, value, level)
+        return joined, level + 1
+
+    def _joined(self, element: T.Type, values: list[Any], level: int) -> Recursion[Any]:
+        if isinstance(element, T.Tensor):
+            return self.evaluation.join(values, level, element)
+        assert isinstance(element, T.Tuple)
+        items = []
+        for i, item in enumerate(element.items):
+            items.append((yield self._joined(item, [value[i] for value in values], level)))
+        return tuple(items)
+
+    def _of_node(self, value: Value) -> Value:
+        """A value that depends on parameters alone becomes the value of this node."""
+        if value.rows != INVARIANT:
+            return value
+        (row,) = self.evaluation.split(self.evaluation.join([value], 0, value.type))
+        return row
+
+    def metric(self, typed: Typed, value: Value, label: object) -> None:
+        form = typed.form
+        assert isinstance(form, Metric)
+        self.metrics.setdefault(form.metric, []).append(value)
+        self.labels.setdefault(form.metric, []).append(label)
+
+    def tap(self, typed: Typed, value: Any) -> None:
+        assert isinstance(typed.form, Tap)
+        self.tapped.append((typed.form, typed.input, value))
+
+
+def _rebuild(output: T.Type, leaves: Iterator[Value], evaluation: Evaluation) -> Recursion[Any]:
+    """What a function returned, from its tensor leaves; the rows of a sequence become a list."""
+    if isinstance(output, T.Tensor):
+        return next(leaves)
+    if isinstance(output, T.Tuple):
+        items = []
+        for item in output.items:
+            items.append((yield _rebuild(item, leaves, evaluation)))
+        return tuple(items)
+    assert isinstance(output, T.Sequence)
+    return (yield _rebuild_elements(output.element, leaves, evaluation))
+
+
+def _rebuild_elements(
+    element: T.Type, leaves: Iterator[Value], evaluation: Evaluation
+) -> Recursion[list[Any]]:
+    if isinstance(element, T.Tensor):
+        return evaluation.split(next(leaves))
+    assert isinstance(element, T.Tuple)
+    columns = []
+    for item in element.items:
+        columns.append((yield _rebuild_elements(item, leaves, evaluation)))
+    return list(zip(*columns, strict=True))
+
+
+def unwrap(output: T.Type, value: Any) -> Any:
+    """A value of the walk as users see it: arrays instead of recorded values, tuples with their keys.
+
+    Args:
+        output: its type.
+        value: what the walk gave.
+    """
+    return trampoline(_unwrap(output, value))
+
+
+def _unwrap(output: T.Type, value: Any) -> Recursion[Any]:
+    if isinstance(output, T.Tensor):
+        return value.array
+    if isinstance(output, T.Tuple):
+        items = []
+        for type, item in zip(output.items, value, strict=True):
+            items.append((yield _unwrap(type, item)))
+        return make_tuple(items, output.labels)
+    if isinstance(output, T.Sequence):
+        elements = []
+        for item in value:
+            elements.append((yield _unwrap(output.element, item)))
+        return elements
+    if isinstance(value, Endless) and isinstance(output, T.Broadcast):
+        return Endless((yield _unwrap(output.element, value.element)))
+    return value
