@@ -192,7 +192,7 @@ class Model:
             result = self._outcomes.result(parts, outputs)
             self._take(self._outcomes.seen(parts, outputs))
             self.step += training
-            show_taps(self.plan.lowered.taps, self.taps, outputs)
+            show_taps(self.plan.lowered.streams.taps, self.taps, outputs)
             return result
 
     def value_and_grad(
@@ -220,7 +220,7 @@ class Model:
             done = self._differentiate(examples, names, ids)
             # What is handed out stays as it is: no memory of ours, no array under two names.
             grads = {name: own(gradient) for name, gradient in done.grads.items()} | done.inputs
-            show_taps(self.plan.lowered.taps, done.seen.taps, done.outputs)
+            show_taps(self.plan.lowered.streams.taps, done.seen.taps, done.outputs)
             return done.value, grads
 
     def train_step(
@@ -261,7 +261,7 @@ class Model:
             if self._clock is not None:
                 self._clock.tick("update")
             self._take(done.seen)  # the optimizer may have called the model
-            show_taps(self.plan.lowered.taps, done.seen.taps, done.outputs)
+            show_taps(self.plan.lowered.streams.taps, done.seen.taps, done.outputs)
             return done.value
 
     def profile(

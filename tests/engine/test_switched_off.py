@@ -75,7 +75,7 @@ def no_assembling(patch: Patch) -> None:
 
 
 def no_composition(patch: Patch) -> None:
-    patch.setattr(Compositions, "of", lambda self, parts: iter(parts))
+    patch.setattr(Compositions, "steps", lambda self, parts: iter(parts))
 
 
 def no_sharing_of_memory(patch: Patch) -> None:

@@ -1,9 +1,9 @@
 """Lowering, once a model: writes the Python function that reads an example.
 
 `lower` walks a typed expression and writes the source of a function that turns one example into nodes, along
-with the *sites* that the nodes belong to and which site's outputs can reach which place.  Nothing here sees
-an example. `arrows.engine.planning` decides how the nodes are grouped; `arrows.engine.reading` puts the last
-numbers into the source, compiles it and runs it.
+with the *sites* that the nodes belong to and the flow between them.  Nothing here sees an example.
+`arrows.engine.planning` decides how the nodes are grouped; `arrows.engine.reading` puts the last numbers into
+the source, compiles it and runs it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from arrows.engine.lowering.lower import Lowered, lower
 from arrows.engine.lowering.merge_chains import Composed, Compositions, compose
 from arrows.engine.lowering.sites import ApplySite, ConstantSite, ElementSite, ReadSite, Site
 from arrows.engine.lowering.source_writer import KeyLine
-from arrows.engine.lowering.taps import Outlet, Taps, holds_objects
+from arrows.engine.lowering.streams import ObjectTap, Taps, ValueStreams, holds_objects
 
 __all__ = [
     "ApplySite",
@@ -22,10 +22,11 @@ __all__ = [
     "ElementSite",
     "KeyLine",
     "Lowered",
-    "Outlet",
+    "ObjectTap",
     "ReadSite",
     "Site",
     "Taps",
+    "ValueStreams",
     "compose",
     "holds_objects",
     "lower",

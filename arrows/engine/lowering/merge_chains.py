@@ -66,7 +66,7 @@ class Compositions:
             if count == alone.get(pair[0]) == alone.get(pair[1]) and pair[0] != pair[1]
         }
 
-    def of(self, parts: Sequence[Typed]) -> Iterator[Typed]:
+    def steps(self, parts: Sequence[Typed]) -> Iterator[Typed]:
         """The steps of a chain, with those that always follow one another as one."""
         group: list[Typed] = []
         for part in parts:

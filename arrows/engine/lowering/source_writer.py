@@ -1,12 +1,12 @@
-"""Writes Python functions that lower examples: lines, local names, and values taken apart and put
-together."""
+"""Writes the source of Python functions: lines, local names, and values taken apart and put together."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
-from arrows.engine.lowering.sites import SiteList
+from arrows.engine.lowering.dataflow import FlowGraph
 from arrows.engine.lowering.symbols import (
     VOID,
     EndlessSymbol,
@@ -25,24 +25,36 @@ from arrows.typesys import types as T
 
 # Python's parser takes about 200 nested parentheses; deeper tuples are put together piece by piece.
 _DEEPEST_LITERAL = 20
-# Python allows 20 nested blocks and 100 indentations in a function; deeper bodies get functions of their own.
-DEEPEST_NESTING = 8
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KeyLine:
-    """The line(s) that compute a node's depth key; written when the schedule is known."""
+    """The lines that compute a node's depth key.  The schedule decides them, so they are written later.
+
+    Attributes:
+        indent: what stands in front of each line.
+        name: the variable that gets the key.
+        site: the node's site.
+        rows: expressions of the value ids that the node reads.
+        lists: expressions of the lists of value ids that the node reads.
+    """
 
     indent: str
     name: str
     site: int
-    rows: tuple[str, ...]  # expressions of value ids
-    lists: tuple[str, ...]  # expressions of lists of value ids
+    rows: tuple[str, ...]
+    lists: tuple[str, ...]
 
 
 @dataclass(eq=False, slots=True)
 class Body:
-    """One function being written."""
+    """One function that is being written.
+
+    Attributes:
+        lines: its lines so far.
+        nesting: how many blocks are open.
+        is_generator: whether it calls generator functions, and so is one.
+    """
 
     lines: list[str | KeyLine] = field(default_factory=list)
     nesting: int = 0
@@ -50,71 +62,95 @@ class Body:
 
 
 class SourceWriter:
-    """All functions written so far, and the one being written.
+    """All functions written so far, and the one that is being written.
 
     Attributes:
-        sites: the sites that the code makes nodes of.
+        flow: the flow graph, in which values that meet are joined.
         names: what the code refers to (users' functions, tables of cases, memos).
         finished: the lines of the functions that are done.
-        body: the function being written.
+        body: the function that is being written.
     """
 
-    def __init__(self) -> None:
-        self.sites = SiteList()
-        self.names: dict[str, Any] = {}
+    def __init__(self, flow: FlowGraph) -> None:
+        self.flow = flow
+        self.names: dict[str, object] = {}
         self.finished: list[str | KeyLine] = []
         self.body = Body()
         self._count = 0
-        self._objects: dict[T.Type, bool] = {}
+        self._holds_input: dict[T.Type, bool] = {}
 
     def put(self, line: str) -> None:
         """Appends a line at the current indentation."""
-        self.body.lines.append("    " * (self.body.nesting + 1) + line)
+        self.body.lines.append(self.indent + line)
+
+    @property
+    def indent(self) -> str:
+        """What stands in front of a line of the body."""
+        return "    " * (self.body.nesting + 1)
 
     def fresh(self, letter: str) -> str:
-        """A name that is not used yet."""
+        """Returns a name that is not used yet."""
         self._count += 1
         return f"{letter}{self._count}"
 
-    def name(self, prefix: str, value: Any) -> str:
-        """A name for something that the code refers to."""
+    def refer(self, prefix: str, value: object) -> str:
+        """Returns a name under which the code finds an object."""
         name = self.fresh(prefix)
         self.names[name] = value
         return name
 
     def assign(self, letter: str, code: str) -> str:
-        """Writes ``name = code`` with a fresh name; returns it."""
+        """Writes ``name = code`` with a fresh name; returns the name."""
         name = self.fresh(letter)
         self.put(f"{name} = {code}")
         return name
 
-    def begin(self) -> Body:
-        """Begins a new function; returns the one that was being written."""
-        outer, self.body = self.body, Body()
-        return outer
+    def assign_object(self, code: str) -> ObjectSymbol:
+        """Gives a Python object a name of its own, so that its code runs once."""
+        return ObjectSymbol(self.assign("o", code))
 
-    def finish(self, name: str, outer: Body, *, generator: bool = True) -> None:
-        """Ends the function being written, calls it ``name`` and goes back to ``outer``."""
+    @contextmanager
+    def block(self, header: str) -> Iterator[None]:
+        """Writes a block of code under a line such as ``for x in xs:``."""
+        self.put(header)
+        self.body.nesting += 1
+        yield
+        self.body.nesting -= 1
+
+    @contextmanager
+    def function(self, name: str, *, generator: bool = True) -> Iterator[Body]:
+        """Writes a function of one argument, ``x``, beside the one that is being written.
+
+        Args:
+            name: the function's name.
+            generator: whether it is a generator function even if it calls none.
+        """
+        outer, self.body = self.body, Body()
+        yield self.body
         if generator and not self.body.is_generator:
-            self.body.lines.append("    yield")  # never reached; it makes the function a generator
+            self.body.lines.append("    yield")  # never reached; it makes the function a generator function
         self.finished.append(f"def {name}(x):")
         self.finished.extend(self.body.lines or ["    pass"])
         self.body = outer
 
     def call(self, code: str, result: Symbol) -> Symbol:
-        """Writes a call of a generator function; ``result`` is the pattern of what it returns."""
+        """Writes the call of a generator function; ``result`` is the pattern of what the function returns.
+
+        The caller yields the call instead of making it: a driver keeps the stack, so the data may be deeper
+        than the interpreter's stack.
+        """
         self.body.is_generator = True
         return self.unpacked(self.assign("r", f"yield {code}"), result)
 
     # ------------------------------------------------------------------------------------- putting together
 
     def pack(self, symbol: Symbol) -> str:
-        """The Python expression of the whole value."""
-        code: str
+        """Returns the Python expression of the whole value."""
         code, _ = trampoline(self._pack(symbol))
         return code
 
     def _pack(self, symbol: Symbol) -> Recursion[tuple[str, int]]:
+        """The expression, and how deep its parentheses nest."""
         match symbol:
             case TensorSymbol(code=code) | ObjectSymbol(code=code) | ListSymbol(code=code):
                 return code, 0
@@ -127,30 +163,28 @@ class SourceWriter:
                 code = "(" + "".join(part + ", " for part in parts) + ")"
                 return (code, deepest) if deepest < _DEEPEST_LITERAL else (self.assign("t", code), 0)
             case EndlessSymbol(element=element):
-                code, deepest = yield self._pack(element)
-                return code, deepest
-            case _:
+                packed: tuple[str, int] = yield self._pack(element)
+                return packed
+            case VoidSymbol():
                 return "None", 0
 
-    def unpacked(self, code: str, like: Symbol) -> Symbol:
-        """Takes the value ``code`` apart into local names, as far as the pattern ``like`` says that it is
-        tuples."""
-        symbol: Symbol = trampoline(self._unpacked(code, like))
-        return symbol
+    def unpacked(self, code: str, pattern: Symbol) -> Symbol:
+        """Takes the value ``code`` apart into local names, as far as ``pattern`` says that it is tuples."""
+        return trampoline(self._unpacked(code, pattern))
 
-    def _unpacked(self, code: str, like: Symbol) -> Recursion[Symbol]:
-        match like:
+    def _unpacked(self, code: str, pattern: Symbol) -> Recursion[Symbol]:
+        match pattern:
             case TupleSymbol(items=items, labels=labels):
                 if not items:
-                    return like
+                    return pattern
                 names = [self.fresh("t") for _ in items]
                 self.put(f"{', '.join(names)}, = {code}")
-                made: list[Any] = []
+                parts: list[Symbol] = []
                 for name, item in zip(names, items, strict=True):
-                    made.append((yield self._unpacked(name, item)))
-                return TupleSymbol(tuple(made), labels)
+                    parts.append((yield self._unpacked(name, item)))
+                return TupleSymbol(tuple(parts), labels)
             case TensorSymbol(place=place, constant=constant):
-                return TensorSymbol(like.code if constant is not None else code, place, constant)
+                return TensorSymbol(pattern.code if constant is not None else code, place, constant)
             case ListSymbol(element=element):
                 return ListSymbol(code, element)
             case EndlessSymbol(element=element):
@@ -161,75 +195,74 @@ class SourceWriter:
                 return VOID
 
     def coerced(self, symbol: Symbol, wanted: T.Type) -> Symbol:
-        """A tuple or list of the user's objects where one object is wanted is that tuple or list."""
-        if not self._holds_objects(wanted):
-            return symbol
-        made: Symbol = trampoline(self._coerced(symbol, wanted))
-        return made
+        """Returns a value as ``wanted``: a tuple or list of objects is one object where one is wanted."""
+        return trampoline(self._coerced(symbol, wanted)) if self._wants_input(wanted) else symbol
 
-    def _holds_objects(self, of: T.Type) -> bool:
+    def _wants_input(self, type: T.Type) -> bool:
         """Whether there is an ``Input`` in a type; remembered, types of deep expressions hold one another."""
-        pending = [of]
+        pending = [type]
         while pending:
-            one = pending[-1]
-            unknown = [child for child in one.children if child not in self._objects]
+            part = pending[-1]
+            unknown = [child for child in part.children if child not in self._holds_input]
             if unknown:
                 pending.extend(unknown)
             else:
-                held = isinstance(one, T.Input) or any(self._objects[child] for child in one.children)
-                self._objects[pending.pop()] = held
-        return self._objects[of]
+                inside = any(self._holds_input[child] for child in part.children)
+                self._holds_input[pending.pop()] = inside or isinstance(part, T.Input)
+        return self._holds_input[type]
 
     def _coerced(self, symbol: Symbol, wanted: T.Type) -> Recursion[Symbol]:
         match wanted, symbol:
             case T.Input(), TupleSymbol() | ListSymbol():
-                return ObjectSymbol(self.assign("o", self.pack(symbol)))
+                return self.assign_object(self.pack(symbol))
             case T.Tuple(items=items), TupleSymbol(items=symbols, labels=labels):
-                made: list[Any] = []
+                parts: list[Symbol] = []
                 for part, item in zip(symbols, items, strict=True):
-                    made.append((yield self._coerced(part, item)))
-                return TupleSymbol(tuple(made), labels)
+                    parts.append((yield self._coerced(part, item)))
+                return TupleSymbol(tuple(parts), labels)
             case T.Sequence(element=element), ListSymbol(code=code, element=inner):
                 return ListSymbol(code, viewed(inner, element))
             case _:
                 return symbol
 
-    # ------------------------------------------------------------------------------------- one of several
+    # ------------------------------------------------------------------------------------- where branches
+    # meet
 
-    def merged(self, branches: list[Symbol]) -> Symbol:
-        """The symbol, with fresh names, of whichever of ``branches`` was taken."""
-        made: Symbol = trampoline(self._merged(branches))
-        return made
+    def merged(self, branches: Sequence[Symbol]) -> Symbol:
+        """Returns the symbol, with fresh names, of whichever of ``branches`` is taken."""
+        return trampoline(self._merged(branches))
 
-    def _merged(self, branches: list[Any]) -> Recursion[Symbol]:
-        first = branches[0]
-        match first:
-            case TensorSymbol(constant=constant):
-                if constant is not None and all(branch.constant == constant for branch in branches):
+    def _merged(self, branches: Sequence[Symbol]) -> Recursion[Symbol]:
+        # All branches have one structure, since they have one type.
+        match branches[0]:
+            case TensorSymbol(constant=constant) as first:
+                tensors = [branch for branch in branches if isinstance(branch, TensorSymbol)]
+                if constant is not None and all(tensor.constant == constant for tensor in tensors):
                     return first
-                return TensorSymbol(
-                    self.fresh("v"), self.sites.flow.join(branch.place for branch in branches)
-                )
+                return TensorSymbol(self.fresh("v"), self.flow.join(tensor.place for tensor in tensors))
             case TupleSymbol(labels=labels):
-                if any(branch.labels != labels for branch in branches):
+                tuples = [branch for branch in branches if isinstance(branch, TupleSymbol)]
+                if any(branch.labels != labels for branch in tuples):
                     labels = None
-                made: list[Any] = []
-                for column in zip(*(branch.items for branch in branches), strict=True):
-                    made.append((yield self._merged(list(column))))
-                return TupleSymbol(tuple(made), labels)
+                parts: list[Symbol] = []
+                for column in zip(*(branch.items for branch in tuples), strict=True):
+                    parts.append((yield self._merged(column)))
+                return TupleSymbol(tuple(parts), labels)
             case ListSymbol():
-                element = yield self._merged([branch.element for branch in branches])
+                lists = [branch for branch in branches if isinstance(branch, ListSymbol)]
+                element: Symbol = yield self._merged([branch.element for branch in lists])
                 return ListSymbol(self.fresh("l"), bare(element))
             case EndlessSymbol():
-                return EndlessSymbol((yield self._merged([branch.element for branch in branches])))
+                endless = [branch for branch in branches if isinstance(branch, EndlessSymbol)]
+                return EndlessSymbol((yield self._merged([branch.element for branch in endless])))
             case ObjectSymbol():
                 return ObjectSymbol(self.fresh("o"))
-            case _:
+            case VoidSymbol():
                 return VOID
 
-    def give(self, to: Symbol, value: Symbol) -> None:
-        """Writes the assignment that makes the names of ``to`` hold ``value``; ``pass`` if there are none."""
-        pairs = [(name, self.pack(part)) for name, part in assignments(to, value)]
+    def assign_parts(self, target: Symbol, value: Symbol) -> None:
+        """Writes the assignment that gives the names of ``target`` their parts of ``value``."""
+        pairs = [(name, self.pack(part)) for name, part in assignments(target, value)]
         pairs = [(name, code) for name, code in pairs if name != code]
         if pairs:
             self.put(f"{', '.join(name for name, _ in pairs)} = {', '.join(code for _, code in pairs)}")

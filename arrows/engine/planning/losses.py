@@ -66,7 +66,7 @@ def as_weights(typed: Typed, plan: Plan, loss: str | Mapping[str, float] | None)
     if not loss:
         raise ArrowValueError("loss names no Metric; leave it out to differentiate the result itself")
     weights: dict[int, float] = {}
-    numbers = {stream.name: number for number, stream in enumerate(plan.lowered.metrics)}
+    numbers = {stream.name: number for number, stream in enumerate(plan.lowered.streams.metrics)}
     dtype = "float32"
     for name, weight in loss.items():
         if name not in numbers:
@@ -75,7 +75,7 @@ def as_weights(typed: Typed, plan: Plan, loss: str | Mapping[str, float] | None)
             )
         if isinstance(weight, bool) or not isinstance(weight, (int, float)):
             raise ArrowTypeError(f"the weight of the metric {name!r} must be a number, not {weight!r}")
-        of = plan.lowered.metrics[numbers[name]].type
+        of = plan.lowered.streams.metrics[numbers[name]].type
         if not of.floating:
             raise ArrowTypeError(f"the metric {name!r} is {of}, and only floats can be a loss")
         weights[numbers[name]] = float(weight)

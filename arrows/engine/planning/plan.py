@@ -161,7 +161,7 @@ def make_plan(lowered: Lowered, schedule: str) -> Plan:
     """Plans a lowered expression for a schedule.
 
     Args:
-        lowered: what `arrows.engine.lowering.lower.lower` makes of a typed expression.
+        lowered: what `arrows.engine.lowering.lower` makes of a typed expression.
         schedule: one of `SCHEDULES`.
     """
     groups = group_sites(lowered.sites)
@@ -190,7 +190,7 @@ def make_plan(lowered: Lowered, schedule: str) -> Plan:
 def _operations(
     lowered: Lowered, groups: SiteGroups, slabs: PlannedSlabs, component: Sequence[int], schedule: str
 ) -> tuple[Operation, ...]:
-    raw_streams = {of: number for number, of in enumerate(lowered.reads)}
+    raw_streams = {of: number for number, of in enumerate(lowered.streams.reads)}
     waiting = set(_waiting_ports(lowered, groups, component))
     operations: list[Operation] = []
     for o, site in enumerate(groups.firsts):

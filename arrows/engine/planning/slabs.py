@@ -109,9 +109,8 @@ def plan_slabs(lowered: Lowered, groups: SiteGroups) -> PlannedSlabs:
                 if operand not in operands:
                     operands[operand] = reader(site.trace.inputs[port.leaf].type)
                 read(operands[operand], port.place)
-    leaves = zip(lowered.leaves, lowered.leaf_types, strict=True)
-    results = [read(reader(of), place) for place, of in leaves]
-    metrics = [read(reader(stream.type), stream.place) for stream in lowered.metrics]
+    results = [read(reader(leaf.type), leaf.place) for leaf in lowered.streams.leaves]
+    metrics = [read(reader(stream.type), stream.place) for stream in lowered.streams.metrics]
 
     # Slabs are numbered by their first outputs; those that nothing writes to come last, and are empty.
     numbers: dict[int, int] = {}

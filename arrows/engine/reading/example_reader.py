@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from arrows.engine.lowering import ConstantSite, KeyLine, Lowered
+from arrows.engine.lowering import ConstantSite, KeyLine, Lowered, ObjectTap
 from arrows.engine.planning import Plan
 from arrows.engine.reading.fingerprint import described
 from arrows.engine.reading.index_arrays import index_type
@@ -89,7 +89,7 @@ class ExampleReader:
     """Lowers examples with the code written for one model.
 
     Args:
-        plan: the model's plan, with what `arrows.engine.lowering.lower.lower` wrote.
+        plan: the model's plan, with what `arrows.engine.lowering.lower` wrote.
         max_nodes: the most nodes, and the most calls of recursive blocks, of one example.
         explain: called as ``explain(example, number, values)`` to raise the `InputError` that says what was
             wrong; ``values`` means that it shows only once values are computed.
@@ -157,14 +157,16 @@ class _Streams:
         self.key: list[int] = []
         self.sources: list[int] = []
         self.counts: list[int] = []
-        self.raw: list[list[Any]] = [[] for _ in lowered.reads]
-        self.results: list[list[int]] = [[] for _ in lowered.leaves]
-        self.levels: list[list[int]] = [[] for _ in range(lowered.levels)]
-        self.metrics: list[list[int]] = [[] for _ in lowered.metrics]
-        self.labels: list[list[Any]] = [[] for _ in lowered.metrics]
+        self.raw: list[list[Any]] = [[] for _ in lowered.streams.reads]
+        self.results: list[list[int]] = [[] for _ in lowered.streams.leaves]
+        self.levels: list[list[int]] = [[] for _ in range(lowered.streams.levels)]
+        self.metrics: list[list[int]] = [[] for _ in lowered.streams.metrics]
+        self.labels: list[list[Any]] = [[] for _ in lowered.streams.metrics]
         self.visits: list[int] = []
-        self.objects: list[list[Any]] = [[] for stream in lowered.taps.streams if stream.outlet is None]
-        names: dict[str, Any] = dict(lowered.names)
+        self.objects: list[list[Any]] = [
+            [] for tap in lowered.streams.taps.streams if isinstance(tap, ObjectTap)
+        ]
+        names: dict[str, Any] = dict(lowered.source.names)
         again = IteratorReplay()
         self.memos: list[dict[int, Any] | IteratorReplay] = [again]
         for name in [name for name in names if name.startswith("MEMO")]:
@@ -192,7 +194,7 @@ class _Streams:
         ):
             for number, stream in enumerate(streams):
                 names[f"{letter}{number}"] = stream.append
-        for number, of in enumerate(lowered.reads):
+        for number, of in enumerate(lowered.streams.reads):
             names[f"CONVERT{number}"] = _converter(of)
         names["ITEMS"] = _bounded(max_nodes, again)
         names["ZIPPED"] = _zipped(max_nodes, again)
@@ -223,7 +225,7 @@ class _Streams:
 
     def _lower(self, owner: ExampleReader, examples: Sequence[Any], first: int) -> _Part:
         main, most = self.main, owner.max_nodes
-        yields = owner.lowered.main_yields
+        yields = owner.lowered.source.main_yields
         self.site.extend(self.prefix_sites)
         self.key.extend(self.prefix_keys)
         streams: list[list[Any]] = [
@@ -279,7 +281,7 @@ class _Streams:
         sources = ids(self.sources)
         counts = ids(self.counts)
         raw = []
-        for read, of in zip(self.raw, lowered.reads, strict=True):
+        for read, of in zip(self.raw, lowered.streams.reads, strict=True):
             ends = next(offsets)
             try:
                 raw.append(Column(convert_many(read, of), ends))
@@ -294,7 +296,7 @@ class _Streams:
         levels = tuple(map(ids, self.levels))
         metrics = tuple(map(ids, self.metrics))
         labels = []
-        for stream, found in zip(lowered.metrics, self.labels, strict=True):
+        for stream, found in zip(lowered.streams.metrics, self.labels, strict=True):
             ends = next(offsets)
             labels.append(_by_example(found, ends) if stream.labelled else None)
         visits = ids(self.visits)
@@ -311,7 +313,7 @@ class _Streams:
                 levels,
                 metrics,
                 tuple(labels),
-                Visits(visits, objects) if lowered.taps.streams else None,
+                Visits(visits, objects) if lowered.streams.taps.streams else None,
             ),
         ), None if hashes is None else hashes[:, start:]
 
@@ -395,7 +397,7 @@ def _converter(of: Any) -> Callable[[Any], Any]:
 def _source(plan: Plan) -> str:
     """The module's source with the shift, the constants' ids and the depth keys put in."""
     lines: list[str] = []
-    for line in plan.lowered.lines:
+    for line in plan.lowered.source.lines:
         if isinstance(line, KeyLine):
             lines.extend(
                 _key_lines(line, int(plan.sites.base[line.site]), bool(plan.sites.static[line.site]))

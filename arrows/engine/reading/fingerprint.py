@@ -76,7 +76,7 @@ def fingerprint(reader: ExampleReader, stated: str | None) -> Fingerprint:
     """
     if stated is not None:
         return Fingerprint(reader.description, stated=stated)
-    names = reader.lowered.names
+    names = reader.lowered.source.names
     roots = [(_called(name, value), value) for name, value in names.items() if not name.startswith("MEMO")]
     try:
         hashes = digests(roots)
@@ -96,7 +96,7 @@ def described(reader: ExampleReader) -> str:
         plan.schedule,
         plan.shares,
         plan.has_chance,
-        [str(read) for read in plan.lowered.reads],
+        [str(read) for read in plan.lowered.streams.reads],
         plan.sites.operation.tolist(),
         operations,
         [(slab.constants, slab.outputs) for slab in plan.slabs],

@@ -58,7 +58,7 @@ class OutputCollector:
     def rows(self, run: Run, *, result: bool) -> OutputRows:
         """The rows that a run hands out, those of the result only where somebody reads it."""
         plan, outputs = self.plan, run.merged.outputs
-        unread = 0 if result else plan.lowered.result.leaves
+        unread = 0 if result else len(plan.lowered.streams.result.leaves)
         leaves = [
             None if number < unread else run.gather(slab, column.values)
             for number, (slab, column) in enumerate(zip(plan.results, outputs.results, strict=True))
@@ -71,15 +71,15 @@ class OutputCollector:
 
     def result(self, parts: Sequence[OutputRows], outputs: Outputs) -> Any:
         """The result of a batch, which ran in these parts."""
-        result = self.plan.lowered.result
-        arrays = [self._leaf(parts, number) for number in range(result.leaves)]
+        result = self.plan.lowered.streams.result
+        arrays = [self._leaf(parts, number) for number in result.leaves]
         return collect_values(result, arrays, [column.values for column in outputs.levels])
 
     def seen(self, parts: Sequence[OutputRows], outputs: Outputs | None) -> CallRecord:
         """What a batch leaves beside its result; `outputs` are None if there has not been any."""
         metrics: dict[str, Ragged] = {}
         labels: dict[str, list[list[Any]]] = {}
-        for number, stream in enumerate(self.plan.lowered.metrics):
+        for number, stream in enumerate(self.plan.lowered.streams.metrics):
             offsets = outputs.metrics[number].offsets if outputs is not None else np.zeros(1, np.int64)
             values = self.joined([part.metrics[number] for part in parts], stream.type)
             metrics[stream.name] = Ragged(values, offsets - offsets[0])
@@ -88,10 +88,10 @@ class OutputCollector:
                 labels[stream.name] = list(found or ())
         lowered = self.plan.lowered
         tapped = {}
-        if lowered.taps.streams:
-            result, count = lowered.result.leaves, len(lowered.leaf_types)
+        if lowered.streams.taps.streams:
+            result, count = len(lowered.streams.result.leaves), len(lowered.streams.leaves)
             arrays = [None if number < result else self._leaf(parts, number) for number in range(count)]
-            tapped = collect_taps(lowered.taps, arrays, outputs)
+            tapped = collect_taps(lowered.streams.taps, arrays, outputs)
         return CallRecord(NamedResults("metric", metrics), labels, NamedResults("tap", tapped))
 
     def joined(self, pieces: Sequence[Array], of: T.Tensor) -> Array:
@@ -101,4 +101,6 @@ class OutputCollector:
         return pieces[0] if len(pieces) == 1 else self.device.xp.concatenate(list(pieces))
 
     def _leaf(self, parts: Sequence[OutputRows], number: int) -> Array:
-        return self.joined([part.leaves[number] for part in parts], self.plan.lowered.leaf_types[number])
+        return self.joined(
+            [part.leaves[number] for part in parts], self.plan.lowered.streams.leaves[number].type
+        )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.lowering import Outlet, Taps, holds_objects
+from arrows.engine.lowering import ObjectTap, Taps, ValueStreams, holds_objects
 from arrows.engine.reading.wiring import Outputs, Visits
 from arrows.engine.values import Ragged, collate, get_row, to_numpy, unflatten
 from arrows.typesys import types as T
@@ -33,18 +33,17 @@ def collect_taps(taps: Taps, arrays: Sequence[Array], outputs: Outputs | None) -
     of_visit = np.array([stream for stream, _ in taps.sites], np.int64)[visits.sites.values]
     nothing = np.zeros(0, np.int64)
     for number, stream in enumerate(taps.streams):
-        if stream.outlet is None:
-            found[stream.name] = [list(some) for some in visits.objects[stream.objects]]
+        if isinstance(stream, ObjectTap):
+            found[stream.name] = [list(some) for some in visits.objects[stream.stream]]
             continue
         counted = np.concatenate(([0], np.cumsum(of_visit == number, dtype=np.int64)))
         offsets = counted[visits.sites.offsets - visits.sites.offsets[0]]
-        outlet = stream.outlet
         lengths = (
             [column.values for column in outputs.levels]
             if outputs is not None
-            else [nothing] * (outlet.level + outlet.levels)
+            else [nothing] * stream.values.levels.stop
         )
-        found[stream.name] = Ragged(collect_values(outlet, arrays, lengths), offsets)
+        found[stream.name] = Ragged(collect_values(stream.values, arrays, lengths), offsets)
     return found
 
 
@@ -66,11 +65,11 @@ def show_taps(taps: Taps, collected: dict[str, Any], outputs: Outputs) -> None:
                 show(value)
 
 
-def collect_values(outlet: Outlet, arrays: Sequence[Array], lengths: Sequence[np.ndarray]) -> Any:
+def collect_values(streams: ValueStreams, arrays: Sequence[Array], lengths: Sequence[np.ndarray]) -> Any:
     """All values that went in, as one result: of the arrays of all leaves, the lengths of all levels."""
-    mine = lengths[outlet.level : outlet.level + outlet.levels]
-    offsets = [np.concatenate(([0], np.cumsum(column, dtype=np.int64))) for column in mine]
-    return unflatten(outlet.type, arrays[outlet.leaf : outlet.leaf + outlet.leaves], offsets)
+    levels = [lengths[level] for level in streams.levels]
+    offsets = [np.concatenate(([0], np.cumsum(column, dtype=np.int64))) for column in levels]
+    return unflatten(streams.type, [arrays[leaf] for leaf in streams.leaves], offsets)
 
 
 def _one_by_one(collected: Any) -> Iterator[Any]:

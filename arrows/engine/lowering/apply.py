@@ -1,0 +1,223 @@
+"""`Apply`, `Constant`, `Read` and `Transform`: where values come from objects, constants and operations."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+
+from arrows.combinators import Apply, Constant, Transform
+from arrows.engine.lowering.expression_writer import ExpressionWriter
+from arrows.engine.lowering.sites import ApplySite, Port, Site
+from arrows.engine.lowering.source_writer import KeyLine
+from arrows.engine.lowering.symbols import (
+    VOID,
+    ListSymbol,
+    Symbol,
+    TensorSymbol,
+    TupleSymbol,
+    bare,
+    columns,
+    template,
+)
+from arrows.engine.values import Recursion, trampoline
+from arrows.inference import Typed
+from arrows.ops import Trace
+from arrows.ops.arrays import HostArray
+from arrows.typesys import types as T
+
+
+def emit_constant(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
+    assert isinstance(typed.form, Constant)
+    if typed.form.trainable:
+        return emit_apply(writer, typed, TupleSymbol(()))
+    return constant(writer, typed.output, typed.form.value)
+
+
+def constant(writer: ExpressionWriter, type: T.Type, value: HostArray | None) -> Symbol:
+    """A constant of the expression; None means zeros."""
+    return trampoline(_constant(writer, type, value))
+
+
+def _constant(writer: ExpressionWriter, type: T.Type, value: HostArray | None) -> Recursion[Symbol]:
+    match type:
+        case T.Tensor():
+            number, place = writer.sites.constant(type, value)
+            return TensorSymbol(f"@C{number}@", place, number)
+        case T.Tuple(items=items, labels=labels):
+            parts: list[Symbol] = []
+            for item in items:
+                parts.append((yield _constant(writer, item, None)))
+            return TupleSymbol(tuple(parts), labels)
+        case T.Sequence(element=element):
+            return ListSymbol("[]", template(element, writer.flow))
+        case _:
+            return VOID
+
+
+def emit_transform(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
+    assert isinstance(typed.form, Transform)
+    return writer.assign_object(f"{writer.refer('FN', typed.form.function)}({writer.pack(symbol)})")
+
+
+def emit_read(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
+    return read_object(writer, typed, symbol)
+
+
+def read_object(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
+    """Writes the node of one Python object that becomes a tensor."""
+    type = typed.output
+    assert isinstance(type, T.Tensor)
+    stream, site, value = writer.streams.read(type), writer.sites.read(typed, type), writer.pack(symbol)
+    if type.shape == () and type.dtype.startswith(("int", "uint", "float")):
+        # Most leaves are plain numbers; their range is checked when the stream becomes an array.
+        plain = "float" if type.dtype.startswith("float") else "int"
+        writer.put(f"RAW{stream}({value} if type({value}) is {plain} else CONVERT{stream}({value}))")
+    else:
+        writer.put(f"RAW{stream}(CONVERT{stream}({value}))")
+    return TensorSymbol(_node(writer, site, (), ()), writer.sites.place(site, 0))
+
+
+@dataclass(eq=False, slots=True)
+class _Operands:
+    """What an operation reads at one site.
+
+    Attributes:
+        rows: the code of the value ids of one row.
+        ports: the operands of one row that vary.
+        constants: the operands that are always the same constant, as (leaf, constant).
+        sequences: for each sequence its code, and for each tensor of its elements the leaf, the place and the
+            code of the list of value ids.
+    """
+
+    rows: list[str] = field(default_factory=list)
+    ports: list[Port] = field(default_factory=list)
+    constants: list[tuple[int, int]] = field(default_factory=list)
+    sequences: list[tuple[str, list[tuple[int, int, str]]]] = field(default_factory=list)
+
+
+def emit_apply(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
+    """Writes the node of an operation on tensors and sequences of tensors."""
+    trace = typed.trace
+    assert trace is not None
+    operands = _operands(trace, symbol)
+    lengths = [f"len({code})" for code, _ in operands.sequences]
+    least, most = typed.form.counts if isinstance(typed.form, Apply) else (0, None)
+    if least or most is not None:
+        limit = "" if most is None else f" <= {most}"
+        for length in lengths:
+            writer.put(f"if not {least} <= {length}{limit}: raise ValueError")
+    rows, ports, lists = tuple(operands.rows), list(operands.ports), []
+    for domain, (_, leaves) in enumerate(operands.sequences):
+        for leaf, place, ids in leaves:
+            lists.append(writer.assign("l", ids))
+            ports.append(Port(leaf, place, domain))
+    outputs = tuple(var.type for var in trace.results if var.rows < 0)
+    site = writer.sites.apply(typed, outputs, tuple(ports), tuple(operands.constants))
+    first = _node(writer, site, rows, tuple(lists))
+    if len(rows) == 1:
+        writer.put(f"SRC_append({rows[0]})")
+    elif rows:
+        writer.put(f"SRC_extend(({', '.join(rows)}))")
+    for length in lengths:
+        writer.put(f"CNT_append({length})")
+    for name in lists:
+        writer.put(f"SRC_extend({name})")
+    return _results(writer, typed, site, first, lengths)
+
+
+def _operands(trace: Trace, symbol: Symbol) -> _Operands:
+    bindable = _bindable(trace)
+    operands = _Operands()
+    leaf = 0
+    pending = [symbol]
+    while pending:
+        match pending.pop():
+            case TensorSymbol(code=code, place=place, constant=number):
+                if number is not None and leaf in bindable:
+                    operands.constants.append((leaf, number))
+                else:
+                    operands.rows.append(code)
+                    operands.ports.append(Port(leaf, place))
+                leaf += 1
+            case TupleSymbol(items=items):
+                pending.extend(reversed(items))
+            case ListSymbol(code=code, element=element):
+                leaves = [
+                    (leaf + n, place, f"[e{path} for e in {code}]" if path else code)
+                    for n, (path, place) in enumerate(columns(element))
+                ]
+                leaf += len(leaves)
+                operands.sequences.append((code, leaves))
+            case _:
+                raise AssertionError("an operation takes tensors")
+    return operands
+
+
+def _bindable(trace: Trace) -> set[int]:
+    """The input leaves that may become constants of the operation: all that are not spread over a
+    sequence."""
+    spread = {
+        var for equation in trace.equations if equation.primitive.segmented for var in equation.operands
+    }
+    return {leaf for leaf, var in enumerate(trace.inputs) if var.rows < 0 and var not in spread}
+
+
+def _node(writer: ExpressionWriter, site: Site, rows: tuple[str, ...], lists: tuple[str, ...]) -> str:
+    """Writes one node of ``site``; returns the name of its first value id."""
+    key = writer.fresh("k")
+    writer.body.lines.append(KeyLine(indent=writer.indent, name=key, site=site.index, rows=rows, lists=lists))
+    number = writer.assign("n", "len(S) << @W")
+    writer.put(f"S_append({site.index})")
+    writer.put(f"K_append({key})")
+    return number
+
+
+def _results(
+    writer: ExpressionWriter, typed: Typed, site: ApplySite, first: str, lengths: list[str]
+) -> Symbol:
+    """Returns what an operation gives: rows are value ids of its node, sequences are nodes of their own.
+
+    The nodes of a sequence's elements have the key of the operation's node, so that sorting keeps them in
+    the order of its rows.
+    """
+    results = site.trace.results
+    elements: dict[int, tuple[Site, str]] = {}
+    for domain in sorted({var.rows for var in results if var.rows >= 0}):
+        types = tuple(var.type for var in results if var.rows == domain)
+        element = writer.sites.element(site, domain, types)
+        start = writer.assign("n", "len(S)")
+        writer.put(f"S_extend([{element.index}] * {lengths[domain]})")
+        writer.put(f"K_extend([K[-1]] * {lengths[domain]})")
+        elements[domain] = element, start
+    leaves: deque[tuple[int, Symbol]] = deque()
+    counts: Counter[int] = Counter()
+    for var in results:
+        owner = site if var.rows < 0 else elements[var.rows][0]
+        output = counts[owner.index]
+        counts[owner.index] += 1
+        if var.rows >= 0:
+            code = f"(j << @W) + {output}"
+        else:
+            code = f"({first} + {output})" if output else first
+        leaves.append((var.rows, TensorSymbol(code, writer.sites.place(owner, output))))
+
+    def build(type: T.Type) -> Recursion[Symbol]:
+        match type:
+            case T.Tensor():
+                return leaves.popleft()[1]
+            case T.Tuple(items=items, labels=labels):
+                parts: list[Symbol] = []
+                for item in items:
+                    parts.append((yield build(item)))
+                return TupleSymbol(tuple(parts), labels)
+            case T.Sequence(element=element):
+                domain, _ = leaves[0]
+                pattern = yield build(element)
+                start = elements[domain][1]
+                stop = f"{start} + {lengths[domain]}"
+                ids = writer.assign("l", f"[{writer.pack(pattern)} for j in range({start}, {stop})]")
+                return ListSymbol(ids, bare(pattern))
+            case _:
+                raise AssertionError("an operation gives tensors")
+
+    return trampoline(build(typed.output))

@@ -1,0 +1,87 @@
+"""`Choice`, which picks one of several cases, and `Fix` and `Reference`: blocks that stand inside themselves."""
+
+from __future__ import annotations
+
+from arrows.combinators import Choice
+from arrows.engine.lowering.expression_writer import ExpressionWriter, Walk
+from arrows.engine.lowering.source_writer import KeyLine
+from arrows.engine.lowering.symbols import Symbol, bare, link, template
+from arrows.inference import Typed
+from arrows.typesys import types as T
+
+# More cases than these are functions picked from a table: a long ``elif`` chain is slow, and nests in the
+# compiler.
+_MOST_INLINE_CASES = 4
+
+
+def emit_choice(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
+    form = typed.form
+    assert isinstance(form, Choice)
+    cases = list(typed.parts)
+    if form.key is None:
+        key = writer.pack((yield writer.walk(cases.pop(0), symbol)))
+    else:
+        key = f"{writer.refer('FN', form.key)}({writer.pack(symbol)})"
+    table = writer.refer("CASES", {value: number for number, value in enumerate(form.keys)})
+    number = writer.assign("c", f"{table}[{key}]")
+    emit = _emit_table if len(cases) > _MOST_INLINE_CASES else _emit_branches
+    result: Symbol = yield emit(writer, number, cases, typed.output, symbol)
+    return result
+
+
+def _emit_branches(
+    writer: ExpressionWriter, number: str, cases: list[Typed], output: T.Type, symbol: Symbol
+) -> Walk:
+    # What the branches have in common is known when all of them are written, so their lines wait.
+    branches: list[Symbol] = []
+    blocks: list[list[str | KeyLine]] = []
+    for case in cases:
+        outer, writer.body.lines = writer.body.lines, []
+        writer.body.nesting += 1
+        branches.append(writer.coerced((yield writer.walk(case, symbol)), output))
+        writer.body.nesting -= 1
+        blocks.append(writer.body.lines)
+        writer.body.lines = outer
+    merged = writer.merged(branches)
+    for place, (branch, lines) in enumerate(zip(branches, blocks, strict=True)):
+        last = place and place == len(cases) - 1
+        with writer.block("else:" if last else f"{'elif' if place else 'if'} {number} == {place}:"):
+            writer.body.lines.extend(lines)
+            writer.assign_parts(merged, branch)
+    return merged
+
+
+def _emit_table(
+    writer: ExpressionWriter, number: str, cases: list[Typed], output: T.Type, symbol: Symbol
+) -> Walk:
+    result = template(output, writer.flow)
+    names = []
+    for case in cases:
+        names.append(writer.fresh("case"))
+        with writer.function(names[-1]):
+            value = yield writer.walk(case, writer.unpacked("x", bare(symbol)))
+            value = writer.coerced(value, output)
+            link(result, value, writer.flow)
+            writer.put(f"return {writer.pack(value)}")
+    table = writer.fresh("TABLE")
+    writer.finished.append(f"{table} = ({', '.join(names)},)")
+    return writer.call(f"{table}[{number}]({writer.pack(symbol)})", result)
+
+
+def emit_recursion(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
+    """Writes the call of a recursive block's function, and the function where it is met first."""
+    knot = typed.knot
+    assert knot is not None
+    if id(knot) not in writer.recursions:
+        name = writer.fresh("knot")
+        argument, result = template(knot.input, writer.flow), template(knot.output, writer.flow)
+        writer.recursions[id(knot)] = name, argument, result
+        with writer.function(name):
+            value = yield writer.walk(knot.body, writer.unpacked("x", argument))
+            value = writer.coerced(value, knot.output)
+            link(result, value, writer.flow)
+            writer.put(f"return {writer.pack(value)}")
+    name, argument, result = writer.recursions[id(knot)]
+    symbol = writer.coerced(symbol, knot.input)
+    link(argument, symbol, writer.flow)
+    return writer.call(f"{name}({writer.pack(symbol)})", result)
