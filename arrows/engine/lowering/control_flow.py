@@ -1,4 +1,4 @@
-"""`Choice`, which picks one of several cases, and `Fix` and `Reference`: blocks that stand inside themselves."""
+"""`Choice`: one of several cases; `Fix` and `Reference`: blocks that stand inside themselves."""
 
 from __future__ import annotations
 
