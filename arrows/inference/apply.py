@@ -103,7 +103,7 @@ def no_tensor(t: T.Type) -> tuple[str, str] | None:
                 f"{reader}; a function of Python objects is ar.InputTransform(f)",
             )
         if isinstance(x, T.Void):
-            return f"{start} Void: nothing", ""
+            return f"{start} nothing (Void)", ""
         if isinstance(x, T.Broadcast):
             return f"{start} endless: {x}", ""
         if isinstance(x, T.Tuple):
@@ -138,16 +138,16 @@ def _no_default(occurrence: Occurrence, t: T.Type) -> ArrowTypeError:
     if occurrence.path.word == "start":
         return ArrowTypeError(
             message(
-                "cannot make up the first state of an RNN",
+                "cannot start an RNN from zeros of its state",
                 [Side("state", str(t), site)],
                 path(occurrence),
-                "an RNN starts from zeros of its state, and a Python object has no zero",
+                "an RNN without a start begins with zeros, and a Python object has no zero",
                 "say what it starts from: ar.RNN(cell, start)",
             )
         )
     return ArrowTypeError(
         message(
-            f"cannot make up a value of {t} for None",
+            f"cannot use zeros of {t} for None",
             [Side("Optional", f"Input -> {t}", site)],
             path(occurrence),
             "an Optional gives zeros for None, and a Python object has no zero",

@@ -59,7 +59,8 @@ class KeyCoercion(CoercionPlace):
             clash.right,
             self.part,
             right_name="a key",
-            hint="a key is a Python object, known before there are tensors: choose by a field of the input",
+            hint="a key must be a Python object, since it is read before any tensor is computed: "
+            "choose by a field of the input",
         )
 
 

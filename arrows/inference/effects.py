@@ -54,7 +54,7 @@ class MetricRule(TypeRule):
             return
         if isinstance(v.head, T.Input):
             hint = "read it first: ar.Scalar() >> ar.Metric(...)"
-        raise Misfit(f"it gets {type_words(v)}, which is no tensor", hint)
+        raise Misfit(f"it gets {type_words(v)}, which is not a tensor", hint)
 
 
 class LabelCoercion(CoercionPlace):
@@ -81,7 +81,7 @@ def check_metric(inference: Inference, metric: Occurrence) -> None:
     t = ground(metric.input)
     tensor = t.children[0] if isinstance(t, T.Tuple) else t
     if not isinstance(tensor, T.Tensor):
-        raise refused(metric, Misfit(f"the first item is {tensor}, which is no tensor"))
+        raise refused(metric, Misfit(f"the first item is {tensor}, which is not a tensor"))
     _check_same_type(inference, metric, f"metric {metric.form.metric}", tensor)
 
 
@@ -108,8 +108,8 @@ def _check_same_type(inference: Inference, occurrence: Occurrence, name: str, t:
                 Side(name_of(occurrence), str(t), occurrence.form.site),
             ],
             f"{path(first)}, and {path(occurrence)}",
-            f"a {occurrence.form.kind.lower()} has one type in a model, and here it is {first_type} first "
-            f"and {t} then",
+            f"a {occurrence.form.kind.lower()} has one type in a model, and this one is {first_type} "
+            f"at the first place and {t} at the second",
             "give one of them another name",
         )
     )
@@ -121,13 +121,11 @@ def _untappable(t: T.Type) -> Misfit | None:
     while todo:
         x = todo.pop()
         if isinstance(x, T.Broadcast):
-            return Misfit(
-                f"{t} is endless, and what it is made of cannot all be kept", "tap one element of it"
-            )
+            return Misfit(f"{t} is endless, and a tap keeps every value that passes", "tap one element of it")
         if isinstance(x, (T.Input, T.Tensor)):
             kinds.add(type(x))
         todo.extend(x.children)
     if len(kinds) == 2:
         hint = "tap the items one by one, each under a name of its own"
-        return Misfit(f"{t} has both tensors and Python objects inside, which are kept apart", hint)
+        return Misfit(f"{t} contains both tensors and Python objects, which are recorded separately", hint)
     return None

@@ -73,12 +73,12 @@ class ItemRule(TypeRule):
         elif structure == "broadcast":
             if not _is_endless_slice(form.key):
                 raise Misfit(
-                    "an endless sequence has no items to take; all its elements are one",
+                    "an endless sequence has no items to take, since all its elements are the same",
                     f"drop the {form.kind}",
                 )
             solver.unify(self.occurrence.output, v)
         else:
-            hint = "take items before the object is read into a tensor; f & g reads two of them"
+            hint = "take items before the object is read into a tensor; to read two of them, use f & g"
             if isinstance(form.key, (int, slice)):
                 hint = f"inside a function a tensor has items: ar.Function(lambda x: x[{_index(form.key)}])"
             raise Misfit(f"{v.head} has no items", hint if isinstance(v.head, T.Tensor) else "")
@@ -116,8 +116,10 @@ class ItemRule(TypeRule):
         except Misfit as error:
             source = v.origin.form if isinstance(v.origin, Occurrence) else None
             if labels is None and isinstance(source, Fan) and source.labels is not None:
-                error.reason = f"there is no item {key!r}: the places that give this tuple have other keys"
-                error.hint = "keys are kept where all places have the same ones in the same order"
+                error.reason = (
+                    f"there is no item {key!r}: the blocks that give this tuple have different keys"
+                )
+                error.hint = "keys are kept where all blocks have the same keys in the same order"
             raise
 
     def _run_on_sequence(self, solver: Solver, v: TypeVariable) -> None:
@@ -130,7 +132,7 @@ class ItemRule(TypeRule):
         else:
             raise Misfit(
                 f"an element of a sequence is taken by its number, not by {form.key!r}",
-                f"the item of every element: ar.Map(ar.GetItem({form.key!r}))",
+                f"to take the item of every element, use ar.Map(ar.GetItem({form.key!r}))",
             )
 
     @property
@@ -164,7 +166,7 @@ def check_item(inference: Inference, occurrence: Occurrence) -> None:
     try:
         position(form.key, t.labels, len(t.items))
     except Misfit as error:
-        error.reason += "; places that give this tuple differ in their keys, and so it has none"
+        error.reason += "; the blocks that give this tuple have different keys, so it has none"
         raise refused(occurrence, error) from None
 
 
@@ -232,9 +234,9 @@ class NthRule(TypeRule):
         if pair is None or len(pair) != 2:
             actual = type_words(v) if pair is None else f"a tuple of {len(pair)}"
             raise Misfit(
-                f"Nth takes the pair of a sequence and a place, and it gets {actual}",
-                "put them side by side first: (f & ar.GetItem('place')) >> ar.Nth(); "
-                "a place that never changes is ar.GetItem(2)",
+                f"Nth takes the pair of a sequence and an index, and it gets {actual}",
+                "put them side by side first: (f & ar.GetItem('index')) >> ar.Nth(); "
+                "for an index that never changes use ar.GetItem(2)",
             )
         if not self.indexed:
             self.indexed = True
@@ -247,7 +249,9 @@ class NthRule(TypeRule):
             return
         self.done = True
         if structure_of(sequence) == "broadcast":
-            raise Misfit("item 0 is endless, and all its elements are one", "drop the Broadcast and the Nth")
+            raise Misfit(
+                "item 0 is endless, and all its elements are the same", "drop the Broadcast and the Nth"
+            )
         if not isinstance(sequence.head, T.Input) and not compound(sequence.head):
             raise Misfit(
                 f"item 0 is {sequence.head}, which has no elements",
@@ -277,11 +281,11 @@ class NumberCoercion(CoercionPlace):
         nth = self.owner
         return ArrowTypeError(
             message(
-                f"cannot take an element at {notation(clash.left)} with {name_of(nth)}",
+                f"cannot use {notation(clash.left)} as the index of {name_of(nth)}",
                 [side_of(nth)],
                 path(nth),
-                "the place must be a Python object, known before there are tensors",
-                "leave it as it comes from the input: ar.GetItem('place'), without a Scalar after it",
+                "an index must be a Python object, since it is read before any tensor is computed",
+                "leave it as it comes from the input: ar.GetItem('index'), without a Scalar after it",
             )
         )
 

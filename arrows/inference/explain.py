@@ -134,8 +134,8 @@ def _with_input_origin(occurrence: Occurrence, reason: str) -> str:
         return reason + _items_origin(v.origin, v, occurrence)
     words = origin_words(v, occurrence)
     if words and isinstance(v.head, T.Input) and isinstance(v.origin.form, (Read, Choice)):
-        return f"{reason}\nthe input is one since it is read by {words}"
-    return f"{reason}\nthe input was fixed by {words}" if words else reason
+        return f"{reason}\nthe input is a Python object because it is read by {words}"
+    return f"{reason}\nthe input type was fixed by {words}" if words else reason
 
 
 def _items_origin(fan: Occurrence, v: TypeVariable, occurrence: Occurrence) -> str:
@@ -144,12 +144,11 @@ def _items_origin(fan: Occurrence, v: TypeVariable, occurrence: Occurrence) -> s
         return ""
     items = [origin_words(find(part.output), occurrence) for part in fan.parts]
     if len(items) > 1 and len(set(items)) == 1:
-        return f"\nthe items were fixed by {items[0]}" if items[0] else ""
+        return f"\nthe item types were fixed by {items[0]}" if items[0] else ""
     labels = v.head.labels if isinstance(v.head, (T.Tuple, Struct)) else None
-    fixed_by = [
-        f"item {k!r} by {words}" for k, words in zip(labels or range(len(items)), items, strict=True) if words
-    ]
-    return "\n" + ", ".join(fixed_by).replace(" by ", " was fixed by ", 1) if fixed_by else ""
+    keys = labels or range(len(items))
+    fixed_by = [f"item {key!r} by {words}" for key, words in zip(keys, items, strict=True) if words]
+    return "\nthe item types were fixed: " + ", ".join(fixed_by) if fixed_by else ""
 
 
 def _own(occurrence: Occurrence, clash: Clash) -> ArrowTypeError:
@@ -183,7 +182,7 @@ def _own(occurrence: Occurrence, clash: Clash) -> ArrowTypeError:
             f"cannot use {name_of(occurrence)} here",
             [side_of(occurrence)],
             path(occurrence),
-            f"it is {left} by itself, and {right} is wanted{by}",
+            f"its own type is {left}, and {right} is expected here{by}",
             repair(wanted, own, occurrence) if isinstance(wanted.head, T.Type) else "",
         )
     )
@@ -226,7 +225,7 @@ def still_open(occurrences: Sequence[Occurrence]) -> ArrowTypeError:
             [side_of(culprit)],
             path(culprit),
             f"nothing fixes the type of the {side}"
-            + ("" if partly == "?" else f"; as far as known, it is {partly}"),
+            + ("" if partly == "?" else f"; known so far is {partly}"),
             hint,
         )
     )

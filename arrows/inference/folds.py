@@ -76,8 +76,8 @@ class FoldRule(TypeRule):
         form = self.occurrence.form
         if structure_of(v) == "broadcast":
             raise Misfit(
-                f"an endless sequence has no last element, so {form.kind} over it would never end",
-                "go over a Zip of it with a sequence",
+                f"an endless sequence has no last element, so {form.kind} would never end",
+                "zip it with a sequence, and go over the result",
             )
         place = (ReducedElementCoercion if isinstance(form, Reduce) else ElementCoercion)(self.occurrence)
         spread_elements(solver, v, self.element, place)
@@ -177,13 +177,13 @@ class DefaultInputCoercion(CoercionPlace):
     def explain(self, clash: Clash) -> ArrowTypeError:
         default = first_of(self.part)
         return meet(
-            f"cannot begin with {name_of(default)} in {name_of(self.owner)}",
+            f"cannot use {name_of(default)} as the default of {name_of(self.owner)}",
             None,
             default,
             clash.left,
             clash.right,
             self.part,
-            left_name="where nothing is",
+            left_name="without elements",
             left_site=self.site,
             hint="the default of a Reduce gets no input: use ar.Zeros(type) or ar.Constant(value)",
         )
@@ -225,9 +225,9 @@ def _reduced(reduce: Occurrence, element: TypeVariable, part: Occurrence) -> Arr
         results=True,
         left_name="an element",
         left_site=reduce.form.site,
-        hint="what a Reduce combines and what it gives are of one type; from one type to another goes a Fold"
+        hint="a Reduce gives the type of its elements; use a Fold to get another type"
         if part is reduce.parts[0]
-        else "the default of a Reduce is of the type of its elements",
+        else "the default of a Reduce must have the type of its elements",
     )
 
 
@@ -242,7 +242,7 @@ def two_states(fold: Occurrence, verb: str, start: TypeVariable, step: TypeVaria
         step,
         fold,
         results=True,
-        hint="the start and every step must give a state of one type",
+        hint="the start and every step must give a state of the same type",
     )
 
 

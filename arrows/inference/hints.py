@@ -84,9 +84,10 @@ def _swapped(occurrence: Occurrence, t: T.Type | None, around: list[tuple[Occurr
         return NOTHING
     name, owner = name_of(occurrence), _owner(occurrence, around)
     if owner is not None and isinstance(owner.form, Fold) and first_of(owner.parts[0]) is occurrence:
+        swapped = f"(ar.GetItem(1) & ar.GetItem(0)) >> {name}"
         return (
             f"the step of a Fold gets (state, element), and {name} takes (element, state)",
-            f"a network is ar.RNN({name}); in a Fold, swap them: (ar.GetItem(1) & ar.GetItem(0)) >> {name}",
+            f"for a network use ar.RNN({name}); in a Fold, swap the two: {swapped}",
         )
     if owner is not None and isinstance(owner.form, Scan) and first_of(owner.parts[0]) is occurrence:
         return (
@@ -114,8 +115,8 @@ def _one_record(occurrence: Occurrence, t: T.Type | None, around: list[tuple[Occ
         return NOTHING
     keys = ", ".join(f"{key!r}: ..." for key in inner.labels[:3])
     return (
-        "it gets a tuple whose one item is the record",
-        f"a record is ar.Record({{{keys}}}); ar.AllOf around it makes a tuple of one",
+        "it gets a tuple with one item, and this item is the record",
+        f"write the record as ar.Record({{{keys}}}): ar.AllOf around it makes a tuple with one item",
     )
 
 
@@ -175,10 +176,10 @@ def _network_result(occurrence: Occurrence, t: T.Type | None, around: list[tuple
         last = "ar.GetItem(1) >> ar.GetItem(0)" if isinstance(state, T.Tuple) else "ar.GetItem(1)"
         what = "the last h" if isinstance(state, T.Tuple) else "the last state"
         return (
-            f"what {kind} gives is the pair of its outputs and its last state",
-            f"the outputs are ar.GetItem(0) of it, {what} is {last}",
+            f"{kind} gives the pair of its outputs and its last state",
+            f"take the outputs with ar.GetItem(0), and {what} with {last}",
         )
-    return f"the state of {kind} is the pair (h, c)", "h is ar.GetItem(0) of it"
+    return f"the state of {kind} is the pair (h, c)", "take h with ar.GetItem(0)"
 
 
 def _after_metric(occurrence: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:

@@ -97,7 +97,7 @@ class ZipRule(TypeRule):
             return
         if structure_of(v) != "tuple":
             raise Misfit(
-                f"{occurrence.form.kind} takes a tuple of sequences, and {type_words(v)} is none",
+                f"{occurrence.form.kind} takes a tuple of sequences, and it gets {type_words(v)}",
                 "put the sequences side by side first: (f & g) >> ar.Zip()",
             )
         items = [find(arg) for arg in solver.view(v).args]
@@ -114,7 +114,7 @@ class ZipRule(TypeRule):
             if not isinstance(item.head, T.Input) and not compound(item.head):
                 raise Misfit(
                     f"item {i} is {item.head}, which has no elements",
-                    "what stands beside every element goes into the block on the elements",
+                    "put what stands beside every element into the block that is applied to the elements",
                 )
             elements.append(TypeVariable())
             endless = spread_elements(solver, item, elements[-1], ZippedCoercion(occurrence)) and endless

@@ -182,9 +182,7 @@ def repair(left: TypeVariable, right: TypeVariable, b: Occurrence | None, a: Occ
     if isinstance(x, T.Input):
         if isinstance(y, T.Tensor):
             return f"read the object into a tensor first: {_reader(y)}"
-        return (
-            "a Python object is taken apart by ar.GetItem(key) or ar.Record({...}), and read by ar.Scalar()"
-        )
+        return "take the object apart with ar.GetItem(key) or ar.Record({...}), or read it with ar.Scalar()"
     if isinstance(y, T.Input):
         if isinstance(x, T.Void):
             return f"Void carries nothing; give {name} its input another way"
@@ -196,8 +194,8 @@ def repair(left: TypeVariable, right: TypeVariable, b: Occurrence | None, a: Occ
                 hint += "; the key may be such a block: ar.OneOf(ar.GetItem(0) >> ar.InputTransform(f), ...)"
             return hint
         return (
-            f"{name} takes a Python object, and there is no way back from a tensor to one; "
-            "what works on tensors is ar.Function(f)"
+            f"{name} takes a Python object, and a tensor cannot become one again; "
+            "a function of tensors is ar.Function(f)"
         )
     if isinstance(x, T.Tensor) and isinstance(y, T.Tensor):
         if x.dtype != y.dtype and x.shape == y.shape:
@@ -214,7 +212,7 @@ def repair(left: TypeVariable, right: TypeVariable, b: Occurrence | None, a: Occ
     if _word(x) == "a tuple" and isinstance(y, T.Tensor):
         return "take one item with ar.GetItem(0), or join the tensors with ar.Concat()"
     if isinstance(x, T.Tensor) and _word(y) == "a sequence":
-        return f"{name} goes over a sequence; a single value is a sequence of one nowhere by itself"
+        return f"{name} goes over a sequence, and a single value does not become a sequence of one by itself"
     return ""
 
 

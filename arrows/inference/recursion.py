@@ -67,15 +67,15 @@ class BodyCoercion(CoercionPlace):
         knot, form = self.owner, self.owner.form
         declared = isinstance(form, Reference) and form.token.declared
         return meet(
-            f"cannot tie the recursion {name_of(knot)}",
+            f"cannot type the recursion {name_of(knot)}",
             last_of(self.part),
             None,
             self.part.output,
             knot.output,
             self.part,
             right_name=f"{name_of(knot)}, as used inside",
-            hint="what the body gives must be what its own references are used as"
-            + (", and what was declared" if declared else ""),
+            hint="the body must give the type that its own references are used with"
+            + (" and that was declared" if declared else ""),
         )
 
 
@@ -90,14 +90,14 @@ def _loose_reference(reference: Occurrence) -> str:
             [Side(token.name, "? -> ?", form.site)],
             path(reference),
             f"it was declared at {token.site}, and is not resolved: nothing says what it stands for",
-            "say it before the block is used: declaration.resolve_to(block)",
+            "resolve it before the block is used: declaration.resolve_to(block)",
         )
     return message(
         f"cannot use the reference {form.label} here",
         [Side(form.label, "? -> ?", form.site)],
         path(reference),
-        f"the reference that fix passes to {form.label} stands for the block inside its definition only",
-        f"outside of it use the finished block {form.label} itself",
+        f"the reference that fix passes to the definition of {form.label} may be used inside it only",
+        f"elsewhere use the finished block {form.label} itself",
     )
 
 
@@ -211,7 +211,7 @@ def without_end(knot: Occurrence) -> ArrowTypeError:
             f"cannot end the recursion {name_of(knot)}",
             [side_of(knot)],
             path(knot),
-            "every case of it calls it again, and so does not end, whatever the data",
+            "every case calls it again, so it never ends, whatever the data",
             "some case must end without a reference: OneOf(key, {..., False: block without it})",
         )
     )
@@ -226,4 +226,4 @@ def ending_hint(occurrences: Sequence[Occurrence]) -> str:
                 return "say what None gives: ar.Optional(some, ar.Zeros(type))"
             if occurrence.form.kind == "Reduce":
                 return "say what no elements give: ar.Reduce(combine, ar.Zeros(type))"
-    return "some case of the recursion must end without a reference, and give a type, as ar.Zeros(type) does"
+    return "some case of the recursion must end without a reference and give a type, as ar.Zeros(type) does"

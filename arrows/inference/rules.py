@@ -168,7 +168,7 @@ def spread_elements(solver: Solver, v: TypeVariable, element: TypeVariable, plac
         )
     struct = solver.view(v)
     if struct.kind == "tuple" and not struct.args:
-        raise Misfit(f"an empty tuple has no elements whose type {kind} could take")
+        raise Misfit(f"an empty tuple has no elements, so {kind} cannot know their type")
     for arg in struct.args:
         solver.coerce(arg, element, place)
     return struct.kind == "broadcast"
@@ -176,8 +176,8 @@ def spread_elements(solver: Solver, v: TypeVariable, element: TypeVariable, plac
 
 def _without_map(occurrence: Occurrence, element: TypeVariable) -> str:
     if isinstance(find(element).head, T.Input):
-        return f"{occurrence.form.label} reads a Python list itself: leave out what reads it before"
-    return "apply the block itself to it, without Map"
+        return f"{occurrence.form.label} reads a Python list itself: leave out the block that reads it first"
+    return "apply the block to it directly, without Map"
 
 
 class ElementCoercion(CoercionPlace):
@@ -209,8 +209,8 @@ def mixed_items(owner: Occurrence, clash: Clash) -> ArrowTypeError:
             f"cannot go over {notation(owner.input)} with {name_of(owner)}",
             [side_of(owner)],
             path(owner),
-            "the items of a tuple must have one type to be gone over, "
-            f"and there are {notation(clash.right)} and {notation(clash.left)}",
+            "only a tuple whose items all have one type can be gone over, "
+            f"and these are {notation(clash.right)} and {notation(clash.left)}",
             "treat the items one by one with a Record or ar.GetItem",
         )
     )

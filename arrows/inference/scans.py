@@ -65,8 +65,9 @@ class OutputRule(TypeRule):
         items = solver.view(v).args
         if not items:
             raise Misfit(
-                "the state of its cell is an empty tuple, and the output at an element is the first item",
-                "a step with outputs of its own is ar.Scan(step, start)",
+                "the output at an element is the first item of the state, "
+                "and the state of its cell is an empty tuple",
+                "for a step with outputs of its own use ar.Scan(step, start)",
             )
         solver.unify(self.output, items[0])
 
@@ -143,7 +144,7 @@ class ScanStateCoercion(CoercionPlace):
                 results=result.head is not None,
                 left_name="item 1",
                 left_site=form.site,
-                hint="the start in the input and every step must give a state of one type",
+                hint="the start in the input and every step must give a state of the same type",
             )
         if first.head is not None and result.head is not None:
             return two_states(scan, "scan", first, result)
@@ -157,8 +158,8 @@ def _no_pair(step: Occurrence, result: TypeVariable) -> ArrowTypeError:
             f"cannot scan with {name_of(last_of(step))}",
             [side_of(last_of(step))],
             path(step),
-            f"the step of a Scan gives a pair, an output and the next state, not {notation(result)}",
-            "a cell that gives its state alone belongs in an ar.RNN(cell)",
+            f"the step of a Scan must give a pair, an output and the next state, not {notation(result)}",
+            "for a cell that gives its state alone use ar.RNN(cell)",
         )
     )
 
@@ -178,6 +179,6 @@ def open_state(occurrences: Sequence[Occurrence], culprit: Occurrence) -> ArrowT
             path(scan),
             f"{name_of(cell)} does not say the type of its state before it is given one, and an RNN without "
             "a start has none to give",
-            "give it one: ar.RNN(cell, ar.Zeros(type))",
+            "say what it starts from: ar.RNN(cell, ar.Zeros(type))",
         )
     )

@@ -196,7 +196,7 @@ def _unread(graph: Occurrence, j: int) -> ArrowTypeError:
     if not form.title:
         hint = f"return it, pass it on, or drop it: ar.Void()({parameter or 'wire'})"
         if parameter:
-            hint += f"; a parameter that is not needed is called _{parameter}"
+            hint += f"; name a parameter that is not needed _{parameter}"
     return ArrowTypeError(
         message(
             f"cannot leave {words} unread in {form.words}",

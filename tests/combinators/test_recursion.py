@@ -183,7 +183,7 @@ def test_a_recursion_without_an_end_is_refused() -> None:
     assert re.fullmatch(r"loop_of Input -> float32 test_recursion.py:\d+", lines[1])
     assert lines[2:4] == [
         "at case 1 > loop_of",
-        "every case of it calls it again, and so does not end, whatever the data",
+        "every case calls it again, so it never ends, whatever the data",
     ]
     assert lines[4].startswith("hint some case must end without a reference")
     both = ar.fix(lambda a, b: (ar.GetItem(0) >> b, ar.GetItem(1) >> a))[0]

@@ -2,7 +2,7 @@
 
 `errors/NAME.txt` holds a program, a line of dashes, and the text it must give.
 
-`ARROWS_WRITE_ERRORS=1 pytest tests/combinators/test_errors.py` writes the texts anew; read them before you
+`ARROWS_WRITE_ERRORS=1 pytest tests/inference/test_errors.py` writes the texts anew; read them before you
 commit them.
 """
 
