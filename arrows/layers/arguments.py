@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
 from arrows.combinators import Wire
 from arrows.ops import ShapeError
@@ -11,8 +11,10 @@ from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
 from arrows.typesys.static import Axis
 
+F = TypeVar("F")
 
-def size_of(layer: str, size: Any, what: str = "size") -> int:
+
+def size_of(layer: str, size: object, what: str = "size") -> int:
     """A positive size, given as a number or as a named axis.
 
     Raises:
@@ -24,7 +26,7 @@ def size_of(layer: str, size: Any, what: str = "size") -> int:
     >>> size_of("FC", Hidden), size_of("FC", 5)
     (300, 5)
     """
-    number: Any = size.size if isinstance(size, type) and issubclass(size, Axis) else size
+    number = size.size if isinstance(size, type) and issubclass(size, Axis) else size
     if isinstance(number, bool) or not isinstance(number, Integral):
         hint = f"make the block first, then call it on the wire, as ar.{layer}(300)(wire)"
         raise ArrowTypeError(
@@ -54,7 +56,7 @@ def float_type(layer: str, dtype: Any) -> str:
     return kind.dtype
 
 
-def function_of(layer: str, what: str, function: Any) -> Any:
+def function_of(layer: str, what: str, function: F) -> F:
     """A function, or None.
 
     Raises:
@@ -108,7 +110,7 @@ def items(layer: str, kind: T.Type, form: str, count: int, what: str = "input") 
     return kind.items
 
 
-def rate_of(layer: str, rate: Any) -> float:
+def rate_of(layer: str, rate: object) -> float:
     """A rate of dropout: a number with 0 <= rate < 1.
 
     Raises:
@@ -125,7 +127,7 @@ def rate_of(layer: str, rate: Any) -> float:
     return float(rate)
 
 
-def positive(what: str, layer: str, number: Any) -> float:
+def positive(what: str, layer: str, number: object) -> float:
     """A number above 0.
 
     Raises:

@@ -7,7 +7,7 @@ from typing import Any
 
 from arrows.combinators import Layer
 from arrows.layers.arguments import rate_of
-from arrows.ops import Parameter, ShapeError, drop
+from arrows.ops import Parameter, ShapeError, TensorLike, drop
 from arrows.typesys import types as T
 
 
@@ -43,5 +43,5 @@ class Dropout(Layer[Any, Any]):
             raise ShapeError(f"the input of Dropout is a tensor of floating numbers, and {input} is none")
         return ()
 
-    def forward(self, parameters: Mapping[str, Any], *args: Any) -> Any:
+    def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> TensorLike:
         return drop(args[0], self.rate)

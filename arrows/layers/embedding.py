@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any, TypeVar, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from arrows import ops
 from arrows.combinators import Layer
 from arrows.layers import initializers
 from arrows.layers.arguments import float_type, function_of, size_of
-from arrows.ops import Parameter, ShapeError
+from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.ops.context import Initializer
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError
@@ -82,7 +83,7 @@ class Embedding(Layer[A, B]):
     def __init__(
         self,
         buckets: int,
-        size: Any,
+        size: object,
         initializer: Initializer = initializers.small_uniform,
         *,
         dtype: str = "float32",
@@ -97,7 +98,7 @@ class Embedding(Layer[A, B]):
         self.trainable = bool(trainable)
 
     @staticmethod
-    def of(table: Any, *, trainable: bool = True, name: str | None = None) -> Embedding[Any, Any]:
+    def of(table: npt.ArrayLike, *, trainable: bool = True, name: str | None = None) -> Embedding[Any, Any]:
         """An embedding whose table is given: word vectors, say.
 
         Args:
@@ -131,8 +132,8 @@ class Embedding(Layer[A, B]):
                 hint='read it with ar.Scalar("int32")',
             )
         shape = self.buckets, self.size
-        return (Parameter("weight", shape, self.dtype, self.initializer, self.trainable),)
+        return (Parameter("weight", shape, self.dtype, self.initializer, trainable=self.trainable),)
 
-    def forward(self, parameters: Mapping[str, Any], *args: Any) -> Any:
+    def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> TensorLike:
         (index,) = args
         return ops.lookup(parameters["weight"], index)

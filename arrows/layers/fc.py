@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, overload
+from typing import Any, TypeAlias, TypeVar, overload
 
 from arrows import ops
 from arrows.combinators import Layer
 from arrows.layers import initializers
 from arrows.layers.arguments import function_of, size_of, vector
-from arrows.ops import Parameter
+from arrows.ops import Parameter, TensorLike
 from arrows.ops.context import Initializer
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, message
@@ -19,8 +19,56 @@ A = TypeVar("A")
 B = TypeVar("B")
 N = TypeVar("N", bound=Axis)
 
+Activation: TypeAlias = Callable[[Any], Any]
+"""A function of a tensor, such as `ar.ops.tanh`."""
 
-class FC(Layer[A, B]):
+
+class Affine(Layer[A, B]):
+    """Base of `FC` and `Linear`, which differ in the arguments that they take."""
+
+    def __init__(
+        self,
+        size: object,
+        *,
+        activation: Activation | None,
+        bias: bool,
+        initializer: Initializer,
+        weight_norm: bool,
+        name: str | None,
+    ) -> None:
+        super().__init__(name=name)
+        layer = self.kind
+        self.size = size_of(layer, size)
+        self.activation = function_of(layer, "activation", activation)
+        if isinstance(bias, int) and bias not in (0, 1):
+            hint = f"ar.{layer}({bias}): the size of the input is found, not given"
+            raise ArrowTypeError(message(f"the bias of {layer} is True or False, got {bias!r}", hint=hint))
+        self.bias = bool(bias)
+        self.initializer = function_of(layer, "initializer", initializer)
+        self.weight_norm = bool(weight_norm)
+
+    def default_output(self) -> T.Type:
+        return T.Tensor((self.size,))
+
+    def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
+        x = vector(self.kind, input)
+        weight = Parameter("weight", (*x.shape, self.size), x.dtype, self.initializer)
+        gain = Parameter("gain", (self.size,), x.dtype, initializers.ones)
+        bias = Parameter("bias", (self.size,), x.dtype, initializers.zeros)
+        return (weight, *([gain] if self.weight_norm else []), *([bias] if self.bias else []))
+
+    def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> Any:
+        (x,) = args
+        weight = parameters["weight"]
+        if self.weight_norm:  # of parameters alone, so it is computed once a batch
+            weight = weight * (parameters["gain"] / ops.norm(weight, axis=0))
+        y = ops.matmul(x, weight)
+        if self.bias:
+            y = y + parameters["bias"]
+        return y if self.activation is None else self.activation(y)
+
+
+class FC(Affine[A, B]):
     """Fully connected: `activation(x @ weight + bias)`, from a vector [in] to a vector [size].
 
     The element type is that of the input.  The source is as old as the field; called `FC` after TensorFlow
@@ -48,17 +96,11 @@ class FC(Layer[A, B]):
     (2,)
     """
 
-    size: int
-    activation: Callable[[Any], Any] | None
-    bias: bool
-    initializer: Initializer
-    weight_norm: bool
-
     @overload
     def __init__(
         self: FC[Tensor[Any, Any], Tensor[Any, tuple[N]]],
         size: type[N],
-        activation: Callable[[Any], Any] | None = None,
+        activation: Activation | None = None,
         bias: bool = True,
         initializer: Initializer = initializers.glorot_uniform,
         *,
@@ -69,7 +111,7 @@ class FC(Layer[A, B]):
     def __init__(
         self: FC[Tensor[Any, Any], Tensor[Any, tuple[Any]]],
         size: int,
-        activation: Callable[[Any], Any] | None = None,
+        activation: Activation | None = None,
         bias: bool = True,
         initializer: Initializer = initializers.glorot_uniform,
         *,
@@ -78,51 +120,22 @@ class FC(Layer[A, B]):
     ) -> None: ...
     def __init__(
         self,
-        size: Any,
-        activation: Callable[[Any], Any] | None = None,
+        size: object,
+        activation: Activation | None = None,
         bias: bool = True,
         initializer: Initializer = initializers.glorot_uniform,
         *,
         weight_norm: bool = False,
         name: str | None = None,
     ) -> None:
-        super().__init__(name=name)
-        self._set(size, activation, bias, initializer, weight_norm)
-
-    def _set(
-        self, size: Any, activation: Any, bias: bool, initializer: Initializer, weight_norm: bool
-    ) -> None:
-        layer = type(self).__name__
-        self.size = size_of(layer, size)
-        self.activation = function_of(layer, "activation", activation)
-        if isinstance(bias, int) and bias not in (0, 1):
-            hint = f"ar.{layer}({bias}): the size of the input is found, not given"
-            raise ArrowTypeError(message(f"the bias of {layer} is True or False, got {bias!r}", hint=hint))
-        self.bias = bool(bias)
-        self.initializer = function_of(layer, "initializer", initializer)
-        self.weight_norm = bool(weight_norm)
-
-    def default_output(self) -> T.Type:
-        return T.Tensor((self.size,))
-
-    def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
-        x = vector(type(self).__name__, input)
-        found = [Parameter("weight", (*x.shape, self.size), x.dtype, self.initializer)]
-        if self.weight_norm:
-            found.append(Parameter("gain", (self.size,), x.dtype, initializers.ones))
-        if self.bias:
-            found.append(Parameter("bias", (self.size,), x.dtype, initializers.zeros))
-        return tuple(found)
-
-    def forward(self, parameters: Mapping[str, Any], *args: Any) -> Any:
-        (x,) = args
-        weight = parameters["weight"]
-        if self.weight_norm:  # of parameters alone, so it is computed once a batch
-            weight = weight * (parameters["gain"] / ops.norm(weight, axis=0))
-        y = ops.matmul(x, weight)
-        if self.bias:
-            y = y + parameters["bias"]
-        return y if self.activation is None else self.activation(y)
+        super().__init__(
+            size,
+            activation=activation,
+            bias=bias,
+            initializer=initializer,
+            weight_norm=weight_norm,
+            name=name,
+        )
 
 
 class Linear(FC[A, B]):
@@ -169,12 +182,19 @@ class Linear(FC[A, B]):
     ) -> None: ...
     def __init__(
         self,
-        size: Any,
+        size: object,
         bias: bool = True,
         initializer: Initializer = initializers.glorot_uniform,
         *,
         weight_norm: bool = False,
         name: str | None = None,
     ) -> None:
-        Layer.__init__(self, name=name)
-        self._set(size, None, bias, initializer, weight_norm)
+        Affine.__init__(
+            self,
+            size,
+            activation=None,
+            bias=bias,
+            initializer=initializer,
+            weight_norm=weight_norm,
+            name=name,
+        )

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Any, TypeVar, overload
 
 from arrows import ops
-from arrows.combinators import Layer
 from arrows.layers import initializers
-from arrows.layers.arguments import float_type, function_of, items, size_of, vector
-from arrows.layers.gates import dropped, recurrent_dropout
-from arrows.ops import Parameter, ShapeError
+from arrows.layers.arguments import items, vector
+from arrows.layers.cells import Cell
+from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.ops.context import Initializer
 from arrows.typesys import types as T
 from arrows.typesys.static import F32, Axis, Tensor
@@ -20,7 +19,7 @@ B = TypeVar("B")
 N = TypeVar("N", bound=Axis)
 
 
-class GRUCell(Layer[A, B]):
+class GRUCell(Cell[A, B]):
     """One step of a gated recurrent unit: from (x, h) to the next h; x is a vector [in], h is [size].
 
     Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder for Statistical Machine
@@ -56,11 +55,6 @@ class GRUCell(Layer[A, B]):
     (4,)
     """
 
-    size: int
-    dropout: float
-    dtype: str
-    initializer: Initializer
-
     @overload
     def __init__(
         self: GRUCell[tuple[Tensor[F32, Any], Tensor[F32, tuple[N]]], Tensor[F32, tuple[N]]],
@@ -82,26 +76,19 @@ class GRUCell(Layer[A, B]):
     ) -> None: ...
     def __init__(
         self,
-        size: Any,
+        size: object,
         *,
         dropout: float = 0.0,
         initializer: Initializer = initializers.glorot_uniform,
         dtype: str = "float32",
         name: str | None = None,
     ) -> None:
-        super().__init__(name=name)
-        self.size = size_of("GRUCell", size)
-        self.dropout = recurrent_dropout(self, dropout)
-        self.initializer = function_of("GRUCell", "initializer", initializer)
-        self.dtype = float_type("GRUCell", dtype)
+        super().__init__(size, dropout=dropout, initializer=initializer, dtype=dtype, name=name)
 
     @property
     def state(self) -> T.Tensor:
         """The type of the state h."""
         return T.Tensor((self.size,), self.dtype)
-
-    def signature(self) -> tuple[T.Type | None, T.Type | None]:
-        return None, self.state
 
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
         x, state = items("GRUCell", input, "(x, h)", 2)
@@ -120,10 +107,11 @@ class GRUCell(Layer[A, B]):
             Parameter("update_bias", (n,), x.dtype, initializers.zeros),
         )
 
-    def forward(self, parameters: Mapping[str, Any], *args: Any) -> Any:
+    def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> TensorLike:
         x, h = args
         n = self.size
         gates = ops.sigmoid(ops.concat([x, h]) @ parameters["weight"] + parameters["bias"])
         r, z = gates[:n], gates[n:]
         u = ops.tanh(ops.concat([x, r * h]) @ parameters["update_weight"] + parameters["update_bias"])
-        return z * h + (1 - z) * dropped(u, self.dropout)
+        state: TensorLike = z * h + (1 - z) * self.dropped(u)
+        return state

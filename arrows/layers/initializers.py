@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod, sqrt
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
+from arrows.ops.arrays import HostArray
 from arrows.typesys.errors import ArrowValueError
-
-NumpyArray = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Scaled:
         if not self.scale > 0:
             raise ArrowValueError(f"the scale of an initializer is positive, got {self.scale}")
 
-    def __call__(self, generator: np.random.Generator, shape: tuple[int, ...], dtype: str) -> NumpyArray:
+    def __call__(self, generator: np.random.Generator, shape: tuple[int, ...], dtype: str) -> HostArray:
         inputs, outputs = prod(shape[:-1]), shape[-1] if shape else 1
         n = inputs if self.fan == "in" else (inputs + outputs) / 2
         deviation = sqrt(self.scale / max(n, 1))
@@ -61,7 +61,7 @@ class uniform:
 
     limit: float = 0.05
 
-    def __call__(self, generator: np.random.Generator, shape: tuple[int, ...], dtype: str) -> NumpyArray:
+    def __call__(self, generator: np.random.Generator, shape: tuple[int, ...], dtype: str) -> HostArray:
         return generator.uniform(-self.limit, self.limit, shape).astype(dtype)
 
 
@@ -75,7 +75,7 @@ class normal:
 
     deviation: float = 0.05
 
-    def __call__(self, generator: np.random.Generator, shape: tuple[int, ...], dtype: str) -> NumpyArray:
+    def __call__(self, generator: np.random.Generator, shape: tuple[int, ...], dtype: str) -> HostArray:
         return (generator.standard_normal(shape) * self.deviation).astype(dtype)
 
 
@@ -96,7 +96,7 @@ class orthogonal:
 
     gain: float = 1.0
 
-    def __call__(self, generator: np.random.Generator, shape: tuple[int, ...], dtype: str) -> NumpyArray:
+    def __call__(self, generator: np.random.Generator, shape: tuple[int, ...], dtype: str) -> HostArray:
         if len(shape) < 2:
             raise ArrowValueError(f"an orthogonal matrix has at least two axes, and {list(shape)} has not")
         rows, columns = prod(shape[:-1]), shape[-1]
@@ -119,11 +119,11 @@ class given:
     [1.0, 2.0]
     """
 
-    def __init__(self, values: Any) -> None:
+    def __init__(self, values: npt.ArrayLike) -> None:
         self.values = np.array(values)
         self.values.flags.writeable = False
 
-    def __call__(self, generator: np.random.Generator, shape: tuple[int, ...], dtype: str) -> NumpyArray:
+    def __call__(self, generator: np.random.Generator, shape: tuple[int, ...], dtype: str) -> HostArray:
         if self.values.shape != tuple(shape):
             raise ArrowValueError(
                 f"the given array has shape {list(self.values.shape)}, and the parameter {list(shape)}"
@@ -150,7 +150,7 @@ class constant:
 
     value: float
 
-    def __call__(self, generator: np.random.Generator, shape: tuple[int, ...], dtype: str) -> NumpyArray:
+    def __call__(self, generator: np.random.Generator, shape: tuple[int, ...], dtype: str) -> HostArray:
         return np.full(shape, self.value, dtype)
 
 

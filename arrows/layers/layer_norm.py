@@ -9,7 +9,7 @@ from arrows import ops
 from arrows.combinators import Layer
 from arrows.layers import initializers
 from arrows.layers.arguments import positive
-from arrows.ops import Parameter, ShapeError
+from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.typesys import types as T
 
 
@@ -53,6 +53,6 @@ class LayerNorm(Layer[Any, Any]):
             Parameter("bias", x.shape[-1:], x.dtype, initializers.zeros),
         )
 
-    def forward(self, parameters: Mapping[str, Any], *args: Any) -> Any:
+    def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> TensorLike:
         (x,) = args
         return ops.standardize(x, -1, self.epsilon) * parameters["gain"] + parameters["bias"]

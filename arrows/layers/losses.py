@@ -27,7 +27,7 @@ class Loss(Apply[tuple[Tensor[Any, Any], Tensor[Any, Any]], Tensor[Any, tuple[()
     def __init__(self, *, name: str | None = None) -> None:
         set_name(self, name)
 
-    def loss(self, prediction: Any, target: Any) -> Any:
+    def loss(self, prediction: TensorLike, target: TensorLike) -> TensorLike:
         """The scalar, of tensors of one example."""
         raise NotImplementedError(f"{type(self).__name__} must say its loss")
 
@@ -41,7 +41,7 @@ class Loss(Apply[tuple[Tensor[Any, Any], Tensor[Any, Any]], Tensor[Any, tuple[()
         return super().__call__(*args)
 
 
-def floating_pair(layer: str, prediction: Any, target: Any) -> None:
+def floating_pair(layer: str, prediction: TensorLike, target: TensorLike) -> None:
     """Raise ShapeError unless the two are floating tensors of one type."""
     if prediction.type != target.type or not prediction.type.floating:
         raise ShapeError(
@@ -72,7 +72,7 @@ class SoftmaxCrossEntropy(Loss):
 
     example = '(scores & ar.GetItem("label") >> ar.Scalar("int32"))'
 
-    def loss(self, prediction: Any, target: Any) -> Any:
+    def loss(self, prediction: TensorLike, target: TensorLike) -> TensorLike:
         scores, label = prediction.type, target.type
         if scores.ndim != 1 or not scores.floating:
             raise ShapeError(f"the scores of SoftmaxCrossEntropy are a floating vector, and {scores} is none")
@@ -102,7 +102,7 @@ class SquaredError(Loss):
     13.0
     """
 
-    def loss(self, prediction: Any, target: Any) -> Any:
+    def loss(self, prediction: TensorLike, target: TensorLike) -> TensorLike:
         floating_pair("SquaredError", prediction, target)
         return ops.sum(ops.square(prediction - target))
 
@@ -126,7 +126,7 @@ class SigmoidCrossEntropy(Loss):
     0.6931
     """
 
-    def loss(self, prediction: Any, target: Any) -> Any:
+    def loss(self, prediction: TensorLike, target: TensorLike) -> TensorLike:
         if target.dtype == "bool" and prediction.type.floating:
             target = ops.cast(target, prediction.dtype)
         floating_pair("SigmoidCrossEntropy", prediction, target)
@@ -162,7 +162,7 @@ class Hinge(Loss):
         super().__init__(name=name)
         self.margin = positive("margin", "Hinge", margin)
 
-    def loss(self, prediction: Any, target: Any) -> Any:
+    def loss(self, prediction: TensorLike, target: TensorLike) -> TensorLike:
         scores, label = prediction.type, target.type
         if not scores.floating or label.ndim or label.floating:
             raise ShapeError(f"Hinge takes (scores, integer) or (score, bool), got ({scores}, {label})")
@@ -202,7 +202,7 @@ class Huber(Loss):
         super().__init__(name=name)
         self.delta = positive("delta", "Huber", delta)
 
-    def loss(self, prediction: Any, target: Any) -> Any:
+    def loss(self, prediction: TensorLike, target: TensorLike) -> TensorLike:
         floating_pair("Huber", prediction, target)
         error = prediction - target
         near = ops.clip(error, -self.delta, self.delta)

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Any, TypeVar, overload
 
 from arrows import ops
-from arrows.combinators import Layer
 from arrows.layers import initializers
-from arrows.layers.arguments import float_type, function_of, items, size_of, vector
-from arrows.layers.gates import GateBias, check_state, dropped, recurrent_dropout, state_type
-from arrows.ops import Parameter
+from arrows.layers.arguments import items, vector
+from arrows.layers.cells import GateBias, MemoryCell
+from arrows.ops import Parameter, TensorLike
 from arrows.ops.context import Initializer
 from arrows.typesys import types as T
 from arrows.typesys.static import F32, Axis, Tensor
@@ -20,7 +19,7 @@ B = TypeVar("B")
 N = TypeVar("N", bound=Axis)
 
 
-class LSTMCell(Layer[A, B]):
+class LSTMCell(MemoryCell[A, B]):
     """One step of an LSTM: from (x, (h, c)) to the next (h, c); x is a vector [in], h and c are [size].
 
     Hochreiter, Schmidhuber, "Long Short-Term Memory", 1997, with the forget gates of Gers, Schmidhuber,
@@ -60,12 +59,6 @@ class LSTMCell(Layer[A, B]):
     (4,)
     """
 
-    size: int
-    dropout: float
-    forget_bias: float
-    dtype: str
-    initializer: Initializer
-
     @overload
     def __init__(
         self: LSTMCell[
@@ -92,7 +85,7 @@ class LSTMCell(Layer[A, B]):
     ) -> None: ...
     def __init__(
         self,
-        size: Any,
+        size: object,
         *,
         dropout: float = 0.0,
         forget_bias: float = 1.0,
@@ -100,35 +93,26 @@ class LSTMCell(Layer[A, B]):
         dtype: str = "float32",
         name: str | None = None,
     ) -> None:
-        super().__init__(name=name)
-        self.size = size_of("LSTMCell", size)
-        self.dropout = recurrent_dropout(self, dropout)
-        self.forget_bias = float(forget_bias)
-        self.initializer = function_of("LSTMCell", "initializer", initializer)
-        self.dtype = float_type("LSTMCell", dtype)
-
-    @property
-    def state(self) -> T.Tuple:
-        """The type of the state (h, c)."""
-        return state_type(self.size, self.dtype)
-
-    def signature(self) -> tuple[T.Type | None, T.Type | None]:
-        return None, self.state
+        super().__init__(
+            size,
+            dropout=dropout,
+            forget_bias=forget_bias,
+            initializer=initializer,
+            dtype=dtype,
+            name=name,
+        )
 
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
         x, state = items("LSTMCell", input, "(x, (h, c))", 2)
         x = vector("LSTMCell", x, "x")
-        check_state("LSTMCell", state, self.size, x, "state")
+        self.check_state(state, x, "state")
         n = self.size
         return (
             Parameter("weight", (x.shape[0] + n, 4 * n), x.dtype, self.initializer),
             Parameter("bias", (4 * n,), x.dtype, GateBias(3 * n, self.forget_bias)),
         )
 
-    def forward(self, parameters: Mapping[str, Any], *args: Any) -> Any:
+    def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> tuple[TensorLike, TensorLike]:
         x, (h, c) = args
-        n = self.size
-        gates = ops.concat([x, h]) @ parameters["weight"] + parameters["bias"]
-        u, opened = ops.tanh(gates[:n]), ops.sigmoid(gates[n:])
-        c = opened[:n] * dropped(u, self.dropout) + opened[2 * n :] * c
-        return opened[n : 2 * n] * ops.tanh(c), c
+        u, opened = self.gates(ops.concat([x, h]) @ parameters["weight"] + parameters["bias"])
+        return self.next_state(u, opened, opened[2 * self.size :] * c)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import add
 from typing import Any
 
 from arrows import ops
-from arrows.combinators import Layer
 from arrows.layers import initializers
-from arrows.layers.arguments import float_type, function_of, items, size_of, vector
-from arrows.layers.gates import GateBias, check_state, dropped, recurrent_dropout, state_type
-from arrows.ops import Parameter, ShapeError
+from arrows.layers.arguments import items, size_of, vector
+from arrows.layers.cells import GateBias, MemoryCell
+from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.ops.context import Initializer
 from arrows.typesys import types as T
 
 
-class TreeLSTM(Layer[Any, Any]):
+class TreeLSTM(MemoryCell[Any, Any]):
     """A Tree-LSTM: from (x, states of the children) to a state (h, c); x is a vector [in], h and c are
     [size].
 
@@ -68,16 +69,11 @@ class TreeLSTM(Layer[Any, Any]):
     (4,)
     """
 
-    size: int
     children: int | None
-    dropout: float
-    forget_bias: float
-    dtype: str
-    initializer: Initializer
 
     def __init__(
         self,
-        size: Any,
+        size: object,
         children: int | None = 2,
         *,
         dropout: float = 0.0,
@@ -86,21 +82,15 @@ class TreeLSTM(Layer[Any, Any]):
         dtype: str = "float32",
         name: str | None = None,
     ) -> None:
-        super().__init__(name=name)
-        self.size = size_of("TreeLSTM", size)
+        super().__init__(
+            size,
+            dropout=dropout,
+            forget_bias=forget_bias,
+            initializer=initializer,
+            dtype=dtype,
+            name=name,
+        )
         self.children = None if children is None else size_of("TreeLSTM", children, "number of children")
-        self.dropout = recurrent_dropout(self, dropout)
-        self.forget_bias = float(forget_bias)
-        self.initializer = function_of("TreeLSTM", "initializer", initializer)
-        self.dtype = float_type("TreeLSTM", dtype)
-
-    @property
-    def state(self) -> T.Tuple:
-        """The type of the state (h, c)."""
-        return state_type(self.size, self.dtype)
-
-    def signature(self) -> tuple[T.Type | None, T.Type | None]:
-        return None, self.state
 
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
         if self.children is None:
@@ -111,7 +101,7 @@ class TreeLSTM(Layer[Any, Any]):
         x = vector("TreeLSTM", x, "x")
         children = items("TreeLSTM", states, f"a tuple of {count} states", count, "second item of the input")
         for k, state in enumerate(children):
-            check_state("TreeLSTM", state, n, x, f"state of child {k}")
+            self.check_state(state, x, f"state of child {k}")
         return (
             Parameter("weight", (x.shape[0] + count * n, (3 + count) * n), x.dtype, self.initializer),
             Parameter("bias", ((3 + count) * n,), x.dtype, GateBias(3 * n, self.forget_bias)),
@@ -126,7 +116,7 @@ class TreeLSTM(Layer[Any, Any]):
                 hint=f"give it children={len(states.items)}" if isinstance(states, T.Tuple) else None,
             )
         n = self.size
-        check_state("TreeLSTM", states.element, n, x, "states of the children")
+        self.check_state(states.element, x, "states of the children")
         return (
             Parameter("weight", (x.shape[0] + n, 3 * n), x.dtype, self.initializer),
             Parameter("bias", (3 * n,), x.dtype, initializers.zeros),
@@ -135,20 +125,17 @@ class TreeLSTM(Layer[Any, Any]):
             Parameter("forget_bias", (n,), x.dtype, initializers.constant(self.forget_bias)),
         )
 
-    def forward(self, parameters: Mapping[str, Any], *args: Any) -> Any:
+    def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> tuple[TensorLike, TensorLike]:
         x, states = args
         n = self.size
         if self.children is None:
             hs, cs = states
-            gates = ops.concat([x, ops.segment_sum(hs)]) @ parameters["weight"] + parameters["bias"]
+            products = ops.concat([x, ops.segment_sum(hs)]) @ parameters["weight"] + parameters["bias"]
             shared = x @ parameters["forget_input"] + parameters["forget_bias"]
-            kept = ops.segment_sum(ops.sigmoid(hs @ parameters["forget_state"] + shared) * cs)
-        else:
-            gates = ops.concat([x, *(h for h, _ in states)]) @ parameters["weight"] + parameters["bias"]
-            kept = None
-        u, opened = ops.tanh(gates[:n]), ops.sigmoid(gates[n:])
-        for k in range(self.children or 0):
-            of_child = opened[(2 + k) * n : (3 + k) * n] * states[k][1]
-            kept = of_child if kept is None else kept + of_child
-        c = opened[:n] * dropped(u, self.dropout) + kept
-        return opened[n : 2 * n] * ops.tanh(c), c
+            remembered = ops.segment_sum(ops.sigmoid(hs @ parameters["forget_state"] + shared) * cs)
+            return self.next_state(*self.gates(products), remembered)
+        products = ops.concat([x, *(h for h, _ in states)]) @ parameters["weight"] + parameters["bias"]
+        u, opened = self.gates(products)
+        forgets = (opened[k * n : (k + 1) * n] for k in range(2, 2 + self.children))
+        remembered = reduce(add, (forget * c for forget, (_, c) in zip(forgets, states, strict=True)))
+        return self.next_state(u, opened, remembered)
