@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from pathlib import Path
 from typing import Any
@@ -48,3 +49,19 @@ def test_the_picture_is_up_to_date(tmp_path: Path) -> None:
 def test_the_readme_shows_the_block_of_the_picture() -> None:
     code = (DOCS / "picture.py").read_text(encoding="utf-8").partition("import annotations\n\n")[2]
     assert code in (DOCS.parent / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_map_names_files_that_exist() -> None:
+    text = (DOCS / "how-it-works.md").read_text(encoding="utf-8")
+    files = [str(path) for path in DOCS.parent.rglob("*.py") if ".venv" not in path.parts]
+    missing = [
+        name for name in re.findall(r"`([\w/]+\.py)`", text) if not any(f.endswith(f"/{name}") for f in files)
+    ]
+    assert not missing
+
+
+def test_the_map_has_every_room() -> None:
+    text = (DOCS / "how-it-works.md").read_text(encoding="utf-8")
+    package = Path(arrows.__file__).parent
+    rooms = [path.parent.name for path in package.rglob("__init__.py") if path.parent != package]
+    assert not [room for room in rooms if f"{room}/" not in text]
