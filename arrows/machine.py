@@ -57,14 +57,14 @@ def set_threads(count: int) -> None:
     >>> import arrows as ar
     >>> ar.set_threads(1)
     """
-    given: Any = count
-    if isinstance(given, bool) or not isinstance(given, Integral):
-        raise ArrowTypeError(f"the number of threads is an integer, not {given!r}")
-    if int(given) < 1:
-        raise ArrowValueError(f"the number of threads is at least 1, not {given}")
+    value: object = count
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise ArrowTypeError(f"the number of threads is an integer, not {value!r}")
+    if int(value) < 1:
+        raise ArrowValueError(f"the number of threads is at least 1, not {value}")
     libraries = _products().lib_controllers
     for library in libraries:
-        library.set_num_threads(int(given))
+        library.set_num_threads(int(value))
     if not libraries:
         warnings.warn(
             "NumPy's library for matrix products is none whose threads can be set",
@@ -103,7 +103,7 @@ def settable() -> bool:
     return bool(_products().lib_controllers)
 
 
-def _products() -> Any:
+def _products() -> ThreadpoolController:
     """The libraries for matrix products that this process has loaded by now."""
     return ThreadpoolController().select(user_api="blas")
 
@@ -194,12 +194,12 @@ def slowdowns(machine: Mapping[str, Any]) -> list[str]:
     >>> slowdowns({"load": 0.1, "pins": {"OPENBLAS_CORETYPE": "Haswell"}})
     ['OPENBLAS_CORETYPE=Haswell ties the BLAS to one kernel; unset it unless it is meant']
     """
-    found = []
+    reasons = []
     if (machine["load"] or 0) > 0.5:
-        found.append(f"the machine is busy (load {machine['load']}); figures may be low")
+        reasons.append(f"the machine is busy (load {machine['load']}); figures may be low")
     for name, value in machine["pins"].items():
-        found.append(f"{name}={value} ties the BLAS to one kernel; unset it unless it is meant")
-    return found
+        reasons.append(f"{name}={value} ties the BLAS to one kernel; unset it unless it is meant")
+    return reasons
 
 
 def show_config(file: TextIO | None = None) -> None:

@@ -133,7 +133,8 @@ def _with_input_origin(occurrence: Occurrence, reason: str) -> str:
     if isinstance(v.origin, Occurrence) and isinstance(v.origin.form, Fan):
         return reason + _items_origin(v.origin, v, occurrence)
     words = origin_words(v, occurrence)
-    if words and isinstance(v.head, T.Input) and isinstance(v.origin.form, (Read, Choice)):
+    form = v.origin.form if isinstance(v.origin, Occurrence) else None
+    if words and isinstance(v.head, T.Input) and isinstance(form, (Read, Choice)):
         return f"{reason}\nthe input is a Python object because it is read by {words}"
     return f"{reason}\nthe input type was fixed by {words}" if words else reason
 

@@ -184,9 +184,9 @@ def _network_result(occurrence: Occurrence, t: T.Type | None, around: list[tuple
 
 def _after_metric(occurrence: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
     origin = find(occurrence.input).origin
-    after = isinstance(origin, Occurrence) and isinstance(origin.form, Metric)
-    if isinstance(t, T.Void) and after and not isinstance(occurrence.form, Metric):
-        name = origin.form.metric
+    before = origin.form if isinstance(origin, Occurrence) else None
+    if isinstance(t, T.Void) and isinstance(before, Metric) and not isinstance(occurrence.form, Metric):
+        name = before.metric
         return (
             "a Metric records what it gets and gives nothing back (Void)",
             f"let the Metric end a branch of its own: in an @ar.arrow, ar.Metric({name!r})(wire)",

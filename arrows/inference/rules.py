@@ -133,7 +133,7 @@ def is_no_object(v: TypeVariable) -> bool:
 
 def structure_of(v: TypeVariable) -> str:
     """`tuple`, `sequence` or `broadcast`; empty while `v` is open, and where its type has no parts."""
-    return v.head.kind if isinstance(v.head, Struct) else str(kind_of(v.head))
+    return v.head.kind if isinstance(v.head, Struct) else kind_of(v.head) or ""
 
 
 def type_words(v: TypeVariable) -> str:

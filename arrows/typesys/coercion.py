@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from arrows.typesys import types as T
 from arrows.typesys.terms import (
@@ -36,14 +36,14 @@ class Coercion(Constraint):
 
     __slots__ = ("context", "left", "number", "right", "split", "waiting")
 
-    def __init__(self, left: TypeVariable, right: TypeVariable, context: Any, number: int) -> None:
+    def __init__(self, left: TypeVariable, right: TypeVariable, context: object, number: int) -> None:
         super().__init__()
         self.left = left
         self.right = right
         self.context = context
         self.number = number
         self.split = False
-        self.waiting: Waiting | Literal[""] = ""
+        self.waiting: Waiting | None = None
 
     def run(self, solver: Solver) -> None:
         a, b = find(self.left), find(self.right)
@@ -97,12 +97,12 @@ class Coercion(Constraint):
         else:
             solver.assign(b, left, a.origin, self)
 
-    def _expand(self, solver: Solver, known: TypeVariable, unknown: TypeVariable) -> None:
-        """The open side becomes a structure like the known one; conversions are decided part by part."""
-        shape = solver.view(known)
-        solver.count_fresh(known, unknown, len(shape.args))
+    def _expand(self, solver: Solver, structure: TypeVariable, unknown: TypeVariable) -> None:
+        """The open side becomes a structure like the other; conversions are decided part by part."""
+        shape = solver.view(structure)
+        solver.count_fresh(structure, unknown, len(shape.args))
         args = [TypeVariable() for _ in shape.args]
-        solver.bind(unknown, shape.kind, args, shape.labels, known.origin, self)
+        solver.bind(unknown, shape.kind, args, shape.labels, structure.origin, self)
         self._match(solver, find(self.left), find(self.right))
 
     def _match(self, solver: Solver, a: TypeVariable, b: TypeVariable) -> None:

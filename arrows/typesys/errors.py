@@ -1,9 +1,8 @@
-"""The errors of the house, and the form in which they speak.
+"""The errors of arrows, and the one form of their texts.
 
-Every type error answers the same questions in the same order: what was attempted; who stood on both sides, of
-    which
-type, made where; at which place of the expression; why it cannot be; what to do about it. Texts are put
-together here and nowhere else, so that they stay alike.
+Every type error answers the same questions in the same order: what was attempted; which blocks took part,
+with their types and the lines that made them; where in the expression this happened; why it is an error; how
+to repair it. `message` alone puts these texts together, so that all of them look alike.
 """
 
 from __future__ import annotations
@@ -268,9 +267,9 @@ def message(
                 break_on_hyphens=False,
             )
         )
-    made = Message("\n".join(lines))
-    made.attempt, made.sides, made.at, made.reason, made.hint = attempt, tuple(rows), at, reason, hint
-    return made
+    text = Message("\n".join(lines))
+    text.attempt, text.sides, text.at, text.reason, text.hint = attempt, tuple(rows), at, reason, hint
+    return text
 
 
 def input_message(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 
@@ -17,7 +15,7 @@ def masked_elements(value: object) -> int:
     """
     count = 0
     seen: set[int] = set()  # a list may hold itself
-    todo: list[Any] = [value]
+    todo = [value]
     while todo:
         x = todo.pop()
         if isinstance(x, np.ma.MaskedArray):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Hashable
-from typing import Any
 
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
 from arrows.typesys.quoting import quoted
@@ -61,7 +60,7 @@ class _Reader:
 
     def _tokens(self) -> list[tuple[str, str, int]]:
         """Kind, text and place of each token."""
-        found: list[tuple[str, str, int]] = []
+        tokens: list[tuple[str, str, int]] = []
         place = 0
         while True:
             match = TOKEN.match(self.text, place)
@@ -69,9 +68,9 @@ class _Reader:
                 place += len(self.text[place:]) - len(self.text[place:].lstrip())
                 raise self._error(place, f"is {self.text[place]!r}, which stands in no type")
             kind = str(match.lastgroup)
-            found.append((kind, match.group(kind), match.start(kind)))
+            tokens.append((kind, match.group(kind), match.start(kind)))
             if kind == "end":
-                return found
+                return tokens
             place = match.end()
 
     def read(self) -> Type:
@@ -79,14 +78,14 @@ class _Reader:
         stack: list[_Open] = []
         while True:
             kind, word, place = self.tokens[self.at]
-            made: Type | None = None
+            finished: Type | None = None
             if stack and stack[-1].kind == "tuple" and stack[-1].label is None:
                 if word == ")" and kind == "mark":
-                    made = self._close(stack)
+                    finished = self._close(stack)
                 elif (label := self._label()) is not None:
                     stack[-1].label = label
                     continue
-            if made is None:
+            if finished is None:
                 if word == "(" and kind == "mark":
                     self.at += 1
                     stack.append(_Open("tuple"))
@@ -96,34 +95,34 @@ class _Reader:
                     self._expect("(", f"after {word}")
                     stack.append(_Open(word))
                     continue
-                made = self._leaf(kind, word, place)
+                finished = self._leaf(kind, word, place)
             while True:  # a finished type goes into what is open around it
                 if not stack:
                     if self.tokens[self.at][0] != "end":
                         raise self._error(self.tokens[self.at][2], "comes after the end of the type")
-                    return made
+                    return finished
                 around = stack[-1]
                 if around.kind != "tuple":
                     self._expect(")", f"after the element of the {around.kind}")
                     stack.pop()
-                    made = Sequence(made) if around.kind == "Sequence" else Broadcast(made)
+                    finished = Sequence(finished) if around.kind == "Sequence" else Broadcast(finished)
                     continue
                 if around.label is None and around.labels:
                     raise self._error(
                         place,
-                        f"is the item {made}, which has no label, and others have one",
+                        f"is the item {finished}, which has no label, and others have one",
                         "label all items of a tuple, or none",
                     )
                 if around.label is not None:
                     if len(around.labels) < len(around.items):
                         raise self._error(
                             place,
-                            f"is the item {made}, which has a label, and others have none",
+                            f"is the item {finished}, which has a label, and others have none",
                             "label all items of a tuple, or none",
                         )
                     around.labels.append(around.label[0])
                     around.label = None
-                around.items.append(made)
+                around.items.append(finished)
                 mark = self.tokens[self.at]
                 if mark[1] == "," and mark[0] == "mark":
                     self.at += 1
@@ -131,9 +130,9 @@ class _Reader:
                 if mark[1] == ")" and mark[0] == "mark":
                     if len(around.items) == 1 and not self._is_comma(self.at - 1):
                         raise self._error(
-                            mark[2], "closes a tuple of one item without its comma", f"write ({made},)"
+                            mark[2], "closes a tuple of one item without its comma", f"write ({finished},)"
                         )
-                    made = self._close(stack)
+                    finished = self._close(stack)
                     continue
                 raise self._error(mark[2], "should be a comma or a closing bracket", "")
 
@@ -169,8 +168,8 @@ class _Reader:
             self.at -= 1
             sizes, dtype = self._shape(short=True)
             return Tensor(sizes, dtype)
-        what = "the end of the text" if kind == "end" else quoted(word)
-        raise self._error(place, f"is {what}, and a type should stand there")
+        token = "the end of the text" if kind == "end" else quoted(word)
+        raise self._error(place, f"is {token}, and a type should stand there")
 
     def _shape(self, short: bool = False) -> tuple[tuple[int, ...], str]:
         """Sizes in square brackets, if there are any; a short-hand may end in an element type."""
@@ -204,7 +203,7 @@ class _Reader:
         last = self.closing.get(self.at, self.at)
         if self.tokens[min(last + 1, len(self.tokens) - 1)][:2] != ("mark", ":"):
             return None
-        value: Any = word
+        value: Hashable = word
         if kind != "word" or word in ("None", "True", "False"):
             end = self.tokens[last]
             try:
@@ -229,8 +228,8 @@ class _Reader:
     def _expect(self, mark: str, where: str) -> None:
         kind, word, place = self.tokens[self.at]
         if kind != "mark" or word != mark:
-            what = "the text ends" if kind == "end" else f"there is {quoted(word)}"
-            raise self._error(place, f"should be {mark!r} {where}, and {what}")
+            instead = "the text ends" if kind == "end" else f"there is {quoted(word)}"
+            raise self._error(place, f"should be {mark!r} {where}, and {instead}")
         self.at += 1
 
     def _error(self, place: int, reason: str, hint: str = "") -> ArrowTypeError:

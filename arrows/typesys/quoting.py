@@ -28,7 +28,7 @@ def printable(text: str) -> str:
     >>> print(printable("a\x1b[31m\n\ud800"))
     a\x1b[31m\x0a\ud800
     """
-    return _UNFIT.sub(lambda found: _spelt(ord(found[0])), text)
+    return _UNFIT.sub(lambda match: _spelt(ord(match[0])), text)
 
 
 def printable_lines(text: str) -> str:
@@ -38,7 +38,7 @@ def printable_lines(text: str) -> str:
     a\x1b[31m
     b
     """
-    return _UNFIT.sub(lambda found: found[0] if found[0] in "\n\t" else _spelt(ord(found[0])), text)
+    return _UNFIT.sub(lambda match: match[0] if match[0] in "\n\t" else _spelt(ord(match[0])), text)
 
 
 def quoted(text: str, most: int = QUOTED) -> str:

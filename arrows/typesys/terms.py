@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError
@@ -64,7 +64,7 @@ class TypeVariable:
 
     __slots__ = ("head", "link", "origin", "parents", "struct", "via", "watch")
 
-    def __init__(self, head: T.Type | None = None, origin: Any = None) -> None:
+    def __init__(self, head: T.Type | None = None, origin: object = None) -> None:
         self.link: TypeVariable | None = None
         self.head: T.Type | Struct | None = head
         self.struct: Struct | None = None
@@ -167,6 +167,21 @@ def width(v: TypeVariable) -> int:
     return counts[id(find(v))]
 
 
+def occurs(v: TypeVariable, struct: Struct) -> bool:
+    """Whether `v` is a part of `struct` at any depth: made equal, they would be a type without end."""
+    seen: set[int] = set()
+    todo = [struct]
+    while todo:
+        for arg in todo.pop().args:
+            arg = find(arg)
+            if arg is v:
+                return True
+            if isinstance(arg.head, Struct) and id(arg) not in seen:
+                seen.add(id(arg))
+                todo.append(arg.head)
+    return False
+
+
 def coercible(left: T.Type, right: T.Type) -> bool:
     """Whether a value of type `left` may go where `right` is wanted.
 
@@ -199,13 +214,13 @@ def labels_of(head: T.Type | Struct | None) -> tuple[Hashable, ...] | None:
     return head.labels if isinstance(head, (Struct, T.Tuple)) else None
 
 
-def kind_of(t: T.Type | None) -> Any:
-    """Which kind of structure a type is; empty for what has no parts."""
+def kind_of(t: T.Type | None) -> Kind | None:
+    """Which kind of structure a type is; None for a type without parts."""
     if isinstance(t, T.Tuple):
         return "tuple"
     if isinstance(t, T.Sequence):
         return "sequence"
-    return "broadcast" if isinstance(t, T.Broadcast) else ""
+    return "broadcast" if isinstance(t, T.Broadcast) else None
 
 
 def notation(v: TypeVariable) -> str:

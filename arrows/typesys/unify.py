@@ -14,13 +14,12 @@ scanned, so the work is linear in the number of changes. Nothing recurses.
 from __future__ import annotations
 
 import heapq
-from collections import deque
 from collections.abc import Hashable
-from typing import Any
 
 from arrows.typesys import types as T
 from arrows.typesys.coercion import Coercion, Waiting, waiting_for
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+from arrows.typesys.propagation import Propagation
 from arrows.typesys.terms import (
     MAX_PARTS,
     Clash,
@@ -32,11 +31,12 @@ from arrows.typesys.terms import (
     find,
     kind_of,
     labels_of,
+    occurs,
     width,
 )
 
 
-class Solver:
+class Solver(Propagation):
     """One run of inference: its variables, its constraints, its failures.
 
     Attributes:
@@ -44,20 +44,21 @@ class Solver:
     """
 
     def __init__(self) -> None:
-        self.work: deque[Constraint] = deque()
+        super().__init__()
         self.failures: list[tuple[Constraint, Exception]] = []
+        # Coercions that wait, by number, under the names of `Waiting`.
         self.forward: list[tuple[int, Coercion]] = []
         self.certain: list[tuple[int, Coercion]] = []
         self.backward: list[tuple[int, Coercion]] = []
         self.undecided: list[tuple[int, Coercion]] = []
         self.coercions = 0
-        self.initial_coercions = 0  # how many coercions there were before the first constraint ran
+        self.initial_coercions = 0  # how many there were before the first constraint ran
         self.fresh = 0
         self.coerced_parts: dict[tuple[int, int], Coercion] = {}
 
     # Making
 
-    def coerce(self, left: TypeVariable, right: TypeVariable, context: Any) -> Coercion:
+    def coerce(self, left: TypeVariable, right: TypeVariable, context: object) -> Coercion:
         """The value at `left` passes to `right`."""
         self.coercions += 1
         coercion = Coercion(left, right, context, self.coercions)
@@ -66,7 +67,7 @@ class Solver:
         self.schedule(coercion)
         return coercion
 
-    def coerce_part(self, left: TypeVariable, right: TypeVariable, context: Any) -> None:
+    def coerce_part(self, left: TypeVariable, right: TypeVariable, context: object) -> None:
         """A part of a value passes likewise: a part that stands in many places does so once."""
         a, b = find(left), find(right)
         pair = id(a), id(b)
@@ -86,12 +87,6 @@ class Solver:
         v = TypeVariable()
         self.bind(v, kind, args, labels, None, None)
         return v
-
-    def schedule(self, constraint: Constraint) -> None:
-        """Runs the constraint soon."""
-        if not constraint.queued:
-            constraint.queued = True
-            self.work.append(constraint)
 
     # Running
 
@@ -114,7 +109,7 @@ class Solver:
             _, coercion = heapq.heappop(heap)
             if coercion.waiting != which:
                 continue
-            coercion.waiting = ""
+            coercion.waiting = None
             a, b = find(coercion.left), find(coercion.right)
             if a is b or coercion.split or (a.head is not None and b.head is not None):
                 continue
@@ -135,9 +130,9 @@ class Solver:
             coercion.waiting = kind
             heapq.heappush(getattr(self, kind), (coercion.number, coercion))
 
-    # Knowing
+    # Solving
 
-    def assign(self, v: TypeVariable, t: T.Type, origin: Any, via: Coercion | None = None) -> None:
+    def assign(self, v: TypeVariable, t: T.Type, origin: object, via: Coercion | None = None) -> None:
         """`v` is the ground type `t`.
 
         Raises:
@@ -150,7 +145,7 @@ class Solver:
             head = v.head
             if head is None:
                 v.head, v.origin, v.via = t, origin, via
-                self._became_ground(v)
+                self.became_ground(v)
             elif isinstance(head, T.Type):
                 if head is t:
                     continue
@@ -171,7 +166,7 @@ class Solver:
         kind: Kind,
         args: list[TypeVariable],
         labels: tuple[Hashable, ...] | None,
-        origin: Any,
+        origin: object,
         via: Coercion | None,
     ) -> None:
         """`v` is a structure of these parts.
@@ -181,12 +176,12 @@ class Solver:
         """
         v = find(v)
         if v.head is not None:
-            made = TypeVariable()
-            self.bind(made, kind, args, labels, origin, None)
+            whole = TypeVariable()
+            self.bind(whole, kind, args, labels, origin, None)
             try:
-                self.unify(v, made)
+                self.unify(v, whole)
             except Clash as clash:
-                raise Clash(made, v, clash.infinite) from None
+                raise Clash(whole, v, clash.infinite) from None
             return
         struct = Struct(kind, args, labels, v)
         v.head, v.struct = struct, struct
@@ -201,11 +196,11 @@ class Solver:
                 struct.impure = struct.impure or (arg.head is not None and arg.head.impure)
         if struct.pending == 0:
             v.head = struct.ground()
-            self._became_ground(v)
+            self.became_ground(v)
         else:
-            self._fire(v)
+            self.notify(v)
             if struct.impure:
-                self._became_impure(v)
+                self.became_impure(v)
 
     def unify(self, a: TypeVariable, b: TypeVariable) -> None:
         """`a` and `b` are one.
@@ -222,7 +217,7 @@ class Solver:
                 a, b = b, a
             # Now b goes away: it is open, or has the shorter list of constraints.
             if b.head is None:
-                if isinstance(a.head, Struct) and self._occurs(b, a.head):
+                if isinstance(a.head, Struct) and occurs(b, a.head):
                     raise Clash(a, b, infinite=True)
                 self._link(b, a)
             elif isinstance(a.head, T.Type) and isinstance(b.head, T.Type):
@@ -253,8 +248,9 @@ class Solver:
         v = find(v)
         if v.struct is None:
             t = v.head
-            assert isinstance(t, (T.Tuple, T.Sequence, T.Broadcast))
-            struct = Struct(kind_of(t), [], labels_of(t), v)
+            kind = kind_of(t) if isinstance(t, T.Type) else None
+            assert isinstance(t, T.Type) and kind is not None
+            struct = Struct(kind, [], labels_of(t), v)
             struct.impure = not t.pure_input
             for child in t.children:
                 arg = TypeVariable(child, v.origin)
@@ -273,13 +269,13 @@ class Solver:
             if v.head is t:
                 continue
             v.head = t
-            self._fire(v)
+            self.notify(v)
             if v.struct is not None:
                 v.struct.labels = labels_of(t)
                 for arg, child in zip(v.struct.args, t.children, strict=True):
-                    known = find(arg).head
-                    assert isinstance(known, T.Type)
-                    todo.append((arg, T.common_labels(known, child)))
+                    part = find(arg).head
+                    assert isinstance(part, T.Type)
+                    todo.append((arg, T.common_labels(part, child)))
             for struct in v.parents:
                 owner = find(struct.owner)
                 if isinstance(owner.head, T.Type):
@@ -292,7 +288,7 @@ class Solver:
             self.narrow(v, T.Tuple(v.head.items))
         elif isinstance(v.head, Struct) and v.head.labels is not None:
             v.head.labels = None
-            self._fire(v)
+            self.notify(v)
 
     def count_fresh(self, known: TypeVariable, unknown: TypeVariable, count: int) -> None:
         """Counts variables made while solving: a type without end would make them for ever.
@@ -307,51 +303,10 @@ class Solver:
                 raise TooWide(parts)
             raise Clash(known, unknown, infinite=True)
 
-    # Telling those who wait
-
-    def _fire(self, v: TypeVariable) -> None:
-        for constraint in v.watch:
-            if not constraint.queued:
-                constraint.queued = True
-                self.work.append(constraint)
-
-    def _became_ground(self, v: TypeVariable) -> None:
-        todo = [v]
-        while todo:
-            v = todo.pop()
-            if v.watch:
-                self._fire(v)
-            if not v.parents:
-                continue
-            assert isinstance(v.head, T.Type)
-            impure = not v.head.pure_input
-            for struct in v.parents:
-                struct.pending -= 1
-                owner = find(struct.owner)
-                if isinstance(owner.head, T.Type):
-                    continue
-                if struct.pending == 0:
-                    owner.head = struct.ground()
-                    todo.append(owner)
-                elif impure and not struct.impure:
-                    struct.impure = True
-                    self._fire(owner)
-                    self._became_impure(owner)
-
-    def _became_impure(self, v: TypeVariable) -> None:
-        todo = [v]
-        while todo:
-            for struct in todo.pop().parents:
-                if not struct.impure:
-                    struct.impure = True
-                    owner = find(struct.owner)
-                    self._fire(owner)
-                    todo.append(owner)
-
     def _link(self, gone: TypeVariable, kept: TypeVariable, fire: bool = True) -> None:
         """`gone` is from now on `kept`."""
         if fire:
-            self._fire(gone)
+            self.notify(gone)
         waiting = gone.parents if not isinstance(gone.head, T.Type) and isinstance(kept.head, T.Type) else ()
         gone.link = kept
         kept.watch.extend(gone.watch)
@@ -369,19 +324,6 @@ class Solver:
             assert isinstance(kept.head, T.Type)
             lone = TypeVariable(kept.head)
             lone.parents = waiting
-            self._became_ground(lone)
+            self.became_ground(lone)
         elif impure:
-            self._became_impure(kept)
-
-    def _occurs(self, v: TypeVariable, struct: Struct) -> bool:
-        seen: set[int] = set()
-        todo = [struct]
-        while todo:
-            for arg in todo.pop().args:
-                arg = find(arg)
-                if arg is v:
-                    return True
-                if isinstance(arg.head, Struct) and id(arg) not in seen:
-                    seen.add(id(arg))
-                    todo.append(arg.head)
-        return False
+            self.became_impure(kept)

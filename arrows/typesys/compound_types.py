@@ -1,0 +1,252 @@
+"""Types made of other types: `Tuple`, `Sequence` and `Broadcast` (an endless sequence)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, TypeAlias
+
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+from arrows.typesys.leaf_types import Input, Tensor, Type, Void
+
+Row: TypeAlias = tuple[Any, ...]
+"""One part of a pickled type: the name of its class and its fields, with parts as numbers of their rows."""
+
+
+class CompoundType(Type):
+    """A type made of other types."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Callable[[list[Row]], Type], tuple[list[Row]]]:
+        return assemble, (flatten(self),)
+
+
+class Tuple(CompoundType):
+    """A fixed number of values, each with its own type, perhaps with keys.
+
+    Labels are no part of the type: two tuples that differ in labels only are equal.
+
+    Args:
+        items: the types of the items.
+        labels: one key for each item, or None.
+
+    Raises:
+        ArrowTypeError: an item is not a type.
+        ArrowValueError: another number of labels than of items, or a label twice.
+
+    Example:
+        >>> Tuple((Input(), Tensor(())), labels=("left", "right"))
+        (left: Input, right: float32)
+    """
+
+    __slots__ = ("_places", "items", "labels")
+
+    items: tuple[Type, ...]
+    labels: tuple[Hashable, ...] | None
+    _places: dict[Hashable, int]
+
+    def __init__(
+        self, items: tuple[Type, ...] | list[Type] = (), labels: tuple[Hashable, ...] | None = None
+    ) -> None:
+        items = tuple(items)
+        pure, convertible, labelled, has_input, width = True, False, labels is not None, False, 0
+        for i, item in enumerate(items):
+            if not isinstance(item, Type):
+                raise ArrowTypeError(f"item {i} of a tuple type must be a type, not {item!r}")
+            pure = pure and item.pure_input
+            convertible = convertible or item.convertible
+            labelled = labelled or item.labelled
+            has_input = has_input or item.has_input
+            width += item.width
+        if labels is not None:
+            labels = tuple(labels)
+            if len(labels) != len(items):
+                raise ArrowValueError(f"{len(labels)} labels for a tuple type of {len(items)} items")
+            if len(set(labels)) != len(labels):
+                raise ArrowValueError(f"a label stands twice in {labels!r}")
+        object.__setattr__(self, "items", items)
+        object.__setattr__(self, "labels", labels)
+        self._seal(("Tuple", items), pure, pure or convertible, labelled, has_input, max(width, 1))
+
+    @property
+    def children(self) -> tuple[Type, ...]:
+        return self.items
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Type]:
+        return iter(self.items)
+
+    def index(self, key: Hashable) -> int:
+        """Position of the item that `key` names: a label if there is such a one, else a position.
+
+        Raises:
+            KeyError: there is no such item.
+
+        Example:
+            >>> Tuple((Input(), Void()), ("a", "b")).index("b"), Tuple((Input(), Void())).index(-1)
+            (1, 1)
+        """
+        place = self.place(key)
+        if place is None:
+            raise KeyError(key)
+        return place
+
+    def place(self, key: Hashable) -> int | None:
+        """`index`, and None if there is no such item.
+
+        Example:
+            >>> Tuple((Input(), Void()), ("a", "b")).place("c") is None
+            True
+        """
+        if self.labels is not None:
+            if not hasattr(self, "_places"):
+                object.__setattr__(self, "_places", {label: i for i, label in enumerate(self.labels)})
+            try:
+                place = self._places.get(key)
+            except TypeError:  # a list, say, is no label
+                return None
+            if place is not None:
+                return place
+        if isinstance(key, int) and -len(self.items) <= key < len(self.items):
+            return key % len(self.items)
+        return None
+
+    def _head(self) -> Hashable:
+        return "Tuple", len(self.items)
+
+    def _pieces(self) -> list[Type | str]:
+        pieces: list[Type | str] = ["("]
+        for i, item in enumerate(self.items):
+            if i:
+                pieces.append(", ")
+            if self.labels is not None:
+                pieces.append(f"{label(self.labels[i])}: ")
+            pieces.append(item)
+        pieces.append(",)" if len(self.items) == 1 else ")")
+        return pieces
+
+
+class Sequence(CompoundType):
+    """Any number of values of one type.
+
+    Raises:
+        ArrowTypeError: the element is not a type.
+
+    Example:
+        >>> Sequence(Tensor((300,)))
+        Sequence(float32[300])
+    """
+
+    __slots__ = ("element",)
+
+    element: Type
+
+    def __init__(self, element: Type) -> None:
+        _element(self, element, convertible=element.pure_input if isinstance(element, Type) else False)
+
+    @property
+    def children(self) -> tuple[Type, ...]:
+        return (self.element,)
+
+    def _head(self) -> Hashable:
+        return "Sequence"
+
+    def _pieces(self) -> list[Type | str]:
+        return ["Sequence(", self.element, ")"]
+
+
+class Broadcast(CompoundType):
+    """One value repeated without end; no kind of `Sequence`.
+
+    Raises:
+        ArrowTypeError: the element is not a type.
+
+    Example:
+        >>> Broadcast(Tensor((300,)))
+        Broadcast(float32[300])
+    """
+
+    __slots__ = ("element",)
+
+    element: Type
+
+    def __init__(self, element: Type) -> None:
+        _element(self, element, convertible=False)
+
+    @property
+    def children(self) -> tuple[Type, ...]:
+        return (self.element,)
+
+    def _head(self) -> Hashable:
+        return "Broadcast"
+
+    def _pieces(self) -> list[Type | str]:
+        return ["Broadcast(", self.element, ")"]
+
+
+def _element(self: Sequence | Broadcast, element: Type, convertible: bool) -> None:
+    kind = type(self).__name__
+    if not isinstance(element, Type):
+        raise ArrowTypeError(f"the element of a {kind} type must be a type, not {element!r}")
+    object.__setattr__(self, "element", element)
+    inside = element.labelled, element.has_input, element.width
+    self._seal((kind, element), convertible, convertible or element.convertible, *inside)
+
+
+def label(key: Hashable) -> str:
+    """A key as it is printed: names bare, the rest as Python writes it.
+
+    Example:
+        >>> label("left"), label(3), label("two words")
+        ('left', '3', "'two words'")
+    """
+    if isinstance(key, str) and key.isidentifier() and key not in ("None", "True", "False"):
+        return key
+    return repr(key)
+
+
+def flatten(t: Type) -> list[Row]:
+    """`t` as a flat list of parts, each named by its place, parts first: pickles without recursion."""
+    place: dict[int, int] = {}
+    rows: list[Row] = []
+    todo = [t]
+    while todo:
+        x = todo[-1]
+        if id(x) in place:
+            todo.pop()
+            continue
+        missing = [c for c in x.children if id(c) not in place]
+        if missing:
+            todo.extend(missing)
+            continue
+        todo.pop()
+        if isinstance(x, Tensor):
+            row: Row = ("Tensor", x.shape, x.dtype)
+        elif isinstance(x, Tuple):
+            row = ("Tuple", tuple(place[id(c)] for c in x.items), x.labels)
+        elif isinstance(x, (Sequence, Broadcast)):
+            row = (type(x).__name__, place[id(x.element)])
+        else:
+            row = (type(x).__name__,)
+        place[id(x)] = len(rows)
+        rows.append(row)
+    return rows
+
+
+def assemble(rows: list[Row]) -> Type:
+    """The type that `flatten` took apart."""
+    types: list[Type] = []
+    for kind, *rest in rows:
+        if kind == "Tensor":
+            types.append(Tensor(rest[0], rest[1]))
+        elif kind == "Tuple":
+            types.append(Tuple(tuple(types[i] for i in rest[0]), rest[1]))
+        elif kind == "Sequence":
+            types.append(Sequence(types[rest[0]]))
+        elif kind == "Broadcast":
+            types.append(Broadcast(types[rest[0]]))
+        else:
+            types.append(Input() if kind == "Input" else Void())
+    return types[-1]

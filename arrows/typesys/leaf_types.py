@@ -1,0 +1,264 @@
+"""The base of all types, and the types without parts: `Input`, `Void` and `Tensor`.
+
+Types are immutable values: they compare and hash by structure (labels of tuples apart) and print in a short
+notation. Nothing here recurses, so a type may nest as deep as memory allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import NoReturn, TypeVar
+
+import numpy as np
+
+from arrows.typesys.dtypes import FLOATS, dtype_name
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+
+
+class Type:
+    """Base of all types; compare with `==`, print with `str`.
+
+    Attributes:
+        pure_input: the type is `Input`, or a tuple or sequence of nothing else, so that it may go where an
+            `Input` is wanted.
+        convertible: some part of the type is a tuple or sequence for which `pure_input` holds.
+        labelled: some tuple inside has labels.
+        has_input: an `Input` stands somewhere inside.
+        width: how many parts without parts there are inside, each counted wherever it stands.
+
+    Example:
+        >>> Tensor((3,)) == Tensor([3], "float32"), Tensor((3,)) == Input()
+        (True, False)
+    """
+
+    __slots__ = ("_hash", "convertible", "has_input", "labelled", "pure_input", "width")
+
+    _hash: int
+    pure_input: bool
+    convertible: bool
+    labelled: bool
+    has_input: bool
+    width: int
+
+    @property
+    def children(self) -> tuple[Type, ...]:
+        """The types directly inside this one."""
+        return ()
+
+    def _head(self) -> Hashable:
+        """What tells it from others of its class with the same children."""
+        raise NotImplementedError
+
+    def _pieces(self) -> list[Type | str]:
+        """The notation, with the children themselves where theirs stands."""
+        return [type(self).__name__]
+
+    def _seal(
+        self,
+        key: Hashable,
+        pure_input: bool = False,
+        convertible: bool = False,
+        labelled: bool = False,
+        has_input: bool = False,
+        width: int = 1,
+    ) -> None:
+        put = object.__setattr__
+        put(self, "_hash", hash(key))
+        put(self, "pure_input", pure_input)
+        put(self, "convertible", convertible)
+        put(self, "labelled", labelled)
+        put(self, "has_input", has_input)
+        put(self, "width", width)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"types are immutable: cannot set {name!r} of {self}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"types are immutable: cannot delete {name!r} of {self}")
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Type):
+            return NotImplemented
+        return self._hash == other._hash and equal(self, other)
+
+    def __repr__(self) -> str:
+        return notation(self)
+
+    def __copy__(self) -> Type:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Type:
+        return self
+
+
+class Input(Type):
+    """A Python object of any kind: data before it becomes a tensor.
+
+    Example:
+        >>> Input()
+        Input
+    """
+
+    __slots__ = ()
+
+    def __new__(cls) -> Input:  # noqa: PYI034  there is one, of this class
+        return _INPUT
+
+    def _head(self) -> Hashable:
+        return "Input"
+
+    def __reduce__(self) -> tuple[type[Input], tuple[()]]:
+        return Input, ()
+
+
+class Void(Type):
+    """Nothing: the value is `None`.
+
+    Example:
+        >>> Void()
+        Void
+    """
+
+    __slots__ = ()
+
+    def __new__(cls) -> Void:  # noqa: PYI034  there is one, of this class
+        return _VOID
+
+    def _head(self) -> Hashable:
+        return "Void"
+
+    def __reduce__(self) -> tuple[type[Void], tuple[()]]:
+        return Void, ()
+
+
+class Tensor(Type):
+    """An array of one example: `shape` has no batch axis.
+
+    Args:
+        shape: sizes of the axes, each an integer >= 0; `()` is a scalar.
+        dtype: name of the element type, one of `DTYPES`.
+
+    Raises:
+        ArrowTypeError: the shape is not a tuple or list of integers, or the element type is unknown.
+        ArrowValueError: a size is negative.
+
+    Example:
+        >>> Tensor((3, 4)), Tensor((), "int32")
+        (float32[3, 4], int32)
+    """
+
+    __slots__ = ("dtype", "shape")
+
+    shape: tuple[int, ...]
+    dtype: str
+
+    def __init__(self, shape: tuple[int, ...] | list[int] = (), dtype: str = "float32") -> None:
+        object.__setattr__(self, "shape", _shape(shape))
+        object.__setattr__(self, "dtype", dtype_name(dtype))
+        self._seal(("Tensor", self.shape, self.dtype))
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements; 1 for a scalar."""
+        size = 1
+        for n in self.shape:
+            size *= n
+        return size
+
+    @property
+    def floating(self) -> bool:
+        """Whether the elements are floating point numbers."""
+        return self.dtype in FLOATS
+
+    def _head(self) -> Hashable:
+        return "Tensor", self.shape, self.dtype
+
+    def _pieces(self) -> list[Type | str]:
+        return [self.dtype + (f"[{', '.join(map(str, self.shape))}]" if self.shape else "")]
+
+    def __reduce__(self) -> tuple[type[Tensor], tuple[tuple[int, ...], str]]:
+        return Tensor, (self.shape, self.dtype)
+
+
+def _shape(shape: object) -> tuple[int, ...]:
+    if type(shape) is tuple and not [n for n in shape if type(n) is not int or n < 0]:
+        return shape
+    if not isinstance(shape, (tuple, list)):
+        raise ArrowTypeError(f"a shape must be a tuple or list of sizes, not {shape!r}")
+    sizes = []
+    for n in shape:
+        if isinstance(n, (bool, np.bool_)) or not isinstance(n, (int, np.integer)):
+            raise ArrowTypeError(f"a size must be an integer, not {n!r}, in the shape {list(shape)!r}")
+        if n < 0:
+            raise ArrowValueError(f"a size must not be negative, as {n} is in the shape {list(shape)!r}")
+        sizes.append(int(n))
+    return tuple(sizes)
+
+
+SingletonType = TypeVar("SingletonType", Input, Void)
+
+
+def _singleton(kind: type[SingletonType], pure_input: bool) -> SingletonType:
+    self = object.__new__(kind)
+    self._seal(kind.__name__, pure_input, has_input=pure_input)
+    return self
+
+
+_INPUT: Input = _singleton(Input, True)
+
+_VOID: Void = _singleton(Void, False)
+
+
+def equal(a: Type, b: Type) -> bool:
+    """Structural equality; pairs already met are skipped, so that shared parts cost nothing."""
+    todo = [(a, b)]
+    met: set[tuple[int, int]] = set()
+    while todo:
+        a, b = todo.pop()
+        if a is b:
+            continue
+        if a._hash != b._hash or type(a) is not type(b):
+            return False
+        pair = (id(a), id(b))
+        if pair in met:
+            continue
+        met.add(pair)
+        if a._head() != b._head():
+            return False
+        todo.extend(zip(a.children, b.children, strict=True))
+    return True
+
+
+def notation(t: Type, limit: int | None = None) -> str:
+    """The short notation of a type, which is what `str` gives.
+
+    Args:
+        t: the type.
+        limit: about how many parts to print; what is beyond them is `...`.
+
+    Example:
+        >>> notation(Tensor((300,))), notation(Tensor((3, 4), "int32"), limit=1)
+        ('float32[300]', 'int32[3, 4]')
+    """
+    text: list[str] = []
+    todo: list[Type | str] = [t]
+    while todo:
+        if limit is not None and len(text) >= limit:
+            text.append("...")
+            break
+        x = todo.pop()
+        if isinstance(x, str):
+            text.append(x)
+        else:
+            todo.extend(reversed(x._pieces()))
+    return "".join(text)
