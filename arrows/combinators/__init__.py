@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from arrows.combinators.apply import Apply, Concat, Function
 from arrows.combinators.attention import Attention
-from arrows.combinators.block import AnyBlock, Block
+from arrows.combinators.base.block import AnyBlock, Block
+from arrows.combinators.base.convert import NotYetABlock, as_block
+from arrows.combinators.base.naming import function_name, set_name
+from arrows.combinators.base.recorder import Source
+from arrows.combinators.base.traversal import has_effects, parts_first
+from arrows.combinators.base.wires import Wire
 from arrows.combinators.choice import Choice, OneOf, OneOfWithPreBlock, Optional
 from arrows.combinators.compose import DerivedBlock, Identity, Pipe
 from arrows.combinators.composition import Composition
 from arrows.combinators.constant import Constant, InferredZeros, Void, Zeros, without_zero
-from arrows.combinators.convert import NotYetABlock, as_block
 from arrows.combinators.core_forms import CORE_FORMS, core_form
 from arrows.combinators.declaration import ForwardDeclaration
 from arrows.combinators.effects import Metric, Shared, Tap, shared
@@ -22,16 +26,12 @@ from arrows.combinators.folds import Fold, NoDefault, Reduce
 from arrows.combinators.inputs import Input, InputTransform, Read, Scalar, Tensor, Transform, Unfit, Vector
 from arrows.combinators.items import GetItem, Item, Nth, Reverse, Slice, attributes, has_attributes, take
 from arrows.combinators.layer import Layer
-from arrows.combinators.naming import function_name, set_name
 from arrows.combinators.notation import Graph, GraphNode, arrow, unpack
 from arrows.combinators.onehot import OneHot, OneHotFromList
-from arrows.combinators.recorder import Source
 from arrows.combinators.recursion import Fix, Reference, Token, fix
 from arrows.combinators.reductions import Max, Mean, Min, Stack, Sum
 from arrows.combinators.scans import RNN, Bidirectional, Scan
 from arrows.combinators.sequences import Broadcast, Length, Map, NGrams, Unroll, Zip, ZipWith
-from arrows.combinators.traversal import has_effects, parts_first
-from arrows.combinators.wires import Wire
 
 # The blocks that a user writes, and what he makes them with; `arrows` hands them on.
 __all__ = [

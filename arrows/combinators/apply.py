@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeAlias, TypeVar, TypeVarTuple, overload
 
 from arrows import ops
-from arrows.combinators.block import Block
-from arrows.combinators.naming import function_name, set_name
+from arrows.combinators.base.block import Block
+from arrows.combinators.base.naming import function_name, set_name
 from arrows.ops import TensorLike
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, SourceLine, message

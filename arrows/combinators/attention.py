@@ -7,16 +7,16 @@ from typing import Any, Literal, TypeVar, overload
 
 from arrows import ops
 from arrows.combinators.apply import Misfit, Tensors
-from arrows.combinators.block import AnyBlock
+from arrows.combinators.base.block import AnyBlock
+from arrows.combinators.base.convert import as_block
+from arrows.combinators.base.naming import set_name
+from arrows.combinators.base.printing import Pieces
+from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import DerivedBlock, Identity
-from arrows.combinators.convert import as_block
 from arrows.combinators.default_result import DefaultResult, as_default_result, put_default, shown, unfit
 from arrows.combinators.fanout import Fan
-from arrows.combinators.naming import set_name
-from arrows.combinators.printing import Pieces
 from arrows.combinators.reductions import ReductionWithDefault, each, has_sequence
 from arrows.combinators.sequences import Map
-from arrows.combinators.wires import Wire
 from arrows.ops import TensorLike
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, SourceLine, message

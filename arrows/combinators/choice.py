@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Generic, NoReturn, TypeAlias, TypeVar, overload
 
-from arrows.combinators.block import AnyBlock, Block
+from arrows.combinators.base.block import AnyBlock, Block
+from arrows.combinators.base.convert import NotYetABlock, as_block
+from arrows.combinators.base.naming import function_name, set_name
+from arrows.combinators.base.printing import Pieces, by_key
+from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import DerivedBlock, Identity, Pipe
 from arrows.combinators.constant import InferredZeros
-from arrows.combinators.convert import NotYetABlock, as_block
 from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import Transform
 from arrows.combinators.items import Item
-from arrows.combinators.naming import function_name, set_name
-from arrows.combinators.printing import Pieces, by_key
-from arrows.combinators.wires import Wire
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message, unhashed
 
 A = TypeVar("A")

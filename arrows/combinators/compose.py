@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from arrows.combinators.block import AnyBlock, Block
-from arrows.combinators.convert import as_block
-from arrows.combinators.naming import set_name
-from arrows.combinators.printing import Pieces, Precedence, call, chain_of
-from arrows.combinators.wires import Wire
+from arrows.combinators.base.block import AnyBlock, Block
+from arrows.combinators.base.convert import as_block
+from arrows.combinators.base.naming import set_name
+from arrows.combinators.base.printing import Pieces, Precedence, call, chain_of
+from arrows.combinators.base.wires import Wire
 
 A = TypeVar("A")
 B = TypeVar("B")

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Generic, NoReturn, TypeVar, overload
 
-from arrows.combinators.block import AnyBlock, Block, at_line
+from arrows.combinators.base.block import AnyBlock, Block, at_line
+from arrows.combinators.base.naming import set_name
+from arrows.combinators.base.printing import Pieces
+from arrows.combinators.base.recorder import CallRecorder, Source, current_recorder, switch
+from arrows.combinators.base.traversal import ignores_input
+from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import DerivedBlock
-from arrows.combinators.naming import set_name
 from arrows.combinators.notation import Graph, GraphNode, drawn, output_source
-from arrows.combinators.printing import Pieces
-from arrows.combinators.recorder import CallRecorder, Source, current_recorder, switch
-from arrows.combinators.traversal import ignores_input
-from arrows.combinators.wires import Wire
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
 
 A = TypeVar("A")

@@ -7,7 +7,7 @@ and a test asserts that every table has a row for every form in `CORE_FORMS`.
 from __future__ import annotations
 
 from arrows.combinators.apply import Apply
-from arrows.combinators.block import AnyBlock
+from arrows.combinators.base.block import AnyBlock
 from arrows.combinators.choice import Choice
 from arrows.combinators.compose import Pipe
 from arrows.combinators.constant import Constant

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, NoReturn, TypeVar
 
-from arrows.combinators.block import Block
-from arrows.combinators.convert import NotYetABlock, as_block
-from arrows.combinators.naming import require_name
+from arrows.combinators.base.block import Block
+from arrows.combinators.base.convert import NotYetABlock, as_block
+from arrows.combinators.base.naming import require_name
+from arrows.combinators.base.wires import Wire
 from arrows.combinators.recursion import DECLARATION, DeclaredReference, Token
-from arrows.combinators.wires import Wire
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from arrows.combinators.block import AnyBlock, Block
-from arrows.combinators.convert import as_block
-from arrows.combinators.naming import function_name, require_name, set_name
-from arrows.combinators.wires import Wire
+from arrows.combinators.base.block import AnyBlock, Block
+from arrows.combinators.base.convert import as_block
+from arrows.combinators.base.naming import function_name, require_name, set_name
+from arrows.combinators.base.wires import Wire
 from arrows.typesys.errors import ArrowTypeError, SourceLine, message
 
 A = TypeVar("A")

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, Generic, TypeVar, TypeVarTuple, overload
 
-from arrows.combinators.block import AnyBlock, Block, Operators
+from arrows.combinators.base.block import AnyBlock, Block, Operators
+from arrows.combinators.base.convert import as_block
+from arrows.combinators.base.naming import set_name
+from arrows.combinators.base.printing import Pieces, Precedence, by_key, chain_of, joined, within
+from arrows.combinators.base.traversal import ignores_input
+from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import Pipe, chain
 from arrows.combinators.constant import Constant
-from arrows.combinators.convert import as_block
 from arrows.combinators.items import Item
-from arrows.combinators.naming import set_name
-from arrows.combinators.printing import Pieces, Precedence, by_key, chain_of, joined, within
-from arrows.combinators.traversal import ignores_input
-from arrows.combinators.wires import Wire
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message, unhashed
 
 A = TypeVar("A")

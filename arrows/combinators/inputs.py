@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar, get_origin, overload
 
-from arrows.combinators.block import Block
-from arrows.combinators.naming import function_name, set_name
+from arrows.combinators.base.block import Block
+from arrows.combinators.base.naming import function_name, set_name
 from arrows.typesys import static
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message

@@ -6,8 +6,8 @@ import dataclasses
 import inspect
 from typing import Any, TypeVar
 
-from arrows.combinators.block import AnyBlock, Block
-from arrows.combinators.naming import set_name
+from arrows.combinators.base.block import AnyBlock, Block
+from arrows.combinators.base.naming import set_name
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
 
 A = TypeVar("A")

@@ -9,10 +9,10 @@ import numpy as np
 
 from arrows import ops
 from arrows.combinators.apply import Apply, Tensors
-from arrows.combinators.block import A1, A2, A3
-from arrows.combinators.naming import set_name
-from arrows.combinators.recorder import recorder_of
-from arrows.combinators.wires import Wire
+from arrows.combinators.base.block import A1, A2, A3
+from arrows.combinators.base.naming import set_name
+from arrows.combinators.base.recorder import recorder_of
+from arrows.combinators.base.wires import Wire
 from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, SourceLine, message

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, overload
 
-from arrows.combinators.block import AnyBlock, Block, at_line
+from arrows.combinators.base.block import AnyBlock, Block, at_line
+from arrows.combinators.base.naming import function_name, set_name
+from arrows.combinators.base.printing import Pieces
+from arrows.combinators.base.recorder import Call, CallRecorder, Nothing, Projection, Source, drawing
+from arrows.combinators.base.wires import Wire
 from arrows.combinators.constant import Void
 from arrows.combinators.fanout import Fan
 from arrows.combinators.items import Item
-from arrows.combinators.naming import function_name, set_name
-from arrows.combinators.printing import Pieces
-from arrows.combinators.recorder import Call, CallRecorder, Nothing, Projection, Source, drawing
-from arrows.combinators.wires import Wire
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
 
 A = TypeVar("A")

@@ -9,11 +9,11 @@ import numpy as np
 
 from arrows import ops
 from arrows.combinators.apply import Function
-from arrows.combinators.block import AnyBlock
+from arrows.combinators.base.block import AnyBlock
+from arrows.combinators.base.naming import set_name, shortened
+from arrows.combinators.base.printing import Pieces
 from arrows.combinators.compose import DerivedBlock
 from arrows.combinators.inputs import Scalar, Transform, Unfit
-from arrows.combinators.naming import set_name, shortened
-from arrows.combinators.printing import Pieces
 from arrows.ops import TensorLike
 from arrows.typesys import static
 from arrows.typesys import types as T

@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
-from arrows.combinators.block import AnyBlock, Block
-from arrows.combinators.convert import as_block
-from arrows.combinators.naming import function_name, set_name
+from arrows.combinators.base.block import AnyBlock, Block
+from arrows.combinators.base.convert import as_block
+from arrows.combinators.base.naming import function_name, set_name
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
 

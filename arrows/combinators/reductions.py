@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 from arrows import ops
 from arrows.combinators.apply import Apply, Misfit, Tensors
+from arrows.combinators.base.naming import set_name
+from arrows.combinators.base.printing import Pieces
 from arrows.combinators.compose import DerivedBlock
 from arrows.combinators.default_result import DefaultResult, as_default_result, put_default, shown, unfit
-from arrows.combinators.naming import set_name
-from arrows.combinators.printing import Pieces
 from arrows.combinators.sequences import Unroll
 from arrows.ops import TensorLike
 from arrows.typesys import types as T

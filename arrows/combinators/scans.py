@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, TypeVar, overload
 
 from arrows.combinators.apply import Concat
-from arrows.combinators.block import AnyBlock, Block
+from arrows.combinators.base.block import AnyBlock, Block
+from arrows.combinators.base.convert import as_block
+from arrows.combinators.base.naming import set_name
+from arrows.combinators.base.printing import Pieces
+from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import DerivedBlock, Identity, Pipe
 from arrows.combinators.constant import InferredZeros
-from arrows.combinators.convert import as_block
 from arrows.combinators.fanout import Fan
 from arrows.combinators.items import GetItem
-from arrows.combinators.naming import set_name
-from arrows.combinators.printing import Pieces
 from arrows.combinators.sequences import ZipWith
-from arrows.combinators.wires import Wire
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
 
 A = TypeVar("A")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from arrows.combinators.block import AnyBlock, Block
+from arrows.combinators.base.block import AnyBlock, Block
+from arrows.combinators.base.convert import as_block
+from arrows.combinators.base.naming import set_name
+from arrows.combinators.base.printing import Pieces
+from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import DerivedBlock
-from arrows.combinators.convert import as_block
 from arrows.combinators.fanout import Fan
 from arrows.combinators.items import Item
-from arrows.combinators.naming import set_name
-from arrows.combinators.printing import Pieces
-from arrows.combinators.wires import Wire
 from arrows.typesys import static
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message

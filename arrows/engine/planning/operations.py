@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
-from arrows.combinators.block import AnyBlock
+from arrows.combinators import AnyBlock
 from arrows.engine.lowering.merge_chains import Composed
 from arrows.engine.lowering.sites import ApplySite, ConstantSite, ElementSite, ReadSite, Site
 from arrows.inference.typed import Typed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from arrows.combinators.block import AnyBlock
+    from arrows.combinators.base.block import AnyBlock
 
 
 def parts_first(block: AnyBlock) -> list[AnyBlock]:

@@ -12,11 +12,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias
 
-from arrows.combinators.wires import Wire
+from arrows.combinators.base.wires import Wire
 from arrows.typesys.errors import ArrowTypeError, SourceLine, message
 
 if TYPE_CHECKING:
-    from arrows.combinators.block import AnyBlock
+    from arrows.combinators.base.block import AnyBlock
 
 Source: TypeAlias = "int | tuple[Source, ...]"
 """What a call reads: the number of a wire, or a (nested) tuple of such."""

@@ -12,7 +12,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from arrows.combinators.block import AnyBlock
+    from arrows.combinators.base.block import AnyBlock
 
 Pieces: TypeAlias = "list[AnyBlock | str]"
 """An expression in the order of reading: text, and blocks that are written where they stand."""

@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from arrows.combinators.block import AnyBlock, Block
-from arrows.combinators.naming import shortened
-from arrows.combinators.wires import Wire
+from arrows.combinators.base.block import AnyBlock, Block
+from arrows.combinators.base.naming import shortened
+from arrows.combinators.base.wires import Wire
 from arrows.typesys.errors import ArrowTypeError, SourceLine, message
 
 

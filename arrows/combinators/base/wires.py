@@ -14,7 +14,7 @@ import numpy as np
 from arrows.typesys.errors import ArrowTypeError, SourceLine, message
 
 if TYPE_CHECKING:
-    from arrows.combinators.recorder import CallRecorder
+    from arrows.combinators.base.recorder import CallRecorder
 
 A = TypeVar("A")
 B_co = TypeVar("B_co", covariant=True)

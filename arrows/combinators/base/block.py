@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeAlias, TypeVar, overload
 
-from arrows.combinators.copying import deep_copy, reduce, shallow_copy
-from arrows.combinators.frozen import Frozen
-from arrows.combinators.printing import Pieces, Precedence, call, expression
-from arrows.combinators.recorder import call_on_wires, connect
-from arrows.combinators.traversal import has_effects
-from arrows.combinators.wires import Wire
+from arrows.combinators.base.copying import deep_copy, reduce, shallow_copy
+from arrows.combinators.base.frozen import Frozen
+from arrows.combinators.base.printing import Pieces, Precedence, call, expression
+from arrows.combinators.base.recorder import call_on_wires, connect
+from arrows.combinators.base.traversal import has_effects
+from arrows.combinators.base.wires import Wire
 from arrows.ops.arrays import HostArray
 from arrows.typesys.errors import ArrowTypeError, SourceLine, message
 

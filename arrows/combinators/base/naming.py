@@ -8,7 +8,7 @@ from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, m
 from arrows.typesys.quoting import unwritable
 
 if TYPE_CHECKING:
-    from arrows.combinators.block import AnyBlock
+    from arrows.combinators.base.block import AnyBlock
 
 
 def set_name(block: AnyBlock, name: str | None) -> None:

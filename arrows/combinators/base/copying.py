@@ -1,0 +1,107 @@
+"""Copying and pickling of blocks without recursion.
+
+Blocks that have parts are laid out in a flat list, parts first, each naming its parts by place. Blocks
+without parts stand in the list as themselves, so that pickle's own memo keeps which places share a layer,
+over several roots too. Definitions that refer to one another are in the list as well; the tokens of their
+references tie them together again.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from arrows.combinators.base.traversal import parts_first
+from arrows.typesys.errors import SourceLine
+
+if TYPE_CHECKING:
+    from arrows.combinators.base.block import AnyBlock
+    from arrows.combinators.recursion import Token
+
+B = TypeVar("B", bound="AnyBlock")
+
+_WANTED = "something to copy or pickle"
+
+Row: TypeAlias = "AnyBlock | tuple[type[AnyBlock], dict[str, object], tuple[int, ...]]"
+"""A block without parts, or class, state and places of the parts."""
+
+
+def reduce(block: AnyBlock) -> tuple[Any, ...]:
+    """What `__reduce_ex__` returns."""
+    block.check_finished(_WANTED)
+    if not block.parts and block.definition is None:
+        return _empty, (type(block),), dict(block.__dict__)
+    rows: list[Row] = []
+    place: dict[int, int] = {}
+    order = parts_first(block)
+    for part in order:
+        place[id(part)] = len(rows)
+        if part.parts or part.definition is not None:
+            state = {k: v for k, v in part.__dict__.items() if k != "_parts"}
+            rows.append((type(part), state, tuple(place[id(p)] for p in part.parts)))
+        else:
+            rows.append(part)
+    knots = [(token, place[id(token.definition)]) for token in _tokens(order)]
+    return restore, (rows, place[id(block)], knots)
+
+
+def restore(rows: list[Row], root: int, knots: list[tuple[Token, int]]) -> AnyBlock:
+    """The block that `reduce` took apart.
+
+    Args:
+        rows: the blocks, parts first.
+        root: the place of the block.
+        knots: the tokens of references, and the place of each one's definition.
+    """
+    blocks: list[AnyBlock] = []
+    for row in rows:
+        if not isinstance(row, tuple):
+            blocks.append(row)
+            continue
+        cls, state, places = row
+        block = _empty(cls)
+        block.__dict__.update(state)
+        block.__dict__["_parts"] = tuple(blocks[i] for i in places)
+        blocks.append(block)
+    for token, definition in knots:
+        token.define(blocks[definition])  # unless another root of the same pickle has brought it already
+    return blocks[root]
+
+
+def deep_copy(block: B, memo: dict[int, Any]) -> B:
+    """A copy of everything inside; what was one block is one block in the copy."""
+    block.check_finished(_WANTED)
+    order = parts_first(block)
+    for part in order:
+        if id(part) in memo:
+            continue
+        copied = _empty(type(part))
+        for key, value in part.__dict__.items():
+            if key == "_parts":
+                copied.__dict__[key] = tuple(memo[id(p)] for p in value)
+            else:
+                copied.__dict__[key] = value if isinstance(value, SourceLine) else copy.deepcopy(value, memo)
+        memo[id(part)] = copied
+    for token in _tokens(order):
+        memo[id(token)].define(memo[id(token.definition)])
+    whole: B = memo[id(block)]
+    return whole
+
+
+def _tokens(blocks: list[AnyBlock]) -> list[Token]:
+    """The tokens with definitions that blocks refer to, each once."""
+    tokens = {id(x.token): x.token for x in blocks if x.token is not None and x.definition is not None}
+    return list(tokens.values())
+
+
+def shallow_copy(block: B) -> B:
+    """Another block with the same parts."""
+    block.check_finished(_WANTED)
+    block.parts  # noqa: B018  lays a chain flat, so that the state is complete
+    copied = _empty(type(block))
+    copied.__dict__.update(block.__dict__)
+    return copied
+
+
+def _empty(cls: type[B]) -> B:
+    return object.__new__(cls)
