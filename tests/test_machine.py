@@ -12,7 +12,7 @@ import pytest
 
 import arrows as ar
 from arrows import cli, machine
-from arrows.cli import check, demo, predict_sentiment, train_sentiment, train_tagger
+from arrows.cli import check, demo, predict_sentiment, train_command
 from benchmarks import timing
 
 settable = pytest.mark.skipif(not machine.settable(), reason="the threads of this BLAS cannot be set")
@@ -128,10 +128,9 @@ def test_models_of_the_commands_run_on_one_thread_unless_told(
         raise ar.InputError("seen")
 
     monkeypatch.setattr(predict_sentiment, "judged", note)
-    monkeypatch.setattr(predict_sentiment, "restore", lambda path: None)
-    monkeypatch.setattr(train_sentiment, "train", note)
-    monkeypatch.setattr(train_tagger, "train", note)
-    monkeypatch.setattr(demo, "_run", note)
+    monkeypatch.setattr(predict_sentiment, "restore_sentiment", lambda path: None)
+    monkeypatch.setattr(train_command, "train", note)
+    monkeypatch.setattr(demo, "train", note)
     for part in ("train", "dev", "test"):
         (tmp_path / f"{part}.txt").write_text("(3 good)\n", encoding="utf-8")
         row = "\t".join(["1", "a", "a", "NOUN", *"______"])

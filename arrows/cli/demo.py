@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 import arrows as ar
-from arrows.cli.model_files import describe, restore
+from arrows.cli.model_files import describe_sentiment, restore_sentiment
+from arrows.cli.option_types import count
+from arrows.cli.scored_tree import softmax
 from arrows.data import CLASSES, Tree, format_tree, generate, label_tree, parse_tree, vocabulary
 from arrows.files import require_replaceable
-from arrows.machine import limited_to
 from arrows.models import Sentiment, node_labels, sentiment
 from arrows.training import Adagrad, save, train
 from arrows.typesys.errors import InputError
@@ -31,6 +32,28 @@ BUILT_IN = (
 )
 
 
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of `arrows demo` to a parser."""
+    add = parser.add_argument
+    add("trees", nargs="*", metavar="TREE", help="a tree to classify at the end: '((not good) film)'")
+    add("--examples", type=count, default=4000, help="trees to train on (default: 4000)")
+    add("--epochs", type=count, default=6, help="default: 6")
+    add("--seed", type=count, default=0, help="default: 0")
+    add("--save", default="sentiment.safetensors", metavar="FILE", help="default: sentiment.safetensors")
+
+
+def run_command(options: argparse.Namespace) -> int:
+    """Runs `arrows demo`; returns the exit status 0."""
+    run(
+        options.trees,
+        examples=options.examples,
+        epochs=options.epochs,
+        seed=options.seed,
+        path=options.save,
+    )
+    return 0
+
+
 def run(
     trees: Sequence[str] = (),
     *,
@@ -38,17 +61,15 @@ def run(
     epochs: int = 6,
     seed: int = 0,
     path: str | Path = "sentiment.safetensors",
-    threads: int = 1,
 ) -> float:
     """Prints the typed expression, trains with a progress bar, measures, saves, loads back and classifies.
 
     Args:
-        trees: trees of the user's own, in brackets, to classify at the end.
-        examples: generated trees to train on; an eighth as many are held out.
-        epochs: how often to go through them.
-        seed: of trees, initial values and order.
+        trees: the user's trees, in brackets, to classify at the end.
+        examples: how many generated trees to train on; an eighth as many are held out.
+        epochs: how many times to go through them.
+        seed: decides the trees, the initial values and the order of training.
         path: where to save the model.
-        threads: of NumPy's matrix products.
 
     Returns:
         The accuracy at the roots of the held-out trees, from 0 to 1.
@@ -56,20 +77,13 @@ def run(
     Raises:
         InputError: one of `trees` is not a tree; nothing has been trained then.
         OSError: the model cannot be saved.
-        NotFiniteError: loss or parameters have become NaN; nothing has been saved then.
+        NotFiniteError: loss or parameters became NaN; nothing has been saved then.
 
     >>> run(["(very good)"], examples=2000, epochs=4, path="demo.safetensors") > 0.8  # doctest: +SKIP
     True
     """
-    # Products this small gain nothing from a second thread, and on a busy machine threads that wait for each
-    # other cost fifty times the work (measured).
-    with limited_to(threads):
-        return _run(trees, examples, epochs, seed, path)
-
-
-def _run(trees: Sequence[str], examples: int, epochs: int, seed: int, path: str | Path) -> float:
-    own = [parse_tree(text, source=f"tree {number}") for number, text in enumerate(trees, start=1)]
-    require_replaceable(Path(path))  # better known now than after the training
+    users = [parse_tree(text, source=f"tree {number}") for number, text in enumerate(trees, start=1)]
+    require_replaceable(Path(path))  # rather than fail after the training
     learning, held_out = generate(examples, seed=2 * seed), generate(max(1, examples // 8), seed=2 * seed + 1)
     numbers = vocabulary(learning)
     blocks = sentiment(numbers, size=SIZE)
@@ -103,18 +117,18 @@ def _run(trees: Sequence[str], examples: int, epochs: int, seed: int, path: str 
     print(f"speed-up: {batched / single:.1f} times")
 
     _title("Saved, loaded back, and asked")
-    save(model, path, describe(numbers, SIZE))
-    restored = restore(path)
+    save(model, path, describe_sentiment(numbers, SIZE))
+    restored = restore_sentiment(path)
     print(
         f"{printable(str(path))}: {Path(path).stat().st_size / 1e3:,.0f} kB, {len(model.params)} parameters"
     )
-    for tree in [parse_tree(text) for text in BUILT_IN] + own:
+    for tree in [parse_tree(text) for text in BUILT_IN] + users:
         print(f"  {printable(format_tree(tree)):<64} {judgement(restored, tree)}")
     return history[-1].figures["root"] if history else accuracy(restored, held_out)["root"]
 
 
-def accuracy(judge: Any, trees: list[Tree]) -> dict[str, float]:
-    """Shares of right classes at the root and at all nodes.
+def accuracy(judge: ar.Model, trees: list[Tree]) -> dict[str, float]:
+    """The share of correct classes at the roots, and at all nodes.
 
     >>> from arrows.models import sentiment
     >>> judge = ar.compile(sentiment({}, size=2, classes=1).judge)
@@ -129,10 +143,10 @@ def accuracy(judge: Any, trees: list[Tree]) -> dict[str, float]:
     }
 
 
-def speed(blocks: Sentiment, model: Any, trees: list[Tree]) -> tuple[float, float]:
-    """Trees a second in training, batched and one node at a time, in turns; the best of three rounds each.
+def speed(blocks: Sentiment, model: ar.Model, trees: list[Tree]) -> tuple[float, float]:
+    """Trees per second in training, batched and one node at a time; the best of three alternating rounds.
 
-    Gradients are computed and dropped: the model does not change.
+    Gradients are computed and dropped, so the model does not change.
 
     >>> from arrows.models import sentiment
     >>> blocks = sentiment({}, size=2)
@@ -152,8 +166,8 @@ def speed(blocks: Sentiment, model: Any, trees: list[Tree]) -> tuple[float, floa
     return len(trees) / best[0], len(trees) / best[1]
 
 
-def judgement(judge: Any, tree: Tree) -> str:
-    """The class that a model gives a tree, with its probability, and the grammar's own if it knows the words.
+def judgement(judge: ar.Model, tree: Tree) -> str:
+    """The class that a model gives a tree, with its probability; and the grammar's, if it knows the words.
 
     >>> from arrows.models import sentiment
     >>> judge = ar.compile(sentiment({}, size=2, classes=1).judge)
@@ -161,13 +175,13 @@ def judgement(judge: Any, tree: Tree) -> str:
     'very negative 100 %  (the grammar: positive)'
     """
     scores = ar.to_numpy(judge([tree]))[0]
-    shares = np.exp(scores - scores.max())
-    best = int(shares.argmax())
-    said = f"{CLASSES[best]} {100 * shares[best] / shares.sum():.0f} %"
+    probabilities = softmax(scores)
+    best = int(probabilities.argmax())
+    prediction = f"{CLASSES[best]} {100 * probabilities[best]:.0f} %"
     try:
-        return f"{said}  (the grammar: {CLASSES[label_tree(tree)['label']]})"
+        return f"{prediction}  (the grammar: {CLASSES[label_tree(tree)['label']]})"
     except InputError:
-        return f"{said}  (some words are new)"
+        return f"{prediction}  (some words are new)"
 
 
 def _title(text: str) -> None:

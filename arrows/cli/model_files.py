@@ -1,6 +1,6 @@
-"""Models in files: what is written beside the parameters, and a model made from a file alone.
+"""Model files: the texts that are saved beside the parameters, and models built from a file alone.
 
-The file may be a stranger's: what it says is checked against what it holds, before any of it takes memory.
+A file may come from a stranger: what it says is checked against what it holds before any of it takes memory.
 """
 
 from __future__ import annotations
@@ -8,26 +8,27 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import arrows as ar
 from arrows.combinators import AnyBlock
 from arrows.engine.planning import named_parameters
-from arrows.models import sentiment
+from arrows.models import Lexicon, sentiment, tagger
 from arrows.training import load
 from arrows.training.arguments import is_whole
-from arrows.training.saving.parameter_files import differences
-from arrows.training.saving.safetensors_file import open_file, require_memory
-from arrows.training.saving.safetensors_header import Entry
+from arrows.training.saving import Entry, differences, open_file, require_memory
 from arrows.typesys.errors import ArrowValueError
 
-LARGEST = 1_000_000  # of the sizes that a file may ask for
+LARGEST = 1_000_000  # the largest size that a file may ask for
+TAGGER_SIZES = ("size", "embedding", "character_size", "character_embedding")
+"""The sizes of a tagger, as its function and its files name them."""
 
 
-def describe(vocabulary: Mapping[str, int], size: int, embedding: int | None = None) -> dict[str, str]:
-    """The texts that `restore` needs, to be saved with the parameters of a sentiment model.
+def describe_sentiment(
+    vocabulary: Mapping[str, int], size: int, embedding: int | None = None
+) -> dict[str, str]:
+    """The texts that `restore_sentiment` needs, to be saved with the parameters of a sentiment model.
 
-    >>> describe({"good": 1}, 64)
+    >>> describe_sentiment({"good": 1}, 64)
     {'model': 'sentiment', 'vocabulary': '{"good": 1}', 'size': '64', 'embedding': '64'}
     """
     return {
@@ -38,30 +39,67 @@ def describe(vocabulary: Mapping[str, int], size: int, embedding: int | None = N
     }
 
 
-def restore(path: str | Path) -> ar.Model:
-    """A model that judges trees, made from a saved file alone.
+def restore_sentiment(path: str | Path) -> ar.Model:
+    """A model that classifies trees, built from a saved file alone.
 
     Raises:
-        ArrowValueError: the file is damaged, or holds something else than a sentiment model.
+        ArrowValueError: the file is damaged, or does not hold a sentiment model.
         OSError: the file cannot be read.
 
-    >>> restore("sentiment.safetensors")  # doctest: +SKIP
+    >>> restore_sentiment("sentiment.safetensors")  # doctest: +SKIP
     """
-    about, entries = contents(path)
+    texts, entries = contents(path)
     try:
-        size = size_in(about, "size")
-        embedding = size_in(about, "embedding") if "embedding" in about else size
-        blocks = sentiment(numbers_in(about, "vocabulary"), size=size, embedding=embedding)
+        size = size_in(texts, "size")
+        embedding = size_in(texts, "embedding") if "embedding" in texts else size
+        blocks = sentiment(numbers_in(texts, "vocabulary"), size=size, embedding=embedding)
     except ArrowValueError as error:
         raise ArrowValueError(f"{path} holds no sentiment model: {error}") from None
     return loaded(path, blocks.judge, entries)
 
 
-def contents(path: str | Path) -> tuple[dict[str, Any], Mapping[str, Entry]]:
+def describe_tagger(lexicon: Lexicon, sizes: Mapping[str, int]) -> dict[str, str]:
+    """The texts that `restore_tagger` needs, to be saved with the parameters of a tagger.
+
+    >>> describe_tagger(Lexicon({"a": 1}, {}), {"size": 3})
+    {'model': 'tagger', 'words': '{"a": 1}', 'characters': '{}', 'sizes': '{"size": 3}'}
+    """
+    tables = {"words": lexicon.words, "characters": lexicon.characters, "sizes": sizes}
+    texts = {name: json.dumps(table, ensure_ascii=False) for name, table in tables.items()}
+    return {"model": "tagger", **texts}
+
+
+def restore_tagger(path: str | Path) -> tuple[ar.Model, Lexicon]:
+    """A model that tags sentences, built from a saved file alone, and its lexicon.
+
+    Raises:
+        ArrowValueError: the file is damaged, or does not hold a tagger.
+        OSError: the file cannot be read.
+
+    >>> restore_tagger("tagger.safetensors")  # doctest: +SKIP
+    """
+    texts, entries = contents(path)
+    try:
+        lexicon = Lexicon(numbers_in(texts, "words"), numbers_in(texts, "characters"))
+        table = _table_in(texts, "sizes")
+        sizes = {name: size_in(table, name) for name in TAGGER_SIZES}
+        blocks = tagger(
+            lexicon,
+            size=sizes["size"],
+            embedding=sizes["embedding"],
+            character_size=sizes["character_size"],
+            character_embedding=sizes["character_embedding"],
+        )
+    except ArrowValueError as error:
+        raise ArrowValueError(f"{path} holds no tagger: {error}") from None
+    return loaded(path, blocks.judge, entries), lexicon
+
+
+def contents(path: str | Path) -> tuple[dict[str, str], Mapping[str, Entry]]:
     """The texts of a file, and what its header says of its arrays.
 
     Raises:
-        ArrowValueError: the file is no safetensors file, or is damaged.
+        ArrowValueError: the file is not a safetensors file, or is damaged.
         OSError: the file cannot be read.
 
     >>> contents("nowhere")
@@ -74,81 +112,70 @@ def contents(path: str | Path) -> tuple[dict[str, Any], Mapping[str, Entry]]:
 
 
 def loaded(path: str | Path, block: AnyBlock, entries: Mapping[str, Entry]) -> ar.Model:
-    """A block with the parameters of a file, once these are known to fit.
+    """Compiles a block and loads the parameters of a file, after a check that they fit.
 
     Raises:
-        ArrowValueError: they do not, or they are damaged.
+        ArrowValueError: they do not fit, or they are damaged.
         OSError: the file cannot be read.
 
     >>> loaded("m.safetensors", ar.Vector(2) >> ar.FC(1, name="fc"), {})
     Traceback (most recent call last):
     ...
-    arrows.typesys.errors.ArrowValueError: m.safetensors does not fit the model that it tells of: 'fc/weight':
-    not in the file, float32[2, 1] in the model; and 1 more
+    arrows.typesys.errors.ArrowValueError: m.safetensors does not fit the model that it describes:
+    'fc/weight': not in the file, float32[2, 1] in the model; and 1 more
     """
     problems = differences(entries, named_parameters(ar.infer(block)))
     if problems:
         more = f"; and {len(problems) - 1} more" if len(problems) > 1 else ""
-        raise ArrowValueError(f"{path} does not fit the model that it tells of: {problems[0]}{more}")
+        raise ArrowValueError(f"{path} does not fit the model that it describes: {problems[0]}{more}")
     require_memory(Path(path), sum(entry.stop - entry.start for entry in entries.values()))
     model = ar.compile(block)
     load(model, path)
     return model
 
 
-def numbers_in(about: Mapping[str, Any], name: str) -> dict[str, int]:
+def numbers_in(texts: Mapping[str, str], name: str) -> dict[str, int]:
     """A text of a file that numbers words, from 1 to as many as there are.
 
     Raises:
-        ArrowValueError: it does not.
+        ArrowValueError: the text is missing or something else.
 
     >>> numbers_in({"words": '{"good": 1, "bad": 2}'}, "words")
     {'good': 1, 'bad': 2}
     """
-    table = _json(about, name)
-    if not isinstance(table, dict):
-        raise ArrowValueError(f"its {name} are no table")
-    if not all(is_whole(number, least=1) and number <= len(table) for number in table.values()):
+    table = _table_in(texts, name)
+    numbers = {
+        word: number for word, number in table.items() if is_whole(number, least=1) and number <= len(table)
+    }
+    if len(numbers) < len(table):
         raise ArrowValueError(f"its {name} are not numbered from 1 to {len(table)}")
-    return table
+    return numbers
 
 
-def sizes_in(about: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """A text of a file that is a table of sizes; `size_in` reads each.
-
-    Raises:
-        ArrowValueError: it is none.
-
-    >>> sizes_in({"sizes": '{"size": 3}'}, "sizes")
-    {'size': 3}
-    """
-    table = _json(about, name)
-    if not isinstance(table, dict):
-        raise ArrowValueError(f"its {name} are no table")
-    return table
-
-
-def size_in(about: Mapping[str, Any], name: str) -> int:
+def size_in(values: Mapping[str, object], name: str) -> int:
     """A size that a file asks for.
 
     Raises:
-        ArrowValueError: it is missing, or none that can be.
+        ArrowValueError: it is missing, or out of range.
 
     >>> size_in({"size": "64"}, "size")
     64
     """
-    said: Any = about.get(name)
-    if isinstance(said, str) and said.isascii() and said.isdigit() and len(said) <= len(str(LARGEST)):
-        said = int(said)
-    if not (is_whole(said, least=1) and said <= LARGEST):
-        raise ArrowValueError(f"its {name} is no number from 1 to {LARGEST:,}")
-    return int(said)
+    size = values.get(name)
+    if isinstance(size, str) and size.isascii() and size.isdigit() and len(size) <= len(str(LARGEST)):
+        size = int(size)
+    if not (is_whole(size, least=1) and size <= LARGEST):
+        raise ArrowValueError(f"its {name} is not a number from 1 to {LARGEST:,}")
+    return size
 
 
-def _json(about: Mapping[str, Any], name: str) -> Any:
-    if name not in about:
+def _table_in(texts: Mapping[str, str], name: str) -> dict[str, object]:
+    if name not in texts:
         raise ArrowValueError(f"it does not tell its {name}")
     try:
-        return json.loads(about[name])
+        table = json.loads(texts[name])
     except (ValueError, RecursionError):
         raise ArrowValueError(f"its {name} are not JSON") from None
+    if not isinstance(table, dict):
+        raise ArrowValueError(f"its {name} are not a table")
+    return table

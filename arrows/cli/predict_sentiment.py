@@ -7,21 +7,19 @@ import errno
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import arrows as ar
-from arrows.cli.model_files import restore
-from arrows.cli.scored_tree import draw, has_colours, sentence, shares
+from arrows.cli.model_files import restore_sentiment
+from arrows.cli.scored_tree import draw, has_colours, sentence, softmax
 from arrows.data import CLASSES, Tree, parse_trees, words
-from arrows.machine import limited_to
 from arrows.models import accuracies
+from arrows.ops.arrays import HostArray
 
 CHUNK = 256  # trees classified at once
-DESCRIPTION = """Prints a line for each tree: the number of its class, the class, its probability, and the
-sentence, parted by tabs. Where all trees have labels, the accuracies follow on standard error."""
+DESCRIPTION = """Prints a line for each tree: the number of its class, the name of the class, its probability,
+and the sentence, separated by tabs. If all trees have labels, the accuracies follow on standard error."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -34,18 +32,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """
     parser.description = DESCRIPTION
     parser.add_argument(
-        "model", type=Path, metavar="MODEL", help="a file that `arrows train sentiment` saved"
+        "model", type=Path, metavar="MODEL", help="a model file saved by `arrows train sentiment`"
     )
     parser.add_argument(
         "trees",
         nargs="?",
         default="-",
         metavar="FILE",
-        help="trees in brackets, one a line, with labels, (3 (2 so) (4 good)), or without, (so good); "
-        "standard input if not given, or -",
+        help="trees in brackets, one per line, with labels, (3 (2 so) (4 good)), or without, (so good); "
+        "default, or -: standard input",
     )
     parser.add_argument(
-        "--bare", action="store_true", help="no tree has labels: numbers in brackets are words"
+        "--bare", action="store_true", help="read trees without labels: numbers in brackets are words"
     )
     parser.add_argument(
         "--show",
@@ -61,15 +59,15 @@ def run(options: argparse.Namespace) -> int:
         The exit status 0.
 
     Raises:
-        InputError: a tree that is none; nothing has been printed then.
-        ArrowValueError, OSError: model or trees cannot be read.
+        InputError: a line is not a tree; nothing has been printed then.
+        ArrowValueError, OSError: the model or the trees cannot be read.
 
     >>> parser = argparse.ArgumentParser()
     >>> add_options(parser)
     >>> run(parser.parse_args(["sentiment.safetensors", "trees.txt"]))  # doctest: +SKIP
     0
     """
-    model = restore(options.model)
+    model = restore_sentiment(options.model)
     if options.trees == "-":
         if sys.stdin is None:
             raise OSError(errno.EBADF, "standard input is closed; name a file of trees")
@@ -78,16 +76,16 @@ def run(options: argparse.Namespace) -> int:
         data, source = Path(options.trees).read_bytes(), options.trees
     trees = parse_trees(data, source=source, labelled=False if options.bare else None)
     roots = []
-    with limited_to(options.threads or 1):
-        for part, root_scores, node_scores in judged(model, trees):
-            for tree, root, nodes in zip(part, root_scores, node_scores, strict=True):
-                roots.append(root)
-                if options.show:
-                    print(*draw(tree, nodes, colours=has_colours(sys.stdout)), "", sep="\n")
-                else:
-                    share = shares(root)
-                    best = int(share.argmax())
-                    print(best, CLASSES[best], f"{share[best]:.3f}", sentence(list(words([tree]))), sep="\t")
+    for part, root_scores, node_scores in judged(model, trees):
+        for tree, root, nodes in zip(part, root_scores, node_scores, strict=True):
+            roots.append(root)
+            if options.show:
+                print(*draw(tree, nodes, colours=has_colours(sys.stdout)), "", sep="\n")
+            else:
+                probabilities = softmax(root)
+                best = int(probabilities.argmax())
+                probability = f"{probabilities[best]:.3f}"
+                print(best, CLASSES[best], probability, sentence(list(words([tree]))), sep="\t")
     sys.stdout.flush()
     if trees and all("label" in tree for tree in trees):
         fine, binary = accuracies(np.array(roots), np.array([tree["label"] for tree in trees]))
@@ -95,8 +93,8 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def judged(model: ar.Model, trees: list[Tree]) -> Iterator[tuple[list[Tree], npt.NDArray[Any], ar.Ragged]]:
-    """Some trees at a time, with the scores of their roots, `[trees, 5]`, and of their nodes by tree.
+def judged(model: ar.Model, trees: list[Tree]) -> Iterator[tuple[list[Tree], HostArray, ar.Ragged]]:
+    """The trees in chunks, with the scores of their roots, `[trees, 5]`, and of their nodes by tree.
 
     >>> from arrows.models import sentiment
     >>> model = ar.compile(sentiment({}, size=2).judge)

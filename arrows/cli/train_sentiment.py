@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 import arrows as ar
-from arrows.cli.model_files import describe, restore
-from arrows.cli.option_types import OPTIMIZERS, count, decay, positive, rate, share
-from arrows.cli.output_files import check_places, state_path
+from arrows.cli.model_files import describe_sentiment, restore_sentiment
+from arrows.cli.option_types import OPTIMIZERS, decay, positive, rate, share
+from arrows.cli.train_command import (
+    add_training_options,
+    content_hash,
+    parameter_count,
+    require_writable,
+    train_best,
+)
 from arrows.data import Tree, Vector, read_trees, read_vectors, vocabulary, words
-from arrows.machine import limited_to
 from arrows.models import Examination, sentiment
-from arrows.training import Epoch, Optimizer, save, train
+from arrows.training import Optimizer
 from arrows.typesys.errors import ArrowValueError, InputError
 from arrows.typesys.quoting import printable
 
@@ -24,8 +29,8 @@ FILES = ("train.txt", "dev.txt", "test.txt")
 UNKNOWN = 0.05  # words without a vector begin uniform in +-0.05, as in the authors' code
 DESCRIPTION = """Trains a binary Tree-LSTM with a loss at every node (Tai, Socher, Manning, "Improved Semantic
 Representations From Tree-Structured Long Short-Term Memory Networks", ACL 2015) on labelled trees in the
-bracket form of the Penn Treebank. After each epoch it prints the loss and the accuracies on dev; the model of
-the epoch with the best fine-grained accuracy at the roots is kept, and measured on test at the end."""
+bracket form of the Penn Treebank. After each epoch it prints the loss and the accuracies on dev. It keeps the
+model of the epoch with the best fine-grained accuracy at the roots, and measures it on test at the end."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -38,8 +43,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """
     parser.description = DESCRIPTION
     add = parser.add_argument
-    add("--data", type=Path, required=True, metavar="DIR", help="holds train.txt, dev.txt and test.txt")
-    add("--vectors", type=Path, metavar="FILE", help="word vectors to begin with, in GloVe's text format")
+    add("--data", type=Path, required=True, metavar="DIR", help="folder of train.txt, dev.txt and test.txt")
+    add("--vectors", type=Path, metavar="FILE", help="word vectors to start from, in GloVe's text format")
     add("--state-size", type=positive, default=150, metavar="N", help="default: 150")
     add(
         "--embedding-size",
@@ -47,78 +52,80 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="size of the word vectors (default: that of --vectors, else 300)",
     )
-    add("--batch-size", type=positive, default=25, metavar="N", help="trees in a step (default: 25)")
-    add("--epochs", type=positive, default=10, metavar="N", help="default: 10")
-    add("--optimizer", choices=sorted(OPTIMIZERS), default="adagrad", help="default: adagrad")
-    add("--learning-rate", type=rate, default=0.05, metavar="RATE", help="default: 0.05")
     add(
         "--embedding-learning-rate",
         type=rate,
         metavar="RATE",
-        help="of the word vectors (default: as --learning-rate); 0 keeps them as they are",
+        help="learning rate of the word vectors (default: --learning-rate); 0 freezes them",
     )
     add(
         "--dropout",
         type=share,
         default=0.5,
         metavar="SHARE",
-        help="of the state that the classifier does not see in training (default: 0.5)",
+        help="dropout of the state before the classifier (default: 0.5)",
     )
     add(
         "--word-dropout",
         type=share,
         default=0.3,
         metavar="SHARE",
-        help="of the word vectors that the leaves do not see in training (default: 0.3)",
+        help="dropout of the word vectors (default: 0.3)",
     )
     add(
         "--recurrent-dropout",
         type=share,
         default=0.0,
         metavar="SHARE",
-        help="of what a node adds to its memory, in training (default: 0)",
+        help="dropout of what a node adds to its memory (default: 0)",
     )
     add(
         "--average",
         type=decay,
         default=0.995,
         metavar="DECAY",
-        help="judge and keep averages of the parameters over the steps, with this decay; 1: the plain mean, "
-        "0: no averages (default: 0.995)",
+        help="evaluate and keep averages of the parameters over the steps, with this decay; 1: the plain "
+        "mean, 0: no averages (default: 0.995)",
     )
-    add("--l2", type=rate, default=1e-4, metavar="WEIGHT", help="weight decay (default: 0.0001)")
-    add("--seed", type=count, default=0, metavar="N", help="default: 0")
-    add(
-        "--save",
-        type=Path,
-        default=Path("sentiment.safetensors"),
-        metavar="FILE",
-        help="of the best model (default: sentiment.safetensors); the state of the run is in FILE.state",
+    add_training_options(
+        parser,
+        example="tree",
+        batch_size=25,
+        epochs=10,
+        optimizer="adagrad",
+        learning_rate=0.05,
+        l2=1e-4,
+        save="sentiment.safetensors",
     )
-    add("--resume", action="store_true", help="go on from FILE.state where it is there")
 
 
-@dataclass(frozen=True, slots=True)
-class Data:
-    """What a run reads before it begins: three lists of trees, and the vectors of their words."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Treebank:
+    """What a run reads before it begins.
 
-    learning: list[Tree]
+    Attributes:
+        train, dev, test: labelled trees.
+        vectors: word -> the vector that it starts from.
+        numbers: word -> its number, from 1.
+    """
+
+    train: list[Tree]
     dev: list[Tree]
     test: list[Tree]
     vectors: dict[str, Vector]
     numbers: dict[str, int]
 
 
-def read(folder: Path, vectors: Path | None = None) -> Data:
+def read(folder: Path, vectors: Path | None = None) -> Treebank:
     """Reads the treebank and the vectors of its words.
 
-    Words are numbered as `vocabulary` does, first those of train.txt; words of the other files count only if
-    they have vectors. A word has the vector of its spelling without backslashes (the treebank writes `\\/`),
-    as in the authors' code.
+    Words are numbered as by `vocabulary`, those of train.txt first; words of the other files count only if
+    they have vectors. A word takes the vector of its spelling without backslashes (the treebank writes
+    `\\/`), as in the authors' code.
 
     Raises:
-        InputError: a tree or a row of vectors that is none, a file without trees, vectors for none of the
-            words.
+        InputError: a line that is not a tree or not a row of vectors, a file without trees, vectors for none
+            of the words.
         OSError: a file cannot be read.
 
     >>> read(Path("sst"), Path("glove.840B.300d.txt"))  # doctest: +SKIP
@@ -128,18 +135,18 @@ def read(folder: Path, vectors: Path | None = None) -> Data:
         parts.append(read_trees(folder / name))
         if not parts[-1]:
             raise InputError(f"{folder / name}: there are no trees in this file")
-    numbers = vocabulary(parts[0])
-    found: dict[str, Vector] = {}
+    train, dev, test = parts
+    numbers = vocabulary(train)
+    word_vectors: dict[str, Vector] = {}
     if vectors is not None:
-        everything = dict.fromkeys(words([tree for part in parts for tree in part]))
-        spelt = {word: word.replace("\\", "") for word in everything}
-        known = read_vectors(vectors, spelt.values())
-        found = {word: known[spelling] for word, spelling in spelt.items() if spelling in known}
-        if not found:
-            raise InputError(f"{vectors}: none of the {len(spelt):,} words of {folder} is in this file")
-        for word in found:
+        spellings = {word: word.replace("\\", "") for word in words([*train, *dev, *test])}
+        rows = read_vectors(vectors, spellings.values())
+        word_vectors = {word: rows[spelling] for word, spelling in spellings.items() if spelling in rows}
+        if not word_vectors:
+            raise InputError(f"{vectors}: none of the {len(spellings):,} words of {folder} is in this file")
+        for word in word_vectors:
             numbers.setdefault(word, len(numbers) + 1)
-    return Data(parts[0], parts[1], parts[2], found, numbers)
+    return Treebank(train=train, dev=dev, test=test, vectors=word_vectors, numbers=numbers)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -149,20 +156,19 @@ def run(options: argparse.Namespace) -> int:
         The exit status 0.
 
     Raises:
-        InputError, ArrowValueError, OSError: data or options that are wrong; nothing has been written then.
-        NotFiniteError: loss or parameters have become NaN; the best model until then is kept.
-        KeyboardInterrupt: on Ctrl-C; the run can be resumed.
+        InputError, ArrowValueError, OSError: wrong data or options; nothing has been written then.
+        And as `train_best`.
 
     >>> parser = argparse.ArgumentParser()
     >>> add_options(parser)
     >>> run(parser.parse_args(["--data", "sst", "--epochs", "5"]))  # doctest: +SKIP
     0
     """
-    check_places(options.save)
-    data = read(options.data, options.vectors)
-    embedding = _embedding_size(options, data)
+    require_writable(options.save)
+    treebank = read(options.data, options.vectors)
+    embedding = _embedding_size(options, treebank)
     blocks = sentiment(
-        data.numbers,
+        treebank.numbers,
         size=options.state_size,
         embedding=embedding,
         dropout=options.dropout,
@@ -172,70 +178,52 @@ def run(options: argparse.Namespace) -> int:
     model = ar.compile(blocks.learn, loss="loss", seed=options.seed)
     judge = ar.compile(blocks.judge, params=model.params)
     if options.vectors is not None:
-        set_vectors(model, data, options.seed)
-    about = describe(data.numbers, options.state_size, embedding)
+        set_vectors(model, treebank, options.seed)
     print(
-        f"{len(data.learning):,} trees to learn from, {len(data.dev):,} dev, {len(data.test):,} test; "
-        f"{len(data.numbers):,} words, {len(data.vectors):,} with vectors; "
-        f"{sum(array.size for array in model.params.values()):,} parameters",
+        f"{len(treebank.train):,} trees to learn from, {len(treebank.dev):,} dev, {len(treebank.test):,} "
+        f"test; {len(treebank.numbers):,} words, {len(treebank.vectors):,} with vectors; "
+        f"{parameter_count(model)}",
         flush=True,
     )
-    examination = Examination(judge, data.dev)
-
-    def after_epoch(epoch: Epoch) -> None:
-        if epoch.best:
-            save(model, options.save, about)
-        print(f"{epoch}{', best so far' if epoch.best else ''}", flush=True)
-
-    # Products this small gain nothing from a second thread, and on a busy machine threads that wait for each
-    # other cost fifty times the work (measured).
-    with limited_to(options.threads or 1):
-        try:
-            history = train(
-                model,
-                data.learning,
-                _optimizer(options),
-                epochs=options.epochs,
-                batch_size=options.batch_size,
-                seed=options.seed,
-                evaluate=examination,
-                after_epoch=after_epoch,
-                best_by="fine",
-                checkpoint_path=state_path(options.save),
-                resume=options.resume,
-                metadata=_identity(options, data, embedding),
-                unit="tree",
-            )
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt("--resume goes on from here") from None
-        best = max((epoch for epoch in history if epoch.best), key=lambda epoch: epoch.number)
-        figures = Examination(restore(options.save), data.test)()
+    best = train_best(
+        options,
+        model,
+        treebank.train,
+        _optimizer(options),
+        evaluate=Examination(judge, treebank.dev),
+        best_by="fine",
+        texts=describe_sentiment(treebank.numbers, options.state_size, embedding),
+        metadata=_run_identity(options, treebank, embedding),
+        unit="tree",
+    )
+    figures = Examination(restore_sentiment(options.save), treebank.test)()
     print(f"test, with the model of epoch {best.number} ({printable(str(options.save))}):")
     print(f"  at the roots   fine-grained {figures['fine']:.4f}, binary {figures['binary']:.4f}")
     print(f"  at all nodes   fine-grained {figures['nodes fine']:.4f}, binary {figures['nodes binary']:.4f}")
     return 0
 
 
-def set_vectors(model: ar.Model, data: Data, seed: int = 0) -> None:
-    """Puts the vectors into the first values of the embedding; words without one get small random numbers.
+def set_vectors(model: ar.Model, treebank: Treebank, seed: int = 0) -> None:
+    """Sets the initial values of the embedding: the word vectors, and small random numbers for other words.
 
-    >>> data = Data([], [], [], {"good": np.ones(3, np.float32)}, {"film": 1, "good": 2})
-    >>> model = ar.compile(sentiment(data.numbers, size=2, embedding=3).learn, loss="loss")
-    >>> set_vectors(model, data)
+    >>> vectors = {"good": np.ones(3, np.float32)}
+    >>> treebank = Treebank(train=[], dev=[], test=[], vectors=vectors, numbers={"film": 1, "good": 2})
+    >>> model = ar.compile(sentiment(treebank.numbers, size=2, embedding=3).learn, loss="loss")
+    >>> set_vectors(model, treebank)
     >>> model.params["embed/weight"][2].tolist()
     [1.0, 1.0, 1.0]
     """
     table = model.params["embed/weight"]
     values = np.random.default_rng(seed).uniform(-UNKNOWN, UNKNOWN, table.shape).astype(np.float32)
-    for word, vector in data.vectors.items():
-        values[data.numbers[word]] = vector
+    for word, vector in treebank.vectors.items():
+        values[treebank.numbers[word]] = vector
     table[...] = model.device.to_device(values)
 
 
-def _embedding_size(options: argparse.Namespace, data: Data) -> int:
-    if not data.vectors:
+def _embedding_size(options: argparse.Namespace, treebank: Treebank) -> int:
+    if not treebank.vectors:
         return int(options.embedding_size or 300)
-    size = len(next(iter(data.vectors.values())))
+    size = len(next(iter(treebank.vectors.values())))
     if options.embedding_size not in {None, size}:
         raise ArrowValueError(
             f"--embedding-size is {options.embedding_size}, "
@@ -253,16 +241,18 @@ def _optimizer(options: argparse.Namespace) -> Optimizer:
     )
 
 
-def _identity(options: argparse.Namespace, data: Data, embedding: int) -> dict[str, str]:
+def _run_identity(options: argparse.Namespace, treebank: Treebank, embedding: int) -> dict[str, str]:
     """What the numbers of a run depend on besides the optimizer: a resumed run must have the same."""
-    contents = hashlib.sha256()
-    for name in FILES[:2]:
-        contents.update((options.data / name).read_bytes())
-    for word, vector in data.vectors.items():
-        contents.update(word.encode())
-        contents.update(vector.tobytes())
+
+    def content() -> Iterator[bytes]:
+        for name in FILES[:2]:
+            yield (options.data / name).read_bytes()
+        for word, vector in treebank.vectors.items():
+            yield word.encode()
+            yield vector.tobytes()
+
     return {
-        "data": contents.hexdigest()[:16],
+        "data": content_hash(content()),
         "--state-size": str(options.state_size),
         "--embedding-size": str(embedding),
         "--dropout": str(options.dropout),

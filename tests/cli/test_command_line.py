@@ -95,8 +95,7 @@ def test_options_of_the_demo_arrive(monkeypatch):
         cli.main(["demo", "a", "(b c)", "--examples", "10", "--epochs", "2", "--seed", "3", "--save", "m"])
         == 0
     )
-    given = {"trees": ["a", "(b c)"], "examples": 10, "epochs": 2, "seed": 3, "path": "m"}
-    assert seen == {**given, "threads": 1}
+    assert seen == {"trees": ["a", "(b c)"], "examples": 10, "epochs": 2, "seed": 3, "path": "m"}
 
 
 def test_bench_names_the_command_that_measures(capsys):

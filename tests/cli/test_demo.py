@@ -10,6 +10,7 @@ import pytest
 
 import arrows as ar
 from arrows.cli import demo
+from arrows.cli.model_files import restore_sentiment
 from arrows.data import generate, vocabulary
 from arrows.models import sentiment
 from arrows.training import load, save
@@ -36,7 +37,7 @@ def test_a_restored_model_judges_as_the_saved_one(tmp_path):
     model = ar.compile(sentiment(numbers, size=5).judge, seed=7)
     save(model, tmp_path / "m", {"vocabulary": json.dumps(numbers), "size": "5"})
     trees = generate(10, seed=3)
-    np.testing.assert_array_equal(demo.restore(tmp_path / "m")(trees), model(trees))
+    np.testing.assert_array_equal(restore_sentiment(tmp_path / "m")(trees), model(trees))
 
 
 def test_a_saved_model_of_another_size_does_not_fit(tmp_path):

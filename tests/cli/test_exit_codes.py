@@ -13,7 +13,7 @@ import pytest
 import arrows as ar
 from arrows import cli
 from arrows.cli.exit_codes import exit_status
-from arrows.cli.model_files import describe
+from arrows.cli.model_files import describe_sentiment
 from arrows.models import sentiment
 from arrows.training import save
 
@@ -32,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "trees").write_text("(good film)\n" * 20_000, encoding="utf-8")
     numbers = {"good": 1, "film": 2}
     judge = ar.compile(sentiment(numbers, size=4).judge)
-    save(judge, place / "m", describe(numbers, 4))
+    save(judge, place / "m", describe_sentiment(numbers, 4))
     return place
 
 

@@ -15,8 +15,13 @@ import pytest
 
 import arrows as ar
 from arrows import cli
-from arrows.cli import train_tagger
-from arrows.cli.model_files import describe, restore
+from arrows.cli.model_files import (
+    TAGGER_SIZES,
+    describe_sentiment,
+    describe_tagger,
+    restore_sentiment,
+    restore_tagger,
+)
 from arrows.data import format_tree, generate
 from arrows.models import Lexicon, sentiment, tagger
 from arrows.training import read_metadata, save
@@ -185,7 +190,7 @@ def test_arrays_of_strangers(change, trained, trees, tmp_path, capsys):
     else:
         arrays = {f"w{i}": np.ones(1) for i in range(100)}
     path = rewritten(trained, tmp_path / "m", {}, arrays)
-    assert "does not fit the model that it tells of: " in one_line(capsys, predict(path, trees))
+    assert "does not fit the model that it describes: " in one_line(capsys, predict(path, trees))
 
 
 @posix
@@ -196,35 +201,37 @@ def test_what_is_no_file_is_no_model(trees, tmp_path, capsys):
 
 
 def test_a_tagger_of_a_stranger(tmp_path):
-    lexicon, sizes = Lexicon({"trees": 1}, {"t": 1, "r": 2}), dict.fromkeys(train_tagger.SIZES, 2)
+    lexicon, sizes = Lexicon({"trees": 1}, {"t": 1, "r": 2}), dict.fromkeys(TAGGER_SIZES, 2)
     model = ar.compile(tagger(lexicon, **sizes).judge)  # type: ignore[arg-type]
-    about = train_tagger.describe(lexicon, sizes)
+    about = describe_tagger(lexicon, sizes)
     path = tmp_path / "m"
     save(model, path, about)
-    assert train_tagger.restore(path)[1] == lexicon
+    assert restore_tagger(path)[1] == lexicon
     lies: list[Any] = [{name: None} for name in ("words", "characters", "sizes")]
     for name in ("words", "characters", "sizes"):
         lies += [
             {name: text} for text in ("", "3", "[", "[" * 200_000, "null", '{"a": 1180591620717411303424}')
         ]
-    for size in train_tagger.SIZES:
+    for size in TAGGER_SIZES:
         lies += [
             {"sizes": json.dumps(sizes | {size: value})} for value in (0, -1, 2.0, True, 20000, 2**70, [2])
         ]
         lies.append({"sizes": json.dumps({name: 2 for name in sizes if name != size})})
     for change in lies:
         tracemalloc.start()
-        with pytest.raises(ArrowValueError, match=r"holds no tagger|does not fit the model that it tells of"):
-            train_tagger.restore(rewritten(path, tmp_path / "lie", change))
+        with pytest.raises(
+            ArrowValueError, match=r"holds no tagger|does not fit the model that it describes"
+        ):
+            restore_tagger(rewritten(path, tmp_path / "lie", change))
         assert tracemalloc.get_traced_memory()[1] < 3e7
         tracemalloc.stop()
 
 
 def test_models_from_before_there_were_embedding_sizes_are_read(tmp_path):
     blocks = sentiment({"good": 1}, size=4)
-    about = {key: text for key, text in describe({"good": 1}, 4).items() if key != "embedding"}
+    about = {key: text for key, text in describe_sentiment({"good": 1}, 4).items() if key != "embedding"}
     save(ar.compile(blocks.judge), tmp_path / "m", about)
-    assert restore(tmp_path / "m").params["embed/weight"].shape == (2, 4)
+    assert restore_sentiment(tmp_path / "m").params["embed/weight"].shape == (2, 4)
 
 
 # -------------------------------------------------------------------------------------- train: run states

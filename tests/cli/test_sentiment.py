@@ -17,7 +17,7 @@ import pytest
 import arrows as ar
 from arrows import cli
 from arrows.cli import predict_sentiment, train_sentiment
-from arrows.cli.model_files import restore
+from arrows.cli.model_files import restore_sentiment
 from arrows.cli.scored_tree import draw, has_colours
 from arrows.cli.train_sentiment import read, set_vectors
 from arrows.data import format_tree, generate, parse_labelled_tree, parse_tree
@@ -44,7 +44,7 @@ def train(folder, *more):
 
 
 def arrays(path):
-    return {name: array.copy() for name, array in restore(path).params.items()}
+    return {name: array.copy() for name, array in restore_sentiment(path).params.items()}
 
 
 def test_training_prints_figures_and_keeps_the_best_model(folder, tmp_path, capsys):
@@ -65,14 +65,14 @@ def test_training_prints_figures_and_keeps_the_best_model(folder, tmp_path, caps
     best = fine.index(max(fine))
     assert epochs[best][7] and not any(epoch[7] for epoch in epochs[best + 1 :])
     assert lines[5] == f"test, with the model of epoch {best + 1} ({path}):"
-    test = Examination(restore(path), read(folder).test)()
+    test = Examination(restore_sentiment(path), read(folder).test)()
     assert (
         lines[6].split()
         == f"at the roots fine-grained {test['fine']:.4f}, binary {test['binary']:.4f}".split()
     )
     assert "epoch 4/4" in err
     assert sorted(os.listdir(tmp_path)) == ["m", "m.state", "trees"]
-    dev = Examination(restore(path), read(folder).dev)()
+    dev = Examination(restore_sentiment(path), read(folder).dev)()
     assert f"{dev['fine']:.3f}" == epochs[best][3]
 
 
@@ -120,9 +120,7 @@ def test_a_run_that_is_killed_goes_on_to_the_same_numbers(folder, tmp_path, numb
     out, err = process.communicate(timeout=600)
     assert process.returncode == (130 if number == signal.SIGINT else -signal.SIGKILL)
     if number == signal.SIGINT:
-        assert err.splitlines()[-1].endswith(
-            "arrows train sentiment: interrupted; --resume goes on from here"
-        )
+        assert err.splitlines()[-1].endswith("arrows train sentiment: interrupted; continue with --resume")
     epochs = str((seen + out).count("epoch ") + 4)
     for name in ("whole", "cut"):
         more = [str(tmp_path / name), "--epochs", epochs, "--resume"]
@@ -251,10 +249,10 @@ def test_trees_of_a_file_are_classified(model, folder, capsys):
     out, err = capsys.readouterr()
     rows = [line.split("\t") for line in out.splitlines()]
     trees = read(folder).test
-    scores = restore(model)(trees)
+    scores = restore_sentiment(model)(trees)
     assert [int(row[0]) for row in rows] == scores.argmax(axis=1).tolist()
     assert all(0.2 <= float(row[2]) <= 1 for row in rows)
-    figures = Examination(restore(model), trees)()
+    figures = Examination(restore_sentiment(model), trees)()
     assert err == f"15 trees: fine-grained {figures['fine']:.3f}, binary {figures['binary']:.3f}\n"
 
 

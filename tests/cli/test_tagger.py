@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from arrows import cli
-from arrows.cli.train_tagger import describe, restore
+from arrows.cli.model_files import describe_tagger, restore_tagger
 from arrows.data import read_conllu
 from arrows.models import Lexicon, TagExamination
 from arrows.training import read_metadata, save
@@ -72,7 +72,7 @@ def test_training_prints_figures_and_keeps_the_best_model(folder, tmp_path, caps
     assert epochs[best][5] and not any(epoch[5] for epoch in epochs[best + 1 :])
     assert lines[5] == f"test, with the model of epoch {best + 1} ({path}):"
     assert float(epochs[-1][2]) < float(epochs[0][2])
-    model, lexicon = restore(path)
+    model, lexicon = restore_tagger(path)
     accuracy = {}
     for part in ("dev", "test"):
         sentences = read_conllu(folder / f"xx-ud-{part}.conllu")
@@ -88,7 +88,7 @@ def test_a_seed_fixes_the_numbers_and_a_run_goes_on(folder, tmp_path, capsys):
         assert run(folder, "--seed", seed, "--save", tmp_path / name) == 0
     assert run(folder, "--seed", 3, "--save", tmp_path / "cut", "--epochs", 1) == 0
     assert run(folder, "--seed", 3, "--save", tmp_path / "cut", "--resume") == 0
-    a, b, c, cut = (restore(tmp_path / name)[0].params for name in ("a", "b", "c", "cut"))
+    a, b, c, cut = (restore_tagger(tmp_path / name)[0].params for name in ("a", "b", "c", "cut"))
     assert all(np.array_equal(a[name], b[name]) and np.array_equal(a[name], cut[name]) for name in a)
     assert not np.array_equal(a["classify/weight"], c["classify/weight"])
 
@@ -140,11 +140,11 @@ def test_a_file_that_holds_something_else(tmp_path):
 
     model = SimpleNamespace(params={"w": np.ones(2)}, device=get_device("cpu"))
     sizes = {"size": 1, "embedding": 1, "character_size": 1, "character_embedding": 1}
-    for texts in ({}, {"model": "sentiment", "words": "3"}, describe(Lexicon({}, {}), {"size": 3})):
+    for texts in ({}, {"model": "sentiment", "words": "3"}, describe_tagger(Lexicon({}, {}), {"size": 3})):
         save(model, tmp_path / "m", texts)
         with pytest.raises(ArrowValueError, match="holds no tagger"):
-            restore(tmp_path / "m")
-    save(model, tmp_path / "m", describe(Lexicon({"a": 1}, {"é": 1}), sizes))
+            restore_tagger(tmp_path / "m")
+    save(model, tmp_path / "m", describe_tagger(Lexicon({"a": 1}, {"é": 1}), sizes))
     assert read_metadata(tmp_path / "m")["characters"] == '{"é": 1}'
     with pytest.raises(ArrowValueError, match="does not fit"):
-        restore(tmp_path / "m")
+        restore_tagger(tmp_path / "m")
