@@ -24,7 +24,7 @@ class PlannedPort:
     domain: int | None
 
 
-@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Operation:
     """What sites that do the same thing have in common.
 
@@ -41,7 +41,7 @@ class Operation:
     slabs: tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class ApplyOperation(Operation):
     """An operation that computes.
 
@@ -70,7 +70,7 @@ class ApplyOperation(Operation):
         object.__setattr__(self, "widths", tuple(map(spans.count, domains)))
 
 
-@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class ReadOperation(Operation):
     """Inputs of one tensor type that are read from examples.
 
@@ -83,7 +83,7 @@ class ReadOperation(Operation):
     stream: int
 
 
-@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class ConstantOperation(Operation):
     """A constant of the expression.
 
@@ -94,7 +94,7 @@ class ConstantOperation(Operation):
     constant: int
 
 
-@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class ElementOperation(Operation):
     """The rows that an operation gives for the elements of a sequence.
 

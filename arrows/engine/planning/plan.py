@@ -190,58 +190,34 @@ def make_plan(lowered: Lowered, schedule: str) -> Plan:
 def _operations(
     lowered: Lowered, groups: SiteGroups, slabs: PlannedSlabs, component: Sequence[int], schedule: str
 ) -> tuple[Operation, ...]:
-    raw_streams = {of: number for number, of in enumerate(lowered.streams.reads)}
+    raw_streams = {type: number for number, type in enumerate(lowered.streams.reads)}
     waiting = set(_waiting_ports(lowered, groups, component))
     operations: list[Operation] = []
     for o, site in enumerate(groups.firsts):
-        name, outputs = operation_name(site), site.outputs
-        own_slabs = tuple(slabs.outputs[o, k] for k in range(len(outputs)))
+        own_slabs = tuple(slabs.outputs[o, k] for k in range(len(site.outputs)))
+        common = o, operation_name(site), site.outputs, own_slabs
         match site:
-            case ApplySite(ports=ports):
+            case ApplySite(typed=typed, trace=trace, ports=ports):
                 # Without batching, an operand's rows are not there ahead: each node is a step of its own.
                 early = [n for n in range(len(ports)) if schedule != "none" and (o, n) not in waiting]
+                planned = [PlannedPort(p.leaf, slabs.operands[o, p.leaf, p.domain], p.domain) for p in ports]
+                constants = [(leaf, lowered.constants[number]) for leaf, number in site.constants]
                 operations.append(
                     ApplyOperation(
-                        index=o,
-                        name=name,
-                        outputs=outputs,
-                        slabs=own_slabs,
-                        typed=site.typed,
-                        trace=site.trace,
-                        ports=tuple(
-                            PlannedPort(port.leaf, slabs.operands[o, port.leaf, port.domain], port.domain)
-                            for port in ports
-                        ),
-                        constants=tuple((leaf, lowered.constants[number]) for leaf, number in site.constants),
+                        *common,
+                        typed=typed,
+                        trace=trace,
+                        ports=tuple(planned),
+                        constants=tuple(constants),
                         early=tuple(early),
                     )
                 )
-            case ReadSite(outputs=(output,)):
-                operations.append(
-                    ReadOperation(
-                        index=o,
-                        name=name,
-                        outputs=outputs,
-                        slabs=own_slabs,
-                        typed=site.typed,
-                        stream=raw_streams[output],
-                    )
-                )
-            case ElementSite(domain=domain):
-                operations.append(
-                    ElementOperation(
-                        index=o,
-                        name=name,
-                        outputs=outputs,
-                        slabs=own_slabs,
-                        parent=groups.operation[site.parent],
-                        domain=domain,
-                    )
-                )
+            case ReadSite(typed=typed, outputs=(type,)):
+                operations.append(ReadOperation(*common, typed=typed, stream=raw_streams[type]))
+            case ElementSite(parent=parent, domain=domain):
+                operations.append(ElementOperation(*common, parent=groups.operation[parent], domain=domain))
             case ConstantSite(constant=constant):
-                operations.append(
-                    ConstantOperation(index=o, name=name, outputs=outputs, slabs=own_slabs, constant=constant)
-                )
+                operations.append(ConstantOperation(*common, constant=constant))
     return tuple(operations)
 
 
