@@ -1,27 +1,28 @@
-"""Functions that follow one another become one operation: ``f >> g`` computes as ``x -> g(f(x))``.
+"""Functions that always follow one another become one operation: ``f >> g`` computes as ``x -> g(f(x))``.
 
 Two blocks that stand side by side are two operations, each with its nodes, its steps and its array of results
-in between.  Where the second always follows the first and neither stands anywhere else, nothing is lost if
-they are one, and much is won: half the nodes and steps, and equations that can be written into one another
-(a ``concat`` into its product, the product of an early part ahead of all steps).
+in between.  Where the second always follows the first and neither stands anywhere else, one operation does
+the same with half the nodes and steps, and their equations can be written into one another: a ``concat`` into
+its product, the product of an early part ahead of all steps.
 
-Where a layer stands in several places after different blocks, it stays an operation of its own: all its
-places run together.
+Where a layer stands in several places after different blocks, it stays an operation of its own, because then
+all its places run together.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from arrows import combinators as core
+from arrows.combinators import Apply, Pipe
 from arrows.inference import Typed
 from arrows.ops import ROW, Trace, Tracer, TraceRecorder, Var
 
-# No operation grows beyond about so many equations: one function is written for it.
-_MOST = 100
+# About the most equations of an operation, because one Python function is written for it.
+_MOST_EQUATIONS = 100
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -43,74 +44,65 @@ class Compositions:
     """
 
     def __init__(self, root: Typed) -> None:
-        alone: dict[Hashable, int] = {}
-        following: dict[tuple[int, int], tuple[Typed, Typed, int]] = {}
+        places: Counter[Hashable] = Counter()  # by trace
+        following: Counter[tuple[Typed, Typed]] = Counter()
         for typed in root.walk():
-            if isinstance(typed.form, core.Apply) and typed.trace is not None:
-                key = typed.trace.key()
-                alone[key] = alone.get(key, 0) + 1
-            if isinstance(typed.form, core.Pipe):
-                for first, second in pairwise(typed.parts):
-                    if first.trace is not None and second.trace is not None:
-                        at = id(first), id(second)
-                        following[at] = first, second, following[at][2] + 1 if at in following else 1
-        together: dict[tuple[Hashable, Hashable], int] = {}
-        for first, second, count in following.values():
+            if isinstance(typed.form, Apply) and typed.trace is not None:
+                places[typed.trace.key()] += 1
+            if isinstance(typed.form, Pipe):
+                following.update(pairwise(typed.parts))
+        together: Counter[tuple[Hashable, Hashable]] = Counter()  # by traces
+        for (first, second), count in following.items():
             if count == first.places and first.trace is not None and second.trace is not None:
-                pair = first.trace.key(), second.trace.key()
-                together[pair] = together.get(pair, 0) + 1
-        self._made: dict[tuple[int, ...], Typed] = {}
+                together[first.trace.key(), second.trace.key()] += 1
         self._pairs = {
-            pair
-            for pair, count in together.items()
-            if count == alone.get(pair[0]) == alone.get(pair[1]) and pair[0] != pair[1]
+            (first, second)
+            for (first, second), count in together.items()
+            if count == places[first] == places[second] and first != second
         }
+        self._composed: dict[tuple[Typed, ...], Typed] = {}
 
     def steps(self, parts: Sequence[Typed]) -> Iterator[Typed]:
-        """The steps of a chain, with those that always follow one another as one."""
+        """The steps of a chain, where those that always follow one another are one."""
         group: list[Typed] = []
         for part in parts:
-            if group and not (_size(group) < _MOST and self._join(group[-1], part)):
-                yield self._composed(group)
+            if group and not (_size(group) < _MOST_EQUATIONS and self._join(group[-1], part)):
+                yield self._compose(tuple(group))
                 group = []
             group.append(part)
         if group:
-            yield self._composed(group)
+            yield self._compose(tuple(group))
 
-    def _composed(self, steps: Sequence[Typed]) -> Typed:
+    def _compose(self, steps: tuple[Typed, ...]) -> Typed:
         """The steps as one; the same steps in another chain, on the same value, are the same one."""
         if len(steps) == 1:
             return steps[0]
-        key = tuple(map(id, steps))
-        if key not in self._made:
-            traces = [step.trace for step in steps if step.trace is not None]
+        if steps not in self._composed:
             first, last = steps[0], steps[-1]
-            self._made[key] = Composed(
-                last.form,
-                first.input,
-                last.output,
-                trace=compose(traces),
+            self._composed[steps] = Composed(
+                form=last.form,
+                input=first.input,
+                output=last.output,
+                trace=compose([step.trace for step in steps if step.trace is not None]),
                 path=last.path,
                 places=last.places,
-                steps=tuple(steps),
+                steps=steps,
             )
-        return self._made[key]
+        return self._composed[steps]
 
     def _join(self, first: Typed, second: Typed) -> bool:
-        if first.trace is None or second.trace is None:
+        if not (_is_plain(first) and _is_plain(second)):
             return False
-        if not (_plain(first) and _plain(second)):
-            return False
-        given = [var.type for var in first.trace.results]
-        wanted = [var.type for var in second.trace.inputs]
-        return given == wanted and (first.trace.key(), second.trace.key()) in self._pairs
+        assert first.trace is not None and second.trace is not None
+        given_types = [var.type for var in first.trace.results]
+        wanted_types = [var.type for var in second.trace.inputs]
+        return given_types == wanted_types and (first.trace.key(), second.trace.key()) in self._pairs
 
 
-def _plain(typed: Typed) -> bool:
-    """Whether an occurrence is a function of single tensors, without chance."""
+def _is_plain(typed: Typed) -> bool:
+    """Whether an occurrence is a function of single tensors, without dropout."""
     trace = typed.trace
-    assert trace is not None
-    if not isinstance(typed.form, core.Apply) or trace.dropout_key is not None:
+    if trace is None or not isinstance(typed.form, Apply) or trace.dropout_key is not None:
         return False
     return all(var.rows == ROW for var in (*trace.inputs, *trace.results))
 
@@ -128,16 +120,16 @@ def compose(traces: Sequence[Trace]) -> Trace:
     recorder = TraceRecorder()
     values = [recorder.input(var.type, var.rows) for var in traces[0].inputs]
     for trace in traces:
-        known: dict[Var, Tracer] = dict(zip(trace.inputs, values, strict=True))
+        tracers: dict[Var, Tracer] = dict(zip(trace.inputs, values, strict=True))
         for owner, spec, var in trace.parameters:
-            known[var] = recorder.parameter(owner, spec)
+            tracers[var] = recorder.parameter(owner, spec)
         for array, var in trace.constants:
-            known[var] = recorder.constant(array)
+            tracers[var] = recorder.constant(array)
         for equation in trace.equations:
+            operands = [tracers[var] for var in equation.operands]
             attributes: dict[str, Any] = dict(equation.attributes)
-            operands = [known[var] for var in equation.operands]
-            made = recorder.bind(equation.primitive, *operands, **attributes)
-            assert isinstance(made, Tracer)
-            known[equation.result] = made
-        values = [known[var] for var in trace.results]
+            result = recorder.bind(equation.primitive, *operands, **attributes)
+            assert isinstance(result, Tracer)
+            tracers[equation.result] = result
+        values = [tracers[var] for var in trace.results]
     return recorder.finish(tuple(value.var for value in values), traces[-1].output)

@@ -1,22 +1,25 @@
 """In what order sites may run: components of the graph of which site can feed which, in strata.
 
-Known from the block, before any data.  Sites that feed one another in a cycle (the cell of a recursion, the
-step of a fold) are one *component*; within it, depth counts.  Everything else runs once for the whole
-batch: embeddings before the recursion, output layers and losses after it.
+The order is known from the block, before any data, so it is computed once a model and not once a batch.
+Sites that feed one another in a cycle (the cell of a recursion, the step of a fold) are one *component*, and
+only within it does depth count.  Everything else runs once for the whole batch: embeddings before the
+recursion, output layers and losses after it.  On the models of the benchmark `steps`, a batch takes as few
+steps as any schedule could need (docs/results.md).
 
-Components are laid in strata: a component's stratum is one more than the highest that feeds it.  Those of one
-stratum that do the same (the two directions of a bidirectional layer, a layer that stands in several places)
-become one, which can never close a cycle, for edges only lead upwards.
+Components are laid in strata: a component's stratum is one more than the highest that feeds it.  Components
+of one stratum that do the same thing (the two directions of a bidirectional layer, a layer that stands in
+several places) become one.  This can never close a cycle, because edges only lead upwards.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 
 def components(successors: Sequence[Sequence[int]]) -> list[int]:
-    """Numbers the strongly connected components of a graph in topological order (Tarjan 1972, explicit
-    stack).
+    """Numbers the strongly connected components of a graph in topological order (Tarjan 1972).
+
+    The stack is explicit: a site graph may be as deep as the expression.
 
     Args:
         successors: for each node, the nodes that it feeds.
@@ -25,11 +28,13 @@ def components(successors: Sequence[Sequence[int]]) -> list[int]:
         The component of each node; an edge never leads to a smaller number.
     """
     count = len(successors)
-    index, low, component = [-1] * count, [0] * count, [-1] * count
+    index: list[int | None] = [None] * count
+    component: list[int | None] = [None] * count
+    low = [0] * count
     path: list[int] = []
-    found = clock = 0
+    closed = clock = 0
     for root in range(count):
-        if index[root] >= 0:
+        if index[root] is not None:
             continue
         work = [(root, 0)]
         while work:
@@ -41,47 +46,51 @@ def components(successors: Sequence[Sequence[int]]) -> list[int]:
             else:
                 low[node] = min(low[node], low[successors[node][position - 1]])
             for place in range(position, len(successors[node])):
-                other = successors[node][place]
-                if index[other] < 0:
-                    work += [(node, place + 1), (other, 0)]
+                target = successors[node][place]
+                target_index = index[target]
+                if target_index is None:
+                    work += [(node, place + 1), (target, 0)]
                     break
-                if component[other] < 0:  # still on the path
-                    low[node] = min(low[node], index[other])
+                if component[target] is None:  # still on the path
+                    low[node] = min(low[node], target_index)
             else:
                 if low[node] == index[node]:
                     while True:
                         member = path.pop()
-                        component[member] = found
+                        component[member] = closed
                         low[member] = count  # closed: nobody's low may come from it any more
                         if member == node:
                             break
-                    found += 1
-    # Tarjan finds sinks first.
-    return [found - 1 - number for number in component]
+                    closed += 1
+    # Tarjan closes sinks first, so the numbers are turned round.
+    return [closed - 1 - number for number in component if number is not None]
 
 
 def strata(successors: Sequence[Sequence[int]], operation: Sequence[int]) -> list[int]:
-    """Numbers the sites' components so that an edge never leads to a smaller number, and equal work runs
-    together.
+    """Numbers the sites' components so that an edge never leads to a smaller number.
+
+    Components that do the same thing get the same number where that is possible, and so run together.
 
     Args:
         successors: for each site, the sites that it can feed.
         operation: for each site, what it does.
+
+    Returns:
+        The number of each site's component.
     """
     component = components(successors)
-    count = max(component, default=-1) + 1
-    members: list[list[int]] = [[] for _ in range(count)]
+    members: list[list[int]] = [[] for _ in range(max(component, default=-1) + 1)]
     for site, number in enumerate(component):
         members[number].append(site)
-    stratum = [0] * count
+    stratum = [0] * len(members)
     for number, sites in enumerate(members):
         for site in sites:
-            for other in successors[site]:
-                if component[other] != number:
-                    stratum[component[other]] = max(stratum[component[other]], stratum[number] + 1)
-    groups: list[tuple[int, Hashable]] = [
+            for target in successors[site]:
+                if component[target] != number:
+                    stratum[component[target]] = max(stratum[component[target]], stratum[number] + 1)
+    work = [
         (stratum[number], tuple(sorted(operation[site] for site in sites)))
         for number, sites in enumerate(members)
     ]
-    rank = {group: place for place, group in enumerate(sorted(set(groups)))}
-    return [rank[groups[number]] for number in component]
+    rank = {key: place for place, key in enumerate(sorted(set(work)))}
+    return [rank[work[number]] for number in component]
