@@ -27,7 +27,7 @@ from arrows.drawing import (
 from arrows.drawing.scene import Scene
 from arrows.drawing.views import shorten
 from arrows.engine.planning import SCHEDULES
-from arrows.engine.timeline import Timeline, timeline
+from arrows.engine.scheduling.timeline import Timeline
 from arrows.files import replacing, require_replaceable
 from arrows.inference import Typed, typed_tree
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
@@ -119,7 +119,7 @@ def run(options: argparse.Namespace) -> int:
         path = split(options.file)[0]
         most = 64 if options.batch is None else options.batch
         examples = examples_from(options.schedule, module, path)[:most]
-        _write(_scheduled(named, timeline(model, examples), format), options.output)
+        _write(_scheduled(named, model.timeline(examples), format), options.output)
         return 0
     typed: Typed | None = None
     error = ""

@@ -13,7 +13,7 @@ from arrows.engine.device.jit import available
 from arrows.engine.model import Model
 from arrows.engine.planning import SCHEDULES, make_params
 from arrows.engine.reference import MAX_NODES
-from arrows.engine.running.taps import show_tapped
+from arrows.engine.running.outputs import show_tapped
 from arrows.inference import infer
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 
@@ -92,11 +92,20 @@ def compile(
         raise ArrowValueError(f"float_type must be 'float16', 'float32' or 'float64', not {float_type!r}")
     if fingerprint is not None and not isinstance(fingerprint, str):
         raise ArrowTypeError(f"fingerprint must be a text, not {fingerprint!r}")
-    found = get_device(device)
-    compiled = use_jit(jit, found.name)
+    chosen = get_device(device)
+    compiled = use_jit(jit, chosen.name)
     typed = infer(block, float_type=float_type)
     return Model(
-        typed, loss, int(seed), schedule, found, float_type, params, max_nodes, compiled, fingerprint
+        typed,
+        loss=loss,
+        seed=int(seed),
+        schedule=schedule,
+        device=chosen,
+        float_type=float_type,
+        params=params,
+        max_nodes=max_nodes,
+        jit=compiled,
+        fingerprint=fingerprint,
     )
 
 

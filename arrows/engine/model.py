@@ -1,19 +1,16 @@
-"""`compile` and `Model`: a checked block that runs whole batches, differentiates them, and holds their
-parameters."""
+"""A compiled model: runs whole batches, differentiates them, and holds the parameters."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
 
 from arrows.engine import reference
-from arrows.engine.device import Arena, Device
+from arrows.engine.device import Device
 from arrows.engine.lowering import lower
 from arrows.engine.planning import (
     Check,
@@ -23,38 +20,29 @@ from arrows.engine.planning import (
     input_names,
     make_params,
     make_plan,
-    read_sites,
 )
 from arrows.engine.program.profile import Clock, Profile, profile
 from arrows.engine.reading.example_reader import ExampleReader
 from arrows.engine.reading.wiring import Outputs
 from arrows.engine.reference import Explainer
-from arrows.engine.running.dropout_keys import DropoutSeed
-from arrows.engine.running.execute import Executor, Run, Seeds
-from arrows.engine.running.gradients import add_gradients, own
-from arrows.engine.running.input_errors import StepRefused, raise_input_error
-from arrows.engine.running.outputs import CallRecord, OutputCollector, OutputRows
-from arrows.engine.running.taps import show_tapped, show_taps
-from arrows.engine.scheduling.batch_input import BatchInput, BatchReader
-from arrows.engine.scheduling.prepared_set import Prepared, WiredBatch
+from arrows.engine.running.batch_runner import BatchRunner, Call
+from arrows.engine.running.executors import Executors
+from arrows.engine.running.gradients import Gradient, own
+from arrows.engine.running.loss_gradients import Differentiated
+from arrows.engine.running.outputs import (
+    CallRecord,
+    collect_record,
+    show_tapped,
+    show_taps,
+)
+from arrows.engine.scheduling.batch_input import BatchReader, Examples
+from arrows.engine.scheduling.merge import merge
+from arrows.engine.scheduling.prepared_set import Prepared
+from arrows.engine.scheduling.timeline import Timeline, timeline
 from arrows.engine.values import Ragged
 from arrows.inference import Typed
+from arrows.ops.arrays import Array
 from arrows.typesys.errors import ArrowTypeError
-
-Array = Any
-Gradients = dict[str, Any]
-Examples = Any  # an iterable of Python objects, a `Prepared` or a `Batch`
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Differentiated:
-    """A loss and its gradients; those of parameters are the engine's memory, until the next call."""
-
-    value: Array
-    grads: Gradients
-    inputs: dict[str, Ragged]
-    outputs: Outputs
-    seen: CallRecord
 
 
 class Model:
@@ -82,6 +70,7 @@ class Model:
     def __init__(
         self,
         typed: Typed,
+        *,
         loss: str | Mapping[str, float] | None,
         seed: int,
         schedule: str,
@@ -93,8 +82,6 @@ class Model:
         fingerprint: str | None,
     ) -> None:
         check_output(typed)
-        self._jit = jit
-        self._clock: Clock | None = None
         self.typed = typed
         self.device = device
         self.schedule = schedule
@@ -104,49 +91,43 @@ class Model:
         self.seed = seed
         self.step = 0
         self.plan = make_plan(lower(typed), schedule)
-        self._explain = Explainer(typed, self.params.host, max_nodes, float_type)
-        self.reader = ExampleReader(self.plan, max_nodes, self._explain)
+        explain = Explainer(typed, self.params.host, max_nodes, float_type)
+        self.reader = ExampleReader(self.plan, max_nodes, explain)
         self._batches = BatchReader(self.reader, fingerprint)
         self._weights = as_weights(typed, self.plan, loss)
-        self._outcomes = OutputCollector(self.plan, device)
         self._lock = self.params.lock
-        self._lost_holders = self._lock.lost_holders
-        self._arena = Arena(device)
-        self._executors: dict[tuple[Any, ...], Executor] = {}
-        self._latest = self._outcomes.seen([], None)
+        self._executors = Executors(self.plan, device, self.params, self._weights, jit)
+        self._runner = BatchRunner(self._batches, self._executors, self._weights, explain)
+        self._latest = collect_record(self.plan, device, [], None)
         self._of_thread = threading.local()
 
     @property
-    def metrics(self) -> dict[str, Ragged]:
+    def metrics(self) -> Mapping[str, Ragged]:
         """For each `Metric` of the block, the values of the last successful call.
 
         A `Ragged` of one sequence an example, in the order of the visits; empty where it never fired. The
         last call is that of the thread that asks; of one that has made none, that of any.
         """
-        return self._seen.metrics
+        return self._record.metrics
 
     @property
-    def labels(self) -> dict[str, list[list[Any]]]:
+    def labels(self) -> Mapping[str, list[list[Any]]]:
         """For each metric with labels, the labels by example, in the order of `metrics`."""
-        return self._seen.labels
+        return self._record.labels
 
     @property
-    def taps(self) -> dict[str, Any]:
+    def taps(self) -> Mapping[str, Any]:
         """For each `Tap` of the block, what passed it in the last successful call, as in `metrics`.
 
         A `Ragged` of one sequence an example, in the order of the visits; lists for Python objects.
         """
-        return self._seen.taps
+        return self._record.taps
 
     @property
     def held_memory(self) -> int:
         """Bytes of the device that are kept for further calls, beside the parameters."""
         with self._lock.mutex:
-            kept = [array for executor in self._executors.values() for array in executor.kept]
-            others = {id(array): int(array.nbytes) for array in kept}
-            for parameter in self.params.values():
-                others.pop(id(parameter), None)
-            return self._arena.bytes + sum(others.values())
+            return self._executors.bytes
 
     def release_memory(self) -> None:
         """Lets go of all memory that is kept for further calls, which take it anew, and make their programs.
@@ -162,7 +143,7 @@ class Model:
             0
         """
         with self._lock.mutex:
-            self._renew()
+            self._executors.release()
 
     # ---------------------------------------------------------------------------------------------- calls
 
@@ -185,19 +166,15 @@ class Model:
             ArrowTypeError: ``examples`` is no batch.
         """
         with self._lock.mutex:
-            given = self._batches.read(examples, "run a model", ids)
-            executor = self._executor((), training=training)
-            parts = [self._outcomes.rows(run, result=True) for run, _ in self._runs(executor, given)]
-            outputs = given.outputs([part.run.merged for part in parts])
-            result = self._outcomes.result(parts, outputs)
-            self._take(self._outcomes.seen(parts, outputs))
+            result, record, outputs = self._runner.evaluate(self._call(examples, ids), training=training)
+            self._set_record(record)
             self.step += training
-            show_taps(self.plan.lowered.streams.taps, self.taps, outputs)
+            show_taps(self.plan.lowered.streams.taps, record.taps, outputs)
             return result
 
     def value_and_grad(
         self, examples: Examples, inputs: Iterable[str] = (), *, ids: Any = None
-    ) -> tuple[Array, Gradients]:
+    ) -> tuple[Array, dict[str, Gradient | Ragged]]:
         """The loss of a batch and its gradients.
 
         Args:
@@ -217,11 +194,11 @@ class Model:
         """
         names = input_names(inputs, self.params)
         with self._lock.mutex:
-            done = self._differentiate(examples, names, ids)
-            # What is handed out stays as it is: no memory of ours, no array under two names.
-            grads = {name: own(gradient) for name, gradient in done.grads.items()} | done.inputs
-            show_taps(self.plan.lowered.streams.taps, done.seen.taps, done.outputs)
-            return done.value, grads
+            differentiated, record, outputs = self._differentiate(examples, names, ids)
+            # What is handed out stays as it is: no memory of the engine, no array under two names.
+            grads = {name: own(gradient) for name, gradient in differentiated.grads.items()}
+            show_taps(self.plan.lowered.streams.taps, record.taps, outputs)
+            return differentiated.loss, grads | differentiated.inputs
 
     def train_step(
         self, examples: Examples, optimizer: StepsParameters, *, ids: Any = None, check: Check | None = None
@@ -241,28 +218,27 @@ class Model:
                 f"train_step: the optimizer must be one such as Adam(0.001), not {optimizer!r}"
             )
         with self._lock.mutex:
-            step, seen, latest = self.step, self._seen, self._latest
-            done = self._differentiate(examples, (), ids)
-            if self._clock is not None:
-                self._clock.tick("host")
+            before = self.step, self._record, self._latest
+            differentiated, record, outputs = self._differentiate(examples, (), ids)
+            self._tick("host")
             try:
                 if check is not None:
-                    with self._lent():
-                        check(done.value)
+                    with self._executors.set_aside():
+                        check(differentiated.loss)
                 with self._lock.updating():
                     if _only_reads(optimizer):
-                        with self._lent():
-                            optimizer.step(self, done.grads)
+                        with self._executors.set_aside():
+                            optimizer.step(self, differentiated.grads)
                     else:
-                        optimizer.step(self, {name: own(gradient) for name, gradient in done.grads.items()})
+                        grads = {name: own(gradient) for name, gradient in differentiated.grads.items()}
+                        optimizer.step(self, grads)
             except BaseException:
-                self.step, self._of_thread.seen, self._latest = step, seen, latest
+                self.step, self._of_thread.record, self._latest = before
                 raise
-            if self._clock is not None:
-                self._clock.tick("update")
-            self._take(done.seen)  # the optimizer may have called the model
-            show_taps(self.plan.lowered.streams.taps, done.seen.taps, done.outputs)
-            return done.value
+            self._tick("update")
+            self._set_record(record)  # the optimizer may have called the model
+            show_taps(self.plan.lowered.streams.taps, record.taps, outputs)
+            return differentiated.loss
 
     def profile(
         self, examples: Examples, optimizer: StepsParameters | None = None, *, runs: int = 3
@@ -275,8 +251,53 @@ class Model:
                 computed and forgotten; without a loss, results.
             runs: how often the batch runs, after once to warm up.
         """
+        call: Callable[[], object]
+        if optimizer is not None:
+            mode, call = "training", partial(self.train_step, examples, optimizer)
+        elif self._weights.missing is None:
+            mode, call = "gradients", partial(self.value_and_grad, examples)
+        else:
+            mode, call = "inference", partial(self, examples)
         with self._lock.mutex:
-            return profile(self, examples, optimizer, runs)
+            clock, step, record = Clock(self.device.synchronize), self.step, self._record
+            try:
+                with self._executors.set_aside(clock):
+                    return profile(mode, call, clock, self.plan, len(examples), runs)
+            finally:
+                self._set_record(record)
+                if optimizer is None:
+                    self.step = step
+
+    def timeline(self, examples: Examples) -> Timeline:
+        """The schedule of a batch, without running it.
+
+        Args:
+            examples: Python objects, or a batch of a prepared set.
+
+        Raises:
+            InputError: an example does not fit.
+
+        Example:
+            >>> import arrows as ar
+            >>> add = ar.Function(lambda total, x: total + x, name="add")
+            >>> model = ar.compile(ar.Map(ar.Scalar()) >> ar.Fold(add, ar.Zeros([])))
+            >>> model.timeline([[1, 2, 3], [4], [5, 6]]).steps
+            ((0, 3), (0, 2), (0, 1))
+        """
+        return timeline(self.plan, merge(self.plan, self.prepare(examples)[:].wired))
+
+    def first_not_finite(self, examples: Examples, *, ids: Any = None) -> str | None:
+        """What is first not finite where a training step on a batch computes its loss, in words.
+
+        That is an input, or what an operation computes of operands that are finite; None if all is finite.
+        The model must have the parameters and the step that it had before that training step.
+
+        Args:
+            examples: as `train_step` takes them.
+            ids: likewise.
+        """
+        with self._lock.mutex:
+            return self._runner.first_not_finite(self._call(examples, ids))
 
     def eval(self, example: Any) -> Any:
         """The result of one example by the reference: node by node, without batching; for looking at things.
@@ -318,128 +339,33 @@ class Model:
     # ---------------------------------------------------------------------------------------------- inside
 
     @property
-    def _seen(self) -> CallRecord:
+    def _record(self) -> CallRecord:
         """What the last call left: of this thread, if it has made one."""
-        seen: CallRecord = getattr(self._of_thread, "seen", self._latest)
-        return seen
+        record: CallRecord = getattr(self._of_thread, "record", self._latest)
+        return record
 
-    def _take(self, seen: CallRecord) -> None:
-        self._of_thread.seen = self._latest = seen
+    def _set_record(self, record: CallRecord) -> None:
+        self._of_thread.record = self._latest = record
 
-    def _renew(self) -> None:
-        """Begins with memory that nobody has used."""
-        self._lost_holders = self._lock.lost_holders
-        self._arena, self._executors = Arena(self.device), {}
+    def _call(self, examples: Examples, ids: Any) -> Call:
+        return Call(examples, ids, self.seed, self.step)
 
-    @contextmanager
-    def _lent(self) -> Iterator[None]:
-        """While others are at work before gradients in the engine's memory are read to the end, calls of the
-        model have other memory."""
-        kept = self._arena, self._executors
-        self._renew()
-        try:
-            yield
-        finally:
-            self._arena, self._executors = kept
-
-    def _runs(self, executor: Executor, given: BatchInput) -> Iterator[tuple[Run, WiredBatch]]:
-        """Runs a batch, or, without batching, each example: each run before the next takes its memory."""
-        executor.refresh()
-        chance = DropoutSeed(self.seed, self.step, given.ids)
-        for first, part in given.parts(self.schedule == "none"):
-            keys = chance.part(first, len(part))
-            run = executor.run(part, keys)
-            try:
-                run.forward()
-            except StepRefused as refused:
-                here = slice(first, first + len(part))
-                objects = None if given.objects is None else given.objects[here]
-                run_alone = partial(_run_alone, executor, part, keys)
-                raise_input_error(
-                    self.plan, run.merged, refused, given.numbers[here], objects, self._explain, run_alone
-                )
-            yield run, part
-
-    def _executor(
-        self, inputs: tuple[str, ...], *, training: bool = False, gradients: bool = False
-    ) -> Executor:
-        if self._lost_holders != self._lock.lost_holders:  # forked, while a thread was at work in this memory
-            self._renew()
-        key = (training, gradients, tuple(sorted(inputs)))
-        if key not in self._executors:
-            loss = list(self._weights.metrics) if gradients else []
-            sites = [site.index for name in inputs for site in read_sites(self.plan, name)]
-            self._executors[key] = Executor(
-                self.plan,
-                self.device,
-                self._arena,
-                self.params.of,
-                loss,
-                gradients and self._weights.result is not None,
-                sites,
-                training,
-                self._jit,
-                self._clock,
-            )
-        return self._executors[key]
-
-    def _differentiate(self, examples: Examples, inputs: tuple[str, ...], ids: Any) -> _Differentiated:
-        if self._weights.missing is not None:
-            raise ArrowTypeError(self._weights.missing)
-        executor = self._executor(inputs, training=True, gradients=True)
-        given = self._batches.read(examples, "differentiate", ids)
-        batch = max(len(given.wired), 1)
-        seeds = Seeds(
-            {m: weight / batch for m, weight in self._weights.metrics.items()},
-            None if self._weights.result is None else self._weights.result / batch,
-        )
-        total: Array = None
-        found: dict[Any, Any] = {}
-        parts: list[OutputRows] = []
-        of_inputs: list[dict[str, tuple[Array, np.ndarray]]] = []
-        for run, part in self._runs(executor, given):
-            parts.append(self._outcomes.rows(run, result=False))
-            value = run.loss(seeds)
-            total = value if total is None else total + value
-            for key, gradient in run.backward(seeds).items():
-                if key in found:
-                    found[key] = add_gradients(self.device, found[key], gradient)
-                else:
-                    found[key] = own(gradient) if self.schedule == "none" else gradient
-            of_inputs.append(
-                {
-                    name: run.input_gradients(part, [site.index for site in read_sites(self.plan, name)])
-                    for name in inputs
-                }
-            )
-        grads = {
-            name: found[key] if key in found else executor.no_gradient(*self.params.owner(name))
-            for name, key in self.params.keys_by_name().items()
-            if self.params.owner(name)[1].has_gradient
-        }
-        if total is None:
-            total = self.device.zeros((), self._weights.dtype)
-        outputs = given.outputs([part.run.merged for part in parts])
-        ragged = {name: self._joined([some[name] for some in of_inputs], name) for name in inputs}
-        seen = self._outcomes.seen(parts, outputs)
-        self._take(seen)
+    def _differentiate(
+        self, examples: Examples, inputs: tuple[str, ...], ids: Any
+    ) -> tuple[Differentiated, CallRecord, Outputs]:
+        """Differentiates a batch; counts as a step."""
+        differentiated, record, outputs = self._runner.differentiate(self._call(examples, ids), inputs)
+        self._set_record(record)
         self.step += 1
-        return _Differentiated(total, grads, ragged, outputs, seen)
+        return differentiated, record, outputs
 
-    def _joined(self, pieces: list[tuple[Array, np.ndarray]], name: str) -> Ragged:
-        """The gradients of an input, of all parts of a batch."""
-        lengths = np.concatenate([np.zeros(0, np.int64), *(np.diff(offsets) for _, offsets in pieces)])
-        (of,) = read_sites(self.plan, name)[0].outputs
-        values = self._outcomes.joined([values for values, _ in pieces], of)
-        return Ragged(values, np.concatenate(([0], np.cumsum(lengths))))
+    def _tick(self, part: str) -> None:
+        """Counts the time since the last tick, while a profile is made."""
+        if self._executors.clock is not None:
+            self._executors.clock.tick(part)
 
 
 def _only_reads(optimizer: Any) -> bool:
     """Whether an optimizer leaves gradients as they are and keeps none: one of ours, with a rule of ours."""
     only_reads = getattr(type(optimizer), "only_reads_gradients", None)
     return only_reads is not None and only_reads(optimizer) is True
-
-
-def _run_alone(executor: Executor, chosen: WiredBatch, chance: DropoutSeed, place: int) -> None:
-    """Runs one example of a batch by itself."""
-    executor.run(chosen.part(place, 1), chance.part(place, 1)).forward()

@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from arrows.engine import Batch, Model
-from arrows.engine.not_finite import first_not_finite
 from arrows.ops.arrays import Array
 from arrows.training.parameters import Trainable, as_float
 from arrows.typesys.errors import NotFiniteError
@@ -59,7 +58,7 @@ def require_finite_loss(
         model.step = model_step  # the step is not taken, and the search below must draw the same masks
     source = not_finite_parameter(model)
     if source is None and isinstance(model, Model):
-        source = first_not_finite(model, batch) or "it is a sum of numbers that are finite"
+        source = model.first_not_finite(batch) or "it is a sum of numbers that are finite"
     because = f": {source}" if source else ""
     raise _with_advice(f"epoch {epoch}, step {step}: the loss is {value}{because}")
 

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 
 import arrows as ar
 from arrows.drawing import timeline_svg, timeline_text
-from arrows.engine.timeline import Timeline, timeline
+from arrows.engine.scheduling.timeline import Timeline
 
 TREES = [{"xs": [1, 2, 3]}, {"xs": []}, {"xs": [4, 5]}]
 
@@ -19,19 +19,19 @@ def model(schedule="strata"):
 
 
 def test_the_timeline_is_the_schedule():
-    found = timeline(model(), TREES)
+    found = model().timeline(TREES)
     assert found == Timeline("strata", 3, ("a & <b>", "square"), ((0, 2), (0, 2), (0, 1), (1, 3)))
     assert found.rows == 8
-    assert timeline(model("none"), TREES).steps == ((0, 1),) * 3 + ((1, 1),) * 2 + ((0, 1),) * 2 + ((1, 1),)
-    assert timeline(model(), []).steps == ()
+    assert model("none").timeline(TREES).steps == ((0, 1),) * 3 + ((1, 1),) * 2 + ((0, 1),) * 2 + ((1, 1),)
+    assert model().timeline([]).steps == ()
 
 
 def test_text():
-    lines = timeline_text(timeline(model(), TREES)).splitlines()
+    lines = timeline_text(model().timeline(TREES)).splitlines()
     assert lines[0] == "strata: 3 examples, 4 steps, 8 rows"
     assert lines[2] == "a & <b>  ▆▆▃     3 steps, 5 rows"
     assert lines[3] == "square      █    1 step, 3 rows"
-    assert timeline_text(timeline(model(), [])).startswith("strata: 0 examples, 0 steps, 0 rows")
+    assert timeline_text(model().timeline([])).startswith("strata: 0 examples, 0 steps, 0 rows")
 
 
 def test_long_schedules_share_columns():
@@ -41,7 +41,7 @@ def test_long_schedules_share_columns():
 
 
 def test_svg_has_a_box_a_step_inside_the_picture():
-    for schedule in (timeline(model(), TREES), Timeline("depth", 1, ("a", "b"), ((0, 1), (1, 9)) * 1000)):
+    for schedule in (model().timeline(TREES), Timeline("depth", 1, ("a", "b"), ((0, 1), (1, 9)) * 1000)):
         root = ET.fromstring(timeline_svg(schedule))
         width, height = float(root.get("width")), float(root.get("height"))
         boxes = [e for e in root.iter() if e.get("class") == "box layer"]

@@ -12,7 +12,6 @@ import pytest
 import arrows as ar
 from arrows.cli.exit_codes import exit_status
 from arrows.data import generate, vocabulary
-from arrows.engine.not_finite import first_not_finite
 from arrows.models import sentiment
 from arrows.training import SGD, Adam, NotFiniteError, save, train
 from arrows.training.saving.safetensors_file import read_file
@@ -131,8 +130,8 @@ def test_in_recursion_the_example_that_is_named_is_not_finite_alone_either(sched
         table[...] = first
         table[random.integers(len(table), size=3)] = random.choice([np.inf, np.nan, 1.0])
         batch = [trees[i] for i in random.integers(0, len(trees), 6)]
-        words = first_not_finite(model, batch)
-        alone = [first_not_finite(model, [tree]) for tree in batch]
+        words = model.first_not_finite(batch)
+        alone = [model.first_not_finite([tree]) for tree in batch]
         assert (words is None) == all(told is None for told in alone)
         if words is not None:
             match = re.fullmatch(r"what .* computes of example (\d) is not finite", words)
@@ -143,7 +142,7 @@ def test_in_recursion_the_example_that_is_named_is_not_finite_alone_either(sched
 
 def test_what_is_finite_is_said_to_be():
     model = model_of(ar.ops.tanh)
-    assert first_not_finite(model, [[[1.0]], []]) is None
+    assert model.first_not_finite([[[1.0]], []]) is None
 
 
 def test_it_may_be_ignored():

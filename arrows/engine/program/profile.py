@@ -9,14 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Any
 
+from arrows.engine.planning import Plan
 from arrows.engine.program.fuse import Chain
+from arrows.engine.scheduling.merge import Merged
 from arrows.ops import Equation
-
-if TYPE_CHECKING:
-    from arrows.engine.scheduling.merge import Merged
 
 PARTS = (
     "prepare",
@@ -110,7 +107,7 @@ def _milliseconds(seconds: float) -> str:
 
 @dataclass(eq=False, slots=True)
 class Clock:
-    """Collects time.
+    """Adds up the time between its ticks.
 
     Attributes:
         synchronize: waits for the device.
@@ -124,19 +121,19 @@ class Clock:
     _last: float = 0.0
 
     def start(self) -> None:
-        """Begins to count."""
+        """Starts to measure."""
         self.synchronize()
         self._last = time.perf_counter()
 
     def tick(self, part: str, operation: int | None = None) -> None:
-        """What passed since the last tick went into ``part`` of ``operation``."""
+        """Counts the time since the last tick as spent on ``part`` of ``operation``."""
         self.synchronize()
         now = time.perf_counter()
         key = (operation, part)
         self.spent[key] = self.spent.get(key, 0.0) + now - self._last
         self._last = time.perf_counter()
 
-    def saw(self, merged: Merged) -> None:
+    def count(self, merged: Merged) -> None:
         """Counts the steps and rows of a merged batch."""
         for o, _ in merged.steps:
             steps, rows = self.counts.get(o, (0, 0))
@@ -162,43 +159,43 @@ def part_of(unit: Equation | Chain) -> str:
     )
 
 
-def profile(model: Any, examples: Any, optimizer: Any, runs: int) -> Profile:
-    """Runs a batch under a clock; see `Model.profile`."""
-    clock = Clock(model.device.synchronize)
-    kept = model._executors, model.step, model._seen
-    model._executors, model._clock = {}, clock
-    run: Callable[[], object]
-    if optimizer is not None:
-        what, run = "training", partial(model.train_step, examples, optimizer)
-    elif model._weights.missing is None:
-        what, run = "gradients", partial(model.value_and_grad, examples)
-    else:
-        what, run = "inference", partial(model, examples)
-    try:
-        run()  # programs are written, memory is taken
-        clock.spent.clear()
-        clock.counts.clear()
-        start = time.perf_counter()
-        for _ in range(runs):
-            clock.start()
-            run()
-            clock.tick("host")
-        seconds = (time.perf_counter() - start) / runs
-    finally:
-        model._clock = None
-        model._executors, step, seen = kept
-        model._take(seen)
-        if optimizer is None:
-            model.step = step
-    parts = {part: sum(s for (_, p), s in clock.spent.items() if p == part) / runs for part in PARTS}
+def profile(
+    mode: str, call: Callable[[], object], clock: Clock, plan: Plan, examples: int, runs: int
+) -> Profile:
+    """Calls a model under its clock, once to warm up and then ``runs`` times.
+
+    Args:
+        mode: what is done, as `Profile.what`.
+        call: runs the batch.
+        clock: that of the model's executors.
+        plan: the model's plan.
+        examples: how many are in the batch.
+        runs: how often it runs.
+    """
+    call()  # programs are written, memory is taken
+    clock.spent.clear()
+    clock.counts.clear()
+    start = time.perf_counter()
+    for _ in range(runs):
+        clock.start()
+        call()
+        clock.tick("host")
+    seconds = (time.perf_counter() - start) / runs
     lines = [
         OperationTimes(
-            model.plan.operations[o].name,
-            steps // runs,
-            rows // runs,
-            {part: s / runs for (p, part), s in clock.spent.items() if p == o},
+            name=plan.operations[o].name,
+            steps=steps // runs,
+            rows=rows // runs,
+            seconds={part: s / runs for (operation, part), s in clock.spent.items() if operation == o},
         )
         for o, (steps, rows) in clock.counts.items()
     ]
     lines.sort(key=lambda line: -line.total)
-    return Profile(what, len(examples), runs, seconds, parts, tuple(lines))
+    return Profile(
+        what=mode,
+        examples=examples,
+        runs=runs,
+        seconds=seconds,
+        parts={part: sum(s for (_, p), s in clock.spent.items() if p == part) / runs for part in PARTS},
+        operations=tuple(lines),
+    )

@@ -319,7 +319,7 @@ class Executor:
         }
         bound = self.bound(merged, keys)
         if self.clock is not None:
-            self.clock.saw(merged)
+            self.clock.count(merged)
             self.clock.tick("merge")
         return bound
 

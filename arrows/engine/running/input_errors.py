@@ -1,21 +1,20 @@
-"""From a kernel that refused its operands to the examples that gave them.
+"""Traces the error of a kernel back to the example that gave it its operands.
 
-Most of what can be wrong with an example shows when it is lowered.  An index that is computed, or a sequence
-that turns out to be empty, shows when the step runs, with rows of many examples side by side.
+Most of what can be wrong with an example shows when it is read.  An index that is computed, or a sequence
+that turns out to be empty, shows when a step runs, on rows of many examples.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, NoReturn
-
-import numpy as np
+from typing import NoReturn
 
 from arrows.engine.lowering import Composed
 from arrows.engine.planning import ApplyOperation, Plan
 from arrows.engine.scheduling.merge import Merged
 from arrows.ops import IndexOutOfRange
+from arrows.ops.arrays import HostArray
 from arrows.typesys.errors import ArrowValueError, InputError, input_message
 
 KERNEL_ERRORS = (IndexOutOfRange, ArrowValueError)
@@ -38,10 +37,11 @@ def raise_input_error(
     plan: Plan,
     merged: Merged,
     refused: StepRefused,
-    numbers: np.ndarray,
-    examples: Sequence[Any] | None,
-    explain: Callable[[Any, int, bool], None],
-    alone: Callable[[int], None],
+    *,
+    numbers: HostArray,
+    examples: Sequence[object] | None,
+    explain: Callable[[object, int, bool], None],
+    run_alone: Callable[[int], None],
 ) -> NoReturn:
     """Raises the `InputError` of a refused step: block and example, and the path if the example is at hand.
 
@@ -52,21 +52,21 @@ def raise_input_error(
         numbers: what the examples are called in messages.
         examples: the examples themselves; None if only their wirings are there.
         explain: as `ExampleReader.explain`.
-        alone: runs one of the examples by itself.
+        run_alone: runs one of the examples by itself.
     """
     cause = refused.__cause__
     suspects = _suspects(merged, refused)
-    guilty = suspects[0] if len(suspects) == 1 else None
+    place = suspects[0] if len(suspects) == 1 else None
     for suspect in suspects:
-        if guilty is None:
+        if place is None:
             try:
-                alone(suspect)
+                run_alone(suspect)
             except StepRefused as again:
-                guilty, cause = suspect, again.__cause__
-    if guilty is not None and examples is not None:
-        with suppress(ArrowValueError):  # what the reference's kernels raise has no place
-            explain(examples[guilty], int(numbers[guilty]), True)
-    number = None if guilty is None else int(numbers[guilty])
+                place, cause = suspect, again.__cause__
+    number = None if place is None else int(numbers[place])
+    if place is not None and number is not None and examples is not None:
+        with suppress(ArrowValueError):  # what the reference's kernels raise says no place in the example
+            explain(examples[place], number, True)
     operation = plan.operations[refused.operation]
     assert isinstance(operation, ApplyOperation)
     typed = operation.typed
@@ -76,13 +76,13 @@ def raise_input_error(
 
 
 def _suspects(merged: Merged, refused: StepRefused) -> list[int]:
-    """The examples whose rows were in the step; the one example if the row is known."""
-    found = merged.operations[refused.operation]
+    """The examples whose rows were in the step; the one example if the kernel says which row it refused."""
+    rows = merged.operations[refused.operation]
     examples, _ = merged.nodes(refused.operation)
     if refused.step is not None:
-        a, z = found.bounds[refused.step], found.bounds[refused.step + 1]
+        start, stop = rows.bounds[refused.step], rows.bounds[refused.step + 1]
         row = getattr(refused.__cause__, "row", None)
-        if row is not None and not found.offsets:
-            a, z = a + row, a + row + 1
-        examples = examples[a:z]
+        if row is not None and not rows.offsets:  # with sequences, the row may be an element's
+            start, stop = start + row, start + row + 1
+        examples = examples[start:stop]
     return sorted(set(examples.tolist()))

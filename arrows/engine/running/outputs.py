@@ -1,28 +1,27 @@
-"""What comes out of a call of a model: results, metrics, labels and what was tapped, from the rows of its
-runs."""
+"""Collects what comes out of a call of a model: results, metrics, labels and tapped values."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from arrows.engine.device import Device
+from arrows.engine.lowering import ObjectTap, Taps, ValueStreams, holds_objects
 from arrows.engine.planning import Plan
-from arrows.engine.reading.wiring import Outputs
+from arrows.engine.reading.wiring import Outputs, Visits
 from arrows.engine.running.execute import Run
-from arrows.engine.running.taps import collect_taps, collect_values
-from arrows.engine.values import NamedResults, Ragged
+from arrows.engine.values import NamedResults, Ragged, collate, get_row, to_numpy, unflatten
+from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import types as T
-
-Array = Any
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class OutputRows:
-    """Copies of the rows that a run hands out: its slabs are the next batch's.
+    """Copies of the rows that a run hands out, for its slabs are the next run's memory.
 
     Attributes:
         run: the run.
@@ -31,7 +30,7 @@ class OutputRows:
     """
 
     run: Run
-    leaves: tuple[Array, ...]
+    leaves: tuple[Array | None, ...]
     metrics: tuple[Array, ...]
 
 
@@ -39,68 +38,160 @@ class OutputRows:
 class CallRecord:
     """What a call leaves beside its result; attributes as those of `Model`."""
 
-    metrics: dict[str, Ragged]
-    labels: dict[str, list[list[Any]]]
-    taps: dict[str, Any]
+    metrics: Mapping[str, Ragged]
+    labels: Mapping[str, list[list[Any]]]
+    taps: Mapping[str, Any]
 
 
-class OutputCollector:
-    """Puts together what comes out of the calls of a model.
+def copy_rows(run: Run, *, result: bool) -> OutputRows:
+    """Copies the rows that a run hands out, those of the result only if asked."""
+    plan, outputs = run.executor.plan, run.merged.outputs
+    unread = 0 if result else len(plan.lowered.streams.result.leaves)
+    leaves = [
+        None if number < unread else run.gather(slab, column.values)
+        for number, (slab, column) in enumerate(zip(plan.results, outputs.results, strict=True))
+    ]
+    metrics = [
+        run.gather(slab, column.values) for slab, column in zip(plan.metrics, outputs.metrics, strict=True)
+    ]
+    return OutputRows(run, tuple(leaves), tuple(metrics))
+
+
+def join_rows(device: Device, pieces: Sequence[Array], row: T.Tensor) -> Array:
+    """The rows of all pieces, one after another; ``row`` is the type of one."""
+    joined: Array
+    if not pieces:
+        joined = device.zeros((0, *row.shape), row.dtype)
+    else:
+        joined = pieces[0] if len(pieces) == 1 else device.xp.concatenate(list(pieces))
+    return joined
+
+
+def collect_result(plan: Plan, device: Device, parts: Sequence[OutputRows], outputs: Outputs) -> Any:
+    """The result of a batch.
 
     Args:
-        plan: the model's plan.
-        device: its device.
+        plan, device: the model's.
+        parts: the rows of the runs that the batch took.
+        outputs: what comes out of its examples.
     """
+    result = plan.lowered.streams.result
+    arrays = [_leaf(plan, device, parts, number) for number in result.leaves]
+    return _collect_values(result, arrays, [column.values for column in outputs.levels])
 
-    def __init__(self, plan: Plan, device: Device) -> None:
-        self.plan, self.device = plan, device
 
-    def rows(self, run: Run, *, result: bool) -> OutputRows:
-        """The rows that a run hands out, those of the result only where somebody reads it."""
-        plan, outputs = self.plan, run.merged.outputs
-        unread = 0 if result else len(plan.lowered.streams.result.leaves)
-        leaves = [
-            None if number < unread else run.gather(slab, column.values)
-            for number, (slab, column) in enumerate(zip(plan.results, outputs.results, strict=True))
+def collect_record(
+    plan: Plan, device: Device, parts: Sequence[OutputRows], outputs: Outputs | None
+) -> CallRecord:
+    """What a batch leaves beside its result.
+
+    Args:
+        plan, device: the model's.
+        parts: the rows of the runs that the batch took.
+        outputs: what comes out of its examples; None before the first call.
+    """
+    metrics: dict[str, Ragged] = {}
+    labels: dict[str, list[list[Any]]] = {}
+    for number, stream in enumerate(plan.lowered.streams.metrics):
+        offsets = outputs.metrics[number].offsets if outputs is not None else np.zeros(1, np.int64)
+        values = join_rows(device, [part.metrics[number] for part in parts], stream.type)
+        metrics[stream.name] = Ragged(values, offsets - offsets[0])
+        if stream.labelled:
+            by_example = outputs.labels[number] if outputs is not None else ()
+            labels[stream.name] = list(by_example or ())
+    tapped = {}
+    streams = plan.lowered.streams
+    if streams.taps.streams:
+        # The leaves of the result come first; taps do not read them.
+        arrays = [
+            None if number < len(streams.result.leaves) else _leaf(plan, device, parts, number)
+            for number in range(len(streams.leaves))
         ]
-        metrics = [
-            run.gather(slab, column.values)
-            for slab, column in zip(plan.metrics, outputs.metrics, strict=True)
-        ]
-        return OutputRows(run, tuple(leaves), tuple(metrics))
+        tapped = _collect_taps(streams.taps, arrays, outputs)
+    return CallRecord(NamedResults("metric", metrics), labels, NamedResults("tap", tapped))
 
-    def result(self, parts: Sequence[OutputRows], outputs: Outputs) -> Any:
-        """The result of a batch, which ran in these parts."""
-        result = self.plan.lowered.streams.result
-        arrays = [self._leaf(parts, number) for number in result.leaves]
-        return collect_values(result, arrays, [column.values for column in outputs.levels])
 
-    def seen(self, parts: Sequence[OutputRows], outputs: Outputs | None) -> CallRecord:
-        """What a batch leaves beside its result; `outputs` are None if there has not been any."""
-        metrics: dict[str, Ragged] = {}
-        labels: dict[str, list[list[Any]]] = {}
-        for number, stream in enumerate(self.plan.lowered.streams.metrics):
-            offsets = outputs.metrics[number].offsets if outputs is not None else np.zeros(1, np.int64)
-            values = self.joined([part.metrics[number] for part in parts], stream.type)
-            metrics[stream.name] = Ragged(values, offsets - offsets[0])
-            if stream.labelled:
-                found = outputs.labels[number] if outputs is not None else ()
-                labels[stream.name] = list(found or ())
-        lowered = self.plan.lowered
-        tapped = {}
-        if lowered.streams.taps.streams:
-            result, count = len(lowered.streams.result.leaves), len(lowered.streams.leaves)
-            arrays = [None if number < result else self._leaf(parts, number) for number in range(count)]
-            tapped = collect_taps(lowered.streams.taps, arrays, outputs)
-        return CallRecord(NamedResults("metric", metrics), labels, NamedResults("tap", tapped))
+def _leaf(plan: Plan, device: Device, parts: Sequence[OutputRows], number: int) -> Array:
+    pieces = [array for part in parts if (array := part.leaves[number]) is not None]
+    return join_rows(device, pieces, plan.lowered.streams.leaves[number].type)
 
-    def joined(self, pieces: Sequence[Array], of: T.Tensor) -> Array:
-        """The rows of all parts, one after another."""
-        if not pieces:
-            return self.device.zeros((0, *of.shape), of.dtype)
-        return pieces[0] if len(pieces) == 1 else self.device.xp.concatenate(list(pieces))
 
-    def _leaf(self, parts: Sequence[OutputRows], number: int) -> Array:
-        return self.joined(
-            [part.leaves[number] for part in parts], self.plan.lowered.streams.leaves[number].type
-        )
+def _collect_taps(taps: Taps, arrays: Sequence[Array | None], outputs: Outputs | None) -> dict[str, Any]:
+    """For each name what was tapped, by example, then visit.
+
+    Args:
+        taps: the taps of the model; there are some.
+        arrays: one array for each leaf stream of the model.
+        outputs: what comes out of the batch; None before the first call.
+    """
+    visits = outputs.visits if outputs is not None else None
+    if visits is None:
+        visits = Visits.none(len(taps.streams))
+    stream_of_visit = np.array([stream for stream, _ in taps.sites], np.int64)[visits.sites.values]
+    collected: dict[str, Any] = {}
+    for number, stream in enumerate(taps.streams):
+        if isinstance(stream, ObjectTap):
+            collected[stream.name] = [list(objects) for objects in visits.objects[stream.stream]]
+            continue
+        counted = np.concatenate(([0], np.cumsum(stream_of_visit == number, dtype=np.int64)))
+        offsets = counted[visits.sites.offsets - visits.sites.offsets[0]]
+        if outputs is not None:
+            lengths = [column.values for column in outputs.levels]
+        else:
+            lengths = [np.zeros(0, np.int64)] * stream.values.levels.stop
+        collected[stream.name] = Ragged(_collect_values(stream.values, arrays, lengths), offsets)
+    return collected
+
+
+def _collect_values(
+    streams: ValueStreams, arrays: Sequence[Array | None], lengths: Sequence[HostArray]
+) -> Any:
+    """All values that went into some streams, as one result.
+
+    Args:
+        streams: which.
+        arrays: of all leaf streams.
+        lengths: of all levels.
+    """
+    levels = [lengths[level] for level in streams.levels]
+    offsets = [np.concatenate(([0], np.cumsum(column, dtype=np.int64))) for column in levels]
+    return unflatten(streams.type, [arrays[leaf] for leaf in streams.leaves], offsets)
+
+
+def show_taps(taps: Taps, collected: Mapping[str, Any], outputs: Outputs) -> None:
+    """Calls the ``show`` of taps, in the order of the examples and of the visits."""
+    if outputs.visits is None or not any(show for _, show in taps.sites):
+        return
+    shown = {stream for stream, show in taps.sites if show is not None}
+    values: dict[int, Iterator[Any]] = {
+        number: _one_by_one(collected[stream.name])
+        for number, stream in enumerate(taps.streams)
+        if number in shown
+    }
+    for site in outputs.visits.sites.values.tolist():
+        stream, show = taps.sites[site]
+        if stream in values:
+            value = next(values[stream])
+            if show is not None:
+                show(value)
+
+
+def _one_by_one(collected: Any) -> Iterator[Any]:
+    """What was tapped, visit by visit, on the host."""
+    if isinstance(collected, list):
+        return chain.from_iterable(collected)
+    values = to_numpy(collected.values)
+    return (get_row(values, visit) for visit in range(int(collected.offsets[-1])))
+
+
+def show_tapped(tapped: Sequence[tuple[Any, T.Type, Any]]) -> None:
+    """Calls the ``show`` of taps with what the reference tapped of one example.
+
+    Args:
+        tapped: for each visit the `Tap`, the type of the value and the value.
+    """
+    for tap, type_tapped, value in tapped:
+        show: Callable[[Any], object] | None = tap.show
+        if show is not None:
+            objects = holds_objects(type_tapped)
+            show(value if objects else get_row(collate(type_tapped, [value]), 0))

@@ -1,10 +1,10 @@
-"""How a model takes examples: plain ones, which it lowers, and prepared ones, if they are its own."""
+"""Takes what a caller hands to a model as a batch: plain examples, which it reads, and prepared ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from arrows.engine.reading.wiring import Outputs
 from arrows.engine.scheduling.merge import Merged
 from arrows.engine.scheduling.prepared_set import Batch, Prepared, WiredBatch
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
+
+Examples: TypeAlias = Any
+"""A batch, as users hand it in: an iterable of Python objects, a `Prepared` or a `Batch`."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

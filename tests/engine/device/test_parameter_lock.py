@@ -21,9 +21,9 @@ import pytest
 import arrows as ar
 from arrows import machine
 from arrows.engine import model as model_module
-from arrows.engine.device import parameter_lock as turns
+from arrows.engine.device import parameter_lock
 from arrows.engine.reading import example_reader
-from arrows.engine.running import outputs as outcome
+from arrows.engine.running import batch_runner, executors, loss_gradients, outputs
 from arrows.engine.scheduling import batch_input
 from arrows.training import SGD, Optimizer
 from tests.profile import NIGHTLY
@@ -302,7 +302,16 @@ class Interrupting:
         return self.line
 
 
-MODULES = (batch_input, example_reader, model_module, outcome, turns)
+MODULES = (
+    batch_runner,
+    batch_input,
+    example_reader,
+    executors,
+    loss_gradients,
+    model_module,
+    outputs,
+    parameter_lock,
+)
 FILES = {*(str(module.__file__) for module in MODULES), "<arrows lowering>"}
 
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
-from arrows.engine.scheduling.merge import merge
-
-if TYPE_CHECKING:
-    from arrows.engine.model import Model
+from arrows.engine.planning import Plan
+from arrows.engine.scheduling.merge import Merged
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,29 +30,12 @@ class Timeline:
         return sum(rows for _, rows in self.steps)
 
 
-def timeline(model: Model, examples: Any) -> Timeline:
-    """The schedule of a batch, without running it.
-
-    Args:
-        model: from `arrows.compile`.
-        examples: Python objects, or a batch of a prepared set.
-
-    Raises:
-        InputError: an example does not fit.
-
-    Example:
-        >>> import arrows as ar
-        >>> from arrows.engine.timeline import timeline
-        >>> add = ar.Function(lambda total, x: total + x, name="add")
-        >>> model = ar.compile(ar.Map(ar.Scalar()) >> ar.Fold(add, ar.Zeros([])))
-        >>> timeline(model, [[1, 2, 3], [4], [5, 6]]).steps
-        ((0, 3), (0, 2), (0, 1))
-    """
-    merged = merge(model.plan, model.prepare(examples)[:].wired)
+def timeline(plan: Plan, merged: Merged) -> Timeline:
+    """The timeline of a merged batch; `Model.timeline` makes that of a batch of examples."""
     places: dict[int, int] = {}
     steps = []
     for o, step in merged.steps:
         bounds = merged.operations[o].bounds
         steps.append((places.setdefault(o, len(places)), int(bounds[step + 1] - bounds[step])))
-    names = tuple(model.plan.operations[o].name for o in places)
-    return Timeline(model.schedule, merged.examples, names, tuple(steps))
+    names = tuple(plan.operations[o].name for o in places)
+    return Timeline(plan.schedule, merged.examples, names, tuple(steps))

@@ -1,0 +1,92 @@
+"""The executors of a model, one for each choice of what to differentiate, and the memory that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from arrows.engine.device import Arena, Device
+from arrows.engine.planning import Params, Plan, Weights, read_sites
+from arrows.engine.program.profile import Clock
+from arrows.engine.running.execute import Executor
+
+
+class Executors:
+    """Makes executors when they are first asked for, and keeps them and their memory from call to call.
+
+    Args:
+        plan: the model's plan.
+        device: its device.
+        params: its parameters.
+        weights: of what its loss is made of.
+        jit: whether element-wise chains are compiled.
+
+    Attributes:
+        clock: of a profile that is being made; None at other times.
+        arena: the memory that the executors share.
+        kept: those that have been asked for.
+    """
+
+    def __init__(self, plan: Plan, device: Device, params: Params, weights: Weights, jit: bool) -> None:
+        self.plan, self.device, self.params, self.weights, self.jit = plan, device, params, weights, jit
+        self.clock: Clock | None = None
+        self.arena = Arena(device)
+        self.kept: dict[tuple[bool, bool, tuple[str, ...]], Executor] = {}
+        self._lost_holders = params.lock.lost_holders
+
+    def get(
+        self, inputs: tuple[str, ...] = (), *, training: bool = False, gradients: bool = False
+    ) -> Executor:
+        """The executor for one choice of what to differentiate.
+
+        Args:
+            inputs: the named inputs whose gradients are wanted.
+            training: whether dropout acts.
+            gradients: whether the loss is differentiated.
+        """
+        if self._lost_holders != self.params.lock.lost_holders:
+            # The process was forked while a thread, which is lost here, was writing to this memory.
+            self.release()
+        key = (training, gradients, tuple(sorted(inputs)))
+        if key not in self.kept:
+            self.kept[key] = Executor(
+                self.plan,
+                self.device,
+                self.arena,
+                self.params.of,
+                loss=list(self.weights.metrics) if gradients else [],
+                result=gradients and self.weights.result is not None,
+                inputs=[site.index for name in inputs for site in read_sites(self.plan, name)],
+                training=training,
+                jit=self.jit,
+                clock=self.clock,
+            )
+        return self.kept[key]
+
+    @property
+    def bytes(self) -> int:
+        """The memory of the device that is kept, without the parameters."""
+        arrays = {id(array): int(array.nbytes) for executor in self.kept.values() for array in executor.kept}
+        for parameter in self.params.values():
+            arrays.pop(id(parameter), None)
+        return self.arena.bytes + sum(arrays.values())
+
+    def release(self) -> None:
+        """Begins with no executor, and with memory that nobody has used."""
+        self._lost_holders = self.params.lock.lost_holders
+        self.arena, self.kept = Arena(self.device), {}
+
+    @contextmanager
+    def set_aside(self, clock: Clock | None = None) -> Iterator[None]:
+        """Keeps executors and memory from being used meanwhile: calls of the model make others.
+
+        An optimizer that reads gradients in this memory may call the model, and a profile needs programs with
+        a clock between their lines.
+        """
+        kept = self.arena, self.kept, self.clock
+        self.clock = clock if clock is not None else self.clock
+        self.release()
+        try:
+            yield
+        finally:
+            self.arena, self.kept, self.clock = kept
