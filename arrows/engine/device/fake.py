@@ -8,12 +8,17 @@ functions that CuPy has.  Where CuPy would quietly wait for the device (`float(a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
+from arrows.ops.arrays import Flags, HostArray
+
 SCALARS = (int, float, bool, np.generic)
+
+Operand: TypeAlias = HostArray | int | float | np.generic
+"""What NumPy may see of an operand of the device."""
 
 
 class FakeDeviceError(TypeError):
@@ -32,7 +37,7 @@ def refuse(what: str) -> NoReturn:
     raise FakeDeviceError(what)
 
 
-def checked_operand(value: Any, function: str) -> Any:
+def checked_operand(value: object, function: str) -> Operand:
     """What NumPy may see of one operand: a device array's data, or a Python or NumPy scalar as it is."""
     if isinstance(value, FakeArray):
         return value._data
@@ -43,15 +48,16 @@ def checked_operand(value: Any, function: str) -> Any:
     refuse(f"{function}: expected a device array or a scalar, got {type(value).__name__}")
 
 
-def checked_array(value: Any, function: str) -> np.ndarray[Any, Any]:
+def checked_array(value: object, function: str) -> HostArray:
     """Like `checked_operand`, for places where CuPy takes arrays only."""
     if isinstance(value, SCALARS):
         refuse(f"{function}: expected a device array, got the scalar {value!r}")
-    data: np.ndarray[Any, Any] = checked_operand(value, function)
+    data = checked_operand(value, function)
+    assert isinstance(data, np.ndarray)
     return data
 
 
-def wrap(value: Any) -> Any:
+def wrap(value: object) -> Any:
     """A result of NumPy as a result of the device: no bare NumPy number leaves, as none leaves CuPy."""
     if isinstance(value, (np.ndarray, np.generic)):
         return FakeArray(np.asarray(value))
@@ -62,7 +68,7 @@ def wrap(value: Any) -> Any:
     return value
 
 
-def plain(value: Any, function: str) -> Any:
+def plain(value: object, function: str) -> Any:
     """A keyword or a non-array argument: anything but an array, or something that hides one."""
     if isinstance(value, (FakeArray, np.ndarray)):
         refuse(f"{function}: an array was given where a shape, an axis or an element type belongs")
@@ -72,8 +78,33 @@ def plain(value: Any, function: str) -> Any:
     return value
 
 
-def keywords_and_out(keywords: dict[str, Any], function: str) -> tuple[dict[str, Any], FakeArray | None]:
-    """Keywords for NumPy (with the data of `out` and `where`), and the device array that `out` names."""
+def call_numpy(
+    function: Callable[..., object],
+    name: str,
+    operands: Iterable[Operand],
+    rest: Iterable[object],
+    keywords: Mapping[str, object],
+) -> Any:
+    """Calls a function of NumPy for the device, without floating-point flags, which no device sets.
+
+    Args:
+        function: NumPy's function, or a method of the array.
+        name: what it is called in errors.
+        operands: checked already.
+        rest: further positional arguments, which must not be arrays.
+        keywords: likewise, but for `out`.
+    """
+    positional = [plain(value, name) for value in rest]
+    ready, out = _keywords_and_out(keywords, name)
+    with np.errstate(all="ignore"):
+        result = function(*operands, *positional, **ready)
+    return wrap(result) if out is None else out
+
+
+def _keywords_and_out(
+    keywords: Mapping[str, object], function: str
+) -> tuple[dict[str, Any], FakeArray | None]:
+    """Keywords for NumPy (with the data of `out`), and the device array that `out` names."""
     ready: dict[str, Any] = {}
     out: FakeArray | None = None
     for key, value in keywords.items():
@@ -93,10 +124,10 @@ def keywords_and_out(keywords: dict[str, Any], function: str) -> tuple[dict[str,
     return ready, out
 
 
-def _index(key: Any) -> Any:
+def _index(key: object) -> Any:
     """An index that needs no crossing: integers, slices, None, Ellipsis, device arrays of integers."""
     items = key if isinstance(key, tuple) else (key,)
-    ready: list[Any] = []
+    ready: list[object] = []
     for item in items:
         if isinstance(item, FakeArray):
             if item._data.dtype.kind not in "iu":
@@ -118,21 +149,22 @@ def _index(key: Any) -> Any:
     return tuple(ready) if isinstance(key, tuple) else ready[0]
 
 
-def _binary(name: str, reverse: bool = False) -> Callable[[FakeArray, Any], Any]:
+def _binary(name: str, reverse: bool = False) -> Callable[[FakeArray, object], Any]:
     function = getattr(np, name)
 
-    def operator(self: FakeArray, other: Any) -> Any:
+    def operator(self: FakeArray, other: object) -> FakeArray:
         value = checked_operand(other, name)
         with np.errstate(all="ignore"):
-            return wrap(function(value, self._data) if reverse else function(self._data, value))
+            result = function(value, self._data) if reverse else function(self._data, value)
+        return FakeArray(np.asarray(result))
 
     return operator
 
 
-def _in_place(name: str) -> Callable[[FakeArray, Any], FakeArray]:
+def _in_place(name: str) -> Callable[[FakeArray, object], FakeArray]:
     function = getattr(np, name)
 
-    def operator(self: FakeArray, other: Any) -> FakeArray:
+    def operator(self: FakeArray, other: object) -> FakeArray:
         value = checked_operand(other, name)
         with np.errstate(all="ignore"):
             function(self._data, value, out=self._data)
@@ -141,11 +173,11 @@ def _in_place(name: str) -> Callable[[FakeArray, Any], FakeArray]:
     return operator
 
 
-def _unary(name: str) -> Callable[[FakeArray], Any]:
+def _unary(name: str) -> Callable[[FakeArray], FakeArray]:
     function = getattr(np, name)
 
-    def operator(self: FakeArray) -> Any:
-        return wrap(function(self._data))
+    def operator(self: FakeArray) -> FakeArray:
+        return FakeArray(np.asarray(function(self._data)))
 
     return operator
 
@@ -153,12 +185,8 @@ def _unary(name: str) -> Callable[[FakeArray], Any]:
 def _method(name: str) -> Callable[..., Any]:
     """A method of arrays: shapes, axes and element types pass, arrays are checked."""
 
-    def method(self: FakeArray, *arguments: Any, **keywords: Any) -> Any:
-        given = [plain(argument, name) for argument in arguments]
-        ready, out = keywords_and_out(keywords, name)
-        with np.errstate(all="ignore"):
-            result = getattr(self._data, name)(*given, **ready)
-        return wrap(result) if out is None else out
+    def method(self: FakeArray, *arguments: object, **keywords: object) -> Any:
+        return call_numpy(getattr(self._data, name), name, (), arguments, keywords)
 
     method.__name__ = name
     return method
@@ -187,7 +215,7 @@ class FakeArray:
     __array_priority__ = 1000.0
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, data: np.ndarray[Any, Any]) -> None:
+    def __init__(self, data: HostArray) -> None:
         self._data = data
 
     def __repr__(self) -> str:
@@ -196,8 +224,7 @@ class FakeArray:
     # What the host knows without asking the device.
     @property
     def shape(self) -> tuple[int, ...]:
-        shape: tuple[int, ...] = self._data.shape
-        return shape
+        return self._data.shape
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -205,8 +232,7 @@ class FakeArray:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        dtype: np.dtype[Any] = self._data.dtype
-        return dtype
+        return self._data.dtype
 
     @property
     def ndim(self) -> int:
@@ -225,7 +251,7 @@ class FakeArray:
         return self._data.itemsize
 
     @property
-    def flags(self) -> Any:
+    def flags(self) -> Flags:
         return self._data.flags
 
     @property
@@ -236,23 +262,23 @@ class FakeArray:
         return len(self._data)
 
     # Reading and writing parts.
-    def __getitem__(self, key: Any) -> Any:
-        return wrap(self._data[_index(key)])
+    def __getitem__(self, key: object) -> FakeArray:
+        return FakeArray(np.asarray(self._data[_index(key)]))
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: object, value: object) -> None:
         self._data[_index(key)] = checked_operand(value, "assignment")
 
     # Crossings.
-    def __array__(self, *arguments: Any, **keywords: Any) -> NoReturn:
+    def __array__(self, *arguments: object, **keywords: object) -> NoReturn:
         refuse("NumPy was given a device array; bring it down with to_numpy")
 
-    def __array_function__(self, function: Any, *rest: Any) -> NoReturn:
+    def __array_function__(self, function: Callable[..., object], *rest: object) -> NoReturn:
         refuse(f"numpy.{function.__name__} was given a device array; use xp.{function.__name__} or to_numpy")
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[NoReturn]:
         refuse("iterating a device array reads it element by element; bring it down with to_numpy")
 
-    def __contains__(self, item: Any) -> bool:
+    def __contains__(self, item: object) -> bool:
         refuse("`in` reads the device; bring the value down with to_numpy")
 
     def __bool__(self) -> bool:  # noqa: PLE0304 (it raises, and only it)
@@ -273,13 +299,13 @@ class FakeArray:
     def __round__(self, digits: int = 0) -> NoReturn:
         refuse("round() reads the device; bring the value down with to_numpy")
 
-    def item(self, *arguments: Any) -> NoReturn:
+    def item(self, *arguments: object) -> NoReturn:
         refuse("item() reads the device; bring the value down with to_numpy")
 
     def tolist(self) -> NoReturn:
         refuse("tolist() reads the device; bring the value down with to_numpy")
 
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
         refuse("a device array does not pickle; bring it down with to_numpy")
 
     __add__, __radd__, __iadd__ = _binary("add"), _binary("add", True), _in_place("add")
@@ -313,9 +339,9 @@ class FakeArray:
     swapaxes, transpose, view = _method("swapaxes"), _method("transpose"), _method("view")
     argsort, sort = _method("argsort"), _method("sort")
 
-    def sum(self, axis: Any = None, **keywords: Any) -> Any:
+    def sum(self, axis: object = None, **keywords: object) -> FakeArray:
         """A device adds in a tree, which is about as exact as float64."""
-        ready, out = keywords_and_out({"axis": axis, **keywords}, "sum")
+        ready, out = _keywords_and_out({"axis": axis, **keywords}, "sum")
         dtype = ready.pop("dtype", None) or self._data.dtype
         wide = "float64" if self._data.dtype.kind == "f" else dtype
         with np.errstate(all="ignore"):
@@ -323,24 +349,27 @@ class FakeArray:
                 np.sum(self._data, dtype=wide, **{k: v for k, v in ready.items() if k != "out"})
             )
             if out is None:
-                return wrap(result.astype(dtype))
+                return FakeArray(result.astype(dtype))
             out._data[...] = result
         return out
 
-    def fill(self, value: Any) -> None:
+    def fill(self, value: object) -> None:
         self._data.fill(plain(value, "fill"))
 
-    def take(self, indices: Any, axis: int | None = None, out: FakeArray | None = None) -> Any:
+    def take(self, indices: object, axis: int | None = None, out: FakeArray | None = None) -> FakeArray:
         return take(self, indices, axis=axis, out=out)
 
-    def dot(self, other: Any) -> Any:
+    def dot(self, other: object) -> FakeArray:
         return FakeArray(np.asarray(self._data.dot(checked_array(other, "dot"))))
 
 
-def take(array: Any, indices: Any, axis: int | None = None, out: Any = None) -> Any:
+def take(array: object, indices: object, axis: int | None = None, out: object = None) -> FakeArray:
     """CuPy's `take`: no `mode`.  Stricter than CuPy, which wraps a wrong index round without a word."""
-    where = checked_operand(indices, "take")
-    if out is not None and not isinstance(out, FakeArray):
+    rows: Any = checked_operand(indices, "take")
+    data = checked_array(array, "take")
+    if out is None:
+        return FakeArray(np.asarray(np.take(data, rows, axis=axis)))
+    if not isinstance(out, FakeArray):
         refuse(f"take: out= must be a device array, got {type(out).__name__}")
-    result = np.take(checked_array(array, "take"), where, axis=axis, out=None if out is None else out._data)
-    return wrap(result) if out is None else out
+    np.take(data, rows, axis=axis, out=out._data)
+    return out

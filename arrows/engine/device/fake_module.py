@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from arrows.engine.device.fake import (
     FakeArray,
+    call_numpy,
     checked_array,
     checked_operand,
-    keywords_and_out,
     plain,
     refuse,
     take,
@@ -34,29 +36,20 @@ class FakeUfunc:
     def __repr__(self) -> str:
         return f"<ufunc {self.__name__!r} of the fake device>"
 
-    def __call__(self, *operands: Any, **keywords: Any) -> Any:
+    def __call__(self, *operands: object, **keywords: object) -> Any:
         if len(operands) == self.nin + 1:  # out may stand last, as in NumPy and CuPy
             *head, keywords["out"] = operands
             operands = tuple(head)
-        given = [checked_operand(operand, self.__name__) for operand in operands]
-        ready, out = keywords_and_out(keywords, self.__name__)
-        with np.errstate(all="ignore"):  # a device sets no floating-point flags
-            result = self._function(*given, **ready)
-        return wrap(result) if out is None else out
+        checked = [checked_operand(operand, self.__name__) for operand in operands]
+        return call_numpy(self._function, self.__name__, checked, (), keywords)
 
-    def reduce(self, array: Any, **keywords: Any) -> Any:
-        ready, out = keywords_and_out(keywords, self.__name__)
-        with np.errstate(all="ignore"):
-            result = self._function.reduce(checked_array(array, self.__name__), **ready)
-        return wrap(result) if out is None else out
+    def reduce(self, array: object, **keywords: object) -> Any:
+        checked = checked_array(array, self.__name__)
+        return call_numpy(self._function.reduce, self.__name__, [checked], (), keywords)
 
-    def outer(self, a: Any, b: Any, **keywords: Any) -> Any:
-        ready, out = keywords_and_out(keywords, self.__name__)
-        with np.errstate(all="ignore"):
-            result = self._function.outer(
-                checked_array(a, self.__name__), checked_array(b, self.__name__), **ready
-            )
-        return wrap(result) if out is None else out
+    def outer(self, a: object, b: object, **keywords: object) -> Any:
+        checked = [checked_array(array, self.__name__) for array in (a, b)]
+        return call_numpy(self._function.outer, self.__name__, checked, (), keywords)
 
 
 def _names(text: str) -> list[str]:
@@ -80,7 +73,7 @@ _ONE_ARRAY = _names("""
     zeros_like ones_like full_like copy ascontiguousarray flatnonzero diff nan_to_num clip pad split
     array_split diagonal diag trace tril triu rollaxis
 """)
-_ARRAYS_ONLY = _names("""
+_TWO_ARRAYS = _names("""
     dot vdot inner outer tensordot kron searchsorted take_along_axis compress shares_memory
 """)
 _LISTS = _names("concatenate stack hstack vstack column_stack")
@@ -93,26 +86,17 @@ _CONSTANTS = _names("""
 def _one_array(name: str) -> Callable[..., Any]:
     function = getattr(np, name)
 
-    def call(array: Any, *rest: Any, **keywords: Any) -> Any:
-        data = checked_array(array, name)
-        given = [plain(value, name) for value in rest]
-        ready, out = keywords_and_out(keywords, name)
-        with np.errstate(all="ignore"):
-            result = function(data, *given, **ready)
-        return wrap(result) if out is None else out
+    def call(array: object, *rest: object, **keywords: object) -> Any:
+        return call_numpy(function, name, [checked_array(array, name)], rest, keywords)
 
     return call
 
 
-def _arrays_only(name: str) -> Callable[..., Any]:
+def _two_arrays(name: str) -> Callable[..., Any]:
     function = getattr(np, name)
 
-    def call(a: Any, b: Any, *rest: Any, **keywords: Any) -> Any:
-        given = [plain(value, name) for value in rest]
-        ready, out = keywords_and_out(keywords, name)
-        with np.errstate(all="ignore"):
-            result = function(checked_array(a, name), checked_array(b, name), *given, **ready)
-        return wrap(result) if out is None else out
+    def call(a: object, b: object, *rest: object, **keywords: object) -> Any:
+        return call_numpy(function, name, [checked_array(a, name), checked_array(b, name)], rest, keywords)
 
     return call
 
@@ -120,14 +104,11 @@ def _arrays_only(name: str) -> Callable[..., Any]:
 def _list_of_arrays(name: str) -> Callable[..., Any]:
     function = getattr(np, name)
 
-    def call(arrays: Any, *rest: Any, **keywords: Any) -> Any:
+    def call(arrays: Iterable[object], *rest: object, **keywords: object) -> Any:
         if isinstance(arrays, FakeArray):
             refuse(f"{name}: expected a list of device arrays")
-        given = [checked_array(item, name) for item in arrays]
-        plain = [plain(value, name) for value in rest]
-        ready, out = keywords_and_out(keywords, name)
-        result = function(given, *plain, **ready)
-        return wrap(result) if out is None else out
+        checked = [checked_array(item, name) for item in arrays]
+        return call_numpy(partial(function, checked), name, (), rest, keywords)
 
     return call
 
@@ -135,9 +116,9 @@ def _list_of_arrays(name: str) -> Callable[..., Any]:
 def _creation(name: str) -> Callable[..., Any]:
     function = getattr(np, name)
 
-    def call(*arguments: Any, **keywords: Any) -> Any:
-        given = [plain(value, name) for value in arguments]
-        return wrap(function(*given, **{key: plain(value, name) for key, value in keywords.items()}))
+    def call(*arguments: object, **keywords: object) -> Any:
+        positional = [plain(value, name) for value in arguments]
+        return wrap(function(*positional, **{key: plain(value, name) for key, value in keywords.items()}))
 
     return call
 
@@ -154,14 +135,13 @@ class FakeModule:
     """
 
     ndarray = FakeArray
-    add: Any
-    take: Any
+    add: Any  # one of many that the constructor sets
 
     def __init__(self) -> None:
         for names, make in (
             (_CREATION, _creation),
             (_ONE_ARRAY, _one_array),
-            (_ARRAYS_ONLY, _arrays_only),
+            (_TWO_ARRAYS, _two_arrays),
             (_LISTS, _list_of_arrays),
         ):
             for name in names:
@@ -178,39 +158,31 @@ class FakeModule:
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"the fake device has no {name!r}: CuPy lacks it or it makes the host wait")
 
-    def asarray(self, value: Any, dtype: Any = None) -> FakeArray:
-        """A device array as it is, or a scalar as a 0-d array;
-
-        lists and host arrays must go through `to_device`.
-        """
+    def asarray(self, value: object, dtype: npt.DTypeLike | None = None) -> FakeArray:
+        """A device array as it is, or a scalar as a 0-d array; all else goes through `to_device`."""
         return FakeArray(np.asarray(checked_operand(value, "asarray"), dtype))
 
-    def array(self, value: Any, dtype: Any = None, copy: bool = True) -> FakeArray:
+    def array(self, value: object, dtype: npt.DTypeLike | None = None, copy: bool = True) -> FakeArray:
         return FakeArray(np.array(checked_operand(value, "array"), dtype))
 
-    def where(self, condition: Any, x: Any, y: Any) -> Any:
+    def where(self, condition: object, x: object, y: object) -> Any:
         """Three operands only: with one, the size of the result is a secret of the device."""
-        return wrap(
-            np.where(
-                checked_operand(condition, "where"), checked_operand(x, "where"), checked_operand(y, "where")
-            )
-        )
+        return wrap(np.where(*(checked_operand(operand, "where") for operand in (condition, x, y))))
 
-    def einsum(self, subscripts: str, *operands: Any, out: FakeArray | None = None) -> Any:
-        given = [checked_array(operand, "einsum") for operand in operands]
-        result = np.einsum(subscripts, *given, dtype="float64").astype(given[0].dtype)  # as `FakeArray.sum`
+    def einsum(self, subscripts: str, *operands: object, out: FakeArray | None = None) -> FakeArray:
+        arrays = [checked_array(operand, "einsum") for operand in operands]
+        # In float64, as `FakeArray.sum`.
+        result = FakeArray(np.einsum(subscripts, *arrays, dtype="float64").astype(arrays[0].dtype))
         if out is None:
-            return wrap(result)
-        out[...] = wrap(result)
+            return result
+        out[...] = result
         return out
 
-    def copyto(self, target: Any, source: Any) -> None:
+    def copyto(self, target: object, source: object) -> None:
         np.copyto(checked_array(target, "copyto"), checked_operand(source, "copyto"))
 
-    def may_share_memory(self, a: Any, b: Any) -> bool:
-        return bool(
-            np.may_share_memory(checked_array(a, "may_share_memory"), checked_array(b, "may_share_memory"))
-        )
+    def may_share_memory(self, a: object, b: object) -> bool:
+        return np.may_share_memory(checked_array(a, "may_share_memory"), checked_array(b, "may_share_memory"))
 
 
 xp = FakeModule()

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from itertools import pairwise
 
 import numpy as np
 
 from arrows.engine.device.device import Device
+from arrows.ops.arrays import Array, HostArray
 
 
 class Upload:
     """Collects integer arrays and sends them together.
 
     On the CPU nothing is copied: `get` gives the array that was added.
+
+    >>> from arrows.engine.device import get_device
+    >>> upload = Upload(get_device("fake"))
+    >>> first, second = upload.add(np.array([1, 2])), upload.add(np.array([3]))
+    >>> upload.send()
+    >>> upload.get(second)
+    FakeArray(int32[1])
     """
 
     def __init__(self, device: Device) -> None:
         self.device = device
-        self._arrays: list[np.ndarray] = []
-        self._sent: Any = None
-        self._starts: list[int] = []
+        self._arrays: list[HostArray] = []
+        self._sent: list[Array] = []
 
-    def add(self, array: np.ndarray) -> int:
+    def add(self, array: HostArray) -> int:
         """Takes an integer array; returns its number."""
         self._arrays.append(array)
         return len(self._arrays) - 1
@@ -29,17 +36,16 @@ class Upload:
     def send(self) -> None:
         """Sends all arrays to the device in one copy."""
         if self.device.name == "cpu":
-            self._arrays = [array.astype(self.device.index_dtype, copy=False) for array in self._arrays]
+            self._sent = [array.astype(self.device.index_dtype, copy=False) for array in self._arrays]
             return
-        sizes = [len(array) for array in self._arrays]
-        self._starts = [0, *np.cumsum(sizes).tolist()]
-        joined = np.empty(self._starts[-1], self.device.index_dtype)
-        for start, array in zip(self._starts, self._arrays, strict=False):
-            joined[start : start + len(array)] = array
-        self._sent = self.device.to_device(joined)
+        ends = np.cumsum([0, *map(len, self._arrays)]).tolist()
+        joined = np.empty(ends[-1], self.device.index_dtype)
+        bounds = list(pairwise(ends))
+        for (start, stop), array in zip(bounds, self._arrays, strict=True):
+            joined[start:stop] = array
+        on_device = self.device.to_device(joined)
+        self._sent = [on_device[start:stop] for start, stop in bounds]
 
-    def get(self, number: int) -> Any:
-        """The array of that number, on the device."""
-        if self.device.name == "cpu":
-            return self._arrays[number]
-        return self._sent[self._starts[number] : self._starts[number + 1]]
+    def get(self, number: int) -> Array:
+        """The array of that number, on the device; after `send`."""
+        return self._sent[number]

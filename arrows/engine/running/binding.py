@@ -39,7 +39,7 @@ class _Sums:
             return
         if plan.longest > 1:
             order, starts = self.order[c:x], self.starts[b:y]
-            device.add_reduced(target, self.rows[b:y], values, order, starts, plan.longest)
+            device.scatter_add(target, self.rows[b:y], values, order, starts, plan.longest)
             return
         first, place = plan.ranges[piece]
         if place >= 0:
@@ -51,7 +51,7 @@ class _Sums:
             rows = target[first : first + y - b]
             rows += given
         else:
-            device.add_at_unique(target, self.rows[b:y], given)
+            device.scatter_add_unique(target, self.rows[b:y], given)
 
 
 class Binding:

@@ -123,7 +123,7 @@ class Alike:
                 total[: z - a] += self.device.take(values, self.rounds[a:z], more[: z - a])
             if self.found.rest is not None:
                 rows, order, starts = self.rest
-                self.device.add_reduced(total, rows, values, order, starts, self.found.rest.longest)
+                self.device.scatter_add(total, rows, values, order, starts, self.found.rest.longest)
 
     def _array(self, name: Hashable, like: Array) -> Array:
         return self.arena.array(name, (self.count, *like.shape[1:]), str(like.dtype))

@@ -286,5 +286,5 @@ class Optimizer:
             return count
         if isinstance(count, int):
             count = self.counts[name] = device.xp.full((parameter.shape[0],), float(count), "float64")
-        device.add_at_unique(count, gradient.rows, device.xp.ones(gradient.rows.shape, "float64"))
+        device.scatter_add_unique(count, gradient.rows, device.xp.ones(gradient.rows.shape, "float64"))
         return count

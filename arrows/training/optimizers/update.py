@@ -67,6 +67,7 @@ class Updater:
             self._apply_rule(device, parameter[rows], gradient[rows], slots, update, count)
 
     def _apply_to_rows(self, device: Device, parameter: Array, gradient: RowSparse, update: Update) -> None:
+        assert not isinstance(update.count, int)  # a parameter whose rows are updated counts them by row
         for block in row_blocks(device, gradient.values):
             rows, values = gradient.rows[block], gradient.values[block]
             touched = device.take(parameter, rows, self._buffer(device, "parameter", values))

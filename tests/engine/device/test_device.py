@@ -83,7 +83,7 @@ def test_take(device: Device, shape: tuple[int, ...], rows: list[int]) -> None:
 def test_add_at_unique(device: Device) -> None:
     target, values = np.ones((4, 2)), np.array([[1.0, 2], [3, 4]])
     there = device.to_device(target.copy())
-    device.add_at_unique(there, device.to_device(np.array([3, 0])), device.to_device(values))
+    device.scatter_add_unique(there, device.to_device(np.array([3, 0])), device.to_device(values))
     assert device.to_numpy(there).tolist() == [[4, 5], [1, 1], [1, 1], [2, 3]]
 
 
@@ -93,7 +93,7 @@ def reduced(device: Device, target: Any, readers: Any, values: Any, **options: A
     rows, starts = np.unique(readers[order], return_index=True)
     there = device.to_device(target.copy())
     index = [device.to_device(np.asarray(a, device.index_dtype)) for a in (rows, order, starts)]
-    device.add_reduced(there, index[0], device.to_device(values), index[1], index[2], **options)
+    device.scatter_add(there, index[0], device.to_device(values), index[1], index[2], **options)
     return device.to_numpy(there)
 
 
