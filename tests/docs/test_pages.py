@@ -51,8 +51,9 @@ def test_the_readme_shows_the_block_of_the_picture() -> None:
     assert code in (DOCS.parent / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_map_names_files_that_exist() -> None:
-    text = (DOCS / "how-it-works.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", ["docs/how-it-works.md", "CONTRIBUTING.md", "docs/benchmarks.md"])
+def test_the_files_that_a_page_names_exist(page: str) -> None:
+    text = (DOCS.parent / page).read_text(encoding="utf-8")
     files = [str(path) for path in DOCS.parent.rglob("*.py") if ".venv" not in path.parts]
     missing = [
         name for name in re.findall(r"`([\w/]+\.py)`", text) if not any(f.endswith(f"/{name}") for f in files)
@@ -63,5 +64,11 @@ def test_the_map_names_files_that_exist() -> None:
 def test_the_map_has_every_room() -> None:
     text = (DOCS / "how-it-works.md").read_text(encoding="utf-8")
     package = Path(arrows.__file__).parent
-    rooms = [path.parent.name for path in package.rglob("__init__.py") if path.parent != package]
+    rooms = [
+        path.parent.name for path in [*package.glob("*/__init__.py"), *package.glob("engine/*/__init__.py")]
+    ]
     assert not [room for room in rooms if f"{room}/" not in text]
+
+
+def test_the_citation_names_this_version() -> None:
+    assert f"\nversion: {arrows.__version__}\n" in (DOCS.parent / "CITATION.cff").read_text(encoding="utf-8")
