@@ -1,13 +1,12 @@
-"""What a model says of how it reads examples: by it a prepared set of another model, made here or in another
-process, is told from those that this model would make."""
+"""Fingerprints of how models read examples, which say whether a model may use a set that another prepared."""
 
 from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType
-from typing import TYPE_CHECKING, Any
 
 from arrows.combinators import function_name
 from arrows.engine.planning import (
@@ -15,14 +14,13 @@ from arrows.engine.planning import (
     ConstantOperation,
     ElementOperation,
     Operation,
+    Plan,
     ReadOperation,
 )
 from arrows.engine.reading.content_digest import digests
+from arrows.engine.reading.index_bounds import IndexPort
 from arrows.engine.reading.object_content import Unhashable
 from arrows.typesys.errors import SourceLine
-
-if TYPE_CHECKING:
-    from arrows.engine.reading.example_reader import ExampleReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +32,8 @@ class Fingerprint:
         functions: for each function and table that the block reads with, what it is called in messages and a
             hash of its code and of all that it holds.
         stated: what the user says instead of that, `compile(fingerprint=)`.
-        python: the version of Python, whose code of functions other versions cannot compare.
-        refusal: what cannot be told of the functions, and why; there are no hashes of them then.
+        python: the version of Python; one cannot compare the code of functions of another.
+        refusal: which function has content that cannot be hashed, and why; no function is hashed then.
     """
 
     block: str
@@ -44,7 +42,7 @@ class Fingerprint:
     refusal: str | None = None
     python: str = f"Python {sys.version_info.major}.{sys.version_info.minor}"
 
-    def unlike(self, other: Fingerprint) -> str | None:
+    def difference(self, other: Fingerprint) -> str | None:
         """Why two models do not read examples alike; None if they do."""
         if self.block != other.block:
             return "its block reads examples otherwise"
@@ -60,38 +58,40 @@ class Fingerprint:
                 f"functions that {other.python} has compiled cannot be compared with those of {self.python}: "
                 "give both models fingerprint="
             )
-        pairs = zip(self.functions, other.functions, strict=True)  # of one block
-        changed = [name for (name, mine), (_, its) in pairs if mine != its]
+        pairs = zip(self.functions, other.functions, strict=True)  # of one block, so they are as many
+        changed = [name for (name, own_hash), (_, other_hash) in pairs if own_hash != other_hash]
         if changed:
             return f"what it reads examples with holds other data, or did so then: {', '.join(changed)}"
         return None
 
 
-def fingerprint(reader: ExampleReader, stated: str | None) -> Fingerprint:
+def fingerprint(block: str, names: Mapping[str, object], stated: str | None) -> Fingerprint:
     """How a model reads examples now.
 
     Args:
-        reader: lowers for the model.
+        block: the hash of how its block reads.
+        names: the functions and tables that its generated code reads with, by name.
         stated: what the user says of what functions hold; None: it is looked at.
     """
     if stated is not None:
-        return Fingerprint(reader.description, stated=stated)
-    names = reader.lowered.source.names
+        return Fingerprint(block, stated=stated)
     roots = [(_called(name, value), value) for name, value in names.items() if not name.startswith("MEMO")]
     try:
         hashes = digests(roots)
     except Unhashable as refused:
-        reason = f"{refused.path} {refused.reason}"
-        return Fingerprint(reader.description, refusal=reason)
-    return Fingerprint(
-        reader.description, tuple((name, found) for (name, _), found in zip(roots, hashes, strict=True))
-    )
+        return Fingerprint(block, refusal=f"{refused.path} {refused.reason}")
+    return Fingerprint(block, tuple((name, digest) for (name, _), digest in zip(roots, hashes, strict=True)))
 
 
-def described(reader: ExampleReader) -> str:
-    """A hash of how a block reads, without what its functions say."""
-    plan = reader.plan
-    operations = [_described(operation) for operation in plan.operations]
+def described(plan: Plan, index_ports: Sequence[IndexPort], source: str) -> str:
+    """A hash of how a block reads, without what its functions say.
+
+    Args:
+        plan: the model's plan.
+        index_ports: the operands that are indices.
+        source: the completed source of the code that reads examples.
+    """
+    operations = [_rows_of(operation) for operation in plan.operations]
     said = [
         plan.schedule,
         plan.shares,
@@ -100,13 +100,13 @@ def described(reader: ExampleReader) -> str:
         plan.sites.operation.tolist(),
         operations,
         [(slab.constants, slab.outputs) for slab in plan.slabs],
-        [(port.site, port.place, port.limit) for port in reader.ports],
-        reader.source,
+        [(port.site, port.place, port.limit) for port in index_ports],
+        source,
     ]
     return hashlib.sha256(repr(said).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _described(operation: Operation) -> tuple[object, ...]:
+def _rows_of(operation: Operation) -> tuple[object, ...]:
     """What says which rows an operation reads and writes."""
     match operation:
         case ApplyOperation(ports=ports):
@@ -120,7 +120,7 @@ def _described(operation: Operation) -> tuple[object, ...]:
     return type(operation).__name__, operation.slabs, details
 
 
-def _called(name: str, value: Any) -> str:
+def _called(name: str, value: object) -> str:
     """A function or a table in messages."""
     if not callable(value):
         return "the cases of a choice" if name.startswith("CASES") else "the key of an item"

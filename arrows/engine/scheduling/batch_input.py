@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from arrows.engine.reading.example_reader import ExampleReader
-from arrows.engine.reading.fingerprint import fingerprint
+from arrows.engine.reading.fingerprint import Fingerprint, fingerprint
 from arrows.engine.reading.process_pool import checked_processes
 from arrows.engine.reading.wiring import Outputs
 from arrows.engine.scheduling.merge import Merged
@@ -149,15 +149,19 @@ class BatchReader:
             known = examples.prepared.fingerprint
         else:
             wirings = self.reader.read_all(as_examples(examples, "prepare examples"), processes)
-            known = fingerprint(self.reader, self.stated)
+            known = self._fingerprint()
         return Prepared.numbered(self.reader.plan, wirings, known)
+
+    def _fingerprint(self) -> Fingerprint:
+        """How the model reads examples now."""
+        return fingerprint(self.reader.description, self.reader.plan.lowered.source.names, self.stated)
 
     def _check(self, prepared: Prepared) -> None:
         """Sets that this model has made or taken are its own; others must be what it would make now."""
         plan = self.reader.plan
         if plan in prepared.plans:
             return
-        reason = fingerprint(self.reader, self.stated).unlike(prepared.fingerprint)
+        reason = self._fingerprint().difference(prepared.fingerprint)
         if reason is not None:
             raise ArrowValueError(
                 message(

@@ -22,7 +22,7 @@ import arrows as ar
 from arrows import machine
 from arrows.engine import model as model_module
 from arrows.engine.device import parameter_lock
-from arrows.engine.reading import example_reader
+from arrows.engine.reading import example_reader, generated_code, streams
 from arrows.engine.running import batch_runner, executors, loss_gradients, outputs
 from arrows.engine.scheduling import batch_input
 from arrows.training import SGD, Optimizer
@@ -306,6 +306,8 @@ MODULES = (
     batch_runner,
     batch_input,
     example_reader,
+    generated_code,
+    streams,
     executors,
     loss_gradients,
     model_module,

@@ -1,0 +1,138 @@
+"""Completes the code that lowering wrote for a model, and runs it on a stack of our own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from arrows.engine.lowering import KeyLine
+from arrows.engine.planning import Plan
+from arrows.engine.reference import most_levels
+from arrows.engine.values import IteratorReplay
+
+_CYCLE_CHECK = 1 << 16
+
+
+class TooManyNodes(Exception):
+    """An example made more nodes or calls than ``max_nodes``, or met itself."""
+
+
+def completed_source(plan: Plan) -> str:
+    """The source of the module that reads examples, with shifts, ids of constants and depth keys put in."""
+    lines: list[str] = []
+    for line in plan.lowered.source.lines:
+        if isinstance(line, KeyLine):
+            lines.extend(
+                _key_lines(line, int(plan.sites.base[line.site]), bool(plan.sites.static[line.site]))
+            )
+        else:
+            lines.append(line)
+    source = "\n".join(lines).replace("@W", str(plan.shift))
+    return re.sub(r"@C(\d+)@", lambda constant: str(int(constant[1]) << plan.shift), source)
+
+
+def _key_lines(line: KeyLine, base: int, static: bool) -> list[str]:
+    """The lines that compute the key of a node: one more than the largest key of its inputs.
+
+    It is at least its component's base. Components are numbered in topological order, so keys of earlier
+    components are smaller than ``base``.
+    """
+    name, pad = line.name, line.indent
+    if static or not (line.rows or line.lists):
+        return [f"{pad}{name} = {base}"]
+    out = [f"{pad}{name} = {base - 1}"]
+    for row in dict.fromkeys(line.rows):
+        out += [f"{pad}t = K[{row} >> @W]", f"{pad}if t > {name}: {name} = t"]
+    for rows in line.lists:
+        out += [f"{pad}for j in {rows}:", f"{pad}    t = K[j >> @W]", f"{pad}    if t > {name}: {name} = t"]
+    out.append(f"{pad}{name} += 1")
+    return out
+
+
+def drive(main: Generator[Any, Any, Any], most: int) -> Any:
+    """Runs a generator of the generated code and the calls that it yields, on a stack of our own.
+
+    Args:
+        main: the generator to run.
+        most: how many calls one example may make; they may nest `most_levels(most)` deep, for a call costs
+            memory.
+
+    Raises:
+        TooManyNodes: more calls than ``most``, deeper ones than that, or the same call on the same object
+            inside itself.
+    """
+    stack: list[Any] = []
+    push, pop = stack.append, stack.pop
+    send = main.send
+    value: Any = None
+    levels = most_levels(most)
+    # The next check is due at the first call at which anything could be wrong.
+    calls, check, deepest = 0, min(_CYCLE_CHECK, levels + 1), _CYCLE_CHECK
+    while True:
+        try:
+            callee = send(value)
+        except StopIteration as stop:
+            if not stack:
+                return stop.value
+            value = stop.value
+            send = pop()
+        else:
+            push(send)
+            send = callee.send
+            value = None
+            calls += 1
+            if calls >= check:
+                if calls > most or len(stack) > levels:
+                    raise TooManyNodes
+                check = calls + min(_CYCLE_CHECK, levels + 1 - len(stack), most + 1 - calls)
+                if len(stack) >= deepest:
+                    deepest = 2 * len(stack)
+                    _refuse_cycle(stack)
+
+
+def _refuse_cycle(stack: list[Any]) -> None:
+    """Refuses a call inside the same call on the same object: it would never end, as functions are pure."""
+    seen = set()
+    for send in stack:
+        frame = send.__self__.gi_frame
+        call = (frame.f_code, id(frame.f_locals["x"]))
+        if call in seen:
+            raise TooManyNodes
+        seen.add(call)
+
+
+def bounded(most: int, replay: IteratorReplay) -> Callable[[Any], Iterable[Any]]:
+    """A function that gives the items of a user's container, ``most`` at most.
+
+    An iterator may have no end, and a `range` more items than memory.
+    """
+
+    def items(container: Any) -> Iterable[Any]:
+        if not hasattr(container, "__len__"):
+            return counted(container)
+        if len(container) > most:
+            raise TooManyNodes
+        sized: Iterable[Any] = container
+        return sized
+
+    def counted(container: Any) -> Iterator[Any]:
+        for number, item in enumerate(replay(container)):
+            if number >= most:
+                raise TooManyNodes
+            yield item
+
+    return items
+
+
+def zipped(most: int, replay: IteratorReplay) -> Callable[..., list[tuple[Any, ...]]]:
+    """A function that gives the rows of columns, as many as the shortest has, ``most`` at most."""
+
+    def rows(*columns: Any) -> list[tuple[Any, ...]]:
+        first_rows = list(islice(zip(*map(replay, columns)), most + 1))  # noqa: B905 (it ends with the shortest)
+        if len(first_rows) > most:
+            raise TooManyNodes
+        return first_rows
+
+    return rows
