@@ -8,9 +8,9 @@ from typing import Any, ClassVar, TypeAlias, TypeVar, TypeVarTuple, overload
 from arrows import ops
 from arrows.combinators.base.block import Block
 from arrows.combinators.base.naming import function_name, set_name
+from arrows.combinators.base.refusal import wrong_argument
 from arrows.ops import TensorLike
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, SourceLine, message
 
 Tensors: TypeAlias = "TensorLike | tuple[Tensors, ...]"
 """What a function of one example takes and gives: a tensor, or a (nested) tuple of tensors."""
@@ -88,13 +88,7 @@ class Function(Apply[A, B]):
         else:
             hint = "ar.Function(lambda x, y: x * y)"
         if isinstance(function, Block) or not callable(function):
-            raise ArrowTypeError(
-                message(
-                    f"cannot make a Function at {SourceLine.here()}",
-                    reason=f"expected a function of tensors, got {function!r}",
-                    hint=hint,
-                )
-            )
+            raise wrong_argument("a Function", f"expected a function of tensors, got {function!r}", hint=hint)
         self._function = function
 
     @property
@@ -133,22 +127,13 @@ class Concat(Apply[Any, Any]):
     def __init__(self, dim: int = 0, flatten: bool = False, *, name: str | None = None) -> None:
         set_name(self, name)
         if isinstance(dim, bool) or not isinstance(dim, int):
-            raise ArrowTypeError(
-                message(
-                    f"cannot make a Concat at {SourceLine.here()}",
-                    reason=f"the axis must be an integer, not {dim!r}",
-                    hint="the tensors come as a tuple: (f & g) >> ar.Concat()"
-                    if hasattr(dim, "parts")
-                    else "",
-                )
+            raise wrong_argument(
+                "a Concat",
+                f"the axis must be an integer, not {dim!r}",
+                hint="the tensors come as a tuple: (f & g) >> ar.Concat()" if hasattr(dim, "parts") else "",
             )
         if not isinstance(flatten, bool):
-            raise ArrowTypeError(
-                message(
-                    f"cannot make a Concat at {SourceLine.here()}",
-                    reason=f"flatten is True or False, not {flatten!r}",
-                )
-            )
+            raise wrong_argument("a Concat", f"flatten is True or False, not {flatten!r}")
         self.dim = dim
         self.flatten = flatten
 

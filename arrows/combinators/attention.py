@@ -11,6 +11,7 @@ from arrows.combinators.base.block import AnyBlock
 from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.naming import set_name
 from arrows.combinators.base.printing import Pieces
+from arrows.combinators.base.refusal import wrong_argument
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import DerivedBlock, Identity
 from arrows.combinators.default_result import DefaultResult, as_default_result, put_default, shown, unfit
@@ -19,7 +20,6 @@ from arrows.combinators.reductions import ReductionWithDefault, each, has_sequen
 from arrows.combinators.sequences import Map
 from arrows.ops import TensorLike
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, SourceLine, message
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -102,12 +102,7 @@ class Attention(DerivedBlock[Sequence[A], B]):
     ) -> None:
         set_name(self, name)
         if not isinstance(weights, bool):
-            raise ArrowTypeError(
-                message(
-                    f"cannot make an Attention at {SourceLine.here()}",
-                    reason=f"weights is True or False, not {weights!r}",
-                )
-            )
+            raise wrong_argument("an Attention", f"weights is True or False, not {weights!r}")
         self.weights = weights
         pool = _Pool(as_default_result(default, "Attention"), weights)
         scored = as_block(score, "the score of an Attention")

@@ -6,16 +6,17 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Generic, NoReturn, TypeAlias, TypeVar, overload
 
 from arrows.combinators.base.block import AnyBlock, Block
-from arrows.combinators.base.convert import NotYetABlock, as_block
+from arrows.combinators.base.convert import NotYetABlock, are_pairs, as_block
 from arrows.combinators.base.naming import function_name, set_name
 from arrows.combinators.base.printing import Pieces, by_key
+from arrows.combinators.base.refusal import wrong_argument, wrong_value
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import DerivedBlock, Identity, Pipe
 from arrows.combinators.constant import InferredZeros
 from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import Transform
 from arrows.combinators.items import Item
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message, unhashed
+from arrows.typesys.errors import ArrowValueError, SourceLine, message, unhashed
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -106,34 +107,22 @@ class OneOfWithPreBlock(DerivedBlock[Any, Any]):
     """A `OneOf` whose cases see what a block makes of the input, while its key sees the input itself.
 
     Attributes:
-        keys: `keys[i]` selects `cases[i]`.
-        key: a function of the input, or a block.
-        pre_block: what is done before the cases.
-        cases: the block of each key.
+        key, keys, cases: as they were given.
     """
 
     kind = "OneOf"
-    keys: tuple[Hashable, ...]
     key: Key
+    keys: tuple[Hashable, ...]
     cases: tuple[AnyBlock, ...]
 
-    def __init__(
-        self,
-        key: Key,
-        keys: tuple[Hashable, ...],
-        cases: tuple[object, ...],
-        pre_block: object,
-        *,
-        name: str | None = None,
-    ) -> None:
+    def __init__(self, choice: Choice[Any, Any], pre_block: object, *, name: str | None = None) -> None:
         set_name(self, name)
-        self.key = key
-        self.keys = keys
-        self.cases = Cases(key, keys, cases).cases
-        selector = key if isinstance(key, Block) else _KeyFunction(key)
+        self.key, self.keys, self.cases = choice.selector, choice.keys, choice.cases
+        selector = self.key if isinstance(self.key, Block) else _KeyFunction(self.key)
         before = as_block(pre_block, "the pre_block of a OneOf")
         after: tuple[AnyBlock, ...] = tuple(Pipe(Item(1), case) for case in self.cases)
-        self._parts = (Fan((Identity(), before)), Cases(Pipe(Item(0), selector), keys, after))
+        # The cases no longer see the input, so the key's pipe takes it along beside what they see.
+        self._parts = (Fan((Identity(), before)), Cases(Pipe(Item(0), selector), self.keys, after))
 
     @property
     def pre_block(self) -> AnyBlock:
@@ -149,7 +138,7 @@ class OneOfWithPreBlock(DerivedBlock[Any, Any]):
     def case(self, key: Hashable, block: object) -> OneOfWithPreBlock:
         """The same choice with one more case; see `Cases.case`."""
         pairs = [*zip(self.keys, self.cases, strict=True), (key, block)]
-        return OneOfWithPreBlock(self.key, *_checked(pairs), self.pre_block, name=self.name)
+        return OneOfWithPreBlock(Cases(self.key, *_checked(pairs)), self.pre_block, name=self.name)
 
     def written(self) -> Pieces:
         cases = by_key(self.keys, ([case] for case in self.cases))
@@ -188,15 +177,6 @@ class NoCases(NotYetABlock, Generic[A, K]):
                 hint="ar.OneOf(key).case(True, f).case(False, g)",
             )
         )
-
-    def __rshift__(self, other: object) -> NoReturn:
-        self.refuse("the left side of >>")
-
-    def __and__(self, other: object) -> NoReturn:
-        self.refuse("the left side of &")
-
-    def __mul__(self, other: object) -> NoReturn:
-        self.refuse("the left side of *")
 
     def __call__(self, *args: object) -> NoReturn:
         self.refuse("a block on a wire")
@@ -256,45 +236,31 @@ def OneOf(key: Any, cases: Any = None, *, pre_block: Any = None, name: str | Non
         >>> size.eval("tree"), size.eval(3)
         (4, 3)
     """
-    if isinstance(key, (NotYetABlock, Block)):
+    if isinstance(key, Mapping) and cases is None:
+        raise wrong_argument(
+            "a OneOf",
+            "the first argument is the key that chooses, and it got the cases",
+            hint="ar.OneOf(lambda x: x['kind'], {'leaf': f, 'pair': g})",
+        )
+    if isinstance(key, (NotYetABlock, Block)) or (isinstance(key, (Mapping, tuple)) and key):
         key = as_block(key, "the key of a OneOf")
     elif not callable(key):
-        if isinstance(key, Mapping) and cases is None:
-            raise ArrowTypeError(
-                message(
-                    f"cannot make a OneOf at {SourceLine.here()}",
-                    reason="the first argument is the key that chooses, and it got the cases",
-                    hint="ar.OneOf(lambda x: x['kind'], {'leaf': f, 'pair': g})",
-                )
-            )
-        if isinstance(key, (Mapping, tuple)) and key:
-            key = as_block(key, "the key of a OneOf")
-        else:
-            raise ArrowTypeError(
-                message(
-                    f"cannot make a OneOf at {SourceLine.here()}",
-                    reason=f"expected as key a function of the input, or a block, got {key!r}",
-                    hint="to choose by a field: ar.OneOf(lambda x: x['kind'])",
-                )
-            )
+        raise wrong_argument(
+            "a OneOf",
+            f"expected as key a function of the input, or a block, got {key!r}",
+            hint="to choose by a field: ar.OneOf(lambda x: x['kind'])",
+        )
     if cases is None:
         return NoCases(key, name, pre_block)
     if isinstance(cases, Mapping):
         pairs = list(cases.items())
     elif isinstance(cases, (list, tuple)):
-        pairs = (
-            [tuple(p) for p in cases]
-            if all(isinstance(p, tuple) and len(p) == 2 and not isinstance(p[0], Block) for p in cases)
-            else list(enumerate(cases))
-        )
+        pairs = list(cases) if are_pairs(cases) else list(enumerate(cases))
     else:
-        raise ArrowTypeError(
-            message(
-                f"cannot make a OneOf at {SourceLine.here()}",
-                reason="expected a dict of blocks, a list of pairs (key, block) or a list of blocks, "
-                f"got {cases!r}",
-                hint="ar.OneOf(key, {'leaf': f, 'pair': g})",
-            )
+        raise wrong_argument(
+            "a OneOf",
+            f"expected a dict of blocks, a list of pairs (key, block) or a list of blocks, got {cases!r}",
+            hint="ar.OneOf(key, {'leaf': f, 'pair': g})",
         )
     if not pairs:
         NoCases(key, name).refuse("a block")
@@ -302,10 +268,8 @@ def OneOf(key: Any, cases: Any = None, *, pre_block: Any = None, name: str | Non
 
 
 def _choice(key: Key, pairs: Sequence[tuple[Any, object]], name: str | None, pre_block: object) -> Any:
-    keys, cases = _checked(pairs)
-    if pre_block is None:
-        return Cases(key, keys, cases, name=name)
-    return OneOfWithPreBlock(key, keys, cases, pre_block, name=name)
+    chosen: Cases[Any, Any, Any] = Cases(key, *_checked(pairs), name=name if pre_block is None else None)
+    return chosen if pre_block is None else OneOfWithPreBlock(chosen, pre_block, name=name)
 
 
 def _checked(pairs: Sequence[tuple[Any, object]]) -> tuple[tuple[Hashable, ...], tuple[object, ...]]:
@@ -318,27 +282,23 @@ def _checked(pairs: Sequence[tuple[Any, object]]) -> tuple[tuple[Hashable, ...],
     seen: set[Hashable] = set()
     for k, case in pairs:
         if isinstance(k, Block) and not isinstance(case, Block):
-            raise ArrowTypeError(
-                message(
-                    f"cannot make a OneOf at {SourceLine.here()}",
-                    reason=f"a case has the block {k.label} as its key and {case!r} as its block",
-                    hint=f"the key comes first: .case({case!r}, {k.label})",
-                )
+            raise wrong_argument(
+                "a OneOf",
+                f"a case has the block {k.label} as its key and {case!r} as its block",
+                hint=f"the key comes first: .case({case!r}, {k.label})",
             )
         try:
             hash(k)  # `in` would take a set for a frozenset
             twice = k in seen
         except Exception as error:  # noqa: BLE001 (its own __hash__ or __eq__ may raise anything)
-            raise ArrowTypeError(
-                message(f"cannot make a OneOf at {SourceLine.here()}", reason=f"the key {unhashed(k, error)}")
-            ) from (None if isinstance(error, TypeError) else error)
+            raise wrong_argument("a OneOf", f"the key {unhashed(k, error)}") from (
+                None if isinstance(error, TypeError) else error
+            )
         if twice:
-            raise ArrowValueError(
-                message(
-                    f"cannot make a OneOf at {SourceLine.here()}",
-                    reason=f"there are two cases for the key {k!r}",
-                    hint="keys that compare equal are one key, as True and 1 are",
-                )
+            raise wrong_value(
+                "a OneOf",
+                f"there are two cases for the key {k!r}",
+                hint="keys that compare equal are one key, as True and 1 are",
             )
         seen.add(k)
     return tuple(key for key, _ in pairs), tuple(case for _, case in pairs)

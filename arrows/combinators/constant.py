@@ -9,11 +9,11 @@ import numpy as np
 from arrows import ops
 from arrows.combinators.base.block import AnyBlock, Block
 from arrows.combinators.base.naming import set_name, shortened
+from arrows.combinators.base.refusal import wrong_argument
 from arrows.ops import TensorLike
 from arrows.ops.arrays import HostArray
 from arrows.typesys import static
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, SourceLine, message
 from arrows.typesys.masked import masked_elements
 
 B_co = TypeVar("B_co", covariant=True)
@@ -69,12 +69,10 @@ class Constant(Block[object, B_co], Generic[B_co]):
         array = _array(value, dtype)
         array.flags.writeable = False
         if trainable and array.dtype.kind != "f":
-            raise ArrowTypeError(
-                message(
-                    f"cannot make a trainable Constant at {SourceLine.here()}",
-                    reason=f"only floats can be trained, and {shortened(value)} is {array.dtype.name}",
-                    hint="ar.Constant(value, 'float32', trainable=True)",
-                )
+            raise wrong_argument(
+                "a trainable Constant",
+                f"only floats can be trained, and {shortened(value)} is {array.dtype.name}",
+                hint="ar.Constant(value, 'float32', trainable=True)",
             )
         self.type = T.Tensor(array.shape, array.dtype.name)
         self.value = array
@@ -124,12 +122,10 @@ class Zeros(Constant[Any]):
         zeros_type = T.as_type(type)
         bad = without_zero(zeros_type)
         if bad is not None:
-            raise ArrowTypeError(
-                message(
-                    f"cannot make Zeros({zeros_type}) at {SourceLine.here()}",
-                    reason=f"there is no zero of {bad}",
-                    hint="ar.Constant(array), or ar.InputTransform(lambda x: value) for a Python object",
-                )
+            raise wrong_argument(
+                f"Zeros({zeros_type})",
+                f"there is no zero of {bad}",
+                hint="ar.Constant(array), or ar.InputTransform(lambda x: value) for a Python object",
             )
         set_name(self, name)
         self.type = zeros_type
@@ -187,12 +183,10 @@ def without_zero(t: T.Type) -> T.Type | None:
 
 def _array(value: object, dtype: str | None) -> HostArray:
     if masked_elements(value):
-        raise ArrowTypeError(
-            message(
-                f"cannot make a Constant at {SourceLine.here()}",
-                reason=f"a masked element has no value, and {shortened(value)} has some",
-                hint="fill it first: ar.Constant(x.filled(0))",
-            )
+        raise wrong_argument(
+            "a Constant",
+            f"a masked element has no value, and {shortened(value)} has some",
+            hint="fill it first: ar.Constant(x.filled(0))",
         )
     try:
         array = np.array(value)
@@ -202,13 +196,10 @@ def _array(value: object, dtype: str | None) -> HostArray:
     else:
         cause = None
     if array.dtype.kind not in "biuf":
-        raise ArrowTypeError(
-            message(
-                f"cannot make a Constant at {SourceLine.here()}",
-                reason="expected a number, nested lists of numbers of one shape, or an array, "
-                f"got {shortened(value)}",
-                hint="a Python object, whatever the input, is ar.InputTransform(lambda x: value)",
-            )
+        raise wrong_argument(
+            "a Constant",
+            f"expected a number, nested lists of numbers of one shape, or an array, got {shortened(value)}",
+            hint="a Python object, whatever the input, is ar.InputTransform(lambda x: value)",
         ) from cause
     if dtype is None:
         if isinstance(value, (np.ndarray, np.generic)):
@@ -217,19 +208,15 @@ def _array(value: object, dtype: str | None) -> HostArray:
     name = T.Tensor((), dtype).dtype
     result = array.astype(name)
     if array.dtype.kind in "iu" and not np.array_equal(result, array):
-        raise ArrowTypeError(
-            message(
-                f"cannot make a Constant at {SourceLine.here()}",
-                reason=f"{value!r} does not fit into {name}",
-                hint="give a wider element type: ar.Constant(value, 'int64')",
-            )
+        raise wrong_argument(
+            "a Constant",
+            f"{value!r} does not fit into {name}",
+            hint="give a wider element type: ar.Constant(value, 'int64')",
         )
     if array.dtype.kind == "f" and result.dtype.kind in "iub":
-        raise ArrowTypeError(
-            message(
-                f"cannot make a Constant at {SourceLine.here()}",
-                reason=f"{value!r} would lose its fraction in {name}",
-                hint="round it first, or drop the element type",
-            )
+        raise wrong_argument(
+            "a Constant",
+            f"{value!r} would lose its fraction in {name}",
+            hint="round it first, or drop the element type",
         )
     return result

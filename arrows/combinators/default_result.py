@@ -7,10 +7,10 @@ from typing import TypeAlias
 import numpy as np
 
 from arrows import ops
+from arrows.combinators.base.refusal import wrong_argument
 from arrows.ops import TensorLike
 from arrows.ops.arrays import HostArray
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, SourceLine, message
 from arrows.typesys.masked import masked_elements
 
 DefaultResult: TypeAlias = "int | float | HostArray | tuple[DefaultResult, ...]"
@@ -56,11 +56,9 @@ def _frozen(x: object, value: object, kind: str) -> DefaultResult:
     except (TypeError, ValueError):
         array = np.array(None)
     if array.dtype.kind not in "iuf" or masked_elements(x):
-        raise ArrowTypeError(
-            message(
-                f"cannot make {'an' if kind[0] in 'AEIO' else 'a'} {kind} at {SourceLine.here()}",
-                reason=f"a default is a number, an array, or a tuple of these, and this is {value!r}",
-            )
+        raise wrong_argument(
+            f"{'an' if kind[0] in 'AEIO' else 'a'} {kind}",
+            f"a default is a number, an array, or a tuple of these, and this is {value!r}",
         )
     if array.ndim == 0:
         number: DefaultResult = array.item()

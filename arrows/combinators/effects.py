@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 from arrows.combinators.base.block import AnyBlock, Block
 from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.naming import function_name, require_name, set_name
+from arrows.combinators.base.refusal import wrong_argument
 from arrows.combinators.base.wires import Wire
-from arrows.typesys.errors import ArrowTypeError, SourceLine, message
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -82,12 +82,10 @@ class Tap(AnyBlock):
     def __init__(self, tap: str, show: Callable[[Any], object] | None = None) -> None:
         require_name("Tap", "the name of a tap", tap, "ar.Tap('state')")
         if show is not None and (isinstance(show, Block) or not callable(show)):
-            raise ArrowTypeError(
-                message(
-                    f"cannot make the Tap {tap!r} at {SourceLine.here()}",
-                    reason=f"what shows its values must be a function of one value, not {show!r}",
-                    hint="ar.Tap('state', show=print)",
-                )
+            raise wrong_argument(
+                f"the Tap {tap!r}",
+                f"what shows its values must be a function of one value, not {show!r}",
+                hint="ar.Tap('state', show=print)",
             )
         self.tap = tap
         self.show = show

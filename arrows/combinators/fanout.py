@@ -9,12 +9,13 @@ from arrows.combinators.base.block import AnyBlock, Block, Operators
 from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.naming import set_name
 from arrows.combinators.base.printing import Pieces, Precedence, by_key, chain_of, joined, within
+from arrows.combinators.base.refusal import wrong_argument, wrong_value
 from arrows.combinators.base.traversal import ignores_input
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import Pipe, chain
 from arrows.combinators.constant import Constant
 from arrows.combinators.items import Item
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message, unhashed
+from arrows.typesys.errors import unhashed
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -187,30 +188,23 @@ class Record(Fan[Any, Any]):
             labels = tuple(key for key, _ in fields)
             blocks = [block for _, block in fields]
         else:
-            raise ArrowTypeError(
-                message(
-                    f"cannot make a Record at {SourceLine.here()}",
-                    reason="expected a dict of blocks, a list of pairs (key, block) or a tuple of blocks, "
-                    f"got {fields!r}",
-                    hint="by key: ar.Record({'word': f, 'label': g}); by position: ar.Record((f, g))",
-                )
+            raise wrong_argument(
+                "a Record",
+                "expected a dict of blocks, a list of pairs (key, block) or a tuple of blocks, "
+                f"got {fields!r}",
+                hint="by key: ar.Record({'word': f, 'label': g}); by position: ar.Record((f, g))",
             )
         try:
             twice = labels is not None and len(set(labels)) != len(labels)
         except Exception as error:  # noqa: BLE001 (its own __hash__ or __eq__ may raise anything)
-            raise ArrowTypeError(
-                message(
-                    f"cannot make a Record at {SourceLine.here()}",
-                    reason=f"a key of {unhashed(labels, error)}",
-                )
-            ) from (None if isinstance(error, TypeError) else error)
+            raise wrong_argument("a Record", f"a key of {unhashed(labels, error)}") from (
+                None if isinstance(error, TypeError) else error
+            )
         if twice:
-            raise ArrowValueError(
-                message(
-                    f"cannot make a Record at {SourceLine.here()}",
-                    reason=f"a key stands twice in {labels!r}",
-                    hint="read a field twice with ar.AllOf(ar.GetItem(key) >> f, ar.GetItem(key) >> g)",
-                )
+            raise wrong_value(
+                "a Record",
+                f"a key stands twice in {labels!r}",
+                hint="read a field twice with ar.AllOf(ar.GetItem(key) >> f, ar.GetItem(key) >> g)",
             )
         keys: Iterable[Hashable] = labels if labels is not None else range(len(blocks))
         parts = []

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeVar, get_origin, overload
 
 from arrows.combinators.base.block import Block
 from arrows.combinators.base.naming import function_name, set_name
+from arrows.combinators.base.refusal import wrong_argument
 from arrows.typesys import static
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
@@ -178,12 +179,10 @@ class Transform(Block[A, B]):
     def __init__(self, function: Callable[[A], B], *, name: str | None = None) -> None:
         set_name(self, name)
         if isinstance(function, Block) or not callable(function):
-            raise ArrowTypeError(
-                message(
-                    f"cannot make an InputTransform at {SourceLine.here()}",
-                    reason=f"expected a function of a Python object, got {function!r}",
-                    hint=_function_hint(function),
-                )
+            raise wrong_argument(
+                "an InputTransform",
+                f"expected a function of a Python object, got {function!r}",
+                hint=_function_hint(function),
             )
         self.function = function
 
@@ -260,12 +259,10 @@ class Input(Transform[A, A]):
     def __init__(self, kind: type[A] | None = None, *, name: str | None = None) -> None:
         cls: object = kind  # whatever the annotation says
         if cls is not None and not isinstance(cls, type) and get_origin(cls) is None:
-            raise ArrowTypeError(
-                message(
-                    f"cannot make an Input at {SourceLine.here()}",
-                    reason=f"expected a class of Python objects, got {cls!r}",
-                    hint="ar.Input(dict); a tensor is read by ar.Scalar(), ar.Vector(n), ar.Tensor(shape)",
-                )
+            raise wrong_argument(
+                "an Input",
+                f"expected a class of Python objects, got {cls!r}",
+                hint="ar.Input(dict); a tensor is read by ar.Scalar(), ar.Vector(n), ar.Tensor(shape)",
             )
         super().__init__(_InstanceOf(kind), name=name)
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from arrows.combinators.base.block import AnyBlock, Block
 from arrows.combinators.base.naming import set_name
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
+from arrows.combinators.base.refusal import wrong_argument, wrong_value
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -102,18 +102,9 @@ class Slice(Item[Any, Any]):
     ) -> None:
         for word, place in (("start", start), ("stop", stop), ("step", step)):
             if place is not None and (isinstance(place, bool) or not isinstance(place, int)):
-                raise ArrowTypeError(
-                    message(
-                        f"cannot make a Slice at {SourceLine.here()}",
-                        reason=f"{word} is an integer or None, not {place!r}",
-                    )
-                )
+                raise wrong_argument("a Slice", f"{word} is an integer or None, not {place!r}")
         if step == 0:
-            raise ArrowValueError(
-                message(
-                    f"cannot make a Slice at {SourceLine.here()}", reason="with a step of 0 it would not move"
-                )
-            )
+            raise wrong_value("a Slice", "with a step of 0 it would not move")
         super().__init__(slice(start, stop, step), name=name)
 
     def arguments(self, depth: int = 2) -> str:

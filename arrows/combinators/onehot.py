@@ -12,12 +12,13 @@ from arrows.combinators.apply import Function
 from arrows.combinators.base.block import AnyBlock
 from arrows.combinators.base.naming import set_name, shortened
 from arrows.combinators.base.printing import Pieces
+from arrows.combinators.base.refusal import wrong_argument, wrong_value
 from arrows.combinators.compose import DerivedBlock
 from arrows.combinators.inputs import Scalar, Transform, Unfit
 from arrows.ops import TensorLike
 from arrows.typesys import static
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message, unhashed
+from arrows.typesys.errors import ArrowTypeError, unhashed
 
 _SHOWN = 8  # of many elements, so many are named in a message
 
@@ -57,12 +58,10 @@ class OneHot(DerivedBlock[int, static.Tensor[Any, tuple[Any]]]):
                 )
         first, end = (0, start) if stop is None else (start, stop)
         if end <= first:
-            raise ArrowValueError(
-                message(
-                    f"cannot make a OneHot at {SourceLine.here()}",
-                    reason=f"there is no integer from {first} on and below {end}",
-                    hint="the end of the range is not in it: ar.OneHot(10) takes 0 to 9",
-                )
+            raise wrong_value(
+                "a OneHot",
+                f"there is no integer from {first} on and below {end}",
+                hint="the end of the range is not in it: ar.OneHot(10) takes 0 to 9",
             )
         words = f"{start}" if stop is None else f"{start}, {stop}"
         size = end - first
@@ -124,21 +123,17 @@ class OneHotFromList(DerivedBlock[Any, static.Tensor[Any, tuple[Any]]]):
                     "text, numbers and tuples of them can be",
                 ) from (None if isinstance(error, TypeError) else error)
             if first != place:
-                raise ArrowValueError(
-                    message(
-                        f"cannot make a OneHotFromList at {SourceLine.here()}",
-                        reason=f"{listed[first]!r} and {element!r}, elements {first} and {place}, are equal",
-                        hint="leave one out; dict.fromkeys(elements) keeps the first of each",
-                    )
+                raise wrong_value(
+                    "a OneHotFromList",
+                    f"{listed[first]!r} and {element!r}, elements {first} and {place}, are equal",
+                    hint="leave one out; dict.fromkeys(elements) keeps the first of each",
                 )
         self.strict = bool(strict)
         if not listed and self.strict:
-            raise ArrowValueError(
-                message(
-                    f"cannot make a OneHotFromList at {SourceLine.here()}",
-                    reason="there are no elements, so that nothing could be read",
-                    hint="strict=False reads anything as a vector of no elements",
-                )
+            raise wrong_value(
+                "a OneHotFromList",
+                "there are no elements, so that nothing could be read",
+                hint="strict=False reads anything as a vector of no elements",
             )
         size = len(listed)
         self._parts = _parts(_FromList(_Places(places, self.strict)), size, size + (not self.strict), dtype)
@@ -217,9 +212,7 @@ def _parts(lookup: Transform[Any, int], size: int, places: int, dtype: str) -> t
 
 
 def _refused(block: AnyBlock, reason: str, hint: str = "") -> ArrowTypeError:
-    return ArrowTypeError(
-        message(f"cannot make a {block.kind} at {SourceLine.here()}", reason=reason, hint=hint)
-    )
+    return wrong_argument(f"a {block.kind}", reason, hint=hint)
 
 
 def _short(x: object) -> str:

@@ -10,8 +10,9 @@ from typing import Any, TypeVar, overload
 from arrows.combinators.base.block import AnyBlock, Block
 from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.naming import function_name, set_name
+from arrows.combinators.base.refusal import wrong_argument, wrong_value
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
+from arrows.typesys.errors import SourceLine
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -196,23 +197,19 @@ def fix(definition: Callable[..., Any]) -> Any:
         (True, False)
     """
     if isinstance(definition, Block) or not callable(definition):
-        raise ArrowTypeError(
-            message(
-                f"cannot make a recursive block at {SourceLine.here()}",
-                reason=f"fix expects a function from the block to its definition, got {definition!r}",
-                hint="ar.fix(lambda me: ar.OneOf(...).case(True, leaf).case(False, ar.Map(me) >> ...))",
-            )
+        raise wrong_argument(
+            "a recursive block",
+            f"fix expects a function from the block to its definition, got {definition!r}",
+            hint="ar.fix(lambda me: ar.OneOf(...).case(True, leaf).case(False, ar.Map(me) >> ...))",
         )
     name = function_name(definition)
     parameters = _parameters(definition)
     if not parameters:
-        raise ArrowValueError(
-            message(
-                f"cannot make the recursive block {name} at {SourceLine.here()}",
-                reason="its function has no parameter, and so nothing that stands for the block",
-                hint="one parameter, `me`: the reference to the block itself; "
-                "or one for each of several blocks: ar.fix(lambda a, b: (f, g))",
-            )
+        raise wrong_value(
+            f"the recursive block {name}",
+            "its function has no parameter, and so nothing that stands for the block",
+            hint="one parameter, `me`: the reference to the block itself; "
+            "or one for each of several blocks: ar.fix(lambda a, b: (f, g))",
         )
     if len(parameters) > 1:
         return _several(definition, parameters)
@@ -230,13 +227,11 @@ def _several(definition: Callable[..., Any], names: list[str]) -> tuple[AnyBlock
         got = f"one, {bodies.label}" if isinstance(bodies, Block) else repr(bodies)
         if isinstance(bodies, tuple):
             got = f"a tuple of {len(bodies)}"
-        raise ArrowTypeError(
-            message(
-                f"cannot make the recursive blocks {', '.join(names)} at {SourceLine.here()}",
-                reason=f"the function has {count} parameters, so it must return a tuple of {count} blocks, "
-                f"one for each; it returned {got}",
-                hint=f"return the definitions of {', '.join(names)}, in this order",
-            )
+        raise wrong_argument(
+            f"the recursive blocks {', '.join(names)}",
+            f"the function has {count} parameters, so it must return a tuple of {count} blocks, "
+            f"one for each; it returned {got}",
+            hint=f"return the definitions of {', '.join(names)}, in this order",
         )
     definitions = [as_block(b, f"the definition of {n}") for n, b in zip(names, bodies, strict=True)]
     for block, body in zip(blocks, definitions, strict=True):

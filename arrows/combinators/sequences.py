@@ -9,6 +9,7 @@ from arrows.combinators.base.block import AnyBlock, Block
 from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.naming import set_name
 from arrows.combinators.base.printing import Pieces
+from arrows.combinators.base.refusal import wrong_argument, wrong_value
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import DerivedBlock
 from arrows.combinators.fanout import Fan
@@ -183,12 +184,10 @@ class Length(Block[Any, static.Tensor[Any, tuple[()]]]):
         set_name(self, name)
         self.type = T.Tensor((), dtype)
         if self.type.dtype == "bool":
-            raise ArrowTypeError(
-                message(
-                    f"cannot make a Length at {SourceLine.here()}",
-                    reason="a length is a number, and bool holds none",
-                    hint="ar.Length() is int32, ar.Length('float32') can be divided by",
-                )
+            raise wrong_argument(
+                "a Length",
+                "a length is a number, and bool holds none",
+                hint="ar.Length() is int32, ar.Length('float32') can be divided by",
             )
 
     def arguments(self, depth: int = 2) -> str:
@@ -226,22 +225,12 @@ class NGrams(DerivedBlock[Any, Sequence[Any]]):
     def __init__(self, n: int, *, name: str | None = None) -> None:
         set_name(self, name)
         if isinstance(n, bool) or not isinstance(n, int):
-            raise ArrowTypeError(
-                message(f"cannot make NGrams at {SourceLine.here()}", reason=f"n is an integer, not {n!r}")
-            )
+            raise wrong_argument("NGrams", f"n is an integer, not {n!r}")
         if n < 1:
-            raise ArrowValueError(
-                message(
-                    f"cannot make NGrams at {SourceLine.here()}",
-                    reason=f"a run has at least one element, and n is {_number(n)}",
-                )
-            )
+            raise wrong_value("NGrams", f"a run has at least one element, and n is {_number(n)}")
         if n > MOST:
-            raise ArrowValueError(
-                message(
-                    f"cannot make NGrams at {SourceLine.here()}",
-                    reason=f"a run is a tuple of at most {MOST:,} elements, and n is {_number(n)}",
-                )
+            raise wrong_value(
+                "NGrams", f"a run is a tuple of at most {MOST:,} elements, and n is {_number(n)}"
             )
         self.n = n
         self._parts = (Fan([_Shifted(i, n) for i in range(n)]), Zip())

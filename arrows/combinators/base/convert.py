@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import FunctionType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -25,6 +25,17 @@ class NotYetABlock(ABC):
         Args:
             where: what a block is wanted for.
         """
+
+    if not TYPE_CHECKING:  # for type checkers it has no operators
+
+        def __rshift__(self, other: object) -> NoReturn:
+            self.refuse("the left side of >>")
+
+        def __and__(self, other: object) -> NoReturn:
+            self.refuse("the left side of &")
+
+        def __mul__(self, other: object) -> NoReturn:
+            self.refuse("the left side of *")
 
 
 def as_block(x: object, where: str) -> AnyBlock:
@@ -48,7 +59,7 @@ def as_block(x: object, where: str) -> AnyBlock:
         return x
     if isinstance(x, NotYetABlock):
         x.refuse(where)
-    if isinstance(x, (Mapping, tuple)) or (isinstance(x, list) and _is_pairs(x)):
+    if isinstance(x, (Mapping, tuple)) or (isinstance(x, list) and are_pairs(x)):
         return Block.operators.record(x)
     if isinstance(x, (np.ndarray, np.generic)):
         return Block.operators.constant(x)
@@ -61,7 +72,8 @@ def as_block(x: object, where: str) -> AnyBlock:
     )
 
 
-def _is_pairs(x: list[Any]) -> bool:
+def are_pairs(x: Sequence[object]) -> bool:
+    """Whether there are pairs of a key and a block, and nothing else."""
     return bool(x) and all(isinstance(p, tuple) and len(p) == 2 and not isinstance(p[0], Block) for p in x)
 
 
