@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from arrows.engine import scheduling
 from arrows.engine.planning import ElementOperation
-from arrows.engine.scheduling import merge as merging
 from arrows.engine.scheduling.node_table import node_table
 
 
@@ -27,7 +27,7 @@ def merge(model: Any, prepared: Any, indices: np.ndarray[Any, Any]) -> Any:
     >>> merge(model, model.prepare([1.0, 2.0, 3.0]), np.array([0, 2])).examples
     2
     """
-    return merging.merge(model.plan, prepared[indices].wired)
+    return scheduling.merge(model.plan, prepared[indices].wired)
 
 
 def longest_chains(model: Any, prepared: Any, indices: np.ndarray[Any, Any]) -> tuple[int, int]:

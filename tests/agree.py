@@ -9,7 +9,7 @@ import numpy as np
 
 import arrows as ar
 from arrows.engine import reference
-from arrows.engine.scheduling.merge import merge
+from arrows.engine.scheduling import merge
 from arrows.engine.values import collate
 from arrows.testing.schedules import verify
 from tests.compare import close

@@ -27,7 +27,7 @@ from arrows.drawing import (
 from arrows.drawing.scene import Scene
 from arrows.drawing.views import shorten
 from arrows.engine.planning import SCHEDULES
-from arrows.engine.scheduling.timeline import Timeline
+from arrows.engine.scheduling import Timeline
 from arrows.files import replacing, require_replaceable
 from arrows.inference import Typed, typed_tree
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError

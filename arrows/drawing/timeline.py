@@ -36,7 +36,7 @@ class Schedule(Protocol):
 def heading(schedule: Schedule) -> str:
     """The schedule in a line.
 
-    >>> from arrows.engine.scheduling.timeline import Timeline
+    >>> from arrows.engine.scheduling import Timeline
     >>> heading(Timeline("strata", 2, ("a", "b"), ((0, 3), (1, 2))))
     'strata: 2 examples, 2 steps, 5 rows'
     """
@@ -49,7 +49,7 @@ def timeline_text(schedule: Schedule) -> str:
     """The schedule as text; the height of a bar is the number of rows.
 
     Example:
-        >>> from arrows.engine.scheduling.timeline import Timeline
+        >>> from arrows.engine.scheduling import Timeline
         >>> print(timeline_text(Timeline("depth", 2, ("cell", "loss"), ((0, 8), (1, 1), (0, 4), (1, 1)))))
         depth: 2 examples, 4 steps, 14 rows
         <BLANKLINE>
@@ -77,7 +77,7 @@ def timeline_svg(schedule: Schedule) -> str:
     """The schedule as an SVG document.
 
     Example:
-        >>> from arrows.engine.scheduling.timeline import Timeline
+        >>> from arrows.engine.scheduling import Timeline
         >>> timeline_svg(Timeline("strata", 1, ("a",), ((0, 3),))).startswith("<svg ")
         True
     """

@@ -13,7 +13,7 @@ from arrows.engine.device.jit import available
 from arrows.engine.model import Model
 from arrows.engine.planning import SCHEDULES, make_params
 from arrows.engine.reference import MAX_NODES
-from arrows.engine.running.outputs import show_tapped
+from arrows.engine.running import show_tapped
 from arrows.inference import infer
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 

@@ -21,24 +21,22 @@ from arrows.engine.planning import (
     make_params,
     make_plan,
 )
-from arrows.engine.program.profile import Clock, Profile, profile
-from arrows.engine.reading.example_reader import ExampleReader
-from arrows.engine.reading.wiring import Outputs
+from arrows.engine.program import Clock, Profile, profile
+from arrows.engine.reading import ExampleReader, Outputs
 from arrows.engine.reference import Explainer
-from arrows.engine.running.batch_runner import BatchRunner, Call
-from arrows.engine.running.executors import Executors
-from arrows.engine.running.gradients import Gradient, own
-from arrows.engine.running.loss_gradients import Differentiated
-from arrows.engine.running.outputs import (
+from arrows.engine.running import (
+    BatchRunner,
+    Call,
     CallRecord,
+    Differentiated,
+    Executors,
+    Gradient,
     collect_record,
+    own,
     show_tapped,
     show_taps,
 )
-from arrows.engine.scheduling.batch_input import BatchReader, Examples
-from arrows.engine.scheduling.merge import merge
-from arrows.engine.scheduling.prepared_set import Prepared
-from arrows.engine.scheduling.timeline import Timeline, timeline
+from arrows.engine.scheduling import BatchReader, Examples, Prepared, Timeline, merge, timeline
 from arrows.engine.values import Ragged
 from arrows.inference import Typed
 from arrows.ops.arrays import Array

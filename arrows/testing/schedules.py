@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from arrows.engine.planning import ApplyOperation, Plan, ReadOperation
-from arrows.engine.scheduling.merge import Merged
+from arrows.engine.scheduling import Merged
 
 
 class ScheduleError(AssertionError):
@@ -38,7 +38,7 @@ def verify(plan: Plan, merged: Merged) -> None:
 
     Example:
         >>> import arrows as ar
-        >>> from arrows.engine.scheduling.merge import merge
+        >>> from arrows.engine.scheduling import merge
         >>> model = ar.compile(ar.Map(ar.Scalar()) >> ar.Sum())
         >>> verify(model.plan, merge(model.plan, model.prepare([[1, 2], []])[:].wired))
     """

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 
 import arrows as ar
 from arrows.drawing import timeline_svg, timeline_text
-from arrows.engine.scheduling.timeline import Timeline
+from arrows.engine.scheduling import Timeline
 
 TREES = [{"xs": [1, 2, 3]}, {"xs": []}, {"xs": [4, 5]}]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows.engine import reference
-from arrows.engine.scheduling.merge import merge
+from arrows.engine.scheduling import merge
 from arrows.engine.values import collate
 from arrows.testing.schedules import verify
 from arrows.typesys import types as T

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.scheduling.merge import merge
+from arrows.engine.scheduling import merge
 from arrows.testing.schedules import verify
 
 DEVICES = ["cpu", "fake"]

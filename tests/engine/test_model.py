@@ -12,7 +12,7 @@ import pytest
 
 import arrows as ar
 from arrows.engine.device import FakeArray
-from arrows.engine.scheduling.prepared_set import Batch
+from arrows.engine.scheduling import Batch
 from arrows.engine.values import Labelled
 from arrows.ops import RowSparse
 

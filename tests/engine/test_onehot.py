@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.scheduling.merge import merge
+from arrows.engine.scheduling import merge
 
 SETTINGS = [
     (device, schedule) for device in ("cpu", "fake") for schedule in ("strata", "depth", "agenda", "none")

@@ -11,7 +11,7 @@ import pytest
 
 import arrows as ar
 from arrows.engine.reference import interpret
-from arrows.engine.scheduling.merge import merge
+from arrows.engine.scheduling import merge
 from arrows.testing.schedules import verify
 from arrows.typesys import types as T
 from tests.combinators import kit

@@ -12,7 +12,7 @@ import pytest
 import arrows as ar
 from arrows import ops
 from arrows.engine.planning import ApplyOperation
-from arrows.engine.scheduling.merge import merge
+from arrows.engine.scheduling import merge
 from arrows.typesys import types as T
 from tests.agree import agree
 

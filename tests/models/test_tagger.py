@@ -10,7 +10,7 @@ import pytest
 import arrows as ar
 from arrows.data import TAGS
 from arrows.engine import reference
-from arrows.engine.scheduling.merge import merge
+from arrows.engine.scheduling import merge
 from arrows.models import Lexicon, TagExamination, tagger
 from arrows.testing.schedules import verify
 from arrows.training import Adam, train

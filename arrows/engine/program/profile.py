@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from arrows.engine.planning import Plan
 from arrows.engine.program.fuse import Chain
-from arrows.engine.scheduling.merge import Merged
+from arrows.engine.scheduling import Merged
 from arrows.ops import Equation
 
 PARTS = (

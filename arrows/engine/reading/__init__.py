@@ -1,1 +1,48 @@
-"""Once an example: runs what lowering wrote, and gives wirings: flat arrays of numbers."""
+"""Reading, once an example: examples become wirings, flat arrays of numbers.
+
+An `ExampleReader` runs the code that lowering generated for a model, if asked in several processes; checks
+the indices that examples hold; and hashes nodes, so that a batch can compute equal ones once.  `fingerprint`
+says how a model reads, so that prepared sets are used by models that read alike alone; `digests` hashes what
+users' objects hold.  The index arrays that later rooms compute with have their helpers here too.
+"""
+
+from __future__ import annotations
+
+from arrows.engine.reading.content_digest import digests
+from arrows.engine.reading.example_reader import ExampleReader
+from arrows.engine.reading.fingerprint import Fingerprint, fingerprint
+from arrows.engine.reading.index_arrays import (
+    index_type,
+    largest_first,
+    lengths_of,
+    range_of,
+    ranges_of,
+    stable_order,
+    starts_of_runs,
+    with_stop,
+)
+from arrows.engine.reading.object_content import Unhashable
+from arrows.engine.reading.process_pool import checked_processes
+from arrows.engine.reading.wiring import Column, Outputs, Visits, Wirings, source_layout
+
+__all__ = [
+    "Column",
+    "ExampleReader",
+    "Fingerprint",
+    "Outputs",
+    "Unhashable",
+    "Visits",
+    "Wirings",
+    "checked_processes",
+    "digests",
+    "fingerprint",
+    "index_type",
+    "largest_first",
+    "lengths_of",
+    "range_of",
+    "ranges_of",
+    "source_layout",
+    "stable_order",
+    "starts_of_runs",
+    "with_stop",
+]

@@ -1,1 +1,30 @@
-"""Executes a batch, forward and backward, and traces errors back to their example."""
+"""Running a batch: forward, backward, and what comes out.
+
+A `BatchRunner` takes a call of a model, gets the executor for what is asked, and collects results, metrics
+and tapped values, or the loss and its gradients.  An executor runs the programs of all operations on one
+device; what a step refuses, or what is not finite, is traced back to an example.
+"""
+
+from __future__ import annotations
+
+from arrows.engine.running.batch_runner import BatchRunner, Call
+from arrows.engine.running.execute import Run, Seeds
+from arrows.engine.running.executors import Executors
+from arrows.engine.running.gradients import Gradient, own
+from arrows.engine.running.loss_gradients import Differentiated
+from arrows.engine.running.outputs import CallRecord, collect_record, show_tapped, show_taps
+
+__all__ = [
+    "BatchRunner",
+    "Call",
+    "CallRecord",
+    "Differentiated",
+    "Executors",
+    "Gradient",
+    "Run",
+    "Seeds",
+    "collect_record",
+    "own",
+    "show_tapped",
+    "show_taps",
+]

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from arrows.engine.planning import Weights
-from arrows.engine.reading.wiring import Outputs
+from arrows.engine.reading import Outputs
 from arrows.engine.reference import Explainer
 from arrows.engine.running.dropout_keys import DropoutSeed
 from arrows.engine.running.execute import Executor, Run
@@ -17,8 +17,7 @@ from arrows.engine.running.input_errors import StepRefused, raise_input_error
 from arrows.engine.running.loss_gradients import Differentiated, differentiate
 from arrows.engine.running.not_finite import first_not_finite
 from arrows.engine.running.outputs import CallRecord, OutputRows, collect_record, collect_result, copy_rows
-from arrows.engine.scheduling.batch_input import BatchInput, BatchReader, Examples
-from arrows.engine.scheduling.prepared_set import WiredBatch
+from arrows.engine.scheduling import BatchInput, BatchReader, Examples, WiredBatch
 from arrows.typesys.errors import ArrowTypeError
 
 

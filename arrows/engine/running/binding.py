@@ -11,11 +11,11 @@ import numpy as np
 from arrows.engine.device import Arena, Device, Upload
 from arrows.engine.program.codegen import Slot
 from arrows.engine.program.program import GeneratedFunction, Program
-from arrows.engine.reading.index_arrays import lengths_of
+from arrows.engine.reading import lengths_of
 from arrows.engine.running.flow_back import Flow, Sums
 from arrows.engine.running.gather import Gather
 from arrows.engine.running.unlike import Alike, Unlike
-from arrows.engine.scheduling.merge import OperationRows, PortRows
+from arrows.engine.scheduling import OperationRows, PortRows
 from arrows.ops import Segments
 
 Array = Any

@@ -13,19 +13,16 @@ import numpy as np
 
 from arrows.engine.device import Arena, Device, Upload
 from arrows.engine.planning import ApplyOperation, ElementOperation, Operation, Plan, ReadOperation
-from arrows.engine.program.profile import Clock
-from arrows.engine.program.program import Program
-from arrows.engine.program.program_writer import make_program
+from arrows.engine.program import Clock, Program, make_program
 from arrows.engine.program.rooms import all_apart, shared_rooms
-from arrows.engine.reading.index_arrays import lengths_of
+from arrows.engine.reading import lengths_of
 from arrows.engine.running.binding import Binding
 from arrows.engine.running.dropout_keys import DropoutSeed, dropout_keys
 from arrows.engine.running.flow_back import Flow, flows
 from arrows.engine.running.gradients import Gradient, GradientMemory, ParameterKey
 from arrows.engine.running.input_errors import KERNEL_ERRORS, StepRefused
 from arrows.engine.running.unlike import unlike
-from arrows.engine.scheduling.merge import Merged, OperationRows, merge
-from arrows.engine.scheduling.prepared_set import WiredBatch
+from arrows.engine.scheduling import Merged, OperationRows, WiredBatch, merge
 from arrows.ops import Parameter
 from arrows.ops.arrays import quiet
 from arrows.ops.linear import FEW_TRANSPOSED

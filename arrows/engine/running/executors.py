@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from arrows.engine.device import Arena, Device
 from arrows.engine.planning import Params, Plan, Weights, read_sites
-from arrows.engine.program.profile import Clock
+from arrows.engine.program import Clock
 from arrows.engine.running.execute import Executor
 
 

@@ -14,11 +14,11 @@ import numpy as np
 
 from arrows.engine.device import Upload
 from arrows.engine.planning import ElementOperation, Plan, ReadOperation
+from arrows.engine.program import Program
 from arrows.engine.program.operands import Gradients
-from arrows.engine.program.program import Program
-from arrows.engine.reading.index_arrays import lengths_of
+from arrows.engine.reading import lengths_of
 from arrows.engine.running.transpose import Push, plan_pull, plan_push
-from arrows.engine.scheduling.merge import Merged, OperationRows
+from arrows.engine.scheduling import Merged, OperationRows
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.device import Device
-from arrows.engine.reading.index_arrays import lengths_of
-from arrows.engine.scheduling.merge import PortRows
+from arrows.engine.reading import lengths_of
+from arrows.engine.scheduling import PortRows
 from arrows.typesys import types as T
 
 Array = Any

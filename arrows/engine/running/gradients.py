@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from arrows.engine.device import Device
+from arrows.engine.program import Program
 from arrows.engine.program.pieces import Piece, Subscript, overlap, subscript, uncovered
-from arrows.engine.program.program import Program
 from arrows.ops import Parameter, RowSparse
 
 Array = Any

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from arrows.engine.lowering import Composed
 from arrows.engine.planning import ApplyOperation, Plan
-from arrows.engine.scheduling.merge import Merged
+from arrows.engine.scheduling import Merged
 from arrows.ops import IndexOutOfRange
 from arrows.ops.arrays import HostArray
 from arrows.typesys.errors import ArrowValueError, InputError, input_message

@@ -11,7 +11,7 @@ from arrows.engine.planning import Params, Weights, read_sites
 from arrows.engine.running.execute import Executor, Run, Seeds
 from arrows.engine.running.gradients import Gradient, ParameterKey, add_gradients, own
 from arrows.engine.running.outputs import OutputRows, copy_rows, join_rows
-from arrows.engine.scheduling.prepared_set import WiredBatch
+from arrows.engine.scheduling import WiredBatch
 from arrows.engine.values import Ragged
 from arrows.ops.arrays import Array, HostArray
 

@@ -15,14 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from arrows.engine.reading.index_arrays import (
-    lengths_of,
-    range_of,
-    ranges_of,
-    stable_order,
-    starts_of_runs,
-    with_stop,
-)
+from arrows.engine.reading import lengths_of, range_of, ranges_of, stable_order, starts_of_runs, with_stop
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ import numpy as np
 
 from arrows.engine.device import Arena, Device, Upload
 from arrows.engine.program.ahead import Ahead
-from arrows.engine.reading.index_arrays import largest_first, lengths_of, stable_order, with_stop
+from arrows.engine.reading import largest_first, lengths_of, stable_order, with_stop
 from arrows.engine.running.transpose import Push, plan_push
-from arrows.engine.scheduling.merge import OperationRows, PortRows
+from arrows.engine.scheduling import OperationRows, PortRows
 
 Array = Any
 

@@ -1,1 +1,28 @@
-"""Once a batch: from wirings to the steps that run, in an order that batches well."""
+"""Scheduling, once a batch: from wirings to the steps that run, in an order that batches well.
+
+A `BatchReader` takes what a user hands in: plain examples, or a `Batch` of a `Prepared` set, whose nodes are
+numbered once.  `merge` sorts the numbers of a batch's nodes, which gives every value its row, every port the
+rows that it gathers, and the steps; `step_order` puts these in order, by the model's schedule.
+"""
+
+from __future__ import annotations
+
+from arrows.engine.scheduling.batch_input import BatchInput, BatchReader, Examples
+from arrows.engine.scheduling.merge import Merged, OperationRows, PortRows, merge
+from arrows.engine.scheduling.prepared_set import Batch, Prepared, WiredBatch
+from arrows.engine.scheduling.timeline import Timeline, timeline
+
+__all__ = [
+    "Batch",
+    "BatchInput",
+    "BatchReader",
+    "Examples",
+    "Merged",
+    "OperationRows",
+    "PortRows",
+    "Prepared",
+    "Timeline",
+    "WiredBatch",
+    "merge",
+    "timeline",
+]

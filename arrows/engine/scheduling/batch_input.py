@@ -8,10 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from arrows.engine.reading.example_reader import ExampleReader
-from arrows.engine.reading.fingerprint import Fingerprint, fingerprint
-from arrows.engine.reading.process_pool import checked_processes
-from arrows.engine.reading.wiring import Outputs
+from arrows.engine.reading import ExampleReader, Fingerprint, Outputs, checked_processes, fingerprint
 from arrows.engine.scheduling.merge import Merged
 from arrows.engine.scheduling.prepared_set import Batch, Prepared, WiredBatch
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message

@@ -17,7 +17,10 @@ from itertools import pairwise
 import numpy as np
 
 from arrows.engine.planning import ApplyOperation, Operation, Plan, ReadOperation
-from arrows.engine.reading.index_arrays import (
+from arrows.engine.reading import (
+    Column,
+    Outputs,
+    Wirings,
     lengths_of,
     range_of,
     ranges_of,
@@ -25,7 +28,6 @@ from arrows.engine.reading.index_arrays import (
     starts_of_runs,
     with_stop,
 )
-from arrows.engine.reading.wiring import Column, Outputs, Wirings
 from arrows.engine.scheduling.node_table import NodeTable
 from arrows.engine.scheduling.prepared_set import WiredBatch
 from arrows.engine.scheduling.row_lookup import FarRows, first_rows_of, row_lookup, scratch

@@ -18,8 +18,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from arrows.engine.planning import ApplyOperation, Plan, ReadOperation
-from arrows.engine.reading.index_arrays import index_type, largest_first, lengths_of, stable_order
-from arrows.engine.reading.wiring import Column, Outputs, Wirings, source_layout
+from arrows.engine.reading import (
+    Column,
+    Outputs,
+    Wirings,
+    index_type,
+    largest_first,
+    lengths_of,
+    source_layout,
+    stable_order,
+)
 from arrows.ops.arrays import HostArray
 
 

@@ -9,8 +9,7 @@ from weakref import WeakSet
 import numpy as np
 
 from arrows.engine.planning import Plan
-from arrows.engine.reading.fingerprint import Fingerprint
-from arrows.engine.reading.wiring import Wirings
+from arrows.engine.reading import Fingerprint, Wirings
 from arrows.engine.scheduling.node_table import NodeTable, node_table
 from arrows.typesys.errors import ArrowTypeError, message
 

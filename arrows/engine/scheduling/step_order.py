@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from arrows.engine.planning import ElementOperation, Plan
-from arrows.engine.reading.index_arrays import starts_of_runs
+from arrows.engine.reading import starts_of_runs
 from arrows.engine.scheduling.node_table import NodeKeys, NodeTable, ordered_keys
 from arrows.ops.arrays import HostArray
 

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 
-from arrows.engine.reading.content_digest import digests
-from arrows.engine.reading.object_content import Unhashable
+from arrows.engine.reading import Unhashable, digests
 from arrows.training.learning_rates import Rate
 from arrows.training.optimizers.update_rule import Rule
 from arrows.typesys.errors import ArrowValueError

@@ -10,7 +10,7 @@ import pytest
 
 import arrows as ar
 from arrows.engine.planning import ApplyOperation
-from arrows.engine.scheduling.merge import merge
+from arrows.engine.scheduling import merge
 from tests.agree import agree
 
 SCHEDULES = ["strata", "depth"]

@@ -10,8 +10,8 @@ import pytest
 import arrows as ar
 from arrows import ops
 from arrows.engine import reference
+from arrows.engine.program import Program
 from arrows.engine.program.derive import Backward, differentiate, specialise
-from arrows.engine.program.program import Program
 from arrows.engine.running.binding import Binding
 from arrows.layers import initializers
 from arrows.ops import INVARIANT, Parameter, trace

@@ -94,7 +94,7 @@ def test_rows_that_lie_together_are_a_view():
 
 
 def _merged(model, prepared):
-    from arrows.engine.scheduling.merge import merge
+    from arrows.engine.scheduling import merge
 
     return merge(model.plan, prepared[:].wired)
 

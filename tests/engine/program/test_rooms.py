@@ -14,7 +14,7 @@ import arrows as ar
 from arrows.engine.planning import ApplyOperation, Plan, ReadOperation
 from arrows.engine.program.rooms import all_apart, shared_rooms
 from arrows.engine.running import execute
-from arrows.engine.scheduling.merge import Merged, merge
+from arrows.engine.scheduling import Merged, merge
 from benchmarks.networks import bilstm_tagger
 from tests.generate import Case, cases
 

@@ -21,8 +21,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from arrows.engine.reading import Unhashable
 from arrows.engine.reading.content_digest import _ObjectGraph, digests
-from arrows.engine.reading.object_content import Unhashable
 from tests.profile import draws
 
 

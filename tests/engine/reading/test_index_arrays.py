@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from arrows.engine.reading.index_arrays import stable_order
+from arrows.engine.reading import stable_order
 
 
 @pytest.mark.parametrize("count", [0, 1, 50, 5000])

@@ -16,7 +16,7 @@ import pytest
 
 import arrows as ar
 from arrows.engine.reading.process_pool import map_chunks
-from arrows.engine.scheduling.merge import merge
+from arrows.engine.scheduling import merge
 
 COUNT = 1400
 forks = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
@@ -113,7 +113,6 @@ def test_beside_another_thread_nothing_is_forked() -> None:
 
 INTERRUPTED = """
 import os, signal, sys, time
-from arrows.engine.scheduling.merge import merge
 from arrows.engine.reading.process_pool import map_chunks
 
 here = os.getpid()

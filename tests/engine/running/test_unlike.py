@@ -15,7 +15,7 @@ from arrows import ops
 from arrows.engine.program.ahead import Ahead
 from arrows.engine.reading import structural_hash
 from arrows.engine.running import unlike
-from arrows.engine.scheduling.merge import OperationRows, PortRows
+from arrows.engine.scheduling import OperationRows, PortRows
 from tests.engine.program.test_derive import agrees as agrees_with_reference
 from tests.engine.program.test_derive import programs
 

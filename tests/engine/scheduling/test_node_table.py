@@ -14,9 +14,8 @@ import arrows as ar
 from arrows import ops
 from arrows.engine.planning import ApplyOperation
 from arrows.engine.reading import structural_hash
-from arrows.engine.scheduling.merge import merge
+from arrows.engine.scheduling import WiredBatch, merge
 from arrows.engine.scheduling.node_table import node_table
-from arrows.engine.scheduling.prepared_set import WiredBatch
 from arrows.testing.schedules import verify
 from tests.generate import Case, cases
 
