@@ -146,6 +146,6 @@ def evaluate(block: Any, example: Any) -> Any:
     """
     typed = infer(block)
     params = make_params(typed, get_device("cpu"), 0, None)
-    outcome = reference.evaluate(typed, example, params.of)
+    outcome = reference.evaluate(typed, example, params.host)
     show_tapped(outcome.tapped)
     return outcome.value
