@@ -13,13 +13,13 @@ from arrows.engine import reference
 from arrows.engine.device import Device
 from arrows.engine.lowering import lower
 from arrows.engine.planning import (
-    Check,
-    StepsParameters,
-    as_weights,
+    LossCheck,
+    SupportsStep,
     check_output,
     input_names,
     make_params,
     make_plan,
+    parse_loss,
 )
 from arrows.engine.program import Clock, Profile, profile
 from arrows.engine.reading import ExampleReader, Outputs
@@ -92,7 +92,7 @@ class Model:
         explain = Explainer(typed, self.params.host, max_nodes, float_type)
         self.reader = ExampleReader(self.plan, max_nodes, explain)
         self._batches = BatchReader(self.reader, fingerprint)
-        self._weights = as_weights(typed, self.plan, loss)
+        self._weights = parse_loss(typed, self.plan, loss)
         self._lock = self.params.lock
         self._executors = Executors(self.plan, device, self.params, self._weights, jit)
         self._runner = BatchRunner(self._batches, self._executors, self._weights, explain)
@@ -199,7 +199,7 @@ class Model:
             return differentiated.loss, grads | differentiated.inputs
 
     def train_step(
-        self, examples: Examples, optimizer: StepsParameters, *, ids: Any = None, check: Check | None = None
+        self, examples: Examples, optimizer: SupportsStep, *, ids: Any = None, check: LossCheck | None = None
     ) -> Array:
         """Computes gradients, shows the loss to ``check``, lets the optimizer make a step, returns the loss.
 
@@ -238,9 +238,7 @@ class Model:
             show_taps(self.plan.lowered.streams.taps, record.taps, outputs)
             return differentiated.loss
 
-    def profile(
-        self, examples: Examples, optimizer: StepsParameters | None = None, *, runs: int = 3
-    ) -> Profile:
+    def profile(self, examples: Examples, optimizer: SupportsStep | None = None, *, runs: int = 3) -> Profile:
         """Where the time of a batch goes: `print(model.profile(batch))` is a table.
 
         Args:

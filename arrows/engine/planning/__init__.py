@@ -7,7 +7,7 @@ the loss is made of, and which inputs have names.
 
 from __future__ import annotations
 
-from arrows.engine.planning.losses import Check, StepsParameters, Weights, as_weights, check_output
+from arrows.engine.planning.losses import LossCheck, LossWeights, SupportsStep, check_output, parse_loss
 from arrows.engine.planning.named_inputs import input_names, read_sites
 from arrows.engine.planning.operations import (
     ApplyOperation,
@@ -23,21 +23,21 @@ from arrows.engine.planning.plan import SCHEDULES, Plan, make_plan
 __all__ = [
     "SCHEDULES",
     "ApplyOperation",
-    "Check",
     "ConstantOperation",
     "ElementOperation",
+    "LossCheck",
+    "LossWeights",
     "Operation",
     "Params",
     "Plan",
     "PlannedPort",
     "ReadOperation",
-    "StepsParameters",
-    "Weights",
-    "as_weights",
+    "SupportsStep",
     "check_output",
     "input_names",
     "make_params",
     "make_plan",
     "named_parameters",
+    "parse_loss",
     "read_sites",
 ]

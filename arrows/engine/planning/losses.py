@@ -1,4 +1,4 @@
-"""What a model's loss is made of, what makes a step of it, and which results a model can give."""
+"""What a model's loss is the sum of, what a training step asks for, and which results a model can give."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from arrows.inference import Typed
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, Side, message
 
-Check = Callable[[Any], object]
+LossCheck = Callable[[Any], object]
 """Sees the loss of a training step before the step is made; may raise."""
 
 
-class StepsParameters(Protocol):
+class SupportsStep(Protocol):
     """What `Model.train_step` asks of an optimizer."""
 
     def step(self, model: Any, grads: Mapping[str, Any], /) -> None:
-        """Changes the model's parameters in place. The gradients are its own, to change and to keep."""
+        """Changes the model's parameters in place; the optimizer may change and keep the gradients."""
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class LossWeights:
     """The weight of each part of the loss.
 
     Attributes:
-        metrics: by metric stream.
-        result: of the block's own scalar result; None if that is not the loss.
+        metrics: the weights of metrics, by the number of their stream.
+        result: the weight of the block's own scalar result; None if that is not the loss.
         dtype: the loss's element type.
-        missing: None, or the message for who wants to differentiate a block without a loss.
+        missing: the message for who differentiates a block without a loss; None if there is one.
     """
 
     metrics: Mapping[int, float]
@@ -39,24 +39,24 @@ class Weights:
     missing: str | None = None
 
 
-def as_weights(typed: Typed, plan: Plan, loss: str | Mapping[str, float] | None) -> Weights:
+def parse_loss(typed: Typed, plan: Plan, loss: str | Mapping[str, float] | None) -> LossWeights:
     """Reads the ``loss`` argument of `compile`.
 
     Raises:
-        ArrowTypeError: it is no name and no mapping of names to numbers; a metric that is no float.
-        ArrowValueError: a name that no metric of the block has; no name at all.
+        ArrowTypeError: ``loss`` is neither a name nor a mapping of names to numbers, or a metric is no float.
+        ArrowValueError: no metric of the block has the name, or ``loss`` has no name at all.
     """
     if loss is None:
         output = typed.output
         if isinstance(output, T.Tensor) and output.shape == () and output.floating:
-            return Weights({}, 1.0, output.dtype)
+            return LossWeights({}, 1.0, output.dtype)
         missing = message(
             "cannot differentiate a model without a loss",
             [Side(typed.form.label, f"{typed.input} -> {output}", typed.form.site)],
             reason=f"the result is {output}, and only a floating scalar is a loss by itself",
             hint='name a Metric: ar.compile(block, loss="loss")',
         )
-        return Weights({}, None, "float32", missing)
+        return LossWeights({}, None, "float32", missing)
     if isinstance(loss, str):
         loss = {loss: 1.0}
     if not isinstance(loss, Mapping):
@@ -75,37 +75,37 @@ def as_weights(typed: Typed, plan: Plan, loss: str | Mapping[str, float] | None)
             )
         if isinstance(weight, bool) or not isinstance(weight, (int, float)):
             raise ArrowTypeError(f"the weight of the metric {name!r} must be a number, not {weight!r}")
-        of = plan.lowered.streams.metrics[numbers[name]].type
-        if not of.floating:
-            raise ArrowTypeError(f"the metric {name!r} is {of}, and only floats can be a loss")
+        type = plan.lowered.streams.metrics[numbers[name]].type
+        if not type.floating:
+            raise ArrowTypeError(f"the metric {name!r} is {type}, and only floats can be a loss")
         weights[numbers[name]] = float(weight)
-        dtype = of.dtype
-    return Weights(weights, None, dtype)
+        dtype = type.dtype
+    return LossWeights(weights, None, dtype)
 
 
 def check_output(typed: Typed) -> None:
-    """Refuses what a model cannot hand out.
+    """Refuses a block whose result or input a model cannot have.
 
     Raises:
         ArrowTypeError: the result holds a Python object or an endless sequence; the input is a tensor.
     """
-    todo = [typed.output]
-    while todo:
-        of = todo.pop()
-        if isinstance(of, (T.Input, T.Broadcast)):
-            endless = isinstance(of, T.Broadcast)
+    pending = [typed.output]
+    while pending:
+        type = pending.pop()
+        if isinstance(type, (T.Input, T.Broadcast)):
+            endless = isinstance(type, T.Broadcast)
             raise ArrowTypeError(
                 message(
                     f"cannot compile {typed.form.label}",
                     [Side(typed.form.label, f"{typed.input} -> {typed.output}", typed.form.site)],
                     reason="a model gives tensors, and its result "
-                    + (f"holds the endless sequence {of}" if endless else "holds a Python object (Input)"),
+                    + (f"holds the endless sequence {type}" if endless else "holds a Python object (Input)"),
                     hint="use it up inside the model"
                     if endless
                     else "read it as a tensor, say with ar.Scalar(); block.eval(x) shows Python objects too",
                 )
             )
-        todo.extend(of.children)
+        pending.extend(type.children)
     if T.leaves(typed.input):
         raise ArrowTypeError(
             message(

@@ -110,7 +110,7 @@ class Plan:
         return max((len(operation.outputs) for operation in self.operations), default=1)
 
     @cached_property
-    def further(self) -> list[Output]:
+    def later_outputs(self) -> list[Output]:
         """Each output but the first of an operation."""
         return [
             (operation.index, k) for operation in self.operations for k in range(1, len(operation.outputs))
@@ -135,7 +135,7 @@ class Plan:
         return places
 
     @property
-    def has_chance(self) -> bool:
+    def has_dropout(self) -> bool:
         """Whether there is dropout anywhere."""
         return any(
             isinstance(operation, ApplyOperation) and operation.trace.dropout_key is not None

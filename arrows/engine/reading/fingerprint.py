@@ -95,7 +95,7 @@ def described(plan: Plan, index_ports: Sequence[IndexPort], source: str) -> str:
     said = [
         plan.schedule,
         plan.shares,
-        plan.has_chance,
+        plan.has_dropout,
         [str(read) for read in plan.lowered.streams.reads],
         plan.sites.operation.tolist(),
         operations,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from arrows.engine.planning import Weights
+from arrows.engine.planning import LossWeights
 from arrows.engine.reading import Outputs
 from arrows.engine.reference import Explainer
 from arrows.engine.running.dropout_keys import DropoutSeed
@@ -50,7 +50,7 @@ class BatchRunner:
 
     batches: BatchReader
     executors: Executors
-    weights: Weights
+    weights: LossWeights
     explain: Explainer
 
     def evaluate(self, call: Call, *, training: bool) -> tuple[Any, CallRecord, Outputs]:

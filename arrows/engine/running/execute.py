@@ -246,7 +246,7 @@ class Executor:
         # Gradients need the values of all slabs; without them, memory that is no longer read is used again.
         self.rooms = all_apart(plan) if self.receiving else shared_rooms(plan)
         # Inputs whose gradients are wanted are told apart by their place, not by their value.
-        self.share = not inputs and not (training and plan.has_chance)
+        self.share = not inputs and not (training and plan.has_dropout)
         self._constants: dict[int, Array] = {}
         self._invariants: dict[int, tuple[Array, ...]] = {}
         self.programs: dict[int, Program] = {}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from arrows.engine.device import Arena, Device
-from arrows.engine.planning import Params, Plan, Weights, read_sites
+from arrows.engine.planning import LossWeights, Params, Plan, read_sites
 from arrows.engine.program import Clock
 from arrows.engine.running.execute import Executor
 
@@ -27,7 +27,7 @@ class Executors:
         kept: those that have been asked for.
     """
 
-    def __init__(self, plan: Plan, device: Device, params: Params, weights: Weights, jit: bool) -> None:
+    def __init__(self, plan: Plan, device: Device, params: Params, weights: LossWeights, jit: bool) -> None:
         self.plan, self.device, self.params, self.weights, self.jit = plan, device, params, weights, jit
         self.clock: Clock | None = None
         self.arena = Arena(device)

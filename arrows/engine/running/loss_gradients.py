@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arrows.engine.planning import Params, Weights, read_sites
+from arrows.engine.planning import LossWeights, Params, read_sites
 from arrows.engine.running.execute import Executor, Run, Seeds
 from arrows.engine.running.gradients import Gradient, ParameterKey, add_gradients, own
 from arrows.engine.running.outputs import OutputRows, copy_rows, join_rows
@@ -37,7 +37,7 @@ def differentiate(
     executor: Executor,
     runs: Iterable[tuple[Run, WiredBatch]],
     *,
-    weights: Weights,
+    weights: LossWeights,
     params: Params,
     inputs: Sequence[str],
     examples: int,

@@ -103,7 +103,7 @@ class Prepared:
         """A set whose nodes are numbered; not with dropout, where numbers depend on what a batch is for."""
         prepared = Prepared(wirings, fingerprint)
         prepared.plans.add(plan)
-        if not plan.has_chance:
+        if not plan.has_dropout:
             prepared[:].wired.table(plan, plan.shares)
         return prepared
 

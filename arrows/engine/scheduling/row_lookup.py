@@ -77,9 +77,9 @@ def row_lookup(
     rows[: constants << shift : 1 << shift] = plan.constant_rows
     ids = (numbers + constants) << shift
     rows[ids] = first_rows
-    if plan.further:
+    if plan.later_outputs:
         ends = np.cumsum(count).tolist()
-        for o, output in plan.further:
+        for o, output in plan.later_outputs:
             nodes_of = slice(ends[o] - int(count[o]), ends[o])
             rows[ids[nodes_of] + output] = places[nodes_of] + begins[o, output]
     return rows
