@@ -5,16 +5,17 @@ For the tests of this package, and for anyone who registers a primitive.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from arrows.ops import INVARIANT, ROW, Evaluation, Parameter, Segments, Trace, Value
+from arrows.engine.device import get_device
+from arrows.ops import INVARIANT, ROW, Evaluation, Parameter, Segments, Trace, Value, Var
+from arrows.ops.arrays import Array, HostArray
+from arrows.ops.evaluate import Lookup
 from arrows.ops.structure import collect
-
-NumpyArray = np.ndarray[Any, Any]
 
 
 class Elements:
@@ -27,54 +28,47 @@ class Elements:
     1
     """
 
-    def __init__(self, *arrays: Any) -> None:
+    def __init__(self, *arrays: npt.ArrayLike) -> None:
         self.arrays = tuple(np.asarray(array) for array in arrays)
 
 
-@dataclass(frozen=True)
-class KernelDevice:
-    """Where `check_primitive` runs kernels: an array module and the ways there and back.
+def check_close(got: npt.ArrayLike, wanted: npt.ArrayLike, tolerance: float, what: str) -> None:
+    """Compares arrays by |got - wanted| <= tolerance * (1 + max|wanted|), shapes included.
 
-    >>> KernelDevice(np, np.asarray, np.asarray).xp is np
-    True
-    """
+    Args:
+        got: the array in question.
+        wanted: the array that it should be.
+        tolerance: as above; booleans must be equal.
+        what: what is compared, for the message.
 
-    xp: Any
-    to_device: Callable[[NumpyArray], Any]
-    to_numpy: Callable[[Any], NumpyArray]
-
-
-HOST = KernelDevice(np, np.asarray, np.asarray)
-
-
-def check_close(got: Any, wanted: Any, tolerance: float, what: str) -> None:
-    """Raise AssertionError unless |got - wanted| <= tolerance * (1 + max|wanted|), shapes included.
+    Raises:
+        AssertionError: they differ.
 
     >>> check_close(np.ones(2), np.ones(3), 1e-9, "sum")
     Traceback (most recent call last):
     ...
     AssertionError: sum: shape (2,), expected (3,)
     """
-    got, wanted = np.asarray(got), np.asarray(wanted)
-    if got.shape != wanted.shape:
-        raise AssertionError(f"{what}: shape {got.shape}, expected {wanted.shape}")
-    if got.dtype == bool or not got.size:
-        worst, scale = float((got != wanted).any()), 0.0
+    result, expected = np.asarray(got), np.asarray(wanted)
+    if result.shape != expected.shape:
+        raise AssertionError(f"{what}: shape {result.shape}, expected {expected.shape}")
+    if result.dtype == bool or not result.size:
+        worst, scale = float((result != expected).any()), 0.0
     else:
-        worst, scale = float(np.max(np.abs(got - wanted))), float(np.max(np.abs(wanted)))
-    if not worst <= tolerance * (1 + scale):
-        raise AssertionError(f"{what}: off by {worst:.3g} (tolerance {tolerance}): {got} and {wanted}")
+        worst, scale = float(np.max(np.abs(result - expected))), float(np.max(np.abs(expected)))
+    if not worst <= tolerance * (1 + scale):  # NaN is not close to anything
+        raise AssertionError(f"{what}: off by {worst:.3g} (tolerance {tolerance}): {result} and {expected}")
 
 
 def check_grads(
     function: Callable[..., Any],
-    *arguments: Any,
-    parameters: Callable[[Any, Parameter], NumpyArray] | None = None,
+    *arguments: object,
+    parameters: Lookup | None = None,
     tolerance: float = 1e-6,
     step: float = 1e-6,
     seed: int = 0,
 ) -> None:
-    """Check the gradients of a function on tensors against central finite differences, in float64.
+    """Checks the gradients of a function on tensors against central finite differences, in float64.
 
     All floating inputs and all parameters of layers that the function calls are checked, in the direction of
     random cotangents.  The function should be smooth within `step` of the arguments.
@@ -94,20 +88,17 @@ def check_grads(
     >>> check_grads(lambda x, w: ops.tanh(x @ w), np.ones(2), np.array([[0.1, 0.2], [0.3, 0.4]]))
     """
     generator = np.random.default_rng(seed)
-    values: dict[tuple[Any, str], NumpyArray] = {}
-    inputs = [
-        np.array(array, "float64" if np.asarray(array).dtype.kind == "f" else None)
-        for array in _flat(arguments)
-    ]
-    cotangents: list[NumpyArray] = []
+    values: dict[tuple[object, str], HostArray] = {}
+    inputs = [np.array(array, "float64" if array.dtype.kind == "f" else None) for array in _flat(arguments)]
+    cotangents: list[HostArray] = []
 
-    def lookup(owner: Any, spec: Parameter) -> NumpyArray:
+    def lookup(owner: object, spec: Parameter) -> HostArray:
         key = (owner, spec.name)
         if key not in values:
-            made = (
+            first = (
                 parameters(owner, spec) if parameters else spec.initializer(generator, spec.shape, "float64")
             )
-            values[key] = np.array(made, "float64")
+            values[key] = np.array(first, "float64")
         return values[key]
 
     def run(record: bool) -> tuple[Evaluation, list[Value], list[Value]]:
@@ -126,29 +117,28 @@ def check_grads(
     gradients = evaluation.backward(list(zip(results, cotangents, strict=True)))
     cases = [(f"input {i}", inputs[i], gradients.get(v)) for i, v in enumerate(wrapped)]
     cases += [(f"parameter {name}", values[owner, name], gradients[owner, name]) for owner, name in values]
-    for what, array, gradient in cases:
+    for name, array, gradient in cases:
         if array.dtype.kind == "f":
             wanted = _differences(objective, array, step)
             got = np.zeros_like(array) if gradient is None else gradient
-            check_close(got, wanted, tolerance, f"gradient of {what}")
+            check_close(got, wanted, tolerance, f"gradient of {name}")
 
 
 def run_lifted(
     trace: Trace,
-    inputs: Sequence[Any],
-    parameters: Mapping[tuple[Any, str], Any] | None = None,
+    inputs: Sequence[Array],
+    parameters: Mapping[tuple[Any, str], Array] | None = None,
     segments: Mapping[int, Segments] | None = None,
-    device: KernelDevice = HOST,
-) -> list[Any]:
-    """Run a trace over many rows at once, equation by equation: plain, slow, and what an engine's code must
-    equal.
+    device: str = "cpu",
+) -> list[Array]:
+    """Runs a trace over many rows at once, equation by equation: what the engine's code must equal.
 
     Args:
         trace: what to run.
         inputs: arrays on the device, each with its rows in front.
         parameters: by (owner, name), on the device.
         segments: of each sequence, by its number.
-        device: the array module, and how constants get there.
+        device: the name of the device where the kernels run, as in `arrows.compile`.
 
     Returns:
         The results; one that does not depend on the example has no row axis.
@@ -158,14 +148,15 @@ def run_lifted(
     >>> run_lifted(trace(lambda x: x.sum(), Tensor((2,), "float64")), [np.ones((3, 2))])[0].tolist()
     [2.0, 2.0, 2.0]
     """
-    values: dict[Any, Any] = dict(zip(trace.inputs, inputs, strict=True))
-    values |= {var: device.to_device(array) for array, var in trace.constants}
+    on = get_device(device)
+    values: dict[Var, Array] = dict(zip(trace.inputs, inputs, strict=True))
+    values |= {var: on.to_device(np.asarray(array)) for array, var in trace.constants}
     values |= {var: (parameters or {})[owner, spec.name] for owner, spec, var in trace.parameters}
     for equation in trace.equations:
         has_rows = tuple(var.rows != INVARIANT for var in equation.operands)
         types = tuple(var.type for var in equation.operands)
         attributes = equation.primitive.lift(dict(equation.attributes), has_rows, types)
-        run = equation.primitive.kernel(device.xp, **attributes)
+        run = equation.primitive.kernel(on.xp, **attributes)
         extra = {}
         if equation.primitive.segmented:
             domain = max(var.rows for var in (*equation.operands, equation.result))
@@ -174,28 +165,31 @@ def run_lifted(
     return [values[var] for var in trace.results]
 
 
-def _flat(arguments: Any) -> list[NumpyArray]:
-    found: list[NumpyArray] = []
+def _flat(arguments: tuple[Any, ...]) -> list[HostArray]:
+    arrays: list[HostArray] = []
     stack = list(reversed(arguments))
     while stack:
         item = stack.pop()
         if isinstance(item, Elements):
-            found += item.arrays
+            arrays += item.arrays
         elif isinstance(item, tuple):
             stack.extend(reversed(item))
         else:
-            found.append(np.asarray(item))
-    return found
+            arrays.append(np.asarray(item))
+    return arrays
 
 
-def _wrap(arguments: Any, inputs: Any, evaluation: Evaluation, wrapped: list[Value]) -> tuple[Any, ...]:
+def _wrap(
+    arguments: tuple[object, ...], inputs: Iterator[HostArray], evaluation: Evaluation, wrapped: list[Value]
+) -> tuple[object, ...]:
+    """The arguments with recorded values in the place of arrays; the values are appended to `wrapped`."""
     sequences = 0
 
     def leaf(rows: int) -> Value:
         wrapped.append(evaluation.value(next(inputs), rows))
         return wrapped[-1]
 
-    def wrap(item: Any) -> Any:
+    def wrap(item: object) -> object:
         nonlocal sequences
         if isinstance(item, Elements):
             values = tuple(leaf(sequences) for _ in item.arrays)
@@ -206,16 +200,13 @@ def _wrap(arguments: Any, inputs: Any, evaluation: Evaluation, wrapped: list[Val
     return tuple(map(wrap, arguments))
 
 
-def _differences(objective: Callable[[], float], array: NumpyArray, step: float) -> NumpyArray:
-    found = np.zeros_like(array)
+def _differences(objective: Callable[[], float], array: HostArray, step: float) -> HostArray:
+    slopes = np.zeros_like(array)
     for place in np.ndindex(array.shape):
         old = array[place]
         array[place] = old + step
         above = objective()
         array[place] = old - step
-        found[place] = (above - objective()) / (2 * step)
+        slopes[place] = (above - objective()) / (2 * step)
         array[place] = old
-    return found
-
-
-__all__ = ["HOST", "Elements", "KernelDevice", "check_close", "check_grads", "run_lifted"]
+    return slopes

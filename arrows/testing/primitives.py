@@ -1,29 +1,35 @@
-"""`check_primitive`: one primitive's rule, kernel, vjp, lift and sum_rows held against each other."""
+"""`check_primitive`: holds a primitive's rule, kernel, vjp, lift and sum_rows against each other."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from arrows.ops import Primitive, RowSparse, Segments
-from arrows.testing.gradients import HOST, Elements, KernelDevice, check_close, check_grads
+from arrows.engine.device import Device, get_device, host_array
+from arrows.ops import Primitive, RowSparse, Segments, bind
+from arrows.ops.arrays import Array, HostArray
+from arrows.testing.gradients import Elements, check_close, check_grads
 from arrows.typesys.types import Tensor
 
-NumpyArray = np.ndarray[Any, Any]
+_ROWS = (0, 1, 3)
+# Offsets of sequences of 0 to 5 elements: one sequence, gaps at each end and inside, none with elements.
+_OFFSETS = ([0], [0, 5], [0, 2, 2, 5], [0, 0, 1, 4, 4, 5], [0, 1, 2, 3, 4, 5], [0, 0, 0])
 
 
 def check_primitive(
     primitive: Primitive,
-    *operands: Any,
-    device: KernelDevice = HOST,
+    *operands: npt.ArrayLike,
+    device: str = "cpu",
     tolerance: float = 1e-6,
     gradients: bool = True,
     **attributes: Any,
 ) -> None:
-    """Hold a primitive's rule, kernel, vjp, lift and sum_rows against each other on one example.
+    """Holds a primitive's rule, kernel, vjp, lift and sum_rows against each other on one example.
 
     The operands are those of one example; the batches are made of changed copies of them (floats scaled by
     positive numbers, others rolled), of 0, 1 and 3 rows, with and without rows for each operand.
@@ -32,7 +38,8 @@ def check_primitive(
         primitive: what to check.
         operands: arrays; floating ones should be float64.  For a segmented primitive the first is a sequence,
             with at least 5 elements along axis 0.
-        device: where the kernels run.
+        device: where the kernels run: `"cpu"`, `"cuda"`, or `"fake"`, which refuses what a GPU cannot do or
+            what would make the host wait, on a machine without one.
         tolerance: of gradients; values are held to 1e-9.
         gradients: whether the vjp is checked (on the host).
         attributes: of the primitive.
@@ -42,168 +49,175 @@ def check_primitive(
 
     >>> from arrows.ops import get
     >>> check_primitive(get("multiply"), np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    >>> check_primitive(get("multiply"), np.array([1.0, 2.0]), np.array([3.0, 4.0]), device="fake")
     """
     arrays = [np.asarray(operand) for operand in operands]
+    check = _Check(primitive, arrays, attributes, get_device(device))
     if primitive.segmented:
-        _check_segmented(primitive, arrays, device, attributes)
+        check.over_segments()
     else:
-        _check_kernel(primitive, arrays, device, attributes)
+        check.one_example()
         for has_rows in product((False, True), repeat=len(arrays)):
-            for n in (0, 1, 3):
-                _check_lifted(primitive, arrays, has_rows, n, device, attributes)
-    if gradients:
-        from arrows.ops import bind
+            for count in _ROWS:
+                check.over_rows(has_rows, count)
+    if not gradients:
+        return
+    if primitive.segmented and "domain" in attributes:
+        sequence = Elements(np.zeros(4))
+        check_grads(
+            lambda x, like: bind(primitive, x, like=like, domain=0), arrays[0], sequence, tolerance=tolerance
+        )
+        return
+    arguments = [Elements(arrays[0]), *arrays[1:]] if primitive.segmented else arrays
+    check_grads(lambda *xs: bind(primitive, *xs, **attributes), *arguments, tolerance=tolerance)
 
-        if primitive.segmented and "domain" in attributes:
-            like = Elements(np.zeros(4))
-            check_grads(
-                lambda x, other: bind(primitive, x, like=other, domain=0),
-                arrays[0],
-                like,
-                tolerance=tolerance,
-            )
+
+@dataclass(frozen=True)
+class _Check:
+    """The checks of one primitive on the operands of one example."""
+
+    primitive: Primitive
+    arrays: list[HostArray]
+    attributes: dict[str, Any]
+    device: Device
+
+    def one_example(self) -> None:
+        """The kernel gives the shape and the element type that the rule says."""
+        type = self.primitive.rule(*map(_type, self.arrays), **self.attributes)
+        kernel = self.primitive.kernel(self.device.xp, **self.attributes)
+        operands = list(map(self.device.to_device, self.arrays))
+        result = host_array(kernel(*operands))
+        if result.shape != type.shape or result.dtype.name != type.dtype:
+            name = self.primitive.name
+            raise AssertionError(f"{name}: kernel gives {result.dtype}{result.shape}, rule says {type}")
+        self._out(kernel, operands, result)
+
+    def over_rows(self, has_rows: tuple[bool, ...], count: int) -> None:
+        """The lifted kernel gives, row by row, what the kernel gives for each example alone."""
+        primitive, attributes, xp = self.primitive, self.attributes, self.device.xp
+        types = tuple(map(_type, self.arrays))
+        lifted = primitive.lift(attributes, has_rows, types)
+        if not any(has_rows):
+            if lifted != attributes:
+                name = primitive.name
+                raise AssertionError(f"{name}: lift changes the attributes where nothing has rows")
             return
-        given = [Elements(arrays[0]), *arrays[1:]] if primitive.segmented else arrays
-        check_grads(lambda *xs: bind(primitive, *xs, **attributes), *given, tolerance=tolerance)
+        name = f"{primitive.name} with rows {has_rows} over {count} rows"
+        type = primitive.rule(*types, **attributes)
+        alone = primitive.kernel(np, **attributes)
+        examples = [
+            [_variant(array, i) if has else array for array, has in zip(self.arrays, has_rows, strict=True)]
+            for i in range(count)
+        ]
+        wanted = np.zeros((count, *type.shape), type.dtype)
+        for i, example in enumerate(examples):
+            wanted[i] = alone(*example)
+        stacked = [
+            np.array([example[j] for example in examples], array.dtype).reshape(count, *array.shape)
+            if has
+            else array
+            for j, (array, has) in enumerate(zip(self.arrays, has_rows, strict=True))
+        ]
+        operands = list(map(self.device.to_device, stacked))
+        self._kernel(primitive.kernel(xp, **lifted), operands, wanted, name)
+        if primitive.additive and all(has_rows):
+            summed = [array.sum(axis=0, dtype=array.dtype) for array in stacked]
+            check_close(alone(*summed), wanted.sum(axis=0), 1e-9, f"{name}, summed first")
+        reduce = primitive.sum_rows and primitive.sum_rows(xp, has_rows, types, **lifted)
+        if reduce:
+            total = reduce(*operands)
+            total = total.to_dense(xp) if isinstance(total, RowSparse) else total
+            check_close(host_array(total), wanted.sum(axis=0), 1e-9, f"{name}, sum_rows")
+            out = self._filled(type.shape, type.dtype)
+            reduce(*operands, out=out)
+            check_close(host_array(out), wanted.sum(axis=0), 1e-9, f"{name}, sum_rows with out")
+
+    def over_segments(self) -> None:
+        """The lifted kernel gives for sequences of many lengths what the kernel gives for each alone."""
+        primitive, attributes, xp = self.primitive, self.attributes, self.device.xp
+        first, *others = map(_type, self.arrays)
+        spread = "domain" in attributes  # from one row for each sequence to a row for each element
+        if not spread:
+            first = Tensor(first.shape[1:], first.dtype)  # an element's
+        types = (first, *others)
+        type = primitive.rule(*types, **attributes)
+        alone = primitive.kernel(np, **attributes)
+        lifted = primitive.lift(attributes, (True,) * len(self.arrays), types)
+        kernel = primitive.kernel(xp, **lifted)
+        for bounds in _OFFSETS:
+            ranges = list(pairwise(bounds))
+            count, total = len(ranges), bounds[-1]
+            if attributes.get("default", 0) is None and any(a == b for a, b in ranges):
+                continue
+            if spread:
+                variants = [_variant(self.arrays[0], i) for i in range(count)]
+                rows = np.array(variants).reshape(count, *self.arrays[0].shape)
+            else:
+                rows = self.arrays[0][:total]
+            wanted = np.zeros((count if primitive.collapses else total, *type.shape), type.dtype)
+            for i, (a, b) in enumerate(ranges):
+                single = Segments.of(np, np.array([0, b - a]))
+                target: int | slice = i if primitive.collapses else slice(a, b)
+                wanted[target] = alone(rows[i] if spread else rows[a:b], segments=single)
+            on_host = Segments.of(np, np.array(bounds))
+            offsets = self.device.to_device(np.array(bounds))
+            ids = self.device.to_device(host_array(on_host.ids))
+            for segments in (
+                Segments(
+                    offsets=offsets,
+                    ids=ids,
+                    count=count,
+                    total=total,
+                    longest=on_host.longest,
+                    gapless=on_host.gapless,
+                ),
+                Segments.of(xp, offsets, total),
+            ):
+                name = f"{primitive.name} over segments {bounds}"
+                self._kernel(kernel, [self.device.to_device(rows)], wanted, name, segments=segments)
+
+    def _kernel(
+        self,
+        kernel: Callable[..., Array],
+        operands: list[Array],
+        wanted: HostArray,
+        name: str,
+        **extra: Segments,
+    ) -> None:
+        result = host_array(kernel(*operands, **extra))
+        check_close(result, wanted, 1e-9, name)
+        if result.dtype != wanted.dtype:
+            raise AssertionError(f"{name}: {result.dtype}, rule says {wanted.dtype}")
+        self._out(kernel, operands, wanted, **extra)
+
+    def _out(
+        self, kernel: Callable[..., Array], operands: list[Array], wanted: HostArray, **extra: Segments
+    ) -> None:
+        """The result goes to `out`, whatever was there, also into a part of a larger array."""
+        name, shape, dtype = self.primitive.name, wanted.shape, wanted.dtype.name
+        targets = [self._filled(shape, dtype)]
+        if shape:
+            targets.append(self._filled((*shape[:-1], shape[-1] + 2), dtype)[..., 1:-1])
+        if self.primitive.elementwise:
+            copies = [self.device.to_device(host_array(x).copy()) for x in operands]
+            if copies and copies[0].shape == shape and copies[0].dtype.name == dtype:
+                result = kernel(*copies, out=copies[0], **extra)
+                check_close(host_array(result), wanted, 1e-12, f"{name} in place")
+        for out in targets:
+            if kernel(*operands, out=out, **extra) is not out:
+                raise AssertionError(f"{name}: the kernel does not return its out")
+            check_close(host_array(out), wanted, 1e-12, f"{name} with out")
+
+    def _filled(self, shape: tuple[int, ...], dtype: str) -> Array:
+        return self.device.to_device(np.full(shape, 7).astype(dtype))
 
 
-def _variant(array: NumpyArray, i: int) -> NumpyArray:
+def _variant(array: HostArray, i: int) -> HostArray:
     """Another operand of the same kind: floats keep their sign, integers stay in range."""
     if array.dtype.kind == "f":
         return array * (1 + 0.125 * i)
     return np.roll(array.reshape(-1), i).reshape(array.shape)
 
 
-def _type(array: NumpyArray) -> Tensor:
+def _type(array: HostArray) -> Tensor:
     return Tensor(array.shape, array.dtype.name)
-
-
-def _check_kernel(
-    primitive: Primitive, arrays: list[NumpyArray], device: KernelDevice, attributes: dict[str, Any]
-) -> NumpyArray:
-    kind = primitive.rule(*map(_type, arrays), **attributes)
-    run = primitive.kernel(device.xp, **attributes)
-    given = list(map(device.to_device, arrays))
-    result = device.to_numpy(run(*given))
-    if result.shape != kind.shape or result.dtype.name != kind.dtype:
-        raise AssertionError(f"{primitive.name}: kernel gives {result.dtype}{result.shape}, rule says {kind}")
-    _check_out(primitive, run, given, kind.shape, kind.dtype, result, device)
-    return result
-
-
-def _check_out(
-    primitive: Primitive,
-    run: Callable[..., Any],
-    given: list[Any],
-    shape: tuple[int, ...],
-    dtype: str,
-    wanted: NumpyArray,
-    device: KernelDevice,
-    **extra: Any,
-) -> None:
-    """The result goes to `out`, whatever was there, also into a part of a larger array."""
-    fill = np.full(shape, 7).astype(dtype)
-    wide = device.to_device(np.full((*shape[:-1], shape[-1] + 2), 7).astype(dtype)) if shape else None
-    targets = [device.to_device(fill)]
-    if wide is not None:
-        targets.append(wide[..., 1:-1])
-    if primitive.elementwise:
-        copies = [device.to_device(device.to_numpy(x).copy()) for x in given]
-        if copies and copies[0].shape == shape and copies[0].dtype.name == dtype:
-            got = run(*copies, out=copies[0], **extra)
-            check_close(device.to_numpy(got), wanted, 1e-12, f"{primitive.name} in place")
-    for out in targets:
-        got = run(*given, out=out, **extra)
-        if got is not out:
-            raise AssertionError(f"{primitive.name}: the kernel does not return its out")
-        check_close(device.to_numpy(out), wanted, 1e-12, f"{primitive.name} with out")
-
-
-def _check_lifted(
-    primitive: Primitive,
-    arrays: list[NumpyArray],
-    has_rows: tuple[bool, ...],
-    n: int,
-    device: KernelDevice,
-    attributes: dict[str, Any],
-) -> None:
-    if not any(has_rows):
-        if primitive.lift(attributes, has_rows, tuple(map(_type, arrays))) != attributes:
-            raise AssertionError(f"{primitive.name}: lift changes the attributes where nothing has rows")
-        return
-    what = f"{primitive.name} with rows {has_rows} over {n} rows"
-    types = tuple(map(_type, arrays))
-    kind = primitive.rule(*types, **attributes)
-    one = primitive.kernel(np, **attributes)
-    rows = [[_variant(a, i) if has else a for a, has in zip(arrays, has_rows, strict=True)] for i in range(n)]
-    wanted = np.zeros((n, *kind.shape), kind.dtype)
-    for i in range(n):
-        wanted[i] = one(*rows[i])
-    stacked = [
-        np.array([row[j] for row in rows], a.dtype).reshape(n, *a.shape) if has else a
-        for j, (a, has) in enumerate(zip(arrays, has_rows, strict=True))
-    ]
-    lifted = primitive.lift(attributes, has_rows, types)
-    run = primitive.kernel(device.xp, **lifted)
-    given = list(map(device.to_device, stacked))
-    result = device.to_numpy(run(*given))
-    check_close(result, wanted, 1e-9, what)
-    if result.dtype.name != kind.dtype:
-        raise AssertionError(f"{what}: {result.dtype}, rule says {kind}")
-    _check_out(primitive, run, given, wanted.shape, kind.dtype, wanted, device)
-    if primitive.additive and all(has_rows):
-        summed = [a.sum(axis=0, dtype=a.dtype) for a in stacked]
-        check_close(one(*summed), wanted.sum(axis=0), 1e-9, f"{what}, summed first")
-    reduce = primitive.sum_rows and primitive.sum_rows(device.xp, has_rows, types, **lifted)
-    if reduce:
-        total = reduce(*given)
-        total = total.to_dense(device.xp) if isinstance(total, RowSparse) else total
-        check_close(device.to_numpy(total), wanted.sum(axis=0), 1e-9, f"{what}, sum_rows")
-        out = device.to_device(np.full(kind.shape, 7).astype(kind.dtype))
-        reduce(*given, out=out)
-        check_close(device.to_numpy(out), wanted.sum(axis=0), 1e-9, f"{what}, sum_rows with out")
-
-
-_BOUNDS = ([0], [0, 5], [0, 2, 2, 5], [0, 0, 1, 4, 4, 5], [0, 1, 2, 3, 4, 5], [0, 0, 0])
-
-
-def _check_segmented(
-    primitive: Primitive, arrays: list[NumpyArray], device: KernelDevice, attributes: dict[str, Any]
-) -> None:
-    types = tuple(map(_type, arrays))
-    spread = "domain" in attributes
-    if not spread:
-        types = (Tensor(arrays[0].shape[1:], arrays[0].dtype.name), *types[1:])
-    kind = primitive.rule(*types, **attributes)
-    one = primitive.kernel(np, **attributes)
-    lifted = primitive.lift(attributes, (True,) * len(arrays), types)
-    run = primitive.kernel(device.xp, **lifted)
-    for bounds in _BOUNDS:
-        count, total = len(bounds) - 1, bounds[-1]
-        empty = any(a == b for a, b in pairwise(bounds))
-        if empty and attributes.get("default", 0) is None:
-            continue
-        if spread:
-            rows = np.array([_variant(arrays[0], i) for i in range(count)]).reshape(count, *arrays[0].shape)
-        else:
-            rows = arrays[0][:total]
-        host = Segments.of(np, np.array(bounds))
-        shape = (count if primitive.collapses else total, *kind.shape)
-        wanted = np.zeros(shape, kind.dtype)
-        for i in range(count):
-            part = slice(bounds[i], bounds[i + 1])
-            single = Segments.of(np, np.array([0, bounds[i + 1] - bounds[i]]))
-            where: Any = i if primitive.collapses else part
-            wanted[where] = one(rows[i] if spread else rows[part], segments=single)
-        sent = device.to_device(np.array(bounds)), device.to_device(np.asarray(host.ids))
-        for segments in (
-            Segments(*sent, count, total, host.longest, host.gapless),
-            Segments.of(device.xp, sent[0], total),
-        ):
-            what = f"{primitive.name} over segments {bounds}"
-            given = [device.to_device(rows)]
-            result = device.to_numpy(run(*given, segments=segments))
-            check_close(result, wanted, 1e-9, what)
-            if result.dtype.name != kind.dtype:
-                raise AssertionError(f"{what}: {result.dtype}, rule says {kind}")
-            _check_out(primitive, run, given, wanted.shape, kind.dtype, wanted, device, segments=segments)
