@@ -15,18 +15,21 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent.parent))  # run as a script, Python sees the folder docs alone
+
 from arrows import ops
 from arrows.ops import Primitive
 from arrows.ops.primitive import no_gradient
 from arrows.typesys import types as T
+from tests.ops.table import CASES
 
 PAGE = Path(__file__).with_name("ops.md")
 
-# The chapters, in the order of the page: a module of arrows.ops each.
-CHAPTERS = (
-    "elementwise", "activations", "comparison", "reductions", "norms", "linear", "shaping", "indexing",
-    "lookup", "segment_ops", "dropout",
-)  # fmt: skip
+# The chapters, in the order of the page: a module of arrows.ops each.  Modules not named here follow.
+CHAPTERS = [
+    "elementwise", "special", "activations", "comparison", "reductions", "norms", "linear", "shaping",
+    "indexing", "lookup", "segment_ops", "dropout",
+]  # fmt: skip
 
 # What arrows.ops offers besides operations.
 OTHERS = {
@@ -69,7 +72,8 @@ def f(*shape: int) -> T.Tensor:
 INDEX, TRUTH = T.Tensor((2,), "int32"), T.Tensor((2, 3), "bool")
 REDUCED: dict[str, Any] = {"axes": (-1,), "keepdims": False}
 
-# Operands and attributes that show the rule; element-wise primitives of one or two floats need none.
+# Operands and attributes that show the rule.  Element-wise primitives of one or two floats need none; others
+# that are not named here are shown by their first row in the tests' table of primitives.
 SAMPLES: dict[str, tuple[tuple[T.Tensor, ...], dict[str, Any]]] = {
     "argmax": ((f(2, 3),), {"axis": -1}),
     "argmin": ((f(2, 3),), {"axis": -1}),
@@ -117,23 +121,25 @@ SAMPLES: dict[str, tuple[tuple[T.Tensor, ...], dict[str, Any]]] = {
 
 
 def page() -> str:
-    """The text of docs/ops.md.
-
-    Raises:
-        LookupError: an operation belongs to no chapter, or a primitive has no sample.
-    """
-    chapters = [(chapter, list(operations(chapter))) for chapter in CHAPTERS]
-    here = {name for _, functions in chapters for name, _ in functions}
-    offered = {name for name in ops.__all__ if inspect.isfunction(getattr(ops, name))}
-    if offered - OTHERS - here:
-        raise LookupError(f"operations without a chapter: {sorted(offered - OTHERS - here)}")
+    """The text of docs/ops.md."""
     parts = [HEAD]
-    for chapter, functions in chapters:
+    for chapter in chapters():
         text = " ".join((importlib.import_module(f"arrows.ops.{chapter}").__doc__ or "").split())
         parts.append(f"## {re.split(r'[.:;](?: |$)', text)[0]}\n")
-        parts += [described(name, function) for name, function in functions]
+        parts += [described(name, function) for name, function in operations(chapter)]
     rows = [row(ops.primitives()[name]) for name in sorted(ours())]
     return "\n".join([*parts, PRIMITIVES + "".join(rows)])
+
+
+def chapters() -> list[str]:
+    """The modules that define operations."""
+    functions = {name: getattr(ops, name) for name in set(ops.__all__) - OTHERS}
+    modules = {
+        function.__module__.rpartition(".")[2]
+        for function in functions.values()
+        if inspect.isfunction(function)
+    }
+    return CHAPTERS + sorted(modules - set(CHAPTERS))
 
 
 def operations(chapter: str) -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -203,14 +209,17 @@ def row(primitive: Primitive) -> str:
 
 
 def sample(primitive: Primitive) -> tuple[tuple[T.Tensor, ...], dict[str, Any]]:
-    """Operands that show an element-wise rule."""
+    """Operands that show the rule of a primitive, and attributes."""
     for types in ((f(2, 3),), (f(2, 1), f(1, 3))):
         try:
             primitive.rule(*types)
         except TypeError:
             continue
         return types, {}
-    raise LookupError(f"give primitive {primitive.name!r} a line in SAMPLES of docs/make_ops.py")
+    for name, operands, attributes in CASES:
+        if name == primitive.name:
+            return tuple(T.Tensor(operand.shape, operand.dtype.name) for operand in operands), attributes
+    raise LookupError(f"primitive {primitive.name!r} has no row in tests/ops/table.py")
 
 
 def main(arguments: list[str]) -> int:

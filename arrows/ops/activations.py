@@ -6,10 +6,11 @@ from arrows.ops.arrays import Array, ArrayModule, put, ufunc
 from arrows.ops.bind import bind
 from arrows.ops.comparison import clip, greater, where
 from arrows.ops.elementwise import abs as absolute
-from arrows.ops.elementwise import add, divide, erf, multiply, negative, sign, square, unary
+from arrows.ops.elementwise import add, divide, multiply, negative, sign, square, unary
 from arrows.ops.errors import ShapeError
 from arrows.ops.primitive import Gradients, Primitive, Run, ShapeRule, register
 from arrows.ops.shape_rules import arithmetic, floating
+from arrows.ops.special import erf
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
+from arrows.ops.arrays import HostArray
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Primitive
+from arrows.ops.primitive import Attributes, Primitive
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 from arrows.typesys.quoting import unwritable
@@ -18,7 +19,7 @@ from arrows.typesys.quoting import unwritable
 if TYPE_CHECKING:
     from arrows.ops.tensorlike import TensorLike
 
-Initializer = Callable[[np.random.Generator, tuple[int, ...], str], np.ndarray[Any, Any]]
+Initializer = Callable[[np.random.Generator, tuple[int, ...], str], HostArray]
 """`initializer(generator, shape, dtype) -> array`; see `arrows.layers.initializers`."""
 
 
@@ -48,10 +49,10 @@ class Parameter:
     trainable: bool = True
 
     def __post_init__(self) -> None:
-        given: Any = self.name
-        if not isinstance(given, str):
-            raise ArrowTypeError(f"the name of a parameter must be a string, not {given!r}")
-        if reason := unwritable(given):
+        name: object = self.name
+        if not isinstance(name, str):
+            raise ArrowTypeError(f"the name of a parameter must be a string, not {name!r}")
+        if reason := unwritable(name):
             raise ArrowValueError(f"the name of a parameter {reason}")
 
     @property
@@ -70,15 +71,15 @@ class Context(Protocol):
 
     float_type: str | None
 
-    def constant(self, array: np.ndarray[Any, Any]) -> TensorLike: ...
+    def constant(self, array: HostArray) -> TensorLike: ...
 
     def parameter(self, owner: object, spec: Parameter) -> TensorLike: ...
 
     def emit(
         self,
         primitive: Primitive,
-        operands: tuple[Any, ...],
-        attributes: dict[str, Any],
+        operands: tuple[Any, ...],  # each context takes its own class of tensors
+        attributes: Attributes,
         type: T.Tensor,
         rows: int,
         like: Any,

@@ -146,6 +146,6 @@ _dropout = register(
         _rule,
         _kernel,
         lambda g, result, x, key, rate: (bind(get("dropout"), g, key, rate=rate), None),
-        _lift,
+        lift=_lift,
     )
 )

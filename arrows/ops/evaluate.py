@@ -7,14 +7,14 @@ Everything faster is measured against it.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from arrows.ops.arrays import quiet
+from arrows.ops.arrays import HostArray, quiet
 from arrows.ops.context import Entered, Parameter
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import INVARIANT, ROW, Primitive
+from arrows.ops.primitive import INVARIANT, ROW, Attributes, Primitive
 from arrows.ops.segments import Segments
 from arrows.ops.sums import sum_rows
 from arrows.ops.tensorlike import TensorLike
@@ -22,8 +22,7 @@ from arrows.typesys.dtypes import is_float
 from arrows.typesys.errors import ArrowValueError
 from arrows.typesys.types import Tensor
 
-NumpyArray = np.ndarray[Any, Any]
-Lookup = Callable[[Any, Parameter], NumpyArray]
+Lookup = Callable[[object, Parameter], HostArray]
 
 
 class Value(TensorLike):
@@ -40,7 +39,7 @@ class Value(TensorLike):
     __slots__ = ("_rows", "_type", "array", "evaluation", "segments")
 
     def __init__(
-        self, evaluation: Evaluation, array: NumpyArray, type: Tensor, rows: int, segments: Segments | None
+        self, evaluation: Evaluation, array: HostArray, type: Tensor, rows: int, segments: Segments | None
     ) -> None:
         self.evaluation = evaluation
         self.array = array
@@ -70,7 +69,7 @@ class _Applied:
     __slots__ = ("attributes", "operands", "primitive", "result")
 
     def __init__(
-        self, primitive: Primitive, operands: tuple[Value, ...], attributes: dict[str, Any], result: Value
+        self, primitive: Primitive, operands: tuple[Value, ...], attributes: Attributes, result: Value
     ) -> None:
         self.primitive = primitive
         self.operands = operands
@@ -121,10 +120,10 @@ class Evaluation(Entered):
         self._lookup = lookup
         self._tokens = []
         self._tape: list[_Applied | _Joined | _Split] = []
-        self._parameters: dict[tuple[Any, str], Value] = {}
+        self._parameters: dict[tuple[object, str], Value] = {}
         self._frozen: set[Value] = set()
 
-    def value(self, array: Any, rows: int = ROW, type: Tensor | None = None) -> Value:
+    def value(self, array: npt.ArrayLike, rows: int = ROW, type: Tensor | None = None) -> Value:
         """Wrap an array.
 
         Args:
@@ -145,13 +144,13 @@ class Evaluation(Entered):
             )
         return Value(self, array, type, rows, _one_segment(len(array)) if rows >= 0 else None)
 
-    def constant(self, array: NumpyArray) -> Value:
+    def constant(self, array: HostArray) -> Value:
         """Wrap a constant, at level INVARIANT."""
         if self.float_type is not None and array.dtype.kind == "f":
             array = array.astype(self.float_type)
         return Value(self, array, Tensor(array.shape, array.dtype.name), INVARIANT, None)
 
-    def parameter(self, owner: Any, spec: Parameter) -> Value:
+    def parameter(self, owner: object, spec: Parameter) -> Value:
         """A layer's parameter, at level INVARIANT; the same value each time."""
         key = (owner, spec.name)
         if key not in self._parameters:
@@ -196,11 +195,11 @@ class Evaluation(Entered):
     def emit(
         self,
         primitive: Primitive,
-        operands: tuple[Any, ...],
-        attributes: dict[str, Any],
+        operands: tuple[Value, ...],
+        attributes: Attributes,
         type: Tensor,
         rows: int,
-        like: Any,
+        like: Value | None,
     ) -> Value:
         """Compute one primitive as it stands (`bind` has checked it)."""
         segments: Segments | None = next(
@@ -234,7 +233,7 @@ class Evaluation(Entered):
         return result
 
     @quiet
-    def backward(self, seeds: Iterable[tuple[Value, NumpyArray]]) -> dict[Hashable, NumpyArray]:
+    def backward(self, seeds: Iterable[tuple[Value, HostArray]]) -> dict[Hashable, HostArray]:
         """Gradients of sum(value * cotangent) over the seeds, by walking the tape from its end.
 
         Returns:
@@ -247,7 +246,7 @@ class Evaluation(Entered):
         """
         if not self.record:
             raise ArrowValueError("this evaluation keeps no tape; make it with record=True")
-        gradients: dict[Value, NumpyArray] = {}
+        gradients: dict[Value, HostArray] = {}
         for value, cotangent in seeds:
             cotangent = np.asarray(cotangent, value.type.dtype)
             if cotangent.shape != value.array.shape:
@@ -266,12 +265,12 @@ class Evaluation(Entered):
             for key, value in self._parameters.items()
             if value not in self._frozen
         }
-        found: dict[Hashable, NumpyArray] = {
+        inputs: dict[Hashable, HostArray] = {
             value: _taken(gradients, value) for value in [*gradients] if value.rows != INVARIANT
         }
-        return found | parameters
+        return inputs | parameters
 
-    def _step(self, entry: _Applied | _Joined | _Split, gradients: dict[Value, NumpyArray]) -> None:
+    def _step(self, entry: _Applied | _Joined | _Split, gradients: dict[Value, HostArray]) -> None:
         if isinstance(entry, _Split):
             if any(result in gradients for result in entry.results):
                 total = np.zeros_like(entry.operand.array)
@@ -291,13 +290,13 @@ class Evaluation(Entered):
             return
         result = entry.result
         wrapped = Value(self, g, result.type, result.rows, result.segments)
-        given = entry.primitive.vjp(wrapped, result, *entry.operands, **entry.attributes)
-        if len(given) != len(entry.operands):
+        operand_gradients = entry.primitive.vjp(wrapped, result, *entry.operands, **entry.attributes)
+        if len(operand_gradients) != len(entry.operands):
             raise ArrowValueError(
-                f"the vjp of {entry.primitive.name} gave {len(given)} gradients "
+                f"the vjp of {entry.primitive.name} gave {len(operand_gradients)} gradients "
                 f"for {len(entry.operands)} operands"
             )
-        for operand, gradient in zip(entry.operands, given, strict=True):
+        for operand, gradient in zip(entry.operands, operand_gradients, strict=True):
             if gradient is None or not is_float(operand.dtype):
                 continue
             if not isinstance(gradient, Value) or gradient.type != operand.type:
@@ -311,13 +310,13 @@ class Evaluation(Entered):
             _accumulate(gradients, operand, np.broadcast_to(array, operand.array.shape))
 
 
-def _accumulate(gradients: dict[Value, NumpyArray], value: Value, g: NumpyArray) -> None:
-    known = gradients.get(value)
+def _accumulate(gradients: dict[Value, HostArray], value: Value, g: HostArray) -> None:
+    total = gradients.get(value)
     # A value may have 100,000 readers: in float64 their sum keeps its digits.
-    gradients[value] = g if known is None else np.add(known, g, dtype=np.float64)
+    gradients[value] = g if total is None else np.add(total, g, dtype=np.float64)
 
 
-def _taken(gradients: dict[Value, NumpyArray], value: Value) -> NumpyArray:
+def _taken(gradients: dict[Value, HostArray], value: Value) -> HostArray:
     return np.asarray(gradients.pop(value)).astype(value.type.dtype, copy=False)
 
 

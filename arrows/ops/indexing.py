@@ -12,7 +12,14 @@ from arrows.ops.arrays import Array, ArrayModule, HostArray, put
 from arrows.ops.bind import bind, constant
 from arrows.ops.errors import ShapeError
 from arrows.ops.lookup import lookup
-from arrows.ops.primitive import Attributes, Gradients, HasRows, Primitive, Run, Types, register
+from arrows.ops.primitive import (
+    Gradients,
+    Primitive,
+    Run,
+    lift_each,
+    lift_rows,
+    register,
+)
 from arrows.ops.shape_rules import arithmetic, negative_axis, same_dtype
 from arrows.ops.shaping import reshape, shape_of
 from arrows.ops.tensorlike import Operand, TensorLike
@@ -173,10 +180,6 @@ def _pad_slice_kernel(xp: ArrayModule, key: Key, shape: tuple[int, ...], rows: b
     return run
 
 
-def _with_rows(attributes: Attributes, has_rows: HasRows, types: Types) -> Attributes:
-    return {**attributes, "rows": True} if any(has_rows) else attributes
-
-
 def _concat_rule(*types: Tensor, axis: int) -> Tensor:
     first = types[0]
     dtype = same_dtype("concat", *types)
@@ -190,10 +193,6 @@ def _concat_rule(*types: Tensor, axis: int) -> Tensor:
                 raise ShapeError(f"concat: {first} and {kind} do not fit along axis {place}")
         size += kind.shape[place]
     return Tensor((*first.shape[:place], size, *first.shape[place + 1 :]), dtype)
-
-
-def _concat_lift(attributes: Attributes, has_rows: HasRows, types: Types) -> Attributes:
-    return {**attributes, "rows": has_rows} if any(has_rows) else attributes
 
 
 def _concat_kernel(xp: ArrayModule, axis: int, rows: tuple[bool, ...] = ()) -> Run:
@@ -233,7 +232,7 @@ _index = register(
         _index_rule,
         _index_kernel,
         lambda g, result, x, key: (pad_slice(g, key, x.shape),),
-        _with_rows,
+        lift=lift_rows,
         additive=True,
         view=True,
     )
@@ -245,11 +244,11 @@ _pad_slice = register(
         lambda x, key, shape: Tensor(shape, arithmetic("pad_slice", x).dtype),
         _pad_slice_kernel,
         lambda g, result, x, key, shape: (bind(_index, g, key=key),),
-        _with_rows,
+        lift=lift_rows,
         additive=True,
     )
 )
 
 _concat = register(
-    Primitive("concat", _concat_rule, _concat_kernel, _concat_vjp, _concat_lift, additive=True)
+    Primitive("concat", _concat_rule, _concat_kernel, _concat_vjp, lift=lift_each, additive=True)
 )

@@ -326,7 +326,9 @@ def _each_sum_rows(xp: ArrayModule, has_rows: HasRows, types: Types) -> SumRun:
 
 
 _matmul = register(
-    Primitive("matmul", _matmul_rule, _matmul_kernel, _matmul_vjp, _matmul_lift, sum_rows=_matmul_sum_rows)
+    Primitive(
+        "matmul", _matmul_rule, _matmul_kernel, _matmul_vjp, lift=_matmul_lift, sum_rows=_matmul_sum_rows
+    )
 )
 
 _outer = register(

@@ -13,7 +13,17 @@ import numpy as np
 from arrows.ops.arrays import Array, ArrayModule, put, take
 from arrows.ops.bind import bind, constant
 from arrows.ops.errors import IndexOutOfRange, ShapeError
-from arrows.ops.primitive import Attributes, HasRows, Primitive, Run, SumRun, Types, register
+from arrows.ops.primitive import (
+    Attributes,
+    HasRows,
+    Primitive,
+    Run,
+    SumRun,
+    Types,
+    lift_each,
+    lift_rows,
+    register,
+)
 from arrows.ops.rowsparse import RowSparse, add_rows
 from arrows.ops.shape_rules import arithmetic, integral, negative_axis
 from arrows.ops.shaping import shape_of, transpose
@@ -123,10 +133,6 @@ def one_hot(index: Operand, size: int, dtype: str = "float32") -> TensorLike:
 def _indices(index: Operand) -> Operand:
     # A plain integer must not take the element type of the table beside it.
     return index if isinstance(index, TensorLike) else constant(index)
-
-
-def _which_rows(attributes: Attributes, has_rows: HasRows, types: Types) -> Attributes:
-    return {**attributes, "rows": has_rows} if any(has_rows) else attributes
 
 
 def check_index(xp: ArrayModule, name: str, index: Array, size: int, rows: bool) -> None:
@@ -272,10 +278,6 @@ def _one_hot_rule(index: Tensor, size: int, dtype: str) -> Tensor:
     return Tensor((*integral("one_hot", index).shape, size), dtype)
 
 
-def _one_hot_lift(attributes: Attributes, has_rows: HasRows, types: Types) -> Attributes:
-    return {**attributes, "rows": True} if any(has_rows) else attributes
-
-
 def _one_hot_kernel(xp: ArrayModule, size: int, dtype: str, rows: bool = False) -> Run:
     def run(index: Array, out: Array | None = None) -> Array:
         check_index(xp, "one_hot", index, size, rows)
@@ -291,7 +293,7 @@ _lookup = register(
         _lookup_rule,
         _lookup_kernel,
         lambda g, result, table, index: (scatter_row(g, index, table.shape[0]), None),
-        _which_rows,
+        lift=lift_each,
     )
 )
 
@@ -301,7 +303,7 @@ _scatter_row = register(
         _scatter_rule,
         _scatter_kernel,
         lambda g, result, x, index, size: (lookup(g, index), None),
-        _scatter_lift,
+        lift=_scatter_lift,
         sum_rows=_scatter_sum_rows,
     )
 )
@@ -312,7 +314,7 @@ _pick = register(
         _pick_rule,
         _pick_kernel,
         lambda g, result, x, index: (place(g, index, x.shape[-1]), None),
-        _which_rows,
+        lift=lift_each,
     )
 )
 
@@ -322,8 +324,8 @@ _place = register(
         _place_rule,
         _place_kernel,
         lambda g, result, x, index, size: (pick(g, index), None),
-        _which_rows,
+        lift=lift_each,
     )
 )
 
-_one_hot = register(Primitive("one_hot", _one_hot_rule, _one_hot_kernel, lift=_one_hot_lift))
+_one_hot = register(Primitive("one_hot", _one_hot_rule, _one_hot_kernel, lift=lift_rows))

@@ -71,6 +71,16 @@ def unchanged(attributes: Attributes, has_rows: HasRows, types: Types) -> Attrib
     return attributes
 
 
+def lift_rows(attributes: Attributes, has_rows: HasRows, types: Types) -> Attributes:
+    """The `lift` of kernels with `rows: bool`: whether rows stand in front."""
+    return {**attributes, "rows": True} if any(has_rows) else attributes
+
+
+def lift_each(attributes: Attributes, has_rows: HasRows, types: Types) -> Attributes:
+    """The `lift` of kernels with `rows: tuple[bool, ...]`: which of the operands have rows in front."""
+    return {**attributes, "rows": has_rows} if any(has_rows) else attributes
+
+
 def no_gradient(
     g: TensorLike, result: TensorLike, *operands: TensorLike, **attributes: Hashable
 ) -> Gradients:

@@ -12,7 +12,6 @@ import random
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,7 @@ _MOST_ITEMS = 100  # of one container
 _NOT_THE_USERS = {"arrows", "builtins", "numpy", "abc", "typing"}
 _MERSENNE_BYTES = 624 * 4 + 4  # the key and the place in it
 
-State = Callable[[], Any]
+State = Callable[[], object]
 
 
 class RandomStateWatch:
@@ -37,21 +36,21 @@ class RandomStateWatch:
     (True, True, "NumPy's global generator (np.random)")
     """
 
-    def __init__(self, function: Any) -> None:
-        self._states: dict[int, tuple[str, State, Any]] = {}
+    def __init__(self, function: object) -> None:
+        self._states: dict[int, tuple[str, State, object]] = {}
         quick = _global_numpy()
         self._states[0] = "NumPy's global generator (np.random)", quick, quick()
-        for thing in _reached(function):
-            named = _state_of(thing)
-            if named is not None and id(thing) not in self._states:
-                self._states[id(thing)] = (*named, named[1]())
+        for reached in _reachable(function):
+            named = _state_of(reached)
+            if named is not None and id(reached) not in self._states:
+                self._states[id(reached)] = (*named, named[1]())
 
     def drawn(self) -> str | None:
         """What has been drawn from since; None: nothing."""
         return next((name for name, state, before in self._states.values() if state() != before), None)
 
 
-def where_defined(function: Any) -> str:
+def where_defined(function: object) -> str:
     """``name (file:line)`` of what a user wrote of a function: of a layer, its `forward`.
 
     >>> where_defined(len)
@@ -74,54 +73,58 @@ def _global_numpy() -> State:
     return lambda: pickle.dumps(generator.state)
 
 
-def _state_of(thing: Any) -> tuple[str, State] | None:
+def _state_of(reached: object) -> tuple[str, State] | None:
     """What a random generator is called, and how its state is read; None: it is none."""
-    if isinstance(thing, np.random.Generator):
-        return "a np.random.Generator", lambda: pickle.dumps(thing.bit_generator.state)
-    if isinstance(thing, np.random.BitGenerator):
-        return f"a np.random.{type(thing).__name__}", lambda: pickle.dumps(thing.state)
-    if isinstance(thing, np.random.RandomState):
-        shared = thing is getattr(np.random.normal, "__self__", None)
+    if isinstance(reached, np.random.Generator):
+        return "a np.random.Generator", lambda: pickle.dumps(reached.bit_generator.state)
+    if isinstance(reached, np.random.BitGenerator):
+        return f"a np.random.{type(reached).__name__}", lambda: pickle.dumps(reached.state)
+    if isinstance(reached, np.random.RandomState):
+        shared = reached is getattr(np.random.normal, "__self__", None)
         name = "NumPy's global generator (np.random)" if shared else "a np.random.RandomState"
-        return name, lambda: pickle.dumps(thing.get_state(legacy=False))
-    if isinstance(thing, random.Random) and not isinstance(thing, random.SystemRandom):
-        shared = thing is getattr(random.random, "__self__", None)
-        return "Python's module random" if shared else "a random.Random", thing.getstate
+        return name, lambda: pickle.dumps(reached.get_state(legacy=False))
+    if isinstance(reached, random.Random) and not isinstance(reached, random.SystemRandom):
+        shared = reached is getattr(random.random, "__self__", None)
+        return "Python's module random" if shared else "a random.Random", reached.getstate
     return None
 
 
-def _reached(function: Any) -> Iterator[Any]:
+def _reachable(function: object) -> Iterator[object]:
     """What a function's code can read: closures, globals that it names, defaults, its object's attributes."""
     todo, seen = [function], set[int]()
     while todo and len(seen) < _MOST:
-        thing = todo.pop()
-        if id(thing) in seen or thing is None or isinstance(thing, (str, bytes, int, float, np.ndarray)):
+        reached = todo.pop()
+        if (
+            id(reached) in seen
+            or reached is None
+            or isinstance(reached, (str, bytes, int, float, np.ndarray))
+        ):
             continue
-        seen.add(id(thing))
-        yield thing
-        todo.extend(_parts(thing))
+        seen.add(id(reached))
+        yield reached
+        todo.extend(_parts(reached))
 
 
-def _parts(thing: Any) -> Iterator[Any]:
-    if isinstance(thing, partial):
-        yield from (thing.func, *thing.args, *thing.keywords.values())
-    elif isinstance(thing, FunctionType):
-        if not is_inside(thing.__code__.co_filename):
-            yield from _read_by(thing)
-    elif isinstance(thing, (list, tuple, set, frozenset)):
-        yield from list(thing)[:_MOST_ITEMS]
-    elif isinstance(thing, dict):
-        yield from list(thing.values())[:_MOST_ITEMS]
-    elif not isinstance(thing, (type, ModuleType)):
-        # A method: what it is of. An object: its attributes, and the methods that its class has of the user.
-        yield from (getattr(thing, "__func__", None), getattr(thing, "__self__", None))
-        yield from list(getattr(thing, "__dict__", {}).values())[:_MOST_ITEMS]
-        for owner in type(thing).__mro__:
+def _parts(reached: object) -> Iterator[object]:
+    if isinstance(reached, partial):
+        yield from (reached.func, *reached.args, *reached.keywords.values())
+    elif isinstance(reached, FunctionType):
+        if not is_inside(reached.__code__.co_filename):
+            yield from _read_by(reached)
+    elif isinstance(reached, (list, tuple, set, frozenset)):
+        yield from list(reached)[:_MOST_ITEMS]
+    elif isinstance(reached, dict):
+        yield from list(reached.values())[:_MOST_ITEMS]
+    elif not isinstance(reached, (type, ModuleType)):
+        # Of a method: its function and its object. Of an object: attributes, and methods that the user wrote.
+        yield from (getattr(reached, "__func__", None), getattr(reached, "__self__", None))
+        yield from list(getattr(reached, "__dict__", {}).values())[:_MOST_ITEMS]
+        for owner in type(reached).__mro__:
             if owner.__module__.partition(".")[0] not in _NOT_THE_USERS:
                 yield from (part for part in vars(owner).values() if isinstance(part, FunctionType))
 
 
-def _read_by(function: FunctionType) -> Iterator[Any]:
+def _read_by(function: FunctionType) -> Iterator[object]:
     names = set(_names(function.__code__))
     for cell in function.__closure__ or ():
         try:
@@ -130,13 +133,15 @@ def _read_by(function: FunctionType) -> Iterator[Any]:
             continue
     yield from function.__defaults__ or ()
     yield from (function.__kwdefaults__ or {}).values()
-    known = [function.__globals__[name] for name in names if name in function.__globals__]
-    modules = [thing for thing in known if isinstance(thing, ModuleType)]
-    yield from known
+    values = [function.__globals__[name] for name in names if name in function.__globals__]
+    modules = [value for value in values if isinstance(value, ModuleType)]
+    yield from values
     for module in modules:
-        found = [vars(module)[name] for name in names if name in vars(module)]
-        yield from (thing for thing in found if not isinstance(thing, ModuleType))
-        modules.extend(thing for thing in found if isinstance(thing, ModuleType) and thing not in modules)
+        members = [vars(module)[name] for name in names if name in vars(module)]
+        yield from (member for member in members if not isinstance(member, ModuleType))
+        modules.extend(
+            member for member in members if isinstance(member, ModuleType) and member not in modules
+        )
     if "random" in names:  # it may be imported by the function itself
         yield from (random.random, np.random.normal)
 

@@ -15,7 +15,15 @@ from arrows.ops.bind import bind
 from arrows.ops.comparison import equal, maximum, minimum
 from arrows.ops.elementwise import add, divide, multiply
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Attributes, Gradients, HasRows, Kernel, Primitive, Run, Types, Vjp, register
+from arrows.ops.primitive import (
+    Gradients,
+    Kernel,
+    Primitive,
+    Run,
+    Vjp,
+    lift_rows,
+    register,
+)
 from arrows.ops.segments import Segments, reduce_segments
 from arrows.ops.shape_rules import Check, arithmetic, floating, one_operand
 from arrows.ops.shaping import cast
@@ -131,10 +139,6 @@ def _default(name: str, default: float | None) -> float | None:
     return default
 
 
-def _lift(attributes: Attributes, has_rows: HasRows, types: Types) -> Attributes:
-    return {**attributes, "rows": True} if any(has_rows) else attributes
-
-
 def _sum_kernel(xp: ArrayModule, rows: bool = False) -> Run:
     def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
         if not rows:
@@ -237,7 +241,7 @@ def _softmax_vjp(g: TensorLike, result: TensorLike, x: TensorLike) -> Gradients:
 
 def _segmented(name: str, kernel: Kernel, vjp: Vjp, check: Check, collapses: bool = False) -> Primitive:
     rule = one_operand(name, check)
-    return register(Primitive(name, rule, kernel, vjp, _lift, segmented=True, collapses=collapses))
+    return register(Primitive(name, rule, kernel, vjp, lift=lift_rows, segmented=True, collapses=collapses))
 
 
 _segment_sum = _segmented(
@@ -251,27 +255,23 @@ _segment_count = register(
         "segment_count",
         lambda x, dtype: Tensor((), dtype),
         _count_kernel,
-        lift=_lift,
+        lift=lift_rows,
         segmented=True,
         collapses=True,
     )
 )
 _segment_position = register(
     Primitive(
-        "segment_position",
-        lambda x: Tensor((), "int64"),
-        _position_kernel,
-        lift=_lift,
-        segmented=True,
+        "segment_position", lambda x: Tensor((), "int64"), _position_kernel, lift=lift_rows, segmented=True
     )
 )
 _segment_broadcast = register(
     Primitive(
         "segment_broadcast",
-        lambda x, domain: x,
-        _broadcast_kernel,
-        lambda g, result, x, domain: (segment_sum(g),),
-        _lift,
+        rule=lambda x, domain: x,
+        kernel=_broadcast_kernel,
+        vjp=lambda g, result, x, domain: (segment_sum(g),),
+        lift=lift_rows,
         segmented=True,
     )
 )

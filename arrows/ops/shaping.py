@@ -10,7 +10,7 @@ import numpy as np
 from arrows.ops.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind, refuse_wire
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Attributes, Gradients, HasRows, Primitive, Run, Types, register
+from arrows.ops.primitive import Gradients, Primitive, Run, lift_rows, register
 from arrows.ops.shape_rules import arithmetic, negative_axis, sizes
 from arrows.ops.sums import sum_axes
 from arrows.ops.tensorlike import Operand, TensorLike
@@ -124,10 +124,6 @@ def shape_of(x: Operand) -> tuple[int, ...]:
     return ()
 
 
-def _with_rows(attributes: Attributes, has_rows: HasRows, types: Types) -> Attributes:
-    return {**attributes, "rows": True} if any(has_rows) else attributes
-
-
 def _reshape_kernel(xp: ArrayModule, shape: tuple[int, ...], rows: bool = False) -> Run:
     def run(x: Array, out: Array | None = None) -> Array:
         return put(x.reshape((x.shape[0], *shape) if rows else shape), out)
@@ -196,7 +192,7 @@ _reshape = register(
         _shape_rule,
         _reshape_kernel,
         lambda g, result, x, shape: (reshape(g, x.shape),),
-        _with_rows,
+        lift=lift_rows,
         additive=True,
         view=True,
     )
@@ -208,7 +204,7 @@ _transpose = register(
         lambda x, axes: Tensor(tuple(x.shape[axis] for axis in axes), x.dtype),
         _transpose_kernel,
         _transpose_vjp,
-        _with_rows,
+        lift=lift_rows,
         additive=True,
         view=True,
     )
@@ -220,7 +216,7 @@ _broadcast_to = register(
         _shape_rule,
         _broadcast_kernel,
         lambda g, result, x, shape: (sum_to(g, x.shape),),
-        _with_rows,
+        lift=lift_rows,
         additive=True,
         view=True,
     )
@@ -232,7 +228,7 @@ _sum_to = register(
         _sum_to_rule,
         _sum_to_kernel,
         lambda g, result, x, shape: (broadcast_to(g, x.shape),),
-        _with_rows,
+        lift=lift_rows,
         additive=True,
     )
 )

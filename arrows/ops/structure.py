@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
 
 from arrows.ops.bind import constant
+from arrows.ops.context import Context
 from arrows.ops.errors import ShapeError
 from arrows.ops.primitive import ROW
 from arrows.ops.tensorlike import TensorLike
@@ -17,7 +18,7 @@ from arrows.typesys import types as T
 _CLOSE = object()
 
 
-def spread(input: T.Type, leaf: Callable[[T.Tensor, int], Any]) -> tuple[Any, ...]:
+def spread(input: T.Type, leaf: Callable[[T.Tensor, int], object]) -> tuple[object, ...]:
     """The arguments of a function whose input has this type; `leaf(type, level)` makes each tensor.
 
     Raises:
@@ -26,10 +27,10 @@ def spread(input: T.Type, leaf: Callable[[T.Tensor, int], Any]) -> tuple[Any, ..
     >>> spread(T.Tuple((T.Tensor(()), T.Sequence(T.Tensor((3,))))), lambda type, rows: (str(type), rows))
     (('float32', -1), ('float32[3]', 0))
     """
-    built: list[list[Any]] = [[]]
+    built: list[list[object]] = [[]]
     sequences = 0
     level = ROW
-    stack: list[Any] = [input]
+    stack: list[object] = [input]
     while stack:
         item = stack.pop()
         if isinstance(item, T.Tensor):
@@ -58,18 +59,18 @@ def spread(input: T.Type, leaf: Callable[[T.Tensor, int], Any]) -> tuple[Any, ..
                 f"with {item} in it"
             )
     argument = built[0][0]
-    return argument if isinstance(input, T.Tuple) else (argument,)
+    return argument if isinstance(argument, tuple) and isinstance(input, T.Tuple) else (argument,)
 
 
-def collect(returned: Any, context: Any, name: str) -> tuple[list[Any], T.Type]:
+def collect(returned: object, context: Context, name: str) -> tuple[list[Any], T.Type]:
     """The tensor leaves of what a function returned, depth first, and its type; numbers become constants.
 
     Raises:
         ShapeError: there is something in it that is no tensor.
     """
-    leaves: list[Any] = []
+    leaves: list[Any] = []  # tensors of the class that belongs to the context
     types: list[list[T.Type]] = [[]]
-    stack: list[Any] = [returned]
+    stack: list[object] = [returned]
     while stack:
         item = stack.pop()
         if isinstance(item, _Close):
@@ -90,10 +91,10 @@ def collect(returned: Any, context: Any, name: str) -> tuple[list[Any], T.Type]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Close:
-    labels: tuple[Any, ...] | None
+    labels: tuple[Hashable, ...] | None
 
 
-def _parts(item: Any) -> tuple[list[Any] | None, tuple[Any, ...] | None]:
+def _parts(item: object) -> tuple[list[object] | None, tuple[Hashable, ...] | None]:
     if isinstance(item, dict):
         return list(item.values()), tuple(item)
     if isinstance(item, tuple):
@@ -106,7 +107,7 @@ def _parts(item: Any) -> tuple[list[Any] | None, tuple[Any, ...] | None]:
     return None, None
 
 
-def _leaf(item: Any, context: Any, name: str) -> Any:
+def _leaf(item: object, context: Context, name: str) -> TensorLike:
     if isinstance(item, TensorLike):
         return item
     if item is None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn, Union
 
 import numpy as np
 
 import arrows.ops as ops  # only used when a method runs, long after both modules are complete
+from arrows.ops.arrays import HostArray
 from arrows.ops.errors import ShapeError
 from arrows.ops.primitive import INVARIANT
 from arrows.typesys.types import Tensor as TensorType
@@ -15,7 +16,7 @@ from arrows.typesys.types import Tensor as TensorType
 if TYPE_CHECKING:
     from arrows.ops.context import Context
 
-Operand = Union["TensorLike", np.ndarray[Any, Any], np.generic, float, int, bool]
+Operand = Union["TensorLike", HostArray, np.generic, float, int, bool]
 """What functions of `arrows.ops` take: a tensor of the function, a NumPy constant or a Python number."""
 
 _UFUNCS = {
@@ -163,7 +164,7 @@ class TensorLike:
     def __invert__(self) -> TensorLike:
         return ops.logical_not(self)
 
-    def __getitem__(self, key: Any) -> TensorLike:
+    def __getitem__(self, key: object) -> TensorLike:
         return ops.index(self, key)
 
     def sum(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> TensorLike:
@@ -210,7 +211,7 @@ class TensorLike:
         """See `arrows.ops.cast`."""
         return ops.cast(self, dtype)
 
-    def astype(self, dtype: Any) -> TensorLike:
+    def astype(self, dtype: object) -> TensorLike:
         """NumPy's name for `cast`."""
         return ops.cast(self, dtype)
 
@@ -264,18 +265,20 @@ class TensorLike:
             hint="arrows.ops.lookup(x, i) or x[i] takes it as an index",
         )
 
-    def __array__(self, *arguments: Any, **keywords: Any) -> NoReturn:
+    def __array__(self, *arguments: object, **keywords: object) -> NoReturn:
         raise ShapeError(
             f"a tensor ({self.type}) of a Function is no NumPy array", hint="use the functions of arrows.ops"
         )
 
-    def __array_function__(self, function: Any, *rest: Any) -> NoReturn:
+    def __array_function__(self, function: Callable[..., object], *rest: object) -> NoReturn:
         raise ShapeError(
             f"numpy.{function.__name__} does not take a tensor of a Function ({self.type})",
             hint="use the functions of arrows.ops",
         )
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **keywords: Any) -> TensorLike:
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *operands: Operand, **keywords: object
+    ) -> TensorLike:
         """`np.tanh(x)` and `array * x` mean `ops.tanh(x)` and `ops.multiply(array, x)`."""
         name = _UFUNCS.get(ufunc.__name__, ufunc.__name__)
         function = getattr(ops, name, None)

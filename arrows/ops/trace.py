@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
+from arrows.ops.arrays import HostArray
 from arrows.ops.context import Parameter
 from arrows.ops.primitive import INVARIANT, ROW, Primitive
 from arrows.typesys import types as T
 from arrows.typesys.runtime import cached_property
-
-NumpyArray = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +74,7 @@ class Trace:
 
     inputs: tuple[Var, ...]
     parameters: tuple[tuple[object, Parameter, Var], ...]
-    constants: tuple[tuple[NumpyArray, Var], ...]
+    constants: tuple[tuple[HostArray, Var], ...]
     equations: tuple[Equation, ...]
     results: tuple[Var, ...]
     output: T.Type

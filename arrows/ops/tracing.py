@@ -6,21 +6,18 @@ from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
+from arrows.ops.arrays import HostArray
 from arrows.ops.bind import bind, constant
 from arrows.ops.context import Entered, Parameter
 from arrows.ops.errors import FunctionError, ShapeError
-from arrows.ops.primitive import INVARIANT, ROW, Primitive
+from arrows.ops.primitive import INVARIANT, ROW, Attributes, Primitive
 from arrows.ops.random_guard import RandomStateWatch, where_defined
 from arrows.ops.structure import collect, spread
-from arrows.ops.tensorlike import TensorLike
+from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.ops.trace import Equation, Trace, Var
 from arrows.typesys import types as T
 from arrows.typesys.dtypes import dtype_name, is_float
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, is_inside
-
-NumpyArray = np.ndarray[Any, Any]
 
 
 class Tracer(TensorLike):
@@ -73,12 +70,12 @@ class TraceRecorder(Entered):
         self.float_type = float_type
         self.inputs: list[Var] = []
         self.parameters: list[tuple[object, Parameter, Var]] = []
-        self.constants: list[tuple[NumpyArray, Var]] = []
+        self.constants: list[tuple[HostArray, Var]] = []
         self.equations: list[Equation] = []
         self.dropout_key: Var | None = None
         self._tokens = []
         self._count = 0
-        self._known: dict[Hashable, Tracer] = {}
+        self._tracers: dict[Hashable, Tracer] = {}
 
     def _new(self, kind: T.Tensor, rows: int) -> Tracer:
         var = Var(self._count, kind, rows)
@@ -95,29 +92,29 @@ class TraceRecorder(Entered):
         """The tensor that stands for one of this recorder's vars."""
         return Tracer(self, var)
 
-    def constant(self, array: NumpyArray) -> Tracer:
+    def constant(self, array: HostArray) -> Tracer:
         """A constant, at level INVARIANT; equal ones are one."""
         if self.float_type is not None and array.dtype.kind == "f":
             array = array.astype(self.float_type)
         key = ("constant", array.shape, array.dtype, array.tobytes())
-        known = self._known.get(key)
-        if known is None:
+        tracer = self._tracers.get(key)
+        if tracer is None:
             array = array.copy()
             array.flags.writeable = False
-            known = self._known[key] = self._new(T.Tensor(array.shape, dtype_name(array.dtype)), INVARIANT)
-            self.constants.append((array, known.var))
-        return known
+            tracer = self._tracers[key] = self._new(T.Tensor(array.shape, dtype_name(array.dtype)), INVARIANT)
+            self.constants.append((array, tracer.var))
+        return tracer
 
     def parameter(self, owner: object, spec: Parameter) -> Tracer:
         """A layer's parameter, at level INVARIANT; the same one each time."""
         key = ("parameter", id(owner), spec.name)
-        known = self._known.get(key)
-        if known is None:
+        tracer = self._tracers.get(key)
+        if tracer is None:
             if self.float_type is not None and is_float(spec.dtype):
                 spec = replace(spec, dtype=self.float_type)
-            known = self._known[key] = self._new(spec.type, INVARIANT)
-            self.parameters.append((owner, spec, known.var))  # keeps the owner alive, and so its id its own
-        return known
+            tracer = self._tracers[key] = self._new(spec.type, INVARIANT)
+            self.parameters.append((owner, spec, tracer.var))  # keeps the owner alive, and so its id its own
+        return tracer
 
     def dropout_key_input(self) -> Tracer:
         """The dropout key: one number for each node, the same each time it is asked for."""
@@ -126,7 +123,7 @@ class TraceRecorder(Entered):
         return Tracer(self, self.dropout_key)
 
     def bind(
-        self, primitive: Primitive, *operands: Any, like: TensorLike | None = None, **attributes: Any
+        self, primitive: Primitive, *operands: Operand, like: TensorLike | None = None, **attributes: Hashable
     ) -> TensorLike:
         """`arrows.ops.bind` into this recorder, even if every operand is a constant."""
         values = [x if isinstance(x, TensorLike) else self.constant(constant(x)) for x in operands]
@@ -135,26 +132,26 @@ class TraceRecorder(Entered):
     def emit(
         self,
         primitive: Primitive,
-        operands: tuple[Any, ...],
-        attributes: dict[str, Any],
+        operands: tuple[Tracer, ...],
+        attributes: Attributes,
         type: T.Tensor,
         rows: int,
-        like: Any,
+        like: Tracer | None,
     ) -> Tracer:
-        """Record one equation as it stands (`bind` has checked it); the earlier one if it is known."""
+        """Record one equation as it stands (`bind` has checked it); the earlier one if it is tracer."""
         pairs = tuple(sorted(attributes.items())) if attributes else ()
         variables = tuple([operand.var for operand in operands])
         # As they are written too: 0.0 and -0.0 are equal, and do not do the same.
         key = (primitive, *[var.id for var in variables], pairs, repr(pairs))
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = self._new(type, rows)
-            self.equations.append(Equation(primitive, variables, pairs, known.var))
-        return known
+        tracer = self._tracers.get(key)
+        if tracer is None:
+            tracer = self._tracers[key] = self._new(type, rows)
+            self.equations.append(Equation(primitive, variables, pairs, tracer.var))
+        return tracer
 
     def forget(self) -> None:
         """Lets go of its tracers, which refer back to it, so that all is freed without the collector."""
-        self._known.clear()
+        self._tracers.clear()
 
     def finish(self, results: tuple[Var, ...], output: T.Type) -> Trace:
         """The trace of what has been recorded, without equations and constants that no result needs."""
@@ -167,13 +164,13 @@ class TraceRecorder(Entered):
         constants = tuple((array, var) for array, var in self.constants if var.id in needed)
         key = self.dropout_key
         return Trace(
-            tuple(self.inputs),
-            tuple(self.parameters),
-            constants,
-            tuple(reversed(kept)),
-            results,
-            output,
-            key if key is not None and key.id in needed else None,
+            inputs=tuple(self.inputs),
+            parameters=tuple(self.parameters),
+            constants=constants,
+            equations=tuple(reversed(kept)),
+            results=results,
+            output=output,
+            dropout_key=key if key is not None and key.id in needed else None,
         )
 
 
@@ -221,16 +218,16 @@ def trace(function: Callable[..., Any], input: T.Type, *, float_type: str | None
     for leaf in leaves:
         if leaf.recorder is not recorder:
             raise ShapeError(f"{_name(function)} returned a tensor of another function call")
-    found = recorder.finish(tuple([leaf.var for leaf in leaves]), output)
+    finished = recorder.finish(tuple([leaf.var for leaf in leaves]), output)
     recorder.forget()
-    return found
+    return finished
 
 
 def _words(error: Exception) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
-def _raiser(function: Any, error: Exception) -> str:
+def _raiser(function: object, error: Exception) -> str:
     """What raised, in the user's words: a layer's function is a method of the library, and not meant."""
     owner = getattr(function, "__self__", None)
     method, site = "", None
@@ -250,5 +247,5 @@ def _raiser(function: Any, error: Exception) -> str:
     return f"{type(owner).__name__}.{method} ({site})"
 
 
-def _name(function: Any) -> str:
+def _name(function: object) -> str:
     return str(getattr(function, "__name__", None) or repr(function))
