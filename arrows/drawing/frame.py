@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from arrows.drawing.layers import LayerRows
 from arrows.drawing.routing import Sideways, tracks
-from arrows.drawing.scene import Box, FrameBox, Port, ReferenceBox, Scene, is_dot
+from arrows.drawing.scene import Box, FrameBox, FramePort, ReferenceBox, Scene, is_dot
 from arrows.drawing.shapes import (
     Drawing,
     Measures,
@@ -110,7 +110,7 @@ class _Layout:
         self._draw(tops)
         for k, (knot, rows) in enumerate(ways.items()):
             self._way(k, knot, rows, tops)
-        entry = self.centre[0] if len(self.boxes) > 1 and isinstance(self.boxes[0], Port) else 0
+        entry = self.centre[0] if len(self.boxes) > 1 and isinstance(self.boxes[0], FramePort) else 0
         several = sum(not into for into in self.into) > 1
         return Frame(self.drawing, self.drawing.width // 2 if several else entry, exits, self.inner)
 

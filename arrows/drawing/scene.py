@@ -48,7 +48,7 @@ class Box:
 
 
 @dataclass(eq=False, slots=True)
-class Port(Box):
+class FramePort(Box):
     """Where a value enters or leaves a frame: a dot, or the name of a parameter or part if there is one."""
 
     text: str = ""
@@ -57,7 +57,7 @@ class Port(Box):
 
 def is_dot(box: Box) -> bool:
     """Whether a box is a port without a name, which is drawn as a dot."""
-    return isinstance(box, Port) and not box.text
+    return isinstance(box, FramePort) and not box.text
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ class Scene:
 
     Example:
         >>> scene = Scene()
-        >>> first = scene.add(Port())
+        >>> first = scene.add(FramePort())
         >>> scene.add(Box("f", BoxStyle.BLOCK), [first]), scene.wires
         (1, [(0, 1)])
     """
@@ -135,10 +135,10 @@ class _Builder:
 
     def build(self, root: View) -> Scene:
         scene = Scene()
-        start = scene.add(Port(output=root.input))
+        start = scene.add(FramePort(output=root.input))
         self.scene = scene
         ends = _run(self.place(root, [start]))
-        scene.add(Port(), ends)
+        scene.add(FramePort(), ends)
         while self.frames:
             self.scene, view, self.depth, self.knots = self.frames.popleft()
             self.nested = 0
@@ -150,9 +150,9 @@ class _Builder:
     def fill(self, view: View) -> None:
         """Draws the inside of a frame."""
         if view.flows:
-            start = self.scene.add(Port())
+            start = self.scene.add(FramePort())
             ends = _run(self.inside(view, start))
-            last = self.scene.add(Port(), ends)
+            last = self.scene.add(FramePort(), ends)
             for end in ends:  # the type of the frame's result stands below the frame
                 if [wire for wire in self.scene.wires if wire[0] == end] == [(end, last)]:
                     self.scene.boxes[end].output = NO_TYPE
@@ -162,8 +162,8 @@ class _Builder:
             if part is None:
                 self.more(len(parts) - BRANCHES + 1, [])
                 continue
-            start = self.scene.add(Port(shorten(part.role), output=part.input))
-            self.scene.add(Port(), _run(self.place(part, [start])))
+            start = self.scene.add(FramePort(shorten(part.role), output=part.input))
+            self.scene.add(FramePort(), _run(self.place(part, [start])))
 
     def inside(self, view: View, start: int) -> Placing:
         """Draws the inside of a form through whose parts its input flows."""
@@ -202,7 +202,7 @@ class _Builder:
             name = _parameter(form, j)
             if name is not None:
                 self.left -= 1
-                wires.append([self.scene.add(Port(shorten(name), output=part.output), sources)])
+                wires.append([self.scene.add(FramePort(shorten(name), output=part.output), sources)])
             else:
                 wires.append((yield self.place(part, sources)))
         return [end for wire in _wires_of(form.output) for end in wires[wire]]

@@ -1,4 +1,4 @@
-"""One way to look at typed and at untyped expressions: what a drawing wants to know of a block."""
+"""What a drawing wants to know of a block, whether the expression is typed or not."""
 
 from __future__ import annotations
 
@@ -40,12 +40,38 @@ class TypeText(NamedTuple):
 
 NO_TYPE = TypeText("", "")
 
-STYLES: dict[type[AnyBlock], BoxStyle] = {
-    Constant: BoxStyle.CONSTANT,
-    Read: BoxStyle.DATA,
-    Transform: BoxStyle.DATA,
+
+class FormView(NamedTuple):
+    """What a drawing knows of a core form.
+
+    Attributes:
+        style: what its box looks like.
+        flows: whether its input flows through its parts to its result; the parts of a `Map`, say, are used.
+    """
+
+    style: BoxStyle = BoxStyle.BLOCK
+    flows: bool = False
+
+
+FORM_VIEWS: dict[type[AnyBlock], FormView] = {
+    Pipe: FormView(flows=True),
+    Fan: FormView(flows=True),
+    Graph: FormView(flows=True),
+    Choice: FormView(flows=True),
+    Shared: FormView(flows=True),
+    Constant: FormView(style=BoxStyle.CONSTANT),
+    Read: FormView(style=BoxStyle.DATA),
+    Transform: FormView(style=BoxStyle.DATA),
 }
-"""What the box of a form looks like; that of a form which is not here is plain."""
+"""The core forms that are drawn in a way of their own."""
+
+UNKNOWN = FormView()
+"""Any other form: a plain box, or a frame in which each part stands by itself."""
+
+
+def form_view(form: AnyBlock) -> FormView:
+    """How a form is drawn; a class that derives from `Block` itself is drawn all the same."""
+    return next((FORM_VIEWS[base] for base in type(form).__mro__ if base in FORM_VIEWS), UNKNOWN)
 
 
 class View(NamedTuple):
@@ -123,12 +149,9 @@ class View(NamedTuple):
 
     @property
     def flows(self) -> bool:
-        """Whether its input flows through its parts to its result; the parts of a `Map`, say, are used."""
-        return (
-            self.opens
-            or self.dissolves
-            or (isinstance(self.form, (Pipe, Fan, Graph, Choice, Shared)) and self.form.written() is None)
-        )
+        """Whether its input flows through its parts to its result."""
+        written_by_parts = self.form.written() is None
+        return self.opens or self.dissolves or (form_view(self.form).flows and written_by_parts)
 
     @property
     def compact(self) -> bool:
@@ -152,7 +175,7 @@ class View(NamedTuple):
             return BoxStyle.EFFECT
         if isinstance(form, Layer):
             return BoxStyle.LAYER
-        style = next((STYLES[base] for base in type(form).__mro__ if base in STYLES), BoxStyle.BLOCK)
+        style = form_view(form).style
         reads = self.typed is not None and isinstance(self.typed.input, T.Input)
         return BoxStyle.DATA if style is BoxStyle.BLOCK and reads else style
 

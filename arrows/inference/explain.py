@@ -21,6 +21,7 @@ from arrows.combinators import (
     Reference,
     Zip,
 )
+from arrows.inference.choice_and_recursion import ending_hint
 from arrows.inference.hints import NOTHING, guess
 from arrows.inference.occurrences import ASSUMED, CoercionPlace, Occurrence, Refusal
 from arrows.inference.reasons import (
@@ -34,7 +35,6 @@ from arrows.inference.reasons import (
     side_of,
     type_of,
 )
-from arrows.inference.recursion import ending_hint
 from arrows.inference.rules import TypeRule
 from arrows.inference.scans import open_state
 from arrows.typesys import types as T

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from arrows import combinators as core
 from arrows.combinators import AnyBlock
-from arrows.inference import apply, choice, effects, elements, folds, maps, recursion, scans, wiring
+from arrows.inference import apply, choice_and_recursion, effects, elements, folds, maps, scans, wiring
 from arrows.inference.occurrences import Occurrence
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ CONSTRAINTS: dict[type[AnyBlock], FormFunction] = {
     core.Pipe: wiring.constrain_pipe,
     core.Fan: wiring.constrain_fan,
     core.Graph: wiring.constrain_graph,
-    core.Choice: choice.constrain_choice,
-    core.Fix: recursion.constrain_fix,
-    core.Reference: recursion.constrain_reference,
+    core.Choice: choice_and_recursion.constrain_choice,
+    core.Fix: choice_and_recursion.constrain_fix,
+    core.Reference: choice_and_recursion.constrain_reference,
     core.Map: maps.constrain_map,
     core.Zip: maps.constrain_zip,
     core.Broadcast: maps.constrain_broadcast,

@@ -1,15 +1,17 @@
 """What a person probably meant, where a block cannot take its input: confusions that are common.
 
-Each guess looks at the block, at what it got, and at what stands around it; it answers only where it is sure
-of what it sees. Only errors come here, so a look at all occurrences costs nothing.
+Each guess looks at the block, at what it got, and at what stands around it. It answers only where it is sure
+of what it sees, since a wrong hint is worse than none. Only errors come here, so a look at all occurrences
+costs nothing.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
+from arrows import ops
 from arrows.combinators import AndFan, Apply, Fold, Function, Item, Layer, Map, Metric, Pipe, Scan
 from arrows.inference.occurrences import Occurrence
 from arrows.inference.reasons import first_of, name_of
@@ -17,44 +19,34 @@ from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 from arrows.typesys.terms import find, ground, labels_of
 
-Guess = tuple[str, str]
+Guess: TypeAlias = tuple[str, str]
 """A reason and a hint; an empty one leaves what there was."""
 
 NOTHING: Guess = ("", "")
+
+Enclosing: TypeAlias = list[tuple[Occurrence, int]]
+"""The occurrences around one, from the inside out, and the number of the part of each that leads to it."""
 
 
 def guess(occurrences: Sequence[Occurrence], occurrence: Occurrence) -> Guess:
     """What was probably meant at this occurrence; empty words where nothing is certain."""
     t = ground(occurrence.input)
     around = _around(occurrences, occurrence)
-    for look in (
-        _swapped,
-        _one_record,
-        _arguments,
-        _network_result,
-        _after_metric,
-        _cell,
-        _passed_on,
-        _unread,
-    ):
-        found = look(occurrence, t, around)
-        if found != NOTHING:
-            return found
-    return NOTHING
+    guesses = (look(occurrence, t, around) for look in _CONFUSIONS)
+    return next((reason_and_hint for reason_and_hint in guesses if reason_and_hint != NOTHING), NOTHING)
 
 
-def _around(occurrences: Sequence[Occurrence], occurrence: Occurrence) -> list[tuple[Occurrence, int]]:
-    """The occurrences around this one, from the inside out, and the part of each that leads to it."""
-    found: list[tuple[Occurrence, int]] = []
+def _around(occurrences: Sequence[Occurrence], occurrence: Occurrence) -> Enclosing:
+    around: Enclosing = []
     while True:
         outer = next((n for n in occurrences if any(part is occurrence for part in n.parts)), None)
         if outer is None:
-            return found
-        found.append((outer, next(i for i, part in enumerate(outer.parts) if part is occurrence)))
+            return around
+        around.append((outer, next(i for i, part in enumerate(outer.parts) if part is occurrence)))
         occurrence = outer
 
 
-def _owner(occurrence: Occurrence, around: list[tuple[Occurrence, int]]) -> Occurrence | None:
+def _owner(occurrence: Occurrence, around: Enclosing) -> Occurrence | None:
     """The occurrence whose part begins with this one: through chains that it opens."""
     for outer, place in around:
         if not (isinstance(outer.form, Pipe) and place == 0):
@@ -62,10 +54,8 @@ def _owner(occurrence: Occurrence, around: list[tuple[Occurrence, int]]) -> Occu
     return None
 
 
-def _takes(form: Any, t: T.Type) -> bool:
+def _takes(form: Apply[object, object], t: T.Type) -> bool:
     """Whether a layer or function would take this type."""
-    from arrows import ops
-
     try:
         if form.check(t) is not None:
             return False
@@ -75,7 +65,7 @@ def _takes(form: Any, t: T.Type) -> bool:
     return True
 
 
-def _swapped(occurrence: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
+def _swapped_pair(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
     """A pair the other way round: a cell in a `Fold`, a loss of (label, scores)."""
     form = occurrence.form
     if not isinstance(form, Apply) or not isinstance(t, T.Tuple) or len(t.items) != 2:
@@ -100,7 +90,7 @@ def _swapped(occurrence: Occurrence, t: T.Type | None, around: list[tuple[Occurr
     )
 
 
-def _one_record(occurrence: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
+def _record_in_tuple(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
     """`AllOf({...})`, where the record itself was meant."""
     head = find(occurrence.input).head
     if not isinstance(t, T.Tuple) or len(t.items) != 1 or labels_of(head) is not None:
@@ -120,7 +110,7 @@ def _one_record(occurrence: Occurrence, t: T.Type | None, around: list[tuple[Occ
     )
 
 
-def _arguments(occurrence: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
+def _argument_count(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
     """A function of another number of tensors."""
     form = occurrence.form
     if not isinstance(form, Apply) or isinstance(form, Layer) or t is None:
@@ -159,7 +149,7 @@ def _number(count: int) -> str:
     return "one tensor" if count == 1 else f"{count} tensors"
 
 
-def _network_result(occurrence: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
+def _network_result(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
     """The whole result of a network, or its last state, where one tensor was meant."""
     origin = find(occurrence.input).origin
     if (
@@ -174,15 +164,15 @@ def _network_result(occurrence: Occurrence, t: T.Type | None, around: list[tuple
     kind = origin.form.kind
     if isinstance(first, T.Sequence):
         last = "ar.GetItem(1) >> ar.GetItem(0)" if isinstance(state, T.Tuple) else "ar.GetItem(1)"
-        what = "the last h" if isinstance(state, T.Tuple) else "the last state"
+        state_words = "the last h" if isinstance(state, T.Tuple) else "the last state"
         return (
             f"{kind} gives the pair of its outputs and its last state",
-            f"take the outputs with ar.GetItem(0), and {what} with {last}",
+            f"take the outputs with ar.GetItem(0), and {state_words} with {last}",
         )
     return f"the state of {kind} is the pair (h, c)", "take h with ar.GetItem(0)"
 
 
-def _after_metric(occurrence: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
+def _after_metric(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
     origin = find(occurrence.input).origin
     before = origin.form if isinstance(origin, Occurrence) else None
     if isinstance(t, T.Void) and isinstance(before, Metric) and not isinstance(occurrence.form, Metric):
@@ -194,7 +184,7 @@ def _after_metric(occurrence: Occurrence, t: T.Type | None, around: list[tuple[O
     return NOTHING
 
 
-def _cell(occurrence: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
+def _cell_over_sequence(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
     """A recurrent cell over a sequence, without the network around it."""
     state = getattr(occurrence.form, "state", None)
     if (
@@ -209,7 +199,7 @@ def _cell(occurrence: Occurrence, t: T.Type | None, around: list[tuple[Occurrenc
     return f"{name} takes one element and a state, and it gets a sequence", f"go over it with ar.RNN({name})"
 
 
-def _passed_on(occurrence: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
+def _fan_for_chain(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
     """`f & g` where `f >> g` was meant: the part before gives what this one takes."""
     if not isinstance(t, T.Input) or not isinstance(occurrence.form, Apply) or not around:
         return NOTHING
@@ -217,8 +207,8 @@ def _passed_on(occurrence: Occurrence, t: T.Type | None, around: list[tuple[Occu
     if not isinstance(outer.form, AndFan) or place == 0:
         return NOTHING
     before = outer.parts[place - 1]
-    given = ground(before.output)
-    if given is None or given.has_input or not _takes(occurrence.form, given):
+    result = ground(before.output)
+    if result is None or result.has_input or not _takes(occurrence.form, result):
         return NOTHING
     name, other = name_of(occurrence), name_of(before)
     return (
@@ -227,7 +217,7 @@ def _passed_on(occurrence: Occurrence, t: T.Type | None, around: list[tuple[Occu
     )
 
 
-def _unread(occurrence: Occurrence, t: T.Type | None, around: list[tuple[Occurrence, int]]) -> Guess:
+def _unread_object(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
     """A Python object that was not read into a tensor: which block reads what is wanted, and where."""
     form = occurrence.form
     if not isinstance(form, Apply) or t is None or not t.has_input:
@@ -266,3 +256,15 @@ _READERS: list[tuple[T.Type, str]] = [
     (T.Tensor((), "int32"), 'ar.Scalar("int32")'),
     (T.Tensor(()), "ar.Scalar()"),
 ]
+
+_CONFUSIONS: tuple[Callable[[Occurrence, T.Type | None, Enclosing], Guess], ...] = (
+    _swapped_pair,
+    _record_in_tuple,
+    _argument_count,
+    _network_result,
+    _after_metric,
+    _cell_over_sequence,
+    _fan_for_chain,
+    _unread_object,
+)
+"""In this order: the first that is sure of what it sees answers."""

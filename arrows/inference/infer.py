@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 
 from arrows.combinators import AnyBlock, Layer, Token, as_block, core_form
 from arrows.inference import explain
+from arrows.inference.choice_and_recursion import Components, endless_recursion, without_end
 from arrows.inference.forms import CONSTRAINTS, FINAL_CHECKS
 from arrows.inference.occurrences import (
     ASSUMED,
@@ -27,12 +28,12 @@ from arrows.inference.occurrences import (
     Leave,
     Occurrence,
     Refusal,
+    build_typed,
     count_places,
     outermost_first,
 )
-from arrows.inference.recursion import Components, endless_recursion, without_end
 from arrows.inference.rules import ContainerRules, TypeRule, object_reader, open_part
-from arrows.inference.typed import Knot, Path, Typed
+from arrows.inference.typed import Path, Typed
 from arrows.ops import Trace
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
@@ -233,10 +234,10 @@ class Inference:
 
     def _stands_alone(self, form: AnyBlock) -> bool:
         """Whether a block is another occurrence at each place."""
-        if self.apart is None:
+        apart = self.apart
+        if apart is None:
             return True
-        if self._effects is None:
-            apart = self.apart
+        if self._effects is None:  # most expressions repeat no block, and never ask
             self._effects = Enclosing(self.root).those_with(lambda block: block.effect or id(block) in apart)
         return id(form) in self._effects
 
@@ -324,29 +325,4 @@ class Inference:
         for occurrence in self.occurrences:
             if (check := FINAL_CHECKS.get(core_form(occurrence.form))) is not None:
                 check(self, occurrence)
-        return self._tree()
-
-    def _tree(self) -> Typed:
-        typed: dict[int, Typed] = {}
-        knots: dict[int, Knot] = {}
-        for x in self.occurrences:
-            if x.knot is x:
-                knots[id(x)] = Knot(x.form.label, outer=id(x) not in self.inner)
-        for x in reversed(self.occurrences):  # parts first
-            inside = tuple([typed[id(part)] for part in x.parts])
-            knot = knots[id(x.knot)] if x.knot is not None else None
-            source, result = ground(x.input), ground(x.output)
-            assert source is not None and result is not None
-            typed[id(x)] = Typed(
-                form=x.form,
-                input=source,
-                output=result,
-                parts=() if knot is not None else inside,
-                trace=x.trace,
-                knot=knot,
-                path=x.path,
-                places=x.places,
-            )
-            if knot is not None and x.knot is x:
-                knot.tie(typed[id(x)], inside[0])
-        return typed[id(self.occurrences[0])]
+        return build_typed(self.occurrences, self.inner)

@@ -7,13 +7,14 @@ one occurrence, unless it has an effect.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from arrows.combinators import AnyBlock, Fix, Reference, Token, parts_first
-from arrows.inference.typed import Path
+from arrows.inference.typed import Knot, Path, Typed
 from arrows.typesys.errors import ArrowTypeError, SourceLine
-from arrows.typesys.terms import Clash, Constraint, TypeVariable
+from arrows.typesys.terms import Clash, Constraint, TypeVariable, ground
 from arrows.typesys.unify import Solver
 
 if TYPE_CHECKING:
@@ -186,3 +187,35 @@ def count_places(occurrences: Sequence[Occurrence]) -> int:
     for occurrence in reversed(occurrences):
         counts[id(occurrence)] = 1 + sum(counts[id(part)] for part in occurrence.parts)
     return counts[id(occurrences[0])]
+
+
+# The typed tree
+
+
+def build_typed(occurrences: Sequence[Occurrence], inner: AbstractSet[int]) -> Typed:
+    """The typed tree of occurrences whose types are all ground; each comes before its parts.
+
+    Args:
+        occurrences: those of an expression.
+        inner: the identities of knots that are not entered from outside of their component.
+    """
+    typed: dict[int, Typed] = {}
+    knots = {id(x): Knot(x.form.label, outer=id(x) not in inner) for x in occurrences if x.knot is x}
+    for x in reversed(occurrences):
+        parts = tuple([typed[id(part)] for part in x.parts])
+        knot = knots[id(x.knot)] if x.knot is not None else None
+        input, output = ground(x.input), ground(x.output)
+        assert input is not None and output is not None
+        typed[id(x)] = Typed(
+            form=x.form,
+            input=input,
+            output=output,
+            parts=() if knot is not None else parts,
+            trace=x.trace,
+            knot=knot,
+            path=x.path,
+            places=x.places,
+        )
+        if knot is not None and x.knot is x:
+            knot.tie(typed[id(x)], parts[0])
+    return typed[id(occurrences[0])]

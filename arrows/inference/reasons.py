@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeAlias
 
 from arrows.combinators import AndFan, AnyBlock, Choice, Fan, Layer, Pipe, Read
 from arrows.inference.occurrences import CoercionPlace, Occurrence
@@ -10,6 +10,9 @@ from arrows.typesys import types as T
 from arrows.typesys.coercion import Coercion
 from arrows.typesys.errors import ArrowTypeError, Side, SourceLine, message
 from arrows.typesys.terms import Struct, TypeVariable, coercible, compound, find, notation
+
+Head: TypeAlias = T.Type | Struct | None
+"""What is known of a type at its top."""
 
 
 def difference(
@@ -44,7 +47,7 @@ def difference(
     return f"{start}{what}{l_word} {sides[0]}{l_by}{',' if l_by else ''}{join}{r_word} {sides[1]}{r_by}"
 
 
-def _contrast(x: Any, y: Any) -> tuple[str, str, str]:
+def _contrast(x: Head, y: Head) -> tuple[str, str, str]:
     """What is different, and each side's part of it."""
     if isinstance(x, T.Tensor) and isinstance(y, T.Tensor):
         if len(x.shape) != len(y.shape):
@@ -65,7 +68,7 @@ def _axes(t: T.Tensor, verb: bool = True) -> str:
     return f"{'is' if n < 2 else 'are'} {words}" if verb else words
 
 
-def _word(head: Any) -> str:
+def _word(head: Head) -> str:
     if head is None:
         return "something still open"
     if isinstance(head, T.Input):
@@ -78,8 +81,11 @@ def _word(head: Any) -> str:
     return {"tuple": "a tuple", "sequence": "a sequence", "broadcast": "an endless sequence"}[kind]
 
 
-def _count(head: Any) -> int:
-    return len(head.args) if isinstance(head, Struct) else len(head.items)
+def _count(head: Head) -> int:
+    if isinstance(head, Struct):
+        return len(head.args)
+    assert isinstance(head, T.Tuple)
+    return len(head.items)
 
 
 def _parts(v: TypeVariable) -> list[TypeVariable]:

@@ -15,7 +15,7 @@ import pytest
 import arrows as ar
 from arrows.combinators import has_effects
 from arrows.inference import Typed
-from arrows.inference.recursion import Components
+from arrows.inference.choice_and_recursion import Components
 from arrows.typesys import types as T
 
 FLOAT = T.Tensor(())

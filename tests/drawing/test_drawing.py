@@ -10,7 +10,7 @@ import pytest
 import arrows as ar
 from arrows.drawing import CHARACTERS, lay_out, scene_of, to_mermaid, to_page, to_svg, to_text
 from arrows.drawing import scene as scenes
-from arrows.drawing.scene import FrameBox, Port, ReferenceBox
+from arrows.drawing.scene import FrameBox, FramePort, ReferenceBox
 from arrows.drawing.shapes import BoxStyle
 from tests.drawing import examples
 from tests.drawing.geometry import parse_svg
@@ -40,7 +40,7 @@ class Unheard(ar.Block):
 
 def test_a_form_that_drawing_does_not_know_is_a_plain_box():
     scene = scene_of(Unheard() >> ar.Scalar())
-    assert [(box.text, box.style) for box in scene.boxes if not isinstance(box, Port)] == [
+    assert [(box.text, box.style) for box in scene.boxes if not isinstance(box, FramePort)] == [
         ("Unheard()", BoxStyle.BLOCK),
         ("Scalar('float32')", BoxStyle.DATA),
     ]
@@ -62,7 +62,7 @@ def test_an_untyped_drawing_has_the_same_boxes():
     for name in ("sentiment", "tagger", "mutual", "crossing", "even", "declared", "composed"):
         block = examples.MODELS[name]()
         both = [
-            [box.text for scene in every_scene(x) for box in scene.boxes if not isinstance(box, Port)]
+            [box.text for scene in every_scene(x) for box in scene.boxes if not isinstance(box, FramePort)]
             for x in (block, ar.infer(block))
         ]
         assert both[0] == both[1]
