@@ -67,10 +67,10 @@ FLOORS = [
 ]
 OPTIONAL = {"cupy", "numba", "llvmlite", "matplotlib", "cloudpickle", "multiprocessing", "fcntl"}
 # Rooms whose files still import others of the package inside functions; none joins them.
-INSIDE = {"cli", "combinators", "inference", "testing"}
+INSIDE = {"cli", "inference", "testing"}
 LINES = 350
 # Rooms that still have longer files, up to 450 lines; none joins them.
-LONG = {"combinators", "engine", "inference", "ops", "training", "typesys"}
+LONG = {"engine", "inference", "ops", "training", "typesys"}
 MOST_FILES = 16
 # Each of these folders is a flat list of one kind of thing: operations, and blocks.
 CROWDED = {"arrows/ops", "arrows/combinators", "arrows/inference", "arrows/engine/program"}

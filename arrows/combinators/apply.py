@@ -29,7 +29,7 @@ class Apply(Block[A, B]):
         function: takes tensor-likes spread as `arrows.ops.trace` spreads them, gives tensor-likes.
     """
 
-    example: ClassVar[str] = ""  # what may stand before it, for hints
+    example: ClassVar[str] = ""  # an expression that may stand before it, for hints
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -38,11 +38,11 @@ class Apply(Block[A, B]):
 
     @property
     def counts(self) -> tuple[int, int | None]:
-        """The least and the greatest number of elements of a sequence that it takes."""
+        """The least and the greatest number of elements of a sequence that it takes; None is any number."""
         return 0, None
 
     def miscounted(self, count: int) -> str:
-        """What is wrong with a sequence of so many elements."""
+        """The reason for refusing a sequence of so many elements."""
         return f"it does not take {count} elements"
 
     def check(self, input: T.Type) -> Misfit:

@@ -28,12 +28,12 @@ Key: TypeAlias = Callable[[Any], Hashable] | AnyBlock
 
 
 class Choice(Block[A, B]):
-    """The core form of choice.
+    """The core form of choice: the key of the input says which of the cases acts on the input.
 
     Attributes:
         key: a function of the input, run while an example is read; None if the key is a block, which is then
             `parts[0]`.
-        keys: `keys[i]` selects case `i`; the cases are the (other) parts, in order.
+        keys: `keys[i]` selects `cases[i]`.
     """
 
     key: Callable[[Any], Hashable] | None

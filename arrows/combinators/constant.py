@@ -20,7 +20,7 @@ B_co = TypeVar("B_co", covariant=True)
 
 
 class Constant(Block[object, B_co], Generic[B_co]):
-    """An array, whatever the input; a parameter, if it is to be trained.
+    """Gives an array, whatever the input; the array is a parameter if it is to be trained.
 
     The core form of all blocks that ignore their input: `Zeros` and `Void` are constants too.
 

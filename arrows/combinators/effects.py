@@ -1,4 +1,4 @@
-"""Side outputs, and memo by identity: `Metric`, `Tap`, `shared`."""
+"""Side outputs, `Metric` and `Tap`, and results remembered by identity, `shared`."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class Metric(Block[Any, None]):
 
 
 class Tap(AnyBlock):
-    """Gives what it takes, and keeps it: `model.taps[name]` holds the value of every visit of the last call.
+    """Passes its input on, and keeps it: `model.taps[name]` holds the value of every visit of the last call.
 
-    It may stand anywhere, inside of recursion and networks too, and changes no number. The values are those
-    of tensors, of tuples and sequences of tensors, or Python objects.
+    It may stand anywhere, inside of recursion and networks too, and changes no number. The input is made of
+    tensors, tuples and sequences, or of Python objects.
 
     Args:
         tap: the name under which values are kept; it has one type in a model.

@@ -204,9 +204,9 @@ def _function_hint(argument: object) -> str:
 class InputTransform(Transform[A, B]):
     """Applies a Python function to a Python object.
 
-    It runs while an example is read, once a visit, whatever reads its result; it must not change what it is
-    given. A result that is an iterator is gone over from its start by each block that goes over it; but a
-    function that is given the iterator itself uses it up: where several read it, give a list.
+    The function runs while an example is read, once a visit, however many blocks read its result; it must not
+    change its argument. If the result is an iterator, each block that goes over it starts at its beginning. A
+    function whose argument is the iterator itself uses it up: return a list where several functions read it.
 
     Args:
         function: from one Python object to another.
@@ -226,11 +226,11 @@ class InputTransform(Transform[A, B]):
 
 
 class Unfit(ValueError):
-    """A Python object that a function of the library cannot take; the text is the reason, in words."""
+    """A function of the library cannot take this Python object; the text is the reason."""
 
 
 class Input(Transform[A, A]):
-    """A Python object of a known class: it gives type checkers what they need to follow the fields of data.
+    """A Python object of a known class, so that type checkers follow the fields of the data.
 
     `Input(Leaf).get(lambda leaf: leaf.word)` is a block from `Leaf` to the type of its field, and a misspelt
     field is an error of mypy and pyright: of dataclasses, NamedTuples and TypedDicts. A union is written

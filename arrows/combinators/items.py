@@ -15,7 +15,7 @@ B = TypeVar("B")
 
 
 class Item(Block[A, B]):
-    """The core form of `GetItem`.
+    """The core form of element access: one item, or a slice.
 
     Attributes:
         key: an index, a slice, a key, a label.
@@ -36,10 +36,10 @@ class Item(Block[A, B]):
 
 
 class GetItem(Item[Any, Any]):
-    """Takes an item: `x[key]` of a Python object; an item of a tuple by position or label; an element of a
+    """Takes an item: `x[key]` of a Python object, an item of a tuple by position or label, or an element of a
     sequence.
 
-    A text that is no item is an attribute: the fields of dataclasses and of other objects are read alike.
+    Of an object that has no items but attributes, such as a dataclass, a text takes the attribute.
 
     Args:
         key: index, slice, key, or name of an attribute. A tuple's labels go before positions.
@@ -68,7 +68,7 @@ class GetItem(Item[Any, Any]):
 
 
 class Slice(Item[Any, Any]):
-    """Some of the elements, as `x[start:stop:step]` takes them: of a sequence, a Python sequence, a tuple.
+    """A part of a sequence, a Python sequence or a tuple, as `x[start:stop:step]` takes it.
 
     Of an endless sequence a slice without an end is the sequence itself.
 
@@ -113,7 +113,7 @@ class Slice(Item[Any, Any]):
 
 
 class Reverse(Item[Any, Any]):
-    """The elements from the last to the first: of a sequence, of a Python sequence, of a tuple.
+    """Reverses a sequence, a Python sequence or a tuple.
 
     Args:
         name: the name in messages.
@@ -136,7 +136,7 @@ class Reverse(Item[Any, Any]):
 
 
 class Nth(AnyBlock):
-    """The element at a place that the example says: from the pair (sequence, place) to the element.
+    """Takes the element at a place that the example itself holds: from (sequence, place) to the element.
 
     The place is a Python object, an integer, negative from the end. The sequence is a Python sequence, a
     sequence, or a tuple whose items have one type; a place known beforehand is `GetItem(place)`.

@@ -22,10 +22,11 @@ B = TypeVar("B")
 
 
 class Layer(Apply[A, B]):
-    """A block with parameters: a frozen description; the values live in the model.
+    """A block with parameters: a frozen description, whose values live in the model.
 
     Weights are shared exactly where the same layer object stands. A layer has one input type in a model.
-    Write one by giving `parameters` and `forward`, and `signature` where types are known beforehand.
+    A layer of your own has up to four parts: `__init__` for its arguments, `parameters` for its arrays,
+    `forward` for what it computes on one example, and `signature` if its types are known before.
 
     Args:
         name: the name in messages, and of the parameters (`name/weight`).
@@ -78,11 +79,11 @@ class Layer(Apply[A, B]):
         raise ShapeError(f"{type(self).__name__} does not say what it computes", hint=hint)
 
     def signature(self) -> tuple[T.Type | None, T.Type | None]:
-        """What is known of input and output before inference; None is open."""
+        """The types of input and output that are known before inference; None is open."""
         return None, None
 
     def default_output(self) -> T.Type | None:
-        """The output type to assume where nothing else settles it: in a recursion through the layer, say."""
+        """The output type to assume where nothing else decides it, as in a recursion through the layer."""
         return None
 
     @property
@@ -114,8 +115,8 @@ class Layer(Apply[A, B]):
     def _specs(self, input: T.Type) -> tuple[Parameter, ...]:
         """The parameters for what the layer is called on inside a Function.
 
-        Rows of a sequence are a sequence to layers that take one; to all others they are so many single
-        inputs.
+        There a layer may be called on the rows of a sequence. A layer that takes sequences gets the sequence;
+        any other layer acts on each element.
         """
         try:
             return self.parameters(input)
@@ -126,7 +127,7 @@ class Layer(Apply[A, B]):
 
 
 def _checked(specs: object, layer: str) -> tuple[Parameter, ...]:
-    """The parameters that a layer, which may be a user's, said it has."""
+    """What `parameters` of a layer returned, which may be a user's layer."""
     if isinstance(specs, (tuple, list)) and all(isinstance(spec, Parameter) for spec in specs):
         return tuple(specs)
     got = f"a {type(specs).__name__}"
@@ -142,7 +143,7 @@ def _checked(specs: object, layer: str) -> tuple[Parameter, ...]:
 
 
 def _word(x: object) -> str:
-    """An argument in a word; empty for what would take more."""
+    """An argument in a word; empty if that does not suffice."""
     if isinstance(x, np.generic):
         x = x.item()
     if isinstance(x, (bool, int, float, str, T.Type, type(None))):
@@ -171,7 +172,7 @@ def input_type(args: tuple[Tensors, ...]) -> T.Type:
         ArrowTypeError: an argument is no tensor.
     """
     whole = args[0] if len(args) == 1 else args
-    done: list[tuple[T.Type, int]] = []  # a type of one row, and the level of its rows
+    done: list[tuple[T.Type, int]] = []  # the type of one row, and the level: >= 0 for rows of a sequence
     todo: list[tuple[Any, bool]] = [(whole, False)]
     while todo:
         x, ready = todo.pop()

@@ -164,9 +164,6 @@ class Max(ReductionWithDefault):
             that are tuples a number for all or a tuple of these. Left out, there must be elements.
         name: the name in messages.
 
-    Attributes:
-        default: as given.
-
     Raises:
         ArrowTypeError: no such default; at `compile`, an input that is no sequence of tensors, or a default
             that does not fit the elements.
@@ -197,9 +194,6 @@ class Min(ReductionWithDefault):
         default: the value if there are no elements: a number, an array of the element's shape, for elements
             that are tuples a number for all or a tuple of these. Left out, there must be elements.
         name: the name in messages.
-
-    Attributes:
-        default: as given.
 
     Raises:
         ArrowTypeError: no such default; at `compile`, an input that is no sequence of tensors, or a default
@@ -232,9 +226,6 @@ class Mean(ReductionWithDefault):
         default: the value if there are no elements: a number, an array of the element's shape, for elements
             that are tuples a number for all or a tuple of these. Left out, there must be elements.
         name: the name in messages.
-
-    Attributes:
-        default: as given.
 
     Raises:
         ArrowTypeError: no such default; at `compile`, an input that is no sequence of floating tensors, or a

@@ -61,11 +61,11 @@ class Map(Block[Sequence[A], Sequence[B]]):
 
 
 class Zip(Block[Any, Sequence[Any]]):
-    """Several sequences element by element: from a tuple of sequences to the sequence of tuples.
+    """Goes over several sequences at once: from a tuple of sequences to the sequence of tuples.
 
-    An item of the tuple is a Python container, a sequence, an endless sequence, or a tuple whose items have
-    one type. The result ends with the shortest of them, and never if all are endless. A Python object counts
-    as a container of containers.
+    Each item of the tuple is a Python container, a sequence, an endless sequence, or a tuple whose items have
+    one type. The result ends with the shortest of them; it is endless if all are. A Python object counts as a
+    container of containers.
 
     Args:
         name: the name in messages.
@@ -122,10 +122,10 @@ class ZipWith(DerivedBlock[Any, Sequence[B]]):
 
 
 class Broadcast(AnyBlock):
-    """The endless sequence that has its input at every place.
+    """Repeats its input without end, as a sequence.
 
-    It stands beside a sequence in `Zip` and `ZipWith`, so that every element meets the same value. What a
-    `Map` does on it is done once. It is no result of a model, for it has no end.
+    Beside another sequence in `Zip` and `ZipWith`, every element meets the same value. A `Map` over it
+    computes once. A model cannot return it, for it has no end.
 
     Args:
         name: the name in messages.
@@ -155,9 +155,9 @@ class Broadcast(AnyBlock):
 
 
 class Length(Block[Any, static.Tensor[Any, tuple[()]]]):
-    """How many elements there are: in a Python object, a sequence, a tuple.
+    """Counts the elements of a Python object, a sequence or a tuple.
 
-    It is a number that is read, not computed: no gradient passes.
+    The number is read, not computed: no gradient passes.
 
     Args:
         dtype: element type of the number, an integer or float type.
