@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar, overload
 from arrows.combinators.base.block import AnyBlock, Block, at_line
 from arrows.combinators.base.naming import function_name, set_name
 from arrows.combinators.base.printing import Pieces
-from arrows.combinators.base.recorder import Call, CallRecorder, Nothing, Projection, Source, drawing
+from arrows.combinators.base.recorder import BlockCall, CallRecorder, Nothing, Projection, Source, drawing
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.constant import Void
 from arrows.combinators.fanout import Fan
@@ -223,9 +223,9 @@ def drawn(recorder: CallRecorder) -> tuple[tuple[GraphNode, ...], tuple[AnyBlock
     return nodes, tuple(_block_of(call, recorder) for call in recorder.calls)
 
 
-def _block_of(call: Call | Projection | Nothing, recorder: CallRecorder) -> AnyBlock:
+def _block_of(call: BlockCall | Projection | Nothing, recorder: CallRecorder) -> AnyBlock:
     match call:
-        case Call(block=block):
+        case BlockCall(block=block):
             return block
         case Nothing():
             return at_line(Void(), call.site)
@@ -250,7 +250,7 @@ def output_source(recorder: CallRecorder, result: object, attempt: str) -> Sourc
         labels = tuple(result)
         source = recorder.source(tuple(result.values()), attempt)
         labelling = _Labelling([Item(i) for i in range(len(labels))], labels)
-        recorder.calls.append(Call(labelling, source, recorder.site))
+        recorder.calls.append(BlockCall(labelling, source, recorder.site))
         return len(recorder.calls)
     return recorder.source(result, attempt)
 

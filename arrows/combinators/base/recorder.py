@@ -23,7 +23,7 @@ Source: TypeAlias = "int | tuple[Source, ...]"
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class BlockCall:
     """A block on a source."""
 
     block: AnyBlock
@@ -81,7 +81,7 @@ class CallRecorder:
         self.name = name
         self.parameters = parameters
         self.site = site
-        self.calls: list[Call | Projection | Nothing] = []
+        self.calls: list[BlockCall | Projection | Nothing] = []
         self.open = True
         self.around: CallRecorder | None = None
         self._results: dict[int, list[int]] = {}  # by identity of a block, the wires of its results
@@ -123,7 +123,7 @@ class CallRecorder:
         args = args or (self.nothing(),)
         source = self.source(args[0] if len(args) == 1 else args, attempt)
         self._results.setdefault(id(block), []).append(len(self.calls) + 1)
-        return self._record(Call(block, source, SourceLine.here()))
+        return self._record(BlockCall(block, source, SourceLine.here()))
 
     def results_of(self, block: AnyBlock) -> list[int]:
         """The numbers of the wires that hold results of a block."""
@@ -135,7 +135,7 @@ class CallRecorder:
             self._nothing = self._record(Nothing(0, SourceLine.here()))
         return self._nothing
 
-    def _record(self, call: Call | Projection | Nothing) -> Wire[Any]:
+    def _record(self, call: BlockCall | Projection | Nothing) -> Wire[Any]:
         self.calls.append(call)
         return Wire(self, len(self.calls))
 
