@@ -88,10 +88,10 @@ from arrows.layers import TreeLSTM as TreeLSTM
 from arrows.layers import initializers as initializers
 from arrows.machine import set_threads as set_threads
 from arrows.machine import show_config as show_config
+from arrows.typesys import ArrowTypeError as ArrowTypeError
+from arrows.typesys import ArrowValueError as ArrowValueError
+from arrows.typesys import InputError as InputError
 from arrows.typesys import types as types
-from arrows.typesys.errors import ArrowTypeError as ArrowTypeError
-from arrows.typesys.errors import ArrowValueError as ArrowValueError
-from arrows.typesys.errors import InputError as InputError
 from arrows.version import __version__ as __version__
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from benchmarks.systems import RATE, train_steps, variants
 from benchmarks.timing import repeats
 
 NAME = "bilstm"
-SIZES: dict[str, Any] = {"vocabulary": 1000, "embedding": 200, "size": 256, "layers": 2, "labels": 300}
+SIZES = {"vocabulary": 1000, "embedding": 200, "size": 256, "layers": 2, "labels": 300}
 
 
 def run(
@@ -33,7 +32,7 @@ def run(
     data: Path | None = None,
     batch: int = 64,
     length: int = 40,
-    sizes: Mapping[str, Any] = SIZES,
+    sizes: Mapping[str, int] = SIZES,
     seconds: float = 1.0,
 ) -> Iterator[Result]:
     """Measures training steps, and yields each result when it is there.

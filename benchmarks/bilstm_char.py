@@ -25,7 +25,7 @@ from benchmarks.timing import repeats
 
 NAME = "bilstm-char"
 OFTEN = 5  # words that occur less often are read by their characters
-SIZES: dict[str, Any] = {"embedding": 128, "size": 128, "character_embedding": 20}
+SIZES = {"embedding": 128, "size": 128, "character_embedding": 20}
 
 
 def run(

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain as chain_tasks
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from arrows.models import sentiment
 from benchmarks.baselines.chain_numpy import Chain
 from benchmarks.baselines.forest import Forest
 from benchmarks.baselines.numpy_hand import NumpyHand
-from benchmarks.datasets import load_trees, operation_nodes
+from benchmarks.datasets import Ints, load_trees, operation_nodes
 from benchmarks.networks import chain
 from benchmarks.report import Result
 from benchmarks.systems import compiled
@@ -84,7 +83,7 @@ def peak(task: Callable[[], object]) -> float:
 
 
 Systems = dict[str, Callable[[], Callable[[], object]]]  # makes what is measured, from nothing
-Task = tuple[str, float, dict[str, Any], Systems]
+Task = tuple[str, float, dict[str, object], Systems]
 
 
 def _wide(sizes: tuple[int, ...], state: int, data: Path | None) -> Iterator[Task]:
@@ -95,19 +94,19 @@ def _wide(sizes: tuple[int, ...], state: int, data: Path | None) -> Iterator[Tas
     forest = Forest(trees, numbers)
     for size in sizes:
         count = max(1, round(size / operation_nodes(trees)))
-        chosen = np.resize(np.random.default_rng(0).permutation(len(trees)), count)
+        indices = np.resize(np.random.default_rng(0).permutation(len(trees)), count)
 
-        def ours(name: str, chosen: Any = chosen) -> Callable[[], object]:
+        def ours(name: str, indices: Ints = indices) -> Callable[[], object]:
             model = ar.compile(block, loss="loss", params=base.params, jit=name == "arrows-jit")
             prepared = model.prepare(trees)
-            return lambda: model.value_and_grad(prepared[chosen])
+            return lambda: model.value_and_grad(prepared[indices])
 
-        def by_hand(chosen: Any = chosen) -> Callable[[], object]:
+        def by_hand(indices: Ints = indices) -> Callable[[], object]:
             hand = NumpyHand(base.params)
 
             def run() -> None:
-                hand.value(forest.batch(chosen))
-                hand.backward(forest.batch(chosen))
+                hand.value(forest.batch(indices))
+                hand.backward(forest.batch(indices))
 
             return run
 
@@ -123,16 +122,16 @@ def _deep(sizes: tuple[int, ...]) -> Iterator[Task]:
     base = ar.compile(block)
     for length in sizes:
         words = np.random.default_rng(0).integers(0, 1000, length)
-        nested: Any = None
+        nested: object = None
         for word in words.tolist():
             nested = (nested, word)
 
-        def ours(name: str, nested: Any = nested) -> Callable[[], object]:
+        def ours(name: str, nested: object = nested) -> Callable[[], object]:
             model = ar.compile(block, params=base.params, jit=name == "arrows-jit")
             prepared = model.prepare([nested])
             return lambda: model.value_and_grad(prepared)
 
-        def by_hand(words: Any = words) -> Callable[[], object]:
+        def by_hand(words: Ints = words) -> Callable[[], object]:
             return partial(Chain(base.params).value_and_gradients, words)
 
         systems: Systems = {name: partial(ours, name) for name in ("arrows", *compiled())}

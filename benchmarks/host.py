@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -60,6 +59,6 @@ def run(
     step = float(np.median(seconds["step"]))
     for mode, runs in seconds.items():
         median = float(np.median(runs))
-        config: dict[str, Any] = {"mode": mode, "state": state, "batch": batch, "trees": source}
+        config = {"mode": mode, "state": state, "batch": batch, "trees": source}
         figures = {"µs/tree": median * 1e6, "ns/node": median * 1e9 / nodes, "share of step": median / step}
         yield Result(NAME, config | {"nodes": round(nodes, 1)}, "arrows", runs, figures)

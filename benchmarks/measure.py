@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ SLOW = 8  # a system without batching gets this many times fewer batches a run
 
 def measure(
     bench: str,
-    config: Mapping[str, Any],
+    config: Mapping[str, object],
     systems: Mapping[str, System],
     batches: Sequence[Sized],
     *,

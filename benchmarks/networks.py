@@ -97,7 +97,7 @@ def random_trees(size: int = 1024, vocabulary: int = 10_000) -> AnyBlock:
     cell = ar.Function(join, name="join")
 
     @ar.fix
-    def tree(me: Any) -> Any:
+    def tree(me: AnyBlock) -> AnyBlock:
         pair = (ar.GetItem(0) >> me & ar.GetItem(1) >> me) >> cell
         return ar.OneOf(lambda t: isinstance(t, tuple)).case(True, pair).case(False, leaf)
 
@@ -163,7 +163,7 @@ def chain(size: int = 100, vocabulary: int = 1000) -> AnyBlock:
     cell = ar.TreeLSTM(size, children=1, name="cell")
 
     @ar.fix
-    def state(me: Any) -> Any:
+    def state(me: AnyBlock) -> AnyBlock:
         more = (ar.GetItem(1) >> embed & ar.AllOf(ar.GetItem(0) >> me)) >> cell
         return ar.OneOf(lambda t: t is None).case(True, ar.Zeros(cell.state)).case(False, more)
 

@@ -6,7 +6,6 @@ import json
 import statistics
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 BAR = 30  # characters of the longest bar
 
@@ -27,7 +26,7 @@ class Result:
     """
 
     bench: str
-    config: Mapping[str, Any]
+    config: Mapping[str, object]
     system: str
     runs: list[float]
     figures: Mapping[str, float] = field(default_factory=dict)
@@ -50,7 +49,7 @@ def ratios(results: list[Result]) -> list[float | None]:
     return [result.median / ours[_task(result)] if ours.get(_task(result)) else None for result in results]
 
 
-def json_lines(machine: Mapping[str, Any], results: Iterable[Result]) -> Iterator[str]:
+def json_lines(machine: Mapping[str, object], results: Iterable[Result]) -> Iterator[str]:
     """The machine on a line of its own, then a line for each result, as soon as that is there.
 
     The ratio to `arrows` is written where `arrows` came before, as it does in our benchmarks.

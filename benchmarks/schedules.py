@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+import arrows as ar
 from arrows.engine import scheduling
 from arrows.engine.planning import ElementOperation
 from arrows.engine.scheduling.node_table import node_table
+from benchmarks.datasets import Ints
 
 
-def merge(model: Any, prepared: Any, indices: np.ndarray[Any, Any]) -> Any:
+def merge(model: ar.Model, prepared: ar.Prepared, indices: Ints) -> scheduling.Merged:
     """Selects examples of a prepared set and merges their wirings into a schedule, without executing it.
 
     Args:
@@ -30,7 +30,7 @@ def merge(model: Any, prepared: Any, indices: np.ndarray[Any, Any]) -> Any:
     return scheduling.merge(model.plan, prepared[indices].wired)
 
 
-def longest_chains(model: Any, prepared: Any, indices: np.ndarray[Any, Any]) -> tuple[int, int]:
+def longest_chains(model: ar.Model, prepared: ar.Prepared, indices: Ints) -> tuple[int, int]:
     """The fewest steps that any schedule could need, and how many nodes run.
 
     Args:

@@ -6,9 +6,9 @@ What is timed is merging with scheduling; steps are counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ import arrows as ar
 from arrows.data import vocabulary
 from arrows.models import Lexicon, sentiment, tagger
 from benchmarks.datasets import load_trees
-from benchmarks.networks import attention, bilstm_tagger, residual_lstms
+from benchmarks.networks import AnyBlock, attention, bilstm_tagger, residual_lstms
 from benchmarks.report import Result
 from benchmarks.schedules import longest_chains, merge
 from benchmarks.timing import interleaved
@@ -44,18 +44,22 @@ def run(*, quick: bool = False, data: Path | None = None) -> Iterator[Result]:
         batch = np.arange(len(examples))
         bound, nodes = longest_chains(models["depth"], prepared["depth"], batch)
 
-        def task(system: str, models: Any = models, prepared: Any = prepared) -> Callable[[], int]:
-            everything = np.arange(len(prepared[system]))
-            return lambda: len(merge(models[system], prepared[system], everything).steps)
-
-        seconds = interleaved({system: task(system) for system in models}, 3 if quick else 11)
+        tasks = {
+            system: partial(merge, models[system], prepared[system], np.arange(len(examples)))
+            for system in models
+        }
+        seconds = interleaved(tasks, 3 if quick else 11)
         for system, runs in seconds.items():
-            figures = {"steps": float(task(system)()), "bound": float(bound), "nodes": float(nodes)}
+            figures = {
+                "steps": float(len(tasks[system]().steps)),
+                "bound": float(bound),
+                "nodes": float(nodes),
+            }
             config = {"mode": name, "batch": len(examples)}
             yield Result(NAME, config, system, runs, figures)
 
 
-def networks(data: Path | None = None, batch: int = 64) -> dict[str, tuple[Any, list[Any]]]:
+def networks(data: Path | None = None, batch: int = 64) -> dict[str, tuple[AnyBlock, Sequence[object]]]:
     """The networks, each with examples of uneven size.
 
     >>> sorted(networks(batch=2))

@@ -8,6 +8,7 @@ from typing import Any
 
 import arrows as ar
 from arrows.training import SGD
+from benchmarks.networks import AnyBlock
 
 RATE = 0.01  # of the gradient descent
 
@@ -23,7 +24,7 @@ def compiled() -> tuple[str, ...]:
     return ("arrows-jit",) if importlib.util.find_spec("numba") is not None else ()
 
 
-def variants(block: ar.Block[Any, Any], *, one_by_one: bool = True, **options: Any) -> dict[str, ar.Model]:
+def variants(block: AnyBlock, *, one_by_one: bool = True, **options: Any) -> dict[str, ar.Model]:
     """Models of one block that share the same live parameters.
 
     Args:

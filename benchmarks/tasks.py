@@ -10,7 +10,6 @@ import gc
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from arrows.data import vocabulary
 from arrows.models import sentiment
 from benchmarks.datasets import load_trees, numbered_sentences
 from benchmarks.expressions import EXPRESSIONS
-from benchmarks.networks import bilstm_tagger
+from benchmarks.networks import AnyBlock, bilstm_tagger
 from benchmarks.systems import calls, train_steps, variants
 
 Tasks = dict[str, Callable[[], object]]
@@ -98,7 +97,7 @@ def infer(*, quick: bool, data: Path | None) -> Tasks:
     }
 
 
-def inference_of_types(block: ar.Block[Any, Any]) -> Callable[[], None]:
+def inference_of_types(block: AnyBlock) -> Callable[[], None]:
     """Infers the types of a block as a program does: with the garbage collector on, which harnesses stop.
 
     >>> inference_of_types(ar.Scalar())()
