@@ -1,8 +1,8 @@
 """Files that are written whole or not at all.
 
-What is new is written beside the old file, flushed to the disk and renamed, so that at every moment the path
-is either the old file or the whole new one. While a process writes, it holds a lock on its temporary file: by
-that the leftovers of a process that was killed are told from what another process is writing now.
+A new file is written beside the old one, flushed to the disk and renamed, so that at every moment the path is
+either the old file or the whole new one. A process holds a lock on its temporary file while it writes.  A
+temporary file without a lock is therefore the leftover of a process that was killed, and is removed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The machine: how many threads its products use, and what a figure was measured on.
+"""The machine: how many threads matrix products use, and on what a figure was measured.
 
-OpenBLAS picks its kernels by processor, and a variable in the environment can pin it to others of half the
-speed. Measuring processes are therefore started without such pins (`unpinned`), and what was really used is
+OpenBLAS picks its kernels by processor, and a variable in the environment can pin it to kernels of half the
+speed. Processes that measure are therefore started without such pins (`unpinned`), and the kernel in use is
 asked of the loaded library, not of the build.
 """
 
@@ -189,7 +189,7 @@ def summary(machine: Mapping[str, Any]) -> list[str]:
 
 
 def slowdowns(machine: Mapping[str, Any]) -> list[str]:
-    """What makes this machine slower than it is.
+    """Reasons why figures measured now may be lower than the machine allows.
 
     >>> slowdowns({"load": 0.1, "pins": {"OPENBLAS_CORETYPE": "Haswell"}})
     ['OPENBLAS_CORETYPE=Haswell ties the BLAS to one kernel; unset it unless it is meant']

@@ -1,4 +1,11 @@
-"""What can be computed on tensors: primitives, functions that apply them, traces, reference evaluation."""
+"""Operations on tensors: what users write inside a `Function`, and what the engine makes of it.
+
+A *primitive* (`primitive.py`) is a shape rule, a kernel, a derivative and a rule for many rows at once.  The
+operations of `ar.ops` apply primitives by `bind`: into a `TraceRecorder`, which writes down equations, or
+into an `Evaluation`, which computes at once and keeps a tape.  To add an operation, write its primitive and
+its function in a file of this room, name the function below, and give the primitive rows in
+`tests/ops/table.py`.
+"""
 
 from __future__ import annotations
 

@@ -274,12 +274,12 @@ HOST: ArrayModule = np
 """NumPy as kernels see it: its functions on arrays of which only the protocol is known."""
 
 quiet = np.errstate(all="ignore")
-"""A decorator of all that computes: infinite numbers and NaN are values, and travel; whatever `np.errstate`
-the caller has set, NumPy neither warns of them nor raises.  A device does the same."""
+"""Decorates every function that computes: infinities and NaN are values like others.  NumPy neither warns of
+them nor raises, whatever `np.errstate` the caller has set.  A device behaves the same."""
 
 
 def ufunc(name: str) -> Callable[[ArrayModule], Function]:
-    """The kernel that is a function of `xp` itself, so that a call costs nothing more.
+    """The kernel that is a function of `xp` itself, so that a call has no overhead.
 
     >>> ufunc("add")(np) is np.add
     True
@@ -305,7 +305,7 @@ def put(result: Array, out: Array | None) -> Array:
 
 
 def take(xp: ArrayModule, values: Array, index: Array, axis: int, out: Array | None) -> Array:
-    """Rows of `values` along an axis; on NumPy without a second look at the indices, which have been checked.
+    """Rows of `values` along an axis.  NumPy does not check the indices again.
 
     >>> take(np, np.array([5.0, 6.0]), np.array([1, 1]), 0, None).tolist()
     [6.0, 6.0]

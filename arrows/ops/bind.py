@@ -1,4 +1,4 @@
-"""Apply a primitive: constants become tensors, ranks and levels come together, the rule gives the type."""
+"""Applying primitives: constants become tensors, ranks and levels are made equal, the rule gives the type."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def constant(value: object, beside: Tensor | None = None) -> HostArray:
 
 
 def refuse_wire(value: object) -> None:
-    """Lets what stands for a value that is not there yet, a wire of an arrow, refuse in its own words.
+    """Lets a wire of an arrow, which stands for a value that is not there yet, refuse in its own words.
 
     >>> refuse_wire(2.0)
     """
@@ -187,7 +187,7 @@ def _levels(
 
 
 def _compute(primitive: Primitive, operands: tuple[Operand, ...], attributes: Attributes) -> HostArray:
-    """No tensor of a Function among the operands: compute at once, as NumPy would."""
+    """Computes at once, as NumPy would: no operand is a tensor of a Function."""
     evaluation = Evaluation()
     beside = next((operand for operand in operands if isinstance(operand, (np.ndarray, np.generic))), None)
     like = None if beside is None else evaluation.constant(np.asarray(beside)).type

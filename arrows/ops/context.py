@@ -1,4 +1,4 @@
-"""Where operations go: into a recording of the function, or into arrays.  And parameters of layers."""
+"""Contexts: operations inside a function go into a recording or an evaluation.  And parameters of layers."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def current() -> Context | None:
 
 
 class Entered:
-    """Mixin of the two contexts: `with context:` makes it the current one; entering twice is fine."""
+    """Mixin of the two contexts: `with context:` makes it the current one.  It may be entered twice."""
 
     _tokens: list[Token[Context | None]]
 

@@ -28,7 +28,8 @@ ELEMENT = 0xD1342543DE82EF95
 """An odd multiplier that sets the keys of a sequence's elements apart."""
 
 CACHED = 16384
-"""Numbers that are hashed at once on NumPy: they stay in the processor's cache."""
+"""Numbers that are hashed at once on NumPy, so few that they stay in the processor's cache: the hash passes
+over them nine times."""
 
 
 def dropout(x: Operand, key: Operand, rate: float) -> TensorLike:

@@ -1,4 +1,4 @@
-"""What can go wrong while a function is traced: shapes that do not fit, and whatever user code raises."""
+"""Errors of traced functions: shapes that do not fit, indices out of range, and what user code raises."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from arrows.typesys.errors import ArrowTypeError, SourceLine
 
 
 class ShapeError(ArrowTypeError):
-    """An operation was asked for tensors that it does not take.
+    """An operation was applied to tensors that it does not take.
 
     Args:
         message: what is wrong, in the user's words; one sentence.

@@ -1,4 +1,4 @@
-"""A function on tensors, computed at once on the arrays of one example, with a tape to differentiate it.
+"""Evaluation: a function on tensors is computed at once on the arrays of one example, with a tape.
 
 This is the meaning of a Function: kernels run as they are written, for one example, one after another.
 Everything faster is measured against it.

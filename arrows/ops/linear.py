@@ -132,7 +132,7 @@ _PLAIN = {
     ((False, True), (2, 2)),  # [m, k] @ [n, k, p]
     ((True, True), (2, 2)),  # [n, m, k] @ [n, k, p]
 }
-"""What NumPy's own broadcasting does right and well."""
+"""Products that the array module's own broadcasting computes as one product each, with rows in front."""
 
 # A product of a few rows with a large matrix: BLAS copies the matrix to lay it out for many rows, which takes
 # longer than to read it once a row; with a transposed one it takes twice as long. Two rows and 600 x 1500
@@ -228,7 +228,8 @@ def _matmul_vjp(g: TensorLike, result: TensorLike, a: TensorLike, b: TensorLike)
         return outer(g, b), matmul(transpose(a), g)
     if a.ndim == 2:
         return matmul(g, transpose(b)), matmul(transpose(a), g)
-    # g * b as an outer product with one row, whose sum over rows is a matrix product.
+    # Two vectors: g is a number, and g * b would do.  As an outer product with a vector of one element, its
+    # sum over rows is a matrix product (`_outer_sum_rows`), which makes no row of the gradient.
     column = reshape(g, (1,))
     return reshape(outer(column, b), b.shape), reshape(outer(column, a), a.shape)
 

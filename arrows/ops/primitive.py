@@ -44,12 +44,14 @@ if TYPE_CHECKING:
     from arrows.ops.rowsparse import RowSparse
     from arrows.ops.tensorlike import TensorLike
 
+# Lifting asks two things of a value: does it have rows, and what do they count?  Hence three kinds of level.
+# Each sequence of the input has a level of its own, since two sequences may differ in length.
 INVARIANT = -2
 """Level of a parameter or a constant: it does not depend on the example and has no row axis."""
 
 ROW = -1
-"""Level of a value of which there is one for each example (each node).  Levels k >= 0: one for each element
-of the k-th sequence of the function's input."""
+"""Level of a value with one row for each example (each node).  A level k >= 0 has one row for each element of
+the k-th sequence of the function's input."""
 
 Attributes: TypeAlias = dict[str, Hashable]
 HasRows: TypeAlias = tuple[bool, ...]
@@ -90,8 +92,8 @@ def no_gradient(
 
 @dataclass(frozen=True, eq=False)
 class Primitive:
-    """One thing that can be computed on tensors.  Everything else in the package knows primitives by these
-    fields.
+    """One operation on tensors that is not made of others.  The rest of the package knows it by these fields
+    alone.
 
     A primitive is written for one example.  `lift` adapts its attributes to operands that carry one leading
     row axis each; operands that do not depend on the example (parameters, constants) have none.
@@ -150,10 +152,10 @@ _own: set[str] = set()
 
 
 def register(primitive: Primitive) -> Primitive:
-    """Add a primitive; return it.  The example at the top of this module writes one from scratch.
+    """Adds a primitive to the table and returns it.  The example at the top of this module writes one.
 
-    A primitive that is registered again, as by a cell of a notebook that is run twice, takes the place of the
-    one of its name; what has been traced with that keeps it.
+    A primitive replaces the one of its name, as when a cell of a notebook runs twice.  Functions that were
+    traced with the old one keep it.
 
     Warns:
         UserWarning: it differs from the one whose place it takes.
@@ -190,7 +192,7 @@ def register(primitive: Primitive) -> Primitive:
 
 
 def keep_own() -> None:
-    """From here on, the names that are there are those of arrows: nothing takes their place."""
+    """Protects the names that are registered so far: the engine knows primitives of arrows by name."""
     _own.update(_primitives)
 
 
@@ -200,7 +202,7 @@ def _place(primitive: Primitive) -> str:
 
 
 def _same(old: object, new: object, seen: frozenset[tuple[int, int]] = frozenset()) -> bool:
-    """Whether two fields of primitives say the same: functions by their code and what it is closed over."""
+    """Whether two fields of primitives are the same; functions compare by their code and their closures."""
     pair = id(old), id(new)
     if old is new or pair in seen:
         return True
@@ -217,7 +219,7 @@ def _same(old: object, new: object, seen: frozenset[tuple[int, int]] = frozenset
 
 
 def _held(function: FunctionType) -> list[object]:
-    """Besides its code, what a function computes with."""
+    """The values besides its code that a function computes with: defaults and closure."""
     cells = [cell.cell_contents for cell in function.__closure__ or ()]
     named = sorted((function.__kwdefaults__ or {}).items())
     return [function.__defaults__, [value for _, value in named], *cells]
@@ -234,7 +236,7 @@ def _code(code: CodeType) -> tuple[object, ...]:
 
 
 def unregister(name: str) -> None:
-    """Take a primitive out of the table, as tests do.
+    """Removes a primitive from the table, as tests do.
 
     >>> unregister("no_such_primitive")
     Traceback (most recent call last):

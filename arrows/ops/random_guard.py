@@ -1,4 +1,4 @@
-"""Notices a function that draws random numbers while it is traced: they would be drawn once, and never again.
+"""Notices random numbers drawn while a function is traced: they would be drawn once and frozen in the trace.
 
 The states of the generators that the function can reach are compared before and after: NumPy's global one
 always, those of `random`, of closures, globals, defaults and attributes where the function's code names them.
@@ -46,7 +46,7 @@ class RandomStateWatch:
                 self._states[id(reached)] = (*named, named[1]())
 
     def drawn(self) -> str | None:
-        """What has been drawn from since; None: nothing."""
+        """The name of a generator that has been drawn from since then; None if there is none."""
         return next((name for name, state, before in self._states.values() if state() != before), None)
 
 

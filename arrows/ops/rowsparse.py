@@ -1,4 +1,4 @@
-"""The gradient of a table of which few rows were read."""
+"""Row-sparse arrays: the gradient of a table of which few rows were read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from arrows.typesys.errors import ArrowValueError
 
 @dataclass(frozen=True, eq=False)
 class RowSparse:
-    """An array that is zero but for some rows; rows may repeat, and then add up.
+    """An array of zeros except for some rows.  A row that is named twice is the sum of both values.
 
     Args:
         rows: integers [m].

@@ -1,4 +1,4 @@
-"""Where the sequences of a batch begin and end, and the reduction of the rows of each.
+"""Segments: where the sequences of a batch begin and end, and reductions of the rows of each.
 
 `np.add.reduceat` over rows of 300 numbers costs ten times a plain pass (measured), so on NumPy the segments
 are taken in the order of falling length: the r-th rows of all short ones at once, for each r; a long one by
@@ -94,7 +94,7 @@ class Segments:
 
 
 SHORT = 16
-"""Longer segments are reduced one by one: they have rows enough to fill a call."""
+"""Longer segments are reduced one by one: each has enough rows to outweigh the cost of a call."""
 
 NARROW = 8
 """Rows of up to this many numbers are left to `reduceat`, where no segment is longer than `REDUCED`."""

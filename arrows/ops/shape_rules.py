@@ -1,4 +1,4 @@
-"""Shape rules that several primitives share, and the words in which they refuse."""
+"""Shape rules that several primitives share, and their error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types as Python arguments, and what a function returns as a type: both without recursion."""
+"""From an input type to the arguments of a function, and from its result to a type; without recursion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The face of a tensor inside a Function: operators and methods shared by recorded and by computed values."""
+"""Tensors inside a Function: the operators and methods that recorded and computed tensors share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Union
 
 import numpy as np
 
-import arrows.ops as ops  # only used when a method runs, long after both modules are complete
+import arrows.ops as ops  # operators are operations, which are made of tensors: used when a method runs
 from arrows.ops.arrays import HostArray
 from arrows.ops.errors import ShapeError
 from arrows.ops.primitive import INVARIANT

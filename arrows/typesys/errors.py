@@ -31,7 +31,7 @@ WIDTH = 100
 
 
 class _Told:
-    """What an error's text was put together from, for those who want to read the parts one by one."""
+    """An error whose text was put together by `message`, and whose parts can be read one by one."""
 
     args: tuple[Any, ...]
 
@@ -47,7 +47,7 @@ class ArrowTypeError(_Told, TypeError):
 
     Attributes:
         details: the text, and the parts that it was put together from.
-        unresolved: nothing contradicts anything; only, too little is known to tell all the types.
+        unresolved: no types contradict each other, but too little is known to determine all of them.
 
     Example:
         >>> from arrows.typesys.types import as_type
@@ -62,7 +62,7 @@ class ArrowTypeError(_Told, TypeError):
 
 
 class ArrowValueError(_Told, ValueError):
-    """An argument of the right kind whose value cannot be.
+    """An argument of the right type with an impossible value.
 
     Example:
         >>> from arrows.typesys.types import Tensor
@@ -92,8 +92,8 @@ class NotFiniteError(ArithmeticError):
     """
 
 
-# Frames of these rooms are never where a user made a block. The others (command line, benchmarks, the
-# demonstration) make blocks as a user does.
+# A frame of one of these rooms is never the line where a user made a block. The other rooms (command line,
+# ready models) make blocks as a user does.
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _INSIDE = tuple(
     os.path.join(_ROOT, room) + os.sep
@@ -191,7 +191,7 @@ class Message(str):  # noqa: SLOT000  the parts are read by name, and pickled wi
 
 
 def unhashed(key: object, error: Exception) -> str:
-    """Why a key is none, in words; of a user's own objects neither the hash nor the text can be relied on.
+    """The reason why a key cannot be hashed; neither hash nor `repr` of a user's own object is to be trusted.
 
     Example:
         >>> try:

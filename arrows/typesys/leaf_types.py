@@ -46,7 +46,7 @@ class Type:
         return ()
 
     def _head(self) -> Hashable:
-        """What tells it from others of its class with the same children."""
+        """What distinguishes it from others of its class with the same children."""
         raise NotImplementedError
 
     def _pieces(self) -> list[Type | str]:

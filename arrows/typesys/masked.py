@@ -1,4 +1,4 @@
-"""Masked arrays, which NumPy turns into plain ones without a word."""
+"""Masked arrays: NumPy turns them into plain arrays without a word, so arrows looks for them first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types from text: what `notation` prints is read back, by an explicit stack."""
+"""Reading types from text: the inverse of `notation`, with an explicit stack."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Propagation: when a variable changes, the constraints that wait on it are scheduled.
 
-A structure counts its parts that are not ground yet (`pending`), so that no part is ever looked at twice to
-find out whether the whole is ground.
+A structure counts its parts that are not ground yet (`pending`): when a part becomes ground, the count tells
+whether the whole is ground, without a look at the other parts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Text that others wrote, on its way to a terminal: what steers it is spelt out, and long texts are cut.
+"""Quoting of foreign text for a terminal: control characters are spelt out, and long texts are cut.
 
-Words of a data file, names in a model's file, paths and options come from anywhere. They are printed by way
-of these functions.
+Words of a data file, names in a model's file, paths and options may hold anything, so they are printed by
+these functions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Types with open parts: variables, structures of variables, and the constraints that wait on them."""
+"""Terms of unification: type variables, structures of variables, and the constraints that wait on them."""
 
 from __future__ import annotations
 
@@ -117,9 +117,9 @@ class TooWide(ArrowTypeError):
 
 
 class Constraint:
-    """Something that must hold. It runs whenever a variable that it waits on changes.
+    """A relation between types that must hold. It runs whenever a variable that it waits on changes.
 
-    A constraint may refine the types that it is about, any number of times; running it twice must do no harm.
+    A constraint may refine its types any number of times; running it twice must do no harm.
     """
 
     __slots__ = ("queued",)
@@ -129,11 +129,11 @@ class Constraint:
 
     @property
     def inside(self) -> TypeVariable | None:
-        """The elements, if it waits for a container: where they are Python objects, it may be one."""
+        """The element type of the container that it waits for: where that is `Input`, so may the whole be."""
         return None
 
     def run(self, solver: Solver) -> None:
-        """Does what can be done with what is known.
+        """Refines the types as far as they are known by now.
 
         Raises:
             Clash: it cannot hold.
