@@ -1,4 +1,4 @@
-"""Places for the boxes, texts and wires of one frame, the frames inside it being done."""
+"""Places for the boxes, texts and wires of one frame, after the frames inside it have theirs."""
 
 from __future__ import annotations
 

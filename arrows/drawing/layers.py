@@ -13,7 +13,7 @@ from itertools import pairwise
 
 SWEEPS = 6
 PASSES = 9
-STIFF = 6  # how much rather a wire that passes a row stays straight than a box comes to stand in the middle
+STIFF = 6  # weight of keeping a wire that passes a row straight; that of centring a box is 1
 
 
 class LayerRows:
@@ -41,7 +41,7 @@ class LayerRows:
             self.rows[row[node]].append(node)
         self.steps: list[tuple[int, int]] = []
         carried: dict[tuple[int, int], int] = {}
-        known: set[tuple[int, int]] = set()
+        drawn: set[tuple[int, int]] = set()  # a wire to several boxes passes a row once
         for source, target in wires:
             before = source
             for between in range(row[source] + 1, row[target]):
@@ -49,15 +49,15 @@ class LayerRows:
                 if node == len(self.of):
                     self.of.append(source)
                     self.rows[between].append(node)
-                if (before, node) not in known:
-                    known.add((before, node))
+                if (before, node) not in drawn:
+                    drawn.add((before, node))
                     self.steps.append((before, node))
                 before = node
             self.steps.append((before, target))
         self._order()
 
     def _order(self) -> None:
-        """Sorts the rows so that few wires cross; the given order stays where nothing is gained."""
+        """Sorts the rows so that few wires cross; keeps the order of the boxes where no crossing is saved."""
         above: list[list[int]] = [[] for _ in self.of]
         below: list[list[int]] = [[] for _ in self.of]
         for source, target in self.steps:
@@ -145,7 +145,7 @@ def _mean(values: Sequence[float], otherwise: float) -> float:
 
 
 def _apart(wanted: Sequence[float], weights: Sequence[float], widths: Sequence[int], gap: int) -> list[float]:
-    """The places nearest to those wanted, in the same order, at least their widths and the gap apart."""
+    """Places nearest to the wanted ones that keep the order and leave the gap between neighbours."""
     offsets = [0.0]
     for a, b in pairwise(widths):
         offsets.append(offsets[-1] + (a + b) / 2 + gap)

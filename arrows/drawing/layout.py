@@ -18,7 +18,7 @@ def lay_out(scene: Scene, measures: Measures = PIXELS) -> Drawing:
         ["Map(Scalar('float32'))", 'Sum()']
     """
     order: list[Scene] = [scene]
-    for outer in order:  # grows while it is gone through
+    for outer in order:  # the list grows during the loop
         order.extend(box.scene for box in outer.boxes if isinstance(box, FrameBox))
     done: dict[int, Frame] = {}
     for inner in reversed(order):

@@ -1,4 +1,4 @@
-"""The wires between two rows: who runs sideways on which track."""
+"""The wires between two rows: which bundle of wires takes which horizontal track."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def tracks(wires: Sequence[Sideways], apart: int) -> list[int | None]:
 
 
 def _sorted(bent: Sequence[int], above: dict[int, list[int]]) -> list[int]:
-    """Each after those above it; where that goes round in a circle, in the given order."""
+    """Each after those above it; in the order of `bent` where these form a circle."""
     order: list[int] = []
     entered: set[int] = set()
     for first in bent:

@@ -155,7 +155,7 @@ class View(NamedTuple):
 
     @property
     def compact(self) -> bool:
-        """Whether one box says it all: it has no parts, or small ones that its label shows."""
+        """Whether one box is enough: the block has no parts, or its label shows them."""
         parts = self.parts
         if not parts or self.form.name is not None or self.opens or len(parts) > 3:
             return not parts

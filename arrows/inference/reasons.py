@@ -39,16 +39,16 @@ def difference(
             where.append("the element")
         left, right = find(xs[i]), find(ys[i])
     start = " of ".join(reversed(where)) + ": " if where else ""
-    what, l_word, r_word = _contrast(left.head, right.head)
+    verb, l_word, r_word = _contrast(left.head, right.head)
     l_by = fixed(left, a, "first" if results else "left")
     r_by = fixed(right, b, "second" if results else "right")
     sides = ("in the first", "in the second") if results else ("on the left", "on the right")
     join = "\nand " if l_by or r_by else " and "
-    return f"{start}{what}{l_word} {sides[0]}{l_by}{',' if l_by else ''}{join}{r_word} {sides[1]}{r_by}"
+    return f"{start}{verb}{l_word} {sides[0]}{l_by}{',' if l_by else ''}{join}{r_word} {sides[1]}{r_by}"
 
 
 def _contrast(x: Head, y: Head) -> tuple[str, str, str]:
-    """What is different, and each side's part of it."""
+    """How the difference of two types is said: the start of the sentence, and what stands on each side."""
     if isinstance(x, T.Tensor) and isinstance(y, T.Tensor):
         if len(x.shape) != len(y.shape):
             return "there ", f"{_axes(x)} ({x})", f"{_axes(y, False)} ({y})"
