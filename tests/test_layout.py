@@ -59,8 +59,6 @@ FLOORS = [
     "program",
     "running",
     "model",
-    "timeline",
-    "not_finite",
     "compile",
     "prepared",
     "results",
