@@ -18,7 +18,7 @@ from arrows.combinators.inputs import Scalar, Transform, Unfit
 from arrows.ops import TensorLike
 from arrows.typesys import static
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, unhashed
+from arrows.typesys.errors import unhashed
 
 _SHOWN = 8  # of many elements, so many are named in a message
 
@@ -51,10 +51,11 @@ class OneHot(DerivedBlock[int, static.Tensor[Any, tuple[Any]]]):
         set_name(self, name)
         for bound in (start,) if stop is None else (start, stop):
             if isinstance(bound, bool) or not isinstance(bound, int):
-                raise _refused(
-                    self,
+                raise wrong_argument(
+                    "a OneHot",
                     f"the bounds are integers, and {bound!r} is none",
-                    "ar.OneHot(10) takes 0 to 9; one of some things is ar.OneHotFromList(['noun', 'verb'])",
+                    hint="ar.OneHot(10) takes 0 to 9; one of some things is "
+                    "ar.OneHotFromList(['noun', 'verb'])",
                 )
         first, end = (0, start) if stop is None else (start, stop)
         if end <= first:
@@ -108,8 +109,10 @@ class OneHotFromList(DerivedBlock[Any, static.Tensor[Any, tuple[Any]]]):
     ) -> None:
         set_name(self, name)
         if not isinstance(elements, Iterable):
-            raise _refused(
-                self, f"expected a list of elements, got {elements!r}", "ar.OneHotFromList(['noun', 'verb'])"
+            raise wrong_argument(
+                "a OneHotFromList",
+                f"expected a list of elements, got {elements!r}",
+                hint="ar.OneHotFromList(['noun', 'verb'])",
             )
         listed = list(elements)
         places: dict[Hashable, int] = {}
@@ -117,10 +120,10 @@ class OneHotFromList(DerivedBlock[Any, static.Tensor[Any, tuple[Any]]]):
             try:
                 first = places.setdefault(element, place)
             except Exception as error:  # noqa: BLE001 (its own __hash__ or __eq__ may raise anything)
-                raise _refused(
-                    self,
+                raise wrong_argument(
+                    "a OneHotFromList",
                     f"{unhashed(element, error)}, and so not be looked up",
-                    "text, numbers and tuples of them can be",
+                    hint="text, numbers and tuples of them can be",
                 ) from (None if isinstance(error, TypeError) else error)
             if first != place:
                 raise wrong_value(
@@ -209,10 +212,6 @@ class _FromList(Transform[Any, int]):
 def _parts(lookup: Transform[Any, int], size: int, places: int, dtype: str) -> tuple[AnyBlock, ...]:
     element = T.Tensor((), dtype).dtype
     return lookup, Scalar("int32"), Function(_UnitVector(size, places, element))
-
-
-def _refused(block: AnyBlock, reason: str, hint: str = "") -> ArrowTypeError:
-    return wrong_argument(f"a {block.kind}", reason, hint=hint)
 
 
 def _short(x: object) -> str:

@@ -10,13 +10,13 @@ from arrows.combinators.base.block import AnyBlock, Block
 from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.naming import set_name
 from arrows.combinators.base.printing import Pieces
+from arrows.combinators.base.refusal import wrong_argument, wrong_value
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import DerivedBlock, Identity, Pipe
 from arrows.combinators.constant import InferredZeros
 from arrows.combinators.fanout import Fan
 from arrows.combinators.items import GetItem
 from arrows.combinators.sequences import ZipWith
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -119,25 +119,20 @@ def _step_and_start(
 ) -> tuple[AnyBlock, AnyBlock]:
     """The parts of a `Scan` or an `RNN`, from the arguments that it was given."""
     kind = f"an {block.kind}" if block.kind == "RNN" else f"a {block.kind}"
-    attempt = f"cannot make {kind} at {SourceLine.here()}"
     for word, flag in (("reverse", reverse), ("start_from_input", from_input)):
         if not isinstance(flag, bool):
-            raise ArrowTypeError(message(attempt, reason=f"{word} is True or False, not {flag!r}"))
+            raise wrong_argument(kind, f"{word} is True or False, not {flag!r}")
     if from_input and start is not None:
-        raise ArrowValueError(
-            message(
-                attempt,
-                reason="with start_from_input its first state is in the input, and a start is given too",
-                hint="drop one of them",
-            )
+        raise wrong_value(
+            kind,
+            "with start_from_input its first state is in the input, and a start is given too",
+            hint="drop one of them",
         )
     if start is None and not from_input and not block.by_state:
-        raise ArrowTypeError(
-            message(
-                attempt,
-                reason="nothing says what it starts from",
-                hint=f"ar.{block.kind}(step, ar.Zeros(type)), or start_from_input=True",
-            )
+        raise wrong_argument(
+            kind,
+            "nothing says what it starts from",
+            hint=f"ar.{block.kind}(step, ar.Zeros(type)), or start_from_input=True",
         )
     if start is None:
         start = Identity() if from_input else InferredZeros()

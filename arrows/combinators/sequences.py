@@ -16,7 +16,6 @@ from arrows.combinators.fanout import Fan
 from arrows.combinators.items import Item
 from arrows.typesys import static
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -271,16 +270,14 @@ class Unroll(AnyBlock):
     length: int
 
     def __init__(self, length: int) -> None:
-        attempt = f"cannot make a {self.kind} at {SourceLine.here()}"
+        block = f"a {self.kind}"
         if isinstance(length, bool) or not isinstance(length, int):
-            raise ArrowTypeError(message(attempt, reason=f"the length is an integer, not {length!r}"))
+            raise wrong_argument(block, f"the length is an integer, not {length!r}")
         if length < 1:
-            raise ArrowValueError(message(attempt, reason=f"the length is at least 1, not {_number(length)}"))
+            raise wrong_value(block, f"the length is at least 1, not {_number(length)}")
         if length > MOST:
             reason = f"its elements make a tuple of at most {MOST:,}, and the length is {_number(length)}"
-            raise ArrowValueError(
-                message(attempt, reason=reason, hint="ar.Map, ar.Sum and their kin take any length")
-            )
+            raise wrong_value(block, reason, hint="ar.Map, ar.Sum and their kin take any length")
         self.length = length
 
     def arguments(self, depth: int = 2) -> str:

@@ -300,3 +300,10 @@ def test_ten_thousand_reads_in_one_scope() -> None:
         c.output.reads(wire)
     assert ar.infer(c).output == T.Tensor(())
     assert float(c.eval(0)) == 10_000
+
+
+def test_a_finished_one_may_be_the_key_of_a_choice() -> None:
+    with ar.Composition().scope() as sign:
+        sign.output.reads(ar.InputTransform(lambda x: x > 0).reads(sign.input))
+    choice = ar.OneOf(sign, {True: ar.Scalar(), False: ar.Zeros([])})
+    assert [float(choice.eval(x)) for x in (2, -2)] == [2.0, 0.0]

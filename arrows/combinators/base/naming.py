@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
+from arrows.combinators.base.refusal import wrong_argument, wrong_value
 from arrows.typesys.quoting import unwritable
 
 if TYPE_CHECKING:
@@ -36,11 +36,10 @@ def require_name(kind: str, what: str, name: object, hint: str = "") -> None:
         ArrowTypeError: the name is not text.
         ArrowValueError: no file can hold it.
     """
-    attempt = f"cannot make a {kind} at {SourceLine.here()}"
     if not isinstance(name, str):
-        raise ArrowTypeError(message(attempt, reason=f"{what} must be a string, not {name!r}", hint=hint))
+        raise wrong_argument(f"a {kind}", f"{what} must be a string, not {name!r}", hint=hint)
     if reason := unwritable(name):
-        raise ArrowValueError(message(attempt, reason=f"{what} {reason}"))
+        raise wrong_value(f"a {kind}", f"{what} {reason}")
 
 
 def function_name(function: object) -> str:
