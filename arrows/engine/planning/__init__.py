@@ -19,6 +19,7 @@ from arrows.engine.planning.operations import (
 )
 from arrows.engine.planning.parameters import Params, make_params, named_parameters
 from arrows.engine.planning.plan import SCHEDULES, Plan, make_plan
+from arrows.engine.planning.strata import components
 
 __all__ = [
     "SCHEDULES",
@@ -34,6 +35,7 @@ __all__ = [
     "ReadOperation",
     "SupportsStep",
     "check_output",
+    "components",
     "input_names",
     "make_params",
     "make_plan",

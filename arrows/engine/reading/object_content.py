@@ -1,4 +1,4 @@
-"""What an object is by itself, and which objects it holds; what a function reads."""
+"""Says what an object is by itself and which objects it holds, and what a function reads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import threading
 import types
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,9 +25,9 @@ import numpy as np
 
 from arrows.typesys.errors import SourceLine
 
-Parts = list[tuple[str, Any]]
+Parts = list[tuple[str, object]]
 
-# What is held weakly is a cache, or somebody else's; a lock holds nothing.
+# These count as empty: what is held weakly is a cache or belongs to others, and a lock holds nothing.
 _EMPTY = (
     type(threading.Lock()),
     type(threading.RLock()),
@@ -41,10 +41,10 @@ _EMPTY = (
 
 
 class Unhashable(TypeError):
-    """An object whose content cannot be told.
+    """The content of an object cannot be hashed.
 
     Attributes:
-        path: how it was come to.
+        path: the names that lead to it.
         reason: why not.
     """
 
@@ -54,8 +54,8 @@ class Unhashable(TypeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
-    """An object.
+class ObjectContent:
+    """What is hashed of an object.
 
     Attributes:
         head: what it is by itself.
@@ -64,12 +64,12 @@ class Described:
     """
 
     head: bytes
-    parts: Parts
+    parts: Sequence[tuple[str, object]]
     ordered: bool = True
 
 
-def described(value: Any) -> Described:
-    """An object that is no number, text or container of Python's own.
+def content_of(value: Any) -> ObjectContent:
+    """The content of an object that is no number, text or container of Python's own.
 
     Functions count by their code and by what it reads: defaults, closures, globals, what modules hold; those
     of installed packages by their code, defaults and closures alone. Classes count by their functions and
@@ -80,97 +80,100 @@ def described(value: Any) -> Described:
         Unhashable: `pickle` would not keep it.
     """
     kind = type(value)
-    describe = _BY_KIND.get(kind)
-    if describe is not None:
-        return describe(value)
+    if kind in _BY_KIND:
+        return _BY_KIND[kind](value)
     if isinstance(value, type):
         return _class(value)
     if isinstance(value, _EMPTY) or kind is object or kind is SourceLine:
-        return Described(_name_of(kind), [])
+        return ObjectContent(_name_of(kind), [])
     if isinstance(value, (staticmethod, classmethod)):
-        return Described(_name_of(kind), [("", value.__func__)])
+        return ObjectContent(_name_of(kind), [("", value.__func__)])
     if isinstance(value, property):
-        return Described(b"property", [(".fget", value.fget), (".fset", value.fset), (".fdel", value.fdel)])
+        return ObjectContent(
+            b"property", [(".fget", value.fget), (".fset", value.fset), (".fdel", value.fdel)]
+        )
     if isinstance(value, functools.cached_property):
-        return Described(b"cached_property", [(".func", value.func)])
+        return ObjectContent(b"cached_property", [(".func", value.func)])
     if isinstance(value, np.ma.MaskedArray):
-        return Described(b"masked", [("", np.ma.getdata(value)), ("", np.ma.getmaskarray(value))])
+        return ObjectContent(b"masked", [("", np.ma.getdata(value)), ("", np.ma.getmaskarray(value))])
     if isinstance(value, np.generic) and not value.dtype.hasobject:
-        return Described(b"scalar " + repr(value.dtype).encode() + value.tobytes(), [])
+        return ObjectContent(b"scalar " + repr(value.dtype).encode() + value.tobytes(), [])
     return _reduced(value)
 
 
-def _name_of(named: Any) -> bytes:
+def _name_of(named: object) -> bytes:
     module, name = getattr(named, "__module__", None), getattr(named, "__qualname__", None)
-    return f"{module}.{name or getattr(named, '__name__', type(named).__qualname__)}".encode(
-        "utf-8", "surrogatepass"
-    )
+    name = name or getattr(named, "__name__", type(named).__qualname__)
+    return f"{module}.{name}".encode("utf-8", "surrogatepass")
 
 
-def _method(value: types.MethodType) -> Described:
-    return Described(b"method", [(".__func__", value.__func__), (".__self__", value.__self__)])
+def _method(value: types.MethodType) -> ObjectContent:
+    return ObjectContent(b"method", [(".__func__", value.__func__), (".__self__", value.__self__)])
 
 
-def _named(value: Any) -> Described:
+def _named(value: object) -> ObjectContent:
     """A function of an extension, by name; with what it is bound to."""
     owner = getattr(value, "__self__", None)
     if owner is None or isinstance(owner, types.ModuleType):
-        return Described(_name_of(value), [])
-    return Described(_name_of(value), [(".__self__", owner)])
+        return ObjectContent(_name_of(value), [])
+    return ObjectContent(_name_of(value), [(".__self__", owner)])
 
 
-def _array(value: np.ndarray) -> Described:
+def _array(value: np.ndarray) -> ObjectContent:
     head = f"array {value.dtype if value.dtype.names else value.dtype.str} {value.shape}".encode()
     if value.dtype.hasobject:
-        return Described(head, [("", value.tolist())])
+        return ObjectContent(head, [("", value.tolist())])
     rows = np.ascontiguousarray(value)
     try:
         numbers: Any = rows.data.cast("B")  # no copy
     except (TypeError, ValueError):  # dates, arrays without elements
         numbers = rows.tobytes()
-    return Described(head, [("", hashlib.sha256(numbers).digest())])
+    return ObjectContent(head, [("", hashlib.sha256(numbers).digest())])
 
 
-def _reduced(value: Any) -> Described:
-    """An object by what `pickle` would keep of it; by all that it has if a user's class says what to keep."""
+def _reduced(value: Any) -> ObjectContent:
+    """An object by what `pickle` would keep of it.
+
+    If a user's class says itself what to keep, all attributes count: what it leaves out may be read as well.
+    """
     kind = type(value)
-    found: Any
+    reduced: Any
     reduce = copyreg.dispatch_table.get(kind)
     try:
         if not is_installed(kind.__module__) and any(_states(base) for base in kind.__mro__):
-            return Described(b"object", [("", kind), *_built_in(value), *_state(object.__getstate__(value))])
-        found = reduce(value) if reduce is not None else value.__reduce_ex__(4)
+            return ObjectContent(
+                b"object", [("", kind), *_built_in(value), *_state(object.__getstate__(value))]
+            )
+        reduced = reduce(value) if reduce is not None else value.__reduce_ex__(4)
     except Exception as error:
-        name = (
-            kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-        )
+        name = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
         raise Unhashable("", f"is a {name}, whose content cannot be told") from error
-    if isinstance(found, str):  # it is found by its name: a ufunc, the wrapper of a cache
-        return Described(_name_of(value) + b" " + found.encode(), _attributes(getattr(value, "__dict__", {})))
-    function, arguments, state, items, pairs = (*found, None, None, None)[:5]
+    if isinstance(reduced, str):  # the name of a global: a ufunc, the wrapper of a cache
+        attributes = _attributes(getattr(value, "__dict__", {}))
+        return ObjectContent(_name_of(value) + b" " + reduced.encode(), attributes)
+    function, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
     parts: Parts = [("", function), ("", arguments)]
     parts += _state(state)
     parts.append(("", None if items is None else list(items)))
     if pairs is not None:
         listed = list(pairs)
         parts.append(("", listed if isinstance(value, OrderedDict) else dict(listed)))
-    return Described(b"reduced", parts)
+    return ObjectContent(b"reduced", parts)
 
 
 def _states(kind: type) -> bool:
-    """Whether a class says itself what `pickle` keeps, and it is a user's."""
-    said = {"__getstate__", "__reduce__", "__reduce_ex__"} & vars(kind).keys()
-    return bool(said) and not is_installed(kind.__module__)
+    """Whether a class is a user's and says itself what `pickle` keeps."""
+    methods = {"__getstate__", "__reduce__", "__reduce_ex__"} & vars(kind).keys()
+    return bool(methods) and not is_installed(kind.__module__)
 
 
 def _built_in(value: Any) -> Parts:
     """What an object is beside its attributes, if its class extends a built-in one."""
-    whole = slice(None)
     if isinstance(value, dict):
         return [("", dict(dict.items(value)))]
     if isinstance(value, (list, tuple, bytes, str)):
         base: Any = next(base for base in (list, tuple, bytes, str) if isinstance(value, base))
-        return [("", base.__getitem__(value, whole))]
+        return [("", base.__getitem__(value, slice(None)))]
     if isinstance(value, (set, frozenset)):
         return [("", frozenset(value))]
     if isinstance(value, (int, float)):
@@ -178,22 +181,18 @@ def _built_in(value: Any) -> Parts:
     return []
 
 
-def _state(state: Any) -> Parts:
+def _state(state: object) -> Parts:
     """What `pickle` keeps beside the class: the attributes, or those and what stands in slots."""
     if isinstance(state, tuple) and len(state) == 2 and all(isinstance(s, (dict, type(None))) for s in state):
         return [*_attributes(state[0]), ("", len(state[0] or ())), *_attributes(state[1])]
     return _attributes(state) if type(state) is dict else [("", state)]
 
 
-def _attributes(state: dict[str, Any] | None) -> Parts:
-    return [
-        part
-        for name, value in sorted((state or {}).items(), key=lambda item: str(item[0]))
-        for part in (("", name), (f".{name}", value))
-    ]
-
-
-# ------------------------------------------------------------------------------------- functions and classes
+def _attributes(state: Mapping[str, object] | None) -> Parts:
+    parts: Parts = []
+    for name, value in sorted((state or {}).items(), key=lambda item: str(item[0])):
+        parts += [("", name), (f".{name}", value)]
+    return parts
 
 
 _LIBRARY = (str(Path(os.__file__).parent), "frozen")
@@ -211,11 +210,11 @@ def is_installed(module: str | None) -> bool:
     top = name.partition(".")[0]
     if top == "arrows" or name in sys.builtin_module_names:
         return True
-    known = sys.modules.get(name)
-    if known is None and top and top not in sys.modules:
+    loaded = sys.modules.get(name)
+    if loaded is None and top and top not in sys.modules:
         file = getattr(importlib.util.find_spec(top), "origin", None)
     else:
-        file = getattr(known, "__file__", None)
+        file = getattr(loaded, "__file__", None)
     if file is None:  # some of Python's own have none; nor have notebooks
         return top in sys.stdlib_module_names
     return str(file).startswith(_LIBRARY) or not _FOLDERS.isdisjoint(Path(file).parts)
@@ -223,82 +222,74 @@ def is_installed(module: str | None) -> bool:
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
     """A code object and those of the functions and classes that are made in it."""
-    pending = [code]
-    while pending:
-        one = pending.pop()
-        yield one
-        pending.extend(constant for constant in one.co_consts if isinstance(constant, types.CodeType))
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes(constant)
 
 
-def _code(code: types.CodeType) -> Described:
-    kind = code.co_flags & (
-        inspect.CO_VARARGS
-        | inspect.CO_VARKEYWORDS
-        | inspect.CO_GENERATOR
-        | inspect.CO_COROUTINE
-        | inspect.CO_ASYNC_GENERATOR
-    )
+_KINDS_OF_CODE = (
+    inspect.CO_VARARGS | inspect.CO_VARKEYWORDS | inspect.CO_GENERATOR | inspect.CO_COROUTINE
+) | inspect.CO_ASYNC_GENERATOR
+
+
+def _code(code: types.CodeType) -> ObjectContent:
+    kind = code.co_flags & _KINDS_OF_CODE
     counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, kind)
-    said = [code.co_code, code.co_names, counts, code.co_exceptiontable]
-    return Described(b"code", [("", part) for part in (*said, code.co_consts)])
+    parts = (code.co_code, code.co_names, counts, code.co_exceptiontable, code.co_consts)
+    return ObjectContent(b"code", [("", part) for part in parts])
 
 
-def _function(function: types.FunctionType) -> Described:
+def _function(function: types.FunctionType) -> ObjectContent:
     parts: Parts = [
         ("", function.__code__),
         (".__defaults__", function.__defaults__),
         (".__kwdefaults__", function.__kwdefaults__),
     ]
+    parts += _closure(function)
+    parts += _attributes({name: value for name, value in vars(function).items() if name != "__wrapped__"})
+    if not is_installed(function.__module__):
+        for name, value in _read(function):
+            parts += [("", name), (f" > {name}", value)]
+    return ObjectContent(b"function", parts)
+
+
+def _closure(function: types.FunctionType) -> Parts:
+    """What a function's closure holds, by name."""
+    parts: Parts = []
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
             parts.append((f" > {name}", cell.cell_contents))
         except ValueError:  # not bound yet
             parts.append(("", "no value"))
-    kept = {name: value for name, value in vars(function).items() if name != "__wrapped__"}
-    parts += _attributes(kept)
-    if not is_installed(function.__module__):
-        for name, value in _read(function):
-            parts += [("", name), (f" > {name}", value)]
-    return Described(b"function", parts)
+    return parts
 
 
-def _read(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
+def _read(function: types.FunctionType) -> Iterator[tuple[str, object]]:
     """The globals that a function's code reads, and what it may read of the user's modules among them."""
-    names: dict[str, None] = {}
-    imported: dict[str, Any] = {}
+    names: set[str] = set()
+    imported: dict[str, object] = {}
     attributes: set[str] = set()
     for code in _codes(function.__code__):
         instructions = list(dis.get_instructions(code))
         attributes.update(code.co_names)
         for place, instruction in enumerate(instructions):
             if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"):
-                names[instruction.argval] = None
+                names.add(instruction.argval)
             elif instruction.opname == "IMPORT_NAME":
                 level = instructions[place - 2].argval if place >= 2 else 0
                 imported[f"import {instruction.argval}"] = _imported(function, instruction.argval, level)
-    seen = function.__globals__
-    builtin = vars(builtins)
-    values: Parts = [
-        (name, seen[name] if name in seen else builtin.get(name, "no value")) for name in sorted(names)
-    ]
+    visible = vars(builtins) | function.__globals__
+    values: Parts = [(name, visible.get(name, "no value")) for name in sorted(names)]
     values += sorted(imported.items())
-    modules = [value for _, value in values if isinstance(value, types.ModuleType)]
-    modules += [c for c in _contents(function) if isinstance(c, types.ModuleType)]
     yield from values
-    yield from _of_modules(modules, attributes)
+    held = [*(value for _, value in values), *(function.__defaults__ or ())]
+    held += [value for _, value in _closure(function)]
+    yield from _of_modules([value for value in held if isinstance(value, types.ModuleType)], attributes)
 
 
-def _contents(function: types.FunctionType) -> Iterator[Any]:
-    yield from function.__defaults__ or ()
-    for cell in function.__closure__ or ():
-        try:
-            yield cell.cell_contents
-        except ValueError:
-            continue
-
-
-def _of_modules(modules: Iterable[types.ModuleType], names: set[str]) -> Iterator[tuple[str, Any]]:
-    """What modules of the user's hold under some names, and modules that they hold."""
+def _of_modules(modules: Iterable[types.ModuleType], names: set[str]) -> Iterator[tuple[str, object]]:
+    """What the user's modules, and the user's modules that these hold, have under some names."""
     pending, seen = list(modules), set()
     while pending:
         module = pending.pop()
@@ -312,7 +303,7 @@ def _of_modules(modules: Iterable[types.ModuleType], names: set[str]) -> Iterato
             yield f"{module.__name__}.{name}", value
 
 
-def _imported(function: types.FunctionType, name: str, level: Any) -> types.ModuleType:
+def _imported(function: types.FunctionType, name: str, level: object) -> types.ModuleType:
     """What an import inside a function gives: the module, which is imported if it is the user's."""
     package = function.__globals__.get("__package__") or ""
     try:
@@ -324,9 +315,9 @@ def _imported(function: types.FunctionType, name: str, level: Any) -> types.Modu
         raise Unhashable("", f"imports {name!r}, which fails") from error
 
 
-def _class(kind: type) -> Described:
+def _class(kind: type) -> ObjectContent:
     if is_installed(kind.__module__):
-        return Described(b"class " + _name_of(kind), [])
+        return ObjectContent(b"class " + _name_of(kind), [])
     parts: Parts = [("", kind.__bases__), ("", type(kind))]
     for name, value in sorted(vars(kind).items()):
         special = name.startswith("__") and name.endswith("__")
@@ -335,14 +326,14 @@ def _class(kind: type) -> Described:
         if name.startswith("_abc_"):
             continue
         parts += [("", name), (f".{name}", value)]
-    return Described(b"class " + kind.__qualname__.encode("utf-8", "surrogatepass"), parts)
+    return ObjectContent(b"class " + kind.__qualname__.encode("utf-8", "surrogatepass"), parts)
 
 
-_BY_KIND: dict[type, Callable[[Any], Described]] = {
+_BY_KIND: dict[type, Callable[[Any], ObjectContent]] = {
     types.FunctionType: _function,
     types.MethodType: _method,
     types.CodeType: _code,
-    types.ModuleType: lambda module: Described(b"module " + module.__name__.encode(), []),
+    types.ModuleType: lambda module: ObjectContent(b"module " + module.__name__.encode(), []),
     types.BuiltinFunctionType: _named,
     types.MethodDescriptorType: _named,
     types.WrapperDescriptorType: _named,
@@ -350,9 +341,9 @@ _BY_KIND: dict[type, Callable[[Any], Described]] = {
     types.ClassMethodDescriptorType: _named,
     types.GetSetDescriptorType: _named,
     types.MemberDescriptorType: _named,
-    types.MappingProxyType: lambda proxy: Described(b"mappingproxy", [("", dict(proxy))]),
-    type({}.keys()): lambda view: Described(b"keys", [("", dict(view.mapping))]),
-    type({}.values()): lambda view: Described(b"values", [("", dict(view.mapping))]),
-    type({}.items()): lambda view: Described(b"items", [("", dict(view.mapping))]),
+    types.MappingProxyType: lambda proxy: ObjectContent(b"mappingproxy", [("", dict(proxy))]),
+    type({}.keys()): lambda view: ObjectContent(b"keys", [("", dict(view.mapping))]),
+    type({}.values()): lambda view: ObjectContent(b"values", [("", dict(view.mapping))]),
+    type({}.items()): lambda view: ObjectContent(b"items", [("", dict(view.mapping))]),
     np.ndarray: _array,
 }
