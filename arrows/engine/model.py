@@ -26,11 +26,11 @@ from arrows.engine.reading import ExampleReader, Outputs
 from arrows.engine.reference import Explainer
 from arrows.engine.running import (
     BatchRunner,
-    Call,
     CallRecord,
     Differentiated,
     Executors,
     Gradient,
+    ModelCall,
     collect_record,
     own,
     show_tapped,
@@ -343,8 +343,8 @@ class Model:
     def _set_record(self, record: CallRecord) -> None:
         self._of_thread.record = self._latest = record
 
-    def _call(self, examples: Examples, ids: Any) -> Call:
-        return Call(examples, ids, self.seed, self.step)
+    def _call(self, examples: Examples, ids: Any) -> ModelCall:
+        return ModelCall(examples, ids, self.seed, self.step)
 
     def _differentiate(
         self, examples: Examples, inputs: tuple[str, ...], ids: Any

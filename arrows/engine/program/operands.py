@@ -1,4 +1,4 @@
-"""Which gradients an operation computes for its operands, and which of them come as one array."""
+"""Groups the gradients that an operation computes for its operands, by the slab that receives them."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ def read_whole(
     for equation in equations:
         for var in equation.operands:
             readers[var] = readers.get(var, 0) + 1
-    found = {}
+    leaves_of = {}
     for joint in joints:
         leaves = [operation.ports[number].leaf for number in joint.ports]
         inputs = [trace.inputs[leaf] for leaf in leaves]
         alone = all(readers[var] == 1 and var not in trace.results for var in inputs)
         if alone and all(wanted[leaf] for leaf in leaves):
-            found[joint.result] = leaves
-    return found
+            leaves_of[joint.result] = leaves
+    return leaves_of
 
 
 def by_slab(
@@ -93,18 +93,20 @@ def by_slab(
         return ()
     number_of = {port.leaf: number for number, port in enumerate(operation.ports)}
     ports_of = {joint.result: joint.ports for joint in joints}
-    found: list[tuple[tuple[int, ...], Var]] = []
+    gradients: list[tuple[tuple[int, ...], Var]] = []
     for leaf, var in enumerate(backward.inputs):
         if var is not None:
-            found.append(((number_of[leaf],), var))
+            gradients.append(((number_of[leaf],), var))
     for joined, var in zip(whole, backward.joined, strict=True):
         if var is not None:
-            found.append((ports_of[joined], var))
+            gradients.append((ports_of[joined], var))
     slabs: dict[int, list[Operand]] = {}
-    for ports, var in found:
+    for ports, var in gradients:
         slab = operation.ports[ports[0]].slab
         slabs.setdefault(slab, []).append(Operand(ports, var, all(port in late for port in ports)))
     return tuple(
-        Gradients(slab, tuple(operands), all(set(operation.early).issuperset(one.ports) for one in operands))
+        Gradients(
+            slab, tuple(operands), all(set(operation.early).issuperset(operand.ports) for operand in operands)
+        )
         for slab, operands in slabs.items()
     )

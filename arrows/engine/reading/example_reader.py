@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from arrows.engine.planning import Plan
+from arrows.engine.reading.example_streams import ExampleStreams, Explain
 from arrows.engine.reading.fingerprint import described
 from arrows.engine.reading.generated_code import completed_source
 from arrows.engine.reading.index_bounds import index_ports
 from arrows.engine.reading.process_pool import map_chunks
-from arrows.engine.reading.streams import Explain, Streams
 from arrows.engine.reading.structural_hash import classify, unique_hashes
 from arrows.engine.reading.wiring import Wirings
 from arrows.typesys.runtime import cached_property
@@ -42,7 +42,7 @@ class ExampleReader:
         self.ports = index_ports(plan)
         self.source = completed_source(plan)
         self.code = compile(self.source, "<arrows lowering>", "exec")
-        self._idle: list[Streams] = []
+        self._idle: list[ExampleStreams] = []
 
     @cached_property
     def description(self) -> str:
@@ -58,7 +58,9 @@ class ExampleReader:
         try:
             streams = self._idle.pop()
         except IndexError:
-            streams = Streams(self.plan, self.code, self.ports, self.max_nodes, self.explain)
+            streams = ExampleStreams(
+                self.plan, self.code, ports=self.ports, max_nodes=self.max_nodes, explain=self.explain
+            )
         chunks = map_chunks(
             lambda chunk: streams.read(examples[chunk], chunk.start), len(examples), _CHUNK, processes
         )

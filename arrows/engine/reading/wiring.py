@@ -1,14 +1,15 @@
-"""Wirings: what lowering makes of examples, as flat integer arrays, one column a stream.
+"""Wirings: what reading makes of examples, as flat integer arrays, one column a stream.
 
 A *node* is one visit of a site; its value ids are ``node << shift`` and the next ones.  Nodes of constants
-come first and are shared by all examples.  A `Wirings` holds many examples column by column, and nothing in
-it is a Python object a node: it can be kept, pickled and sent.
+come first and are shared by all examples.  A `Wirings` holds many examples column by column, without a Python
+object for each node, so it is cheap to keep, to pickle and to send between processes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ class Column:
         return Column(np.concatenate([column.values for column in columns]), offsets)
 
 
-# Of so many examples and more, or of so few values an example, an index array is faster than to join slices.
+# With so many examples and more, or so few values an example, one index array is faster than joining slices.
 _MANY, _FEW = 4096, 8
 
 
@@ -96,16 +97,16 @@ class Visits:
 
     def select(self, indices: HostArray) -> Visits:
         """Returns the visits of the examples ``indices``, in that order."""
-        chosen = tuple(tuple(some[i] for i in indices.tolist()) for some in self.objects)
-        return Visits(self.sites.select(indices), chosen)
+        objects = tuple(tuple(stream[i] for i in indices.tolist()) for stream in self.objects)
+        return Visits(self.sites.select(indices), objects)
 
     @staticmethod
     def joined(parts: Sequence[Visits]) -> Visits:
         """Returns the visits of all ``parts``, one after another."""
-        objects = zip(*(part.objects for part in parts), strict=True)
+        streams = zip(*(part.objects for part in parts), strict=True)
         return Visits(
             Column.joined([part.sites for part in parts]),
-            tuple(tuple(one for some in stream for one in some) for stream in objects),
+            tuple(tuple(chain.from_iterable(stream)) for stream in streams),
         )
 
     @staticmethod
@@ -144,31 +145,32 @@ class Outputs:
             return tuple(selections[id(column.offsets)].of(column) for column in columns)
 
         return Outputs(
-            each(self.results),
-            each(self.levels),
-            each(self.metrics),
-            tuple(labels and tuple(labels[i] for i in indices.tolist()) for labels in self.labels),
-            self.visits and self.visits.select(indices),
+            results=each(self.results),
+            levels=each(self.levels),
+            metrics=each(self.metrics),
+            labels=tuple(labels and tuple(labels[i] for i in indices.tolist()) for labels in self.labels),
+            visits=self.visits and self.visits.select(indices),
         )
 
     @staticmethod
     def joined(parts: Sequence[Outputs]) -> Outputs:
         """Returns what comes out of the examples of all ``parts``, one after another."""
 
-        def each(of: Callable[[Outputs], tuple[Column, ...]]) -> tuple[Column, ...]:
-            return tuple(Column.joined(columns) for columns in zip(*map(of, parts), strict=True))
+        def joined(columns: Callable[[Outputs], tuple[Column, ...]]) -> tuple[Column, ...]:
+            return tuple(map(Column.joined, zip(*map(columns, parts), strict=True)))
 
+        def joined_labels(stream: Sequence[tuple[list[Any], ...] | None]) -> tuple[list[Any], ...] | None:
+            if stream[0] is None:
+                return None
+            return tuple(chain.from_iterable(labels for labels in stream if labels is not None))
+
+        visits = [part.visits for part in parts if part.visits]
         return Outputs(
-            each(lambda part: part.results),
-            each(lambda part: part.levels),
-            each(lambda part: part.metrics),
-            tuple(
-                None
-                if some[0] is None
-                else tuple(one for labels in some if labels is not None for one in labels)
-                for some in zip(*(part.labels for part in parts), strict=True)
-            ),
-            Visits.joined(visits) if (visits := [p.visits for p in parts if p.visits]) else None,
+            results=joined(lambda part: part.results),
+            levels=joined(lambda part: part.levels),
+            metrics=joined(lambda part: part.metrics),
+            labels=tuple(map(joined_labels, zip(*(part.labels for part in parts), strict=True))),
+            visits=Visits.joined(visits) if visits else None,
         )
 
 
@@ -203,14 +205,14 @@ class Wirings:
         """Returns the wirings of the examples ``indices``, in that order."""
         nodes = Selection(self.site.offsets, indices)
         return Wirings(
-            self.base[indices],
-            nodes.of(self.site),
-            nodes.of(self.depth),
-            self.sources.select(indices),
-            self.counts.select(indices),
-            tuple(column.select(indices) for column in self.raw),
-            self.outputs.select(indices),
-            self.same and nodes.of(self.same),
+            base=self.base[indices],
+            site=nodes.of(self.site),
+            depth=nodes.of(self.depth),
+            sources=self.sources.select(indices),
+            counts=self.counts.select(indices),
+            raw=tuple(column.select(indices) for column in self.raw),
+            outputs=self.outputs.select(indices),
+            same=self.same and nodes.of(self.same),
         )
 
     @staticmethod
@@ -220,13 +222,13 @@ class Wirings:
             return parts[0]
         site = Column.joined([part.site for part in parts])
         return Wirings(
-            np.concatenate([part.base for part in parts]),
-            site,
-            Column(np.concatenate([part.depth.values for part in parts]), site.offsets),
-            Column.joined([part.sources for part in parts]),
-            Column.joined([part.counts for part in parts]),
-            tuple(map(Column.joined, zip(*(part.raw for part in parts), strict=True))),
-            Outputs.joined([part.outputs for part in parts]),
+            base=np.concatenate([part.base for part in parts]),
+            site=site,
+            depth=Column(np.concatenate([part.depth.values for part in parts]), site.offsets),
+            sources=Column.joined([part.sources for part in parts]),
+            counts=Column.joined([part.counts for part in parts]),
+            raw=tuple(map(Column.joined, zip(*(part.raw for part in parts), strict=True))),
+            outputs=Outputs.joined([part.outputs for part in parts]),
         )
 
 

@@ -7,7 +7,7 @@ device; what a step refuses, or what is not finite, is traced back to an example
 
 from __future__ import annotations
 
-from arrows.engine.running.batch_runner import BatchRunner, Call
+from arrows.engine.running.batch_runner import BatchRunner, ModelCall
 from arrows.engine.running.execute import Run, Seeds
 from arrows.engine.running.executors import Executors
 from arrows.engine.running.gradients import Gradient, own
@@ -16,11 +16,11 @@ from arrows.engine.running.outputs import CallRecord, collect_record, show_tappe
 
 __all__ = [
     "BatchRunner",
-    "Call",
     "CallRecord",
     "Differentiated",
     "Executors",
     "Gradient",
+    "ModelCall",
     "Run",
     "Seeds",
     "collect_record",

@@ -22,7 +22,7 @@ from arrows.typesys.errors import ArrowTypeError
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Call:
+class ModelCall:
     """What a model is called with.
 
     Attributes:
@@ -53,7 +53,7 @@ class BatchRunner:
     weights: LossWeights
     explain: Explainer
 
-    def evaluate(self, call: Call, *, training: bool) -> tuple[Any, CallRecord, Outputs]:
+    def evaluate(self, call: ModelCall, *, training: bool) -> tuple[Any, CallRecord, Outputs]:
         """The result of a batch, what the call leaves beside it, and what comes out of the examples."""
         batch = self.batches.read(call.examples, "run a model", call.ids)
         runs = self._runs(self.executors.get(training=training), batch, call)
@@ -63,7 +63,7 @@ class BatchRunner:
         return result, self._record(parts, outputs), outputs
 
     def differentiate(
-        self, call: Call, inputs: tuple[str, ...]
+        self, call: ModelCall, inputs: tuple[str, ...]
     ) -> tuple[Differentiated, CallRecord, Outputs]:
         """The loss of a batch and its gradients, what the call leaves beside, what comes out of the examples.
 
@@ -85,7 +85,7 @@ class BatchRunner:
         outputs = batch.outputs([part.run.merged for part in differentiated.parts])
         return differentiated, self._record(differentiated.parts, outputs), outputs
 
-    def first_not_finite(self, call: Call) -> str | None:
+    def first_not_finite(self, call: ModelCall) -> str | None:
         """See `Model.first_not_finite`."""
         batch = self.batches.read(call.examples, "look for what is not finite", call.ids)
         first = 0
@@ -100,7 +100,9 @@ class BatchRunner:
     def _record(self, parts: Sequence[OutputRows], outputs: Outputs) -> CallRecord:
         return collect_record(self.executors.plan, self.executors.device, parts, outputs)
 
-    def _runs(self, executor: Executor, batch: BatchInput, call: Call) -> Iterator[tuple[Run, WiredBatch]]:
+    def _runs(
+        self, executor: Executor, batch: BatchInput, call: ModelCall
+    ) -> Iterator[tuple[Run, WiredBatch]]:
         """Runs a batch, or, without batching, each example: each run before the next takes its memory."""
         executor.refresh()
         dropout = DropoutSeed(call.seed, call.step, batch.ids)

@@ -22,7 +22,7 @@ import arrows as ar
 from arrows import machine
 from arrows.engine import model as model_module
 from arrows.engine.device import parameter_lock
-from arrows.engine.reading import example_reader, generated_code, streams
+from arrows.engine.reading import example_reader, example_streams, generated_code
 from arrows.engine.running import batch_runner, executors, loss_gradients, outputs
 from arrows.engine.scheduling import batch_input
 from arrows.training import SGD, Optimizer
@@ -307,7 +307,7 @@ MODULES = (
     batch_input,
     example_reader,
     generated_code,
-    streams,
+    example_streams,
     executors,
     loss_gradients,
     model_module,

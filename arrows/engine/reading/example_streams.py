@@ -28,7 +28,7 @@ Chunk: TypeAlias = tuple[Wirings, HostArray | None]
 """The wirings of some examples, and the hashes of their nodes; None where these do not pay."""
 
 
-class Streams:
+class ExampleStreams:
     """The lists that the generated code appends to, and the code bound to them.
 
     Args:
@@ -40,7 +40,7 @@ class Streams:
     """
 
     def __init__(
-        self, plan: Plan, code: CodeType, ports: list[IndexPort], max_nodes: int, explain: Explain
+        self, plan: Plan, code: CodeType, *, ports: list[IndexPort], max_nodes: int, explain: Explain
     ) -> None:
         self.plan, self.ports, self.max_nodes, self.explain = plan, ports, max_nodes, explain
         lowered = plan.lowered
