@@ -238,11 +238,11 @@ class Model:
             show_taps(self.plan.lowered.streams.taps, record.taps, outputs)
             return differentiated.loss
 
-    def profile(self, examples: Examples, optimizer: SupportsStep | None = None, *, runs: int = 3) -> Profile:
+    def profile(self, examples: Any, optimizer: SupportsStep | None = None, *, runs: int = 3) -> Profile:
         """Where the time of a batch goes: `print(model.profile(batch))` is a table.
 
         Args:
-            examples: a batch, as `value_and_grad` takes it.
+            examples: a batch, as `value_and_grad` takes it, that has a length.
             optimizer: makes its steps as well, and so changes the parameters. Without one, gradients are
                 computed and forgotten; without a loss, results.
             runs: how often the batch runs, after once to warm up.

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from arrows.engine.reading import ExampleReader, Fingerprint, Outputs, checked_processes, fingerprint
 from arrows.engine.scheduling.merge import Merged
 from arrows.engine.scheduling.prepared_set import Batch, Prepared, WiredBatch
+from arrows.ops.arrays import HostArray
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
 
-Examples: TypeAlias = Any
-"""A batch, as users hand it in: an iterable of Python objects, a `Prepared` or a `Batch`."""
+
+class IndexedExamples(Protocol):
+    """Examples that are asked for by their number, such as a PyTorch `Dataset`."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, number: int, /) -> Any: ...
+
+
+Examples: TypeAlias = Iterable[Any] | IndexedExamples | Prepared | Batch
+"""A batch, as users hand it in."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -22,16 +31,16 @@ class BatchInput:
     """A batch as a model takes it.
 
     Attributes:
-        wired: the examples, lowered.
+        wired: the examples as wirings.
         objects: the examples themselves; None if they are not at hand.
         numbers: what each example is called in messages: its place in the prepared set, else in the batch.
-        ids: what tells each example apart for dropout: the same, if the caller does not say.
+        ids: what the dropout masks of each example depend on: its number, if the caller says nothing else.
     """
 
     wired: WiredBatch
     objects: Sequence[Any] | None
-    numbers: np.ndarray
-    ids: np.ndarray
+    numbers: HostArray
+    ids: HostArray
 
     def parts(self, one_by_one: bool) -> Iterator[tuple[int, WiredBatch]]:
         """What runs at once, and the number of its first example: the batch, or each example."""
@@ -48,30 +57,30 @@ class BatchInput:
         return self.wired.wirings.outputs.select(self.wired.indices)
 
 
-def as_ids(ids: Any, count: int) -> np.ndarray:
+def as_ids(ids: object, count: int) -> HostArray:
     """The caller's ids of a batch's examples.
 
     Raises:
         ArrowTypeError: they are no integers.
         ArrowValueError: there are more or fewer than examples.
     """
-    found = np.asarray(ids)
-    if found.dtype.kind not in "iu" or found.ndim != 1:
+    numbers = np.asarray(ids)
+    if numbers.dtype.kind not in "iu" or numbers.ndim != 1:
         raise ArrowTypeError(
             message("cannot tell examples apart", reason=f"expected one integer an example, got {ids!r}")
         )
-    if len(found) != count:
-        raise ArrowValueError(f"{len(found)} ids for {count} examples")
-    return found
+    if len(numbers) != count:
+        raise ArrowValueError(f"{len(numbers)} ids for {count} examples")
+    return numbers
 
 
-def as_examples(examples: Any, what: str) -> Sequence[Any]:
-    """A batch as a sequence of examples: of whatever can be gone over, or indexed from 0.
+def as_examples(examples: Any, purpose: str) -> Sequence[Any]:
+    """A batch as a sequence of examples, from any iterable or what can be indexed from 0.
 
     Args:
         examples: the batch; what has a length and items, and no iterator of its own, such as a PyTorch
             `Dataset`, is asked for each item by its number.
-        what: what is to be done with it, for messages.
+        purpose: what is to be done with it, for messages.
 
     Raises:
         ArrowTypeError: it is neither, or looks like a single example or a table of columns.
@@ -84,12 +93,12 @@ def as_examples(examples: Any, what: str) -> Sequence[Any]:
     listed, asked = hasattr(examples, "__iter__"), hasattr(examples, "__getitem__")
     single = isinstance(examples, (str, bytes, bytearray, Mapping, type)) or not (listed or asked)
     if single or (not listed and hasattr(examples, "keys")):  # a mapping that does not say so
-        raise _no_batch(what, _short_type(examples), "a single example makes a batch of one: [example]")
+        raise _no_batch(purpose, _short_type(examples), "a single example makes a batch of one: [example]")
     if getattr(examples, "shape", None) == ():
-        raise _no_batch(what, "an array without axes", "a single example makes a batch of one: [example]")
+        raise _no_batch(purpose, "an array without axes", "a single example makes a batch of one: [example]")
     if hasattr(examples, "columns") and (hasattr(examples, "shape") or hasattr(examples, "num_rows")):
         raise _no_batch(
-            what,
+            purpose,
             f"{_short_type(examples)}, which is a table of columns",
             "its rows as dicts: table.to_dict('records') in pandas, to_dicts() in Polars, to_pylist() in "
             "PyArrow",
@@ -99,42 +108,48 @@ def as_examples(examples: Any, what: str) -> Sequence[Any]:
     return list(examples)
 
 
-def _no_batch(what: str, found: str, hint: str) -> ArrowTypeError:
+def _no_batch(purpose: str, value: str, hint: str) -> ArrowTypeError:
     return ArrowTypeError(
-        message(f"cannot {what}", reason=f"expected a list of examples, got {found}", hint=hint)
+        message(f"cannot {purpose}", reason=f"expected a list of examples, got {value}", hint=hint)
     )
 
 
-def _short_type(value: Any) -> str:
+def _short_type(value: object) -> str:
     return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
 
 
 class BatchReader:
-    """Takes examples for a model.
+    """Takes batches for a model.
 
     Args:
-        reader: lowers for it.
+        reader: reads examples for it.
         stated: what the user says of the data of its functions; None: they are looked at.
     """
 
     def __init__(self, reader: ExampleReader, stated: str | None) -> None:
         self.reader, self.stated = reader, stated
 
-    def read(self, examples: Any, what: str, ids: Any) -> BatchInput:
-        """A batch, lowered; `what` is to be done with it, and `ids` are the caller's."""
+    def read(self, examples: Examples, purpose: str, ids: object) -> BatchInput:
+        """Reads a batch.
+
+        Args:
+            examples: the batch.
+            purpose: what is to be done with it, for messages.
+            ids: the caller's; None: the examples' numbers.
+        """
         if isinstance(examples, Prepared):
             examples = examples[:]
         objects = None
         if isinstance(examples, Batch):
             self._check(examples.prepared)
-            wired, places = examples.wired, examples.indices
+            wired, numbers = examples.wired, examples.indices
         else:
-            objects = as_examples(examples, what)
+            objects = as_examples(examples, purpose)
             wired = WiredBatch.all(self.reader.read_all(objects))
-            places = wired.indices
-        return BatchInput(wired, objects, places, places if ids is None else as_ids(ids, len(wired)))
+            numbers = wired.indices
+        return BatchInput(wired, objects, numbers, numbers if ids is None else as_ids(ids, len(wired)))
 
-    def prepare(self, examples: Any, processes: int) -> Prepared:
+    def prepare(self, examples: Examples, processes: int) -> Prepared:
         """As `Model.prepare`."""
         processes = checked_processes(processes)
         if isinstance(examples, Prepared):
@@ -143,11 +158,11 @@ class BatchReader:
         if isinstance(examples, Batch):
             self._check(examples.prepared)
             wirings = examples.prepared.wirings.select(examples.indices)
-            known = examples.prepared.fingerprint
+            own_fingerprint = examples.prepared.fingerprint
         else:
             wirings = self.reader.read_all(as_examples(examples, "prepare examples"), processes)
-            known = self._fingerprint()
-        return Prepared.numbered(self.reader.plan, wirings, known)
+            own_fingerprint = self._fingerprint()
+        return Prepared.numbered(self.reader.plan, wirings, own_fingerprint)
 
     def _fingerprint(self) -> Fingerprint:
         """How the model reads examples now."""

@@ -1,4 +1,4 @@
-"""Examples lowered once, to be used in many batches."""
+"""Prepared sets: examples that are read once, to be used in many batches."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ import numpy as np
 from arrows.engine.planning import Plan
 from arrows.engine.reading import Fingerprint, Wirings
 from arrows.engine.scheduling.node_table import NodeTable, node_table
+from arrows.ops.arrays import HostArray
 from arrows.typesys.errors import ArrowTypeError, message
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class WiredBatch:
-    """Some examples of a set.
+    """Some examples of a set of wirings.
 
     Attributes:
         wirings: the set.
-        indices: places in it, ``[examples]``, in an order of their own; an example may stand there twice.
-        tables: the tables of the set that there are so far, by whether they share; kept by who keeps the set.
+        indices: places in it, ``[examples]``, in any order; an example may be there twice.
+        tables: the set's node tables that were made so far, by whether they share equal nodes.
     """
 
     wirings: Wirings
-    indices: np.ndarray
+    indices: HostArray
     tables: dict[bool, NodeTable] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -37,17 +38,17 @@ class WiredBatch:
         return WiredBatch(wirings, np.arange(len(wirings)))
 
     def part(self, first: int, count: int) -> WiredBatch:
-        """Some of these examples."""
+        """``count`` of these examples, from the ``first`` on."""
         return WiredBatch(self.wirings, self.indices[first : first + count], self.tables)
 
     def apart(self) -> WiredBatch:
-        """These examples, each as often as it is chosen: a set of their own if one is chosen twice."""
+        """The same examples with nodes of their own: if one is there twice, a set that holds it twice."""
         if len(np.unique(self.indices)) == len(self.indices):
             return self
         return WiredBatch.all(self.wirings.select(self.indices))
 
     def table(self, plan: Plan, share: bool) -> NodeTable:
-        """The nodes of the set by number; arguments as those of `node_table`."""
+        """The node table of the set; arguments as those of `node_table`."""
         if share not in self.tables:
             self.tables[share] = node_table(plan, self.wirings, share)
         return self.tables[share]
@@ -63,7 +64,7 @@ class Batch:
     """
 
     prepared: Prepared
-    indices: np.ndarray
+    indices: HostArray
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -75,14 +76,13 @@ class Batch:
 
 
 class Prepared:
-    """Examples lowered by one model: ``prepared[indices]`` is a batch for that model and for those that read
-    examples alike.
+    """Examples that a model has read: ``prepared[indices]`` is a batch for it and for models that read alike.
 
-    A set can be pickled; it then serves models that read alike in any process.  Lowering runs the users'
-    functions (`InputTransform`, keys of `OneOf`), so what they hold counts, a vocabulary say: as it was when
+    A set can be pickled, and then serves models that read alike in any process.  Reading runs the users'
+    functions (`InputTransform`, keys of `OneOf`), so what these hold counts, a vocabulary say: as it was when
     the set was finished, and in another model as it is when that model first uses the set. A model that has
-    made a set, or used it, may use it for good.  A pickle is a program that runs when it is loaded: open
-    those of your own making alone.
+    made or used a set may use it from then on.  A pickle is a program that runs when it is loaded: open only
+    those that you made.
 
     Example:
         >>> import arrows as ar
@@ -131,25 +131,23 @@ class Prepared:
             ArrowTypeError: ``indices`` are no integers.
         """
         if isinstance(indices, slice):
-            found = np.arange(len(self))[indices]
-        else:
-            try:
-                found = np.atleast_1d(np.asarray(indices))
-            except ValueError:  # lists of different lengths
-                found = np.empty((0, 0), np.intp)
-            if found.shape == (0,):
-                found = found.astype(np.intp)
-            if found.dtype.kind not in "iu" or found.ndim != 1:
-                raise ArrowTypeError(
-                    message(
-                        "cannot take a batch of a prepared set",
-                        reason=f"expected places in the set, got {indices!r}",
-                    )
+            return Batch(self, np.arange(len(self))[indices])
+        try:
+            places = np.atleast_1d(np.asarray(indices))
+        except ValueError:  # lists of different lengths
+            places = np.empty((0, 0), np.intp)
+        if places.shape == (0,):
+            places = places.astype(np.intp)
+        if places.dtype.kind not in "iu" or places.ndim != 1:
+            raise ArrowTypeError(
+                message(
+                    "cannot take a batch of a prepared set",
+                    reason=f"expected places in the set, got {indices!r}",
                 )
-            if len(found) and not -len(self) <= int(found.min()) <= int(found.max()) < len(self):
-                raise IndexError(f"the prepared set has {len(self)} examples; there is no {indices!r} in it")
-            found = np.where(found < 0, found + len(self), found)
-        return Batch(self, found.astype(np.intp))
+            )
+        if len(places) and not -len(self) <= int(places.min()) <= int(places.max()) < len(self):
+            raise IndexError(f"the prepared set has {len(self)} examples; there is no {indices!r} in it")
+        return Batch(self, np.where(places < 0, places + len(self), places).astype(np.intp))
 
     def __repr__(self) -> str:
         return f"Prepared({len(self)} examples, {len(self.wirings.site.values)} nodes)"
