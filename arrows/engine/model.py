@@ -32,6 +32,7 @@ from arrows.engine.running import (
     Gradient,
     ModelCall,
     collect_record,
+    only_reads,
     own,
     show_tapped,
     show_taps,
@@ -82,12 +83,9 @@ class Model:
         check_output(typed)
         self.typed = typed
         self.device = device
-        self.schedule = schedule
-        self.float_type = float_type
-        self.max_nodes = max_nodes
+        self.schedule, self.float_type, self.max_nodes = schedule, float_type, max_nodes
         self.params = make_params(typed, device, seed, params)
-        self.seed = seed
-        self.step = 0
+        self.seed, self.step = seed, 0
         self.plan = make_plan(lower(typed), schedule)
         explain = Explainer(typed, self.params.host, max_nodes, float_type)
         self.reader = ExampleReader(self.plan, max_nodes, explain)
@@ -142,8 +140,6 @@ class Model:
         """
         with self._lock.mutex:
             self._executors.release()
-
-    # ---------------------------------------------------------------------------------------------- calls
 
     def __call__(self, examples: Examples, *, training: bool = False, ids: Any = None) -> Any:
         """The block's results for a batch.
@@ -218,13 +214,13 @@ class Model:
         with self._lock.mutex:
             before = self.step, self._record, self._latest
             differentiated, record, outputs = self._differentiate(examples, (), ids)
-            self._tick("host")
+            self._executors.tick("host")
             try:
                 if check is not None:
                     with self._executors.set_aside():
                         check(differentiated.loss)
                 with self._lock.updating():
-                    if _only_reads(optimizer):
+                    if only_reads(optimizer):
                         with self._executors.set_aside():
                             optimizer.step(self, differentiated.grads)
                     else:
@@ -233,7 +229,7 @@ class Model:
             except BaseException:
                 self.step, self._of_thread.record, self._latest = before
                 raise
-            self._tick("update")
+            self._executors.tick("update")
             self._set_record(record)  # the optimizer may have called the model
             show_taps(self.plan.lowered.streams.taps, record.taps, outputs)
             return differentiated.loss
@@ -329,10 +325,8 @@ class Model:
 
     def __repr__(self) -> str:
         count = sum(int(np.prod(array.shape)) for array in self.params.values())
-        typed = self.typed
-        return f"<model of {typed.form.label}: {typed.input} -> {typed.output}, {count} parameters>"
-
-    # ---------------------------------------------------------------------------------------------- inside
+        block = f"{self.typed.form.label}: {self.typed.input} -> {self.typed.output}"
+        return f"<model of {block}, {count} parameters>"
 
     @property
     def _record(self) -> CallRecord:
@@ -354,14 +348,3 @@ class Model:
         self._set_record(record)
         self.step += 1
         return differentiated, record, outputs
-
-    def _tick(self, part: str) -> None:
-        """Counts the time since the last tick, while a profile is made."""
-        if self._executors.clock is not None:
-            self._executors.clock.tick(part)
-
-
-def _only_reads(optimizer: Any) -> bool:
-    """Whether an optimizer leaves gradients as they are and keeps none: one of ours, with a rule of ours."""
-    only_reads = getattr(type(optimizer), "only_reads_gradients", None)
-    return only_reads is not None and only_reads(optimizer) is True

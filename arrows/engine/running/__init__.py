@@ -11,7 +11,7 @@ from arrows.engine.running.batch_runner import BatchRunner, ModelCall
 from arrows.engine.running.execute import Run, Seeds
 from arrows.engine.running.executors import Executors
 from arrows.engine.running.gradients import Gradient, own
-from arrows.engine.running.loss_gradients import Differentiated
+from arrows.engine.running.loss_gradients import Differentiated, only_reads
 from arrows.engine.running.outputs import CallRecord, collect_record, show_tapped, show_taps
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "Run",
     "Seeds",
     "collect_record",
+    "only_reads",
     "own",
     "show_tapped",
     "show_taps",

@@ -71,6 +71,11 @@ class Executors:
             arrays.pop(id(parameter), None)
         return self.arena.bytes + sum(arrays.values())
 
+    def tick(self, part: str) -> None:
+        """Counts the time since the last tick as spent on a part, while a profile is made."""
+        if self.clock is not None:
+            self.clock.tick(part)
+
     def release(self) -> None:
         """Begins with no executor, and with memory that nobody has used."""
         self._lost_holders = self.params.lock.lost_holders

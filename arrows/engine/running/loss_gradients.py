@@ -94,3 +94,12 @@ def _joined(executor: Executor, name: str, pieces: Sequence[tuple[Array, HostArr
     (row,) = read_sites(executor.plan, name)[0].outputs
     values = join_rows(executor.device, [values for values, _ in pieces], row)
     return Ragged(values, np.concatenate(([0], np.cumsum(lengths))))
+
+
+def only_reads(optimizer: object) -> bool:
+    """Whether an optimizer only reads gradients and keeps none: one of this package, with a rule of its own.
+
+    Only these see gradients in the engine's memory; others get copies.
+    """
+    says = getattr(type(optimizer), "only_reads_gradients", None)
+    return says is not None and says(optimizer) is True
