@@ -1,7 +1,6 @@
-"""A specification of schedules: what must hold of every merged batch, whatever made it.
+"""A specification of schedules: what must hold of every merged batch, whatever rule scheduled it.
 
-Run by the tests after each scheduling.  It looks at the merged arrays alone and knows nothing of how they
-came about.
+The tests run it after each scheduling.  It looks at the merged arrays alone and knows nothing of the rules.
 """
 
 from __future__ import annotations
@@ -43,35 +42,35 @@ def verify(plan: Plan, merged: Merged) -> None:
         >>> verify(model.plan, merge(model.plan, model.prepare([[1, 2], []])[:].wired))
     """
     written = [np.zeros(rows, bool) for rows in merged.slab_rows]
-    for done, known in zip(written, plan.slabs, strict=True):
-        done[: len(known.constants)] = True
+    for slab_written, slab in zip(written, plan.slabs, strict=True):
+        slab_written[: len(slab.constants)] = True
     for operation in plan.operations:
         if isinstance(operation, ReadOperation):
             count = merged.operations[operation.index].count
             _write(plan, merged, written, operation.index, 0, count)
     run = [np.zeros(rows.count, bool) for rows in merged.operations]
     component_of = [component for component, first, last in merged.spans for _ in range(first, last)]
-    for number, (o, step) in enumerate(merged.steps):
+    for position, (o, step) in enumerate(merged.steps):
         rows, operation = merged.operations[o], plan.operations[o]
         assert isinstance(operation, ApplyOperation)
-        a, z = int(rows.bounds[step]), int(rows.bounds[step + 1])
-        where = f"step {number} ({operation.name}, rows {a} to {z})"
-        if z <= a:
+        start, stop = int(rows.bounds[step]), int(rows.bounds[step + 1])
+        where = f"step {position} ({operation.name}, rows {start} to {stop})"
+        if stop <= start:
             raise ScheduleError(f"{where} has no rows")
-        if run[o][a:z].any():
+        if run[o][start:stop].any():
             raise ScheduleError(f"{where} runs rows that have run")
-        run[o][a:z] = True
+        run[o][start:stop] = True
         part = int(np.searchsorted(rows.parts, step, side="right")) - 1
-        if component_of[number : number + 1] != [rows.components[part]]:
+        if component_of[position : position + 1] != [rows.components[part]]:
             raise ScheduleError(f"{where} runs in another component than its own")
         opening = step == rows.parts[part]
-        ahead = int(rows.bounds[rows.parts[part + 1]]) if opening else z
-        for number, (port, found) in enumerate(zip(operation.ports, rows.ports, strict=True)):
+        last_row = int(rows.bounds[rows.parts[part + 1]]) if opening else stop
+        for number, (port, port_rows) in enumerate(zip(operation.ports, rows.ports, strict=True)):
             # What is early has to be there for all steps of the component.
-            b, y = a, ahead if number in operation.early else z
+            first, last = start, last_row if number in operation.early else stop
             if port.domain is not None:
-                b, y = (int(rows.offsets[port.domain][i]) for i in (b, y))
-            wanted = found.rows[b:y]
+                first, last = (int(rows.offsets[port.domain][i]) for i in (first, last))
+            wanted = port_rows.rows[first:last]
             size = len(written[port.slab])
             if len(wanted) and not (wanted.min() >= 0 and wanted.max() < size):
                 raise ScheduleError(f"{where} reads rows outside of slab {port.slab}")
@@ -79,24 +78,24 @@ def verify(plan: Plan, merged: Merged) -> None:
                 raise ScheduleError(f"{where} reads rows of slab {port.slab} that are not there yet")
         if operation.early and not opening and not run[o][rows.bounds[rows.parts[part]]]:
             raise ScheduleError(f"{where} runs before the first step of its component")
-        _write(plan, merged, written, o, a, z)
+        _write(plan, merged, written, o, start, stop)
         for (parent, domain), element in plan.elements.items():
             if parent == o:
                 offsets = rows.offsets[domain]
-                _write(plan, merged, written, element, int(offsets[a]), int(offsets[z]))
+                _write(plan, merged, written, element, int(offsets[start]), int(offsets[stop]))
     for o, ran in enumerate(run):
         if plan.applies[o] and not ran.all():
             raise ScheduleError(f"{plan.operations[o].name}: {int((~ran).sum())} nodes never run")
-    for slab, done in enumerate(written):
-        if not done.all():
-            raise ScheduleError(f"{int((~done).sum())} rows of slab {slab} are never written")
+    for number, slab_written in enumerate(written):
+        if not slab_written.all():
+            raise ScheduleError(f"{int((~slab_written).sum())} rows of slab {number} are never written")
     outputs = [
         *zip(plan.results, merged.outputs.results, strict=True),
         *zip(plan.metrics, merged.outputs.metrics, strict=True),
     ]
-    for slab, column in outputs:
-        if len(column.values) and not 0 <= column.values.min() <= column.values.max() < len(written[slab]):
-            raise ScheduleError(f"a result reads rows outside of slab {slab}")
+    for number, column in outputs:
+        if len(column.values) and not 0 <= column.values.min() <= column.values.max() < len(written[number]):
+            raise ScheduleError(f"a result reads rows outside of slab {number}")
 
 
 def _write(

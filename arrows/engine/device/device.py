@@ -22,7 +22,7 @@ NO_CUPY = (
     'device="cuda" needs CuPy, which is not installed: pip install cupy-cuda12x (or cupy-cuda13x for CUDA 13)'
 )
 
-# Segments up to this length are added up side by side, longer ones one by one (`_Numpy.scatter_add`).
+# `_Numpy.scatter_add` adds segments of up to this length side by side, longer ones one by one.
 _SHORT = 16
 
 
@@ -252,12 +252,12 @@ class _Cupy(Device):
         self._cupy.cuda.get_current_stream().synchronize()
 
 
-_KINDS: dict[str, type[Device]] = {"cpu": _Numpy, "cuda": _Cupy, "fake": _Fake}
+_CLASSES: dict[str, type[Device]] = {"cpu": _Numpy, "cuda": _Cupy, "fake": _Fake}
 
 
 @cache
-def _made(name: str) -> Device:
-    return _KINDS[name]()
+def _only_device(name: str) -> Device:
+    return _CLASSES[name]()
 
 
 def get_device(device: str | Device) -> Device:
@@ -280,9 +280,9 @@ def get_device(device: str | Device) -> Device:
     """
     if isinstance(device, Device):
         return device
-    if not isinstance(device, str) or device not in _KINDS:
+    if not isinstance(device, str) or device not in _CLASSES:
         raise ArrowValueError(f"device is {device!r}; it must be 'cpu' or 'cuda'")
-    return _made(device)
+    return _only_device(device)
 
 
 def host_array(array: object) -> HostArray:

@@ -1,4 +1,4 @@
-"""Elements of the user's containers, as `Nth` and `Length` want them."""
+"""Elements of the user's containers: by place for `Nth`, and one after another for `Map` and folds."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any
 
 
 class IteratorReplay:
-    """Goes over what an example holds: over an iterator, which gives its elements once, from its start each
-    time.
+    """Iterates over what an example holds; over an iterator, which gives its elements once, from its start
+    each time.
 
-    Several blocks may read one iterator, for the block that gives it runs once, wherever it stands.
+    Several blocks may read one iterator, since the block that gives it runs once, wherever it stands.
 
     Example:
-        >>> again, numbers = IteratorReplay(), map(float, "12")
-        >>> list(again(numbers)), list(again(numbers)), list(again([1]))
+        >>> replay, numbers = IteratorReplay(), map(float, "12")
+        >>> list(replay(numbers)), list(replay(numbers)), list(replay([1]))
         ([1.0, 2.0], [1.0, 2.0], [1])
     """
 
     def __init__(self) -> None:
         # By identity; the iterator is kept beside its start, so that no other object gets its identity.
-        self._starts: dict[int, tuple[Any, Iterator[Any]]] = {}
+        self._starts: dict[int, tuple[object, Iterator[Any]]] = {}
 
     def __call__(self, container: Any) -> Iterator[Any]:
         """An iterator over the elements of a container."""

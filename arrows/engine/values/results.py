@@ -12,11 +12,11 @@ from types import MappingProxyType
 from typing import Any, NoReturn, Self, SupportsIndex
 
 import numpy as np
-import numpy.typing as npt
 
 from arrows.engine.device import host_array
 from arrows.engine.values.trampoline import Recursion, trampoline
 from arrows.ops import RowSparse
+from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import types as T
 
 
@@ -74,7 +74,7 @@ class Ragged:
 
     __slots__ = ("offsets", "values")
 
-    def __init__(self, values: Any, offsets: npt.NDArray[np.integer[Any]]) -> None:
+    def __init__(self, values: Any, offsets: HostArray) -> None:
         self.values = values
         self.offsets = offsets
 
@@ -83,7 +83,7 @@ class Ragged:
         return len(self.offsets) - 1
 
     @property
-    def lengths(self) -> npt.NDArray[np.integer[Any]]:
+    def lengths(self) -> HostArray:
         """The number of elements of each sequence, `[n]`."""
         return np.diff(self.offsets)
 
@@ -103,12 +103,8 @@ class Ragged:
         return (self[i] for i in range(len(self)))
 
     def tolist(self) -> list[Any]:
-        """Nested lists:
-
-        for each sequence the list of its elements, with Python numbers (brought to the host).
-        """
-        result: list[Any] = trampoline(_tolist(self, len(self)))
-        return result
+        """For each sequence the list of its elements, nested, with Python numbers (brought to the host)."""
+        return trampoline(_tolist(self, len(self)))
 
     def __repr__(self) -> str:
         values = self.values
@@ -116,7 +112,7 @@ class Ragged:
         return f"Ragged({text} in {len(self)} sequences)"
 
 
-def slice_rows(result: Any, start: int, stop: int) -> Any:
+def slice_rows(result: object, start: int, stop: int) -> Any:
     """Rows `start` to `stop` of every part of a result, as views.
 
     >>> slice_rows((np.arange(4), None), 1, 3)
@@ -125,7 +121,7 @@ def slice_rows(result: Any, start: int, stop: int) -> Any:
     return trampoline(_slice_rows(result, start, stop))
 
 
-def get_row(result: Any, i: int) -> Any:
+def get_row(result: object, i: int) -> Any:
     """Row `i` of every part of a result: an array, a tuple of such, the elements of a sequence, or None.
 
     >>> get_row((np.arange(4), Ragged(np.arange(3), np.array([0, 2, 3]))), 1)
@@ -134,7 +130,7 @@ def get_row(result: Any, i: int) -> Any:
     return trampoline(_get_row(result, i))
 
 
-def to_numpy(result: Any) -> Any:
+def to_numpy(result: object) -> Any:
     """The same structure with every array brought down to the host.
 
     Args:
@@ -154,7 +150,7 @@ def to_numpy(result: Any) -> Any:
     return trampoline(_map(result, host_array))
 
 
-def unflatten(output: T.Type, arrays: Iterable[Any], offsets: Iterable[npt.NDArray[np.integer[Any]]]) -> Any:
+def unflatten(output: T.Type, arrays: Iterable[Array | None], offsets: Iterable[HostArray]) -> Any:
     """A result from flat parts.
 
     Args:
@@ -182,7 +178,7 @@ def collate(output: T.Type, values: list[Any]) -> Any:
     return trampoline(_collate(output, values))
 
 
-def make_tuple(items: list[Any], labels: tuple[Hashable, ...] | None) -> tuple[Any, ...]:
+def make_tuple(items: Iterable[object], labels: tuple[Hashable, ...] | None) -> tuple[Any, ...]:
     """A tuple of the items, with keys if there are any."""
     return tuple(items) if labels is None else Labelled(items, labels)
 
@@ -217,7 +213,7 @@ def _get_row(part: Any, i: int) -> Recursion[Any]:
     return part[i]
 
 
-def _map(part: Any, change: Callable[[Any], Any]) -> Recursion[Any]:
+def _map(part: object, change: Callable[[object], HostArray]) -> Recursion[object]:
     if part is None:
         return None
     if isinstance(part, (tuple, list)):
@@ -237,7 +233,7 @@ def _map(part: Any, change: Callable[[Any], Any]) -> Recursion[Any]:
     return change(part)
 
 
-def _tolist(part: Any, n: int) -> Recursion[Any]:
+def _tolist(part: object, n: int) -> Recursion[list[Any]]:
     """The `n` rows of a part as a list of Python objects."""
     if part is None:
         return [None] * n
@@ -250,10 +246,13 @@ def _tolist(part: Any, n: int) -> Recursion[Any]:
         bounds = part.offsets.tolist()
         flat = yield _tolist(part.values, bounds[-1])
         return [flat[a:b] for a, b in pairwise(bounds)]
-    return host_array(part).tolist()
+    rows: list[Any] = host_array(part).tolist()
+    return rows
 
 
-def _unflatten(output: T.Type, arrays: Iterator[Any], offsets: Iterator[Any]) -> Recursion[Any]:
+def _unflatten(
+    output: T.Type, arrays: Iterator[Array | None], offsets: Iterator[HostArray]
+) -> Recursion[object]:
     if isinstance(output, T.Tensor):
         return next(arrays)
     if isinstance(output, T.Tuple):
@@ -264,10 +263,12 @@ def _unflatten(output: T.Type, arrays: Iterator[Any], offsets: Iterator[Any]) ->
     if isinstance(output, T.Sequence):
         own = next(offsets)
         return Ragged((yield _unflatten(output.element, arrays, offsets)), own)
-    return _nothing(output)
+    if not isinstance(output, T.Void):
+        raise TypeError(f"a model cannot hand out {output}")
+    return None
 
 
-def _collate(output: T.Type, values: list[Any]) -> Recursion[Any]:
+def _collate(output: T.Type, values: list[Any]) -> Recursion[object]:
     if isinstance(output, T.Tensor):
         return np.stack(values) if values else np.empty((0, *output.shape), output.dtype)
     if isinstance(output, T.Tuple):
@@ -279,16 +280,13 @@ def _collate(output: T.Type, values: list[Any]) -> Recursion[Any]:
         offsets = np.zeros(len(values) + 1, np.int64)
         np.cumsum([len(value) for value in values], out=offsets[1:])
         return Ragged((yield _collate(output.element, list(chain.from_iterable(values)))), offsets)
-    return _nothing(output)
-
-
-def _nothing(output: T.Type) -> None:
     if not isinstance(output, T.Void):
         raise TypeError(f"a model cannot hand out {output}")
+    return None
 
 
 class NamedResults(dict[str, Any]):
-    """What a model gave by name; of an unknown name it is said which there are.
+    """What a model gave, by name; the error about an unknown name lists the names that there are.
 
     >>> NamedResults("metric", {"loss": 1.0})["los"]
     Traceback (most recent call last):
@@ -296,9 +294,9 @@ class NamedResults(dict[str, Any]):
     KeyError: "no metric 'los'; there are loss"
     """
 
-    def __init__(self, what: str, given: Mapping[str, Any] = MappingProxyType({})) -> None:
-        super().__init__(given)
-        self.what = what
+    def __init__(self, kind: str, values: Mapping[str, Any] = MappingProxyType({})) -> None:
+        super().__init__(values)
+        self.kind = kind
 
     def __missing__(self, name: str) -> NoReturn:
-        raise KeyError(f"no {self.what} {name!r}; there are {', '.join(self) or 'none'}")
+        raise KeyError(f"no {self.kind} {name!r}; there are {', '.join(self) or 'none'}")

@@ -12,13 +12,11 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from arrows.engine.values.descriptions import describe, short_repr
+from arrows.ops.arrays import HostArray
 from arrows.typesys import types as T
 from arrows.typesys.masked import masked_elements
-
-Array = npt.NDArray[Any]
 
 
 class LeafError(ValueError):
@@ -38,7 +36,7 @@ class LeafError(ValueError):
         self.index = index
 
 
-def convert(value: Any, tensor: T.Tensor) -> Array:
+def convert(value: object, tensor: T.Tensor) -> HostArray:
     """One leaf of an example as an array.
 
     Args:
@@ -63,7 +61,7 @@ def convert(value: Any, tensor: T.Tensor) -> Array:
     return _one_by_one(value, tensor) if array is None else array
 
 
-def refuse_masked(value: Any, tensor: T.Tensor) -> None:
+def refuse_masked(value: object, tensor: T.Tensor) -> None:
     """NumPy takes what stands under a mask for a number like the others.
 
     Raises:
@@ -78,13 +76,13 @@ def refuse_masked(value: Any, tensor: T.Tensor) -> None:
         )
 
 
-def _masked_words(value: Any) -> str:
+def _masked_words(value: object) -> str:
     if isinstance(value, np.ma.MaskedArray):
         return f"a masked array {value.dtype}{list(value.shape)}" if value.ndim else "a masked value"
     return describe(value)
 
 
-def convert_many(values: Sequence[Any], tensor: T.Tensor) -> Array:
+def convert_many(values: Sequence[object], tensor: T.Tensor) -> HostArray:
     """Many leaves of one type: the arrays that `convert` makes of them, stacked, in one NumPy call.
 
     Args:
@@ -114,7 +112,7 @@ def convert_many(values: Sequence[Any], tensor: T.Tensor) -> Array:
     return array
 
 
-def _at_once(value: Any, shape: tuple[int, ...], tensor: T.Tensor) -> Array | None:
+def _at_once(value: object, shape: tuple[int, ...], tensor: T.Tensor) -> HostArray | None:
     """The whole value by NumPy's own conversion, or None where that cannot vouch for every element."""
     try:
         array = np.array(value)
@@ -125,7 +123,7 @@ def _at_once(value: Any, shape: tuple[int, ...], tensor: T.Tensor) -> Array | No
     return _cast(array, np.dtype(tensor.dtype))
 
 
-def _cast(array: Array, dtype: np.dtype[Any]) -> Array | None:
+def _cast(array: HostArray, dtype: np.dtype[Any]) -> HostArray | None:
     """`array` as `dtype` if the rule allows it for every element, else None."""
     kind = array.dtype.kind
     if array.dtype == dtype:
@@ -151,7 +149,7 @@ def _cast(array: Array, dtype: np.dtype[Any]) -> Array | None:
     return array.astype(dtype)
 
 
-def _one_by_one(value: Any, tensor: T.Tensor) -> Array:
+def _one_by_one(value: object, tensor: T.Tensor) -> HostArray:
     """Element by element: for what NumPy has no type for (fractions), and to find the element at fault."""
     result = np.empty(tensor.shape, tensor.dtype)
 
@@ -214,7 +212,7 @@ def _place(index: tuple[int, ...]) -> str:
     return f" at {''.join(f'[{i}]' for i in index)}" if index else ""
 
 
-def _expected(tensor: T.Tensor, index: tuple[int, ...], value: Any) -> str:
+def _expected(tensor: T.Tensor, index: tuple[int, ...], value: object) -> str:
     rest = tensor.shape[len(index) :]
     kind = np.dtype(tensor.dtype).kind
     word = str(T.Tensor(rest, tensor.dtype)) if rest else {"b": "bool", "f": "a number"}.get(kind, "int")
