@@ -64,19 +64,23 @@ FLOORS = [
     "results",
 ]
 OPTIONAL = {"cupy", "numba", "llvmlite", "matplotlib", "cloudpickle", "multiprocessing", "fcntl"}
-# Rooms whose files still import others of the package inside functions; none joins them.
-INSIDE = {"cli", "inference", "testing"}
 # Doors that some files still go round; none joins them.
 BYPASSED = {"arrows.typesys", "arrows.drawing", "arrows.inference", "arrows.ops"} | {
     f"arrows.engine{room}"
     for room in ("", ".lowering", ".planning", ".reading", ".scheduling", ".program", ".running")
 }
 LINES = 350
-# Rooms that still have longer files, up to 450 lines; none joins them.
-LONG = {"engine", "inference", "ops", "training", "typesys"}
+# Files that are still longer, with their most lines; none joins them.
+LONG = {
+    "arrows/engine/device/fake.py": 380,
+    "arrows/engine/program/derive.py": 420,
+    "arrows/engine/program/program_writer.py": 420,
+    "arrows/engine/running/binding.py": 390,
+    "arrows/engine/running/execute.py": 390,
+}
 MOST_FILES = 16
 # Each of these folders is a flat list of one kind of thing: operations, and blocks.
-CROWDED = {"arrows/ops", "arrows/combinators", "arrows/inference", "arrows/engine/program"}
+CROWDED = {"arrows/ops", "arrows/combinators", "arrows/engine/program"}
 # Users reach what these rooms offer through the front door, where the examples are.
 INNER = {"typesys", "combinators", "inference", "engine"}
 ROOMS = [name for name in LEANS_ON if (PACKAGE / name).is_dir()]
@@ -183,8 +187,7 @@ def test_imports_stand_at_the_top(path):
     for item in imports(parsed(path)):
         optional = item.module.split(".")[0] in OPTIONAL or item.module == "concurrent.futures"
         excused = item.for_types or optional or (own, item.room) in UPWARD
-        if own not in INSIDE:
-            assert item.at_top or excused, f"{path} imports {item.module} in a function"
+        assert item.at_top or excused, f"{path} imports {item.module} in a function"
 
 
 def test_the_rules_see_imports_of_every_kind():
@@ -204,7 +207,7 @@ def test_the_rules_see_imports_of_every_kind():
 @pytest.mark.parametrize("path", FILES, ids=str)
 def test_files_can_be_read_in_one_sitting(path):
     count = len((PACKAGE.parent / path).read_text(encoding="utf-8").splitlines())
-    most = 450 if own_room(path) in LONG else LINES
+    most = LONG.get(path.as_posix(), LINES)
     assert count <= most, f"{path} has {count} lines: is it still one idea?"
 
 
