@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from arrows.combinators import Apply, Constant, Transform
 from arrows.engine.lowering.expression_writer import ExpressionWriter
-from arrows.engine.lowering.sites import ApplySite, Port, Site
+from arrows.engine.lowering.sites import ApplySite, ElementSite, Port, ReadSite, Site
 from arrows.engine.lowering.source_writer import KeyLine
 from arrows.engine.lowering.symbols import (
     VOID,
@@ -60,14 +60,12 @@ def emit_transform(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Sy
 
 
 def emit_read(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
-    return read_object(writer, typed, symbol)
-
-
-def read_object(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
     """Writes the node of one Python object that becomes a tensor."""
     type = typed.output
     assert isinstance(type, T.Tensor)
-    stream, site, value = writer.streams.read(type), writer.sites.read(typed, type), writer.pack(symbol)
+    stream = writer.streams.read(type)
+    site = writer.sites.add(ReadSite(writer.sites.next_index, (type,), typed))
+    value = writer.pack(symbol)
     if type.shape == () and type.dtype.startswith(("int", "uint", "float")):
         # Most leaves are plain numbers; their range is checked when the stream becomes an array.
         plain = "float" if type.dtype.startswith("float") else "int"
@@ -112,7 +110,15 @@ def emit_apply(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol
             lists.append(writer.assign("l", ids))
             ports.append(Port(leaf, place, domain))
     outputs = tuple(var.type for var in trace.results if var.rows < 0)
-    site = writer.sites.apply(typed, outputs, tuple(ports), tuple(operands.constants))
+    site = writer.sites.add(
+        ApplySite(
+            index=writer.sites.next_index,
+            outputs=outputs,
+            typed=typed,
+            ports=tuple(ports),
+            constants=tuple(operands.constants),
+        )
+    )
     first = _node(writer, site, rows, tuple(lists))
     if len(rows) == 1:
         writer.put(f"SRC_append({rows[0]})")
@@ -184,7 +190,7 @@ def _results(
     elements: dict[int, tuple[Site, str]] = {}
     for domain in sorted({var.rows for var in results if var.rows >= 0}):
         types = tuple(var.type for var in results if var.rows == domain)
-        element = writer.sites.element(site, domain, types)
+        element = writer.sites.add(ElementSite(writer.sites.next_index, types, site.index, domain))
         start = writer.assign("n", "len(S)")
         writer.put(f"S_extend([{element.index}] * {lengths[domain]})")
         writer.put(f"K_extend([K[-1]] * {lengths[domain]})")

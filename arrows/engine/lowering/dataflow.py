@@ -60,6 +60,13 @@ class FlowGraph:
 
         The sets of producers are bit sets in Python integers: a union of two is one operation on machine
         words. They only ever grow, so a worklist ends.
+
+        >>> flow = FlowGraph()
+        >>> start, state, step = flow.produce((0, 0)), flow.join(), flow.produce((1, 0))
+        >>> flow.link(state, start)
+        >>> flow.link(state, step)
+        >>> flow.solve()[state]
+        [(0, 0), (1, 0)]
         """
         readers: list[list[int]] = [[] for _ in self._sources]
         for place, sources in enumerate(self._sources):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from arrows.combinators import Item, Unroll, take
-from arrows.engine.lowering.apply import constant, read_object
+from arrows.engine.lowering.apply import constant, emit_read
 from arrows.engine.lowering.expression_writer import ExpressionWriter
 from arrows.engine.lowering.maps import elements
 from arrows.engine.lowering.symbols import (
@@ -67,7 +67,7 @@ def emit_length(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbo
     if isinstance(symbol, TupleSymbol):
         return constant(writer, type, np.asarray(len(symbol.items)))
     length = f"len({writer.pack(symbol)})"
-    return read_object(writer, typed, writer.assign_object(f"float({length})" if type.floating else length))
+    return emit_read(writer, typed, writer.assign_object(f"float({length})" if type.floating else length))
 
 
 def emit_unroll(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:

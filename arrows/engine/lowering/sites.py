@@ -1,13 +1,14 @@
 """The sites of an expression, which make the nodes of examples.
 
 A *site* is a place in the typed expression where an operation stands, an input is read, or a constant is
-made. Each visit of a site while an example is lowered is one *node* with ``width`` value ids (see `Plan`).  A
-*port* is one tensor operand of a site.
+made. Each visit of a site while an example is lowered is one *node*, with a value id for each of its outputs.
+A *port* is one tensor operand of a site.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -107,6 +108,9 @@ class ElementSite(Site):
     domain: int
 
 
+SomeSite = TypeVar("SomeSite", bound=Site)
+
+
 class SiteList:
     """The sites that lowering has met so far, with the flow between them.
 
@@ -122,29 +126,13 @@ class SiteList:
         self.constants: list[HostArray] = []
         self._constants: dict[tuple[str, tuple[int, ...], bytes], tuple[int, int]] = {}
 
-    def apply(
-        self,
-        typed: Typed,
-        outputs: tuple[T.Tensor, ...],
-        ports: tuple[Port, ...],
-        constants: tuple[tuple[int, int], ...],
-    ) -> ApplySite:
-        """Adds the site of an operation."""
-        site = ApplySite(
-            index=len(self.sites), outputs=outputs, typed=typed, ports=ports, constants=constants
-        )
-        self.sites.append(site)
-        return site
+    @property
+    def next_index(self) -> int:
+        """The number of the next site."""
+        return len(self.sites)
 
-    def read(self, typed: Typed, output: T.Tensor) -> ReadSite:
-        """Adds the site of an input."""
-        site = ReadSite(len(self.sites), (output,), typed)
-        self.sites.append(site)
-        return site
-
-    def element(self, parent: ApplySite, domain: int, outputs: tuple[T.Tensor, ...]) -> ElementSite:
-        """Adds the site of the rows that ``parent`` gives for the elements of a sequence."""
-        site = ElementSite(len(self.sites), outputs, parent.index, domain)
+    def add(self, site: SomeSite) -> SomeSite:
+        """Adds a site, whose number is `next_index`."""
         self.sites.append(site)
         return site
 
@@ -153,8 +141,7 @@ class SiteList:
         array = np.zeros(type.shape, type.dtype) if value is None else np.asarray(value, type.dtype)
         key = (type.dtype, type.shape, array.tobytes())
         if key not in self._constants:
-            site = ConstantSite(len(self.sites), (type,), len(self.constants))
-            self.sites.append(site)
+            site = self.add(ConstantSite(self.next_index, (type,), len(self.constants)))
             self.constants.append(array)
             self._constants[key] = site.constant, self.place(site, 0)
         return self._constants[key]

@@ -96,10 +96,6 @@ class Params(Mapping[str, Any]):
         """A layer's parameter, on the host."""
         return host_array(self.of(owner, spec))
 
-    def get_layer_parameter(self, owner: object, spec: Parameter) -> Array | None:
-        """The live array of a layer's parameter; None if the model does not have it."""
-        return self._arrays.get((id(owner), spec.name))
-
     def keys_by_name(self) -> Mapping[str, Key]:
         """For each name, the key of its parameter."""
         return {name: parameter.key for name, parameter in self._parameters.items()}
@@ -130,7 +126,7 @@ def make_params(typed: Typed, device: Device, seed: int, source: Mapping[str, An
         if source is None:
             values: Any = device.to_device(_first_values(spec, seed, name))
         elif isinstance(source, Params):
-            values = source.get_layer_parameter(owner, spec)
+            values = source._arrays.get((id(owner), spec.name))
         else:
             values = source.get(name)
         if values is None:

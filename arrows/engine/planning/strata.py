@@ -26,6 +26,9 @@ def components(successors: Sequence[Sequence[int]]) -> list[int]:
 
     Returns:
         The component of each node; an edge never leads to a smaller number.
+
+    >>> components([[1], [2], [1, 3], []])
+    [0, 1, 1, 2]
     """
     count = len(successors)
     index: list[int | None] = [None] * count
@@ -77,6 +80,9 @@ def strata(successors: Sequence[Sequence[int]], operation: Sequence[int]) -> lis
 
     Returns:
         The number of each site's component.
+
+    >>> strata([[2], [3], [4], [4], []], operation=[0, 0, 1, 1, 2])  # two chains that do the same thing
+    [0, 0, 1, 1, 2]
     """
     component = components(successors)
     members: list[list[int]] = [[] for _ in range(max(component, default=-1) + 1)]
