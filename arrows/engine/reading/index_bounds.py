@@ -32,7 +32,7 @@ def index_ports(plan: Plan) -> list[IndexPort]:
     Args:
         plan: the model's plan.
     """
-    found = []
+    ports = []
     for site in plan.lowered.sites:
         if not isinstance(site, ApplySite):
             continue
@@ -44,8 +44,8 @@ def index_ports(plan: Plan) -> list[IndexPort]:
                     shape = operands[0].type.shape
                     limits.append(shape[0] if name == "lookup" else shape[-1])
             if limits:
-                found.append(IndexPort(site.index, place, min(limits)))
-    return found
+                ports.append(IndexPort(site.index, place, min(limits)))
+    return ports
 
 
 def first_out_of_range(
@@ -72,20 +72,20 @@ def first_out_of_range(
         return None
     operation = plan.sites.operation[site]
     first = source_layout(plan, site, counts).first_source
-    for known in plan.operations:
+    for read_operation in plan.operations:
         if (
-            not isinstance(known, ReadOperation)
-            or known.outputs[0].shape
-            or "int" not in known.outputs[0].dtype
+            not isinstance(read_operation, ReadOperation)
+            or read_operation.outputs[0].shape
+            or "int" not in read_operation.outputs[0].dtype
         ):
             continue
-        read = operation == known.index
+        read = operation == read_operation.index
         place = np.cumsum(read) - 1
         for port in ports:
             nodes = np.flatnonzero(site == port.site)
             source = sources[first[nodes] + port.place] >> plan.shift
             direct = read[source]
-            values = raw[known.stream][place[source[direct]]]
+            values = raw[read_operation.stream][place[source[direct]]]
             bad = np.flatnonzero((values < 0) | (values >= port.limit))
             if len(bad):
                 return int(nodes[direct][bad[0]]), int(values[bad[0]]), port.limit

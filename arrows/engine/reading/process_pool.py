@@ -72,8 +72,8 @@ def map_chunks(task: Callable[[slice], Done], count: int, most: int, processes: 
 
 def _others_run() -> bool:
     """Whether there are other threads than progress bars have."""
-    mine = threading.current_thread()
-    return any(t is not mine and not type(t).__module__.startswith("tqdm") for t in threading.enumerate())
+    current = threading.current_thread()
+    return any(t is not current and not type(t).__module__.startswith("tqdm") for t in threading.enumerate())
 
 
 def _collect(task: Callable[[slice], Done], chunks: list[slice], processes: int, done: list[Done]) -> None:
