@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from arrows.cli.exit_codes import exit_status, open_streams
+from arrows.cli import exit_status, open_streams
 from arrows.machine import PINS, unpinned
 from benchmarks.command import measure, parser
 

@@ -1,7 +1,7 @@
-"""`arrows check`: the types of the blocks of a file, what they count, and what is wrong with them.
+"""`arrows check`: the types, sizes and type errors of the blocks of a file.
 
-Exit status: 0 if all blocks are well-typed, 1 if one is not, 2 if the request was wrong: no such file or
-name, a file whose own code fails.
+Exit status: 0 if all blocks are well-typed, 1 if one is not, 2 if the request was wrong: there is no such
+file or name, or the file cannot be imported.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import arrows as ar
 from arrows.cli.findings import Finding, examine
+from arrows.cli.option_types import block_type
 from arrows.cli.user_modules import (
     Unreadable,
     block_named,
@@ -25,39 +26,27 @@ from arrows.cli.user_modules import (
 from arrows.inference import Typed, tree_lines
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine
-from arrows.typesys.parse import parse_type
 from arrows.typesys.quoting import printable_lines
 
 WHOLE = 400  # characters of an element of the tree in JSON
 
 
-def type_option(text: str) -> T.Type:
-    """A type as an option's value.
-
-    >>> type_option("(Input, float32[300])")
-    (Input, float32[300])
-    """
-    try:
-        return parse_type(text)
-    except ArrowTypeError as error:
-        told = error.details
-        hint = f" ({told.hint})" if told.hint else ""
-        raise argparse.ArgumentTypeError(f"{told.attempt}: {told.reason}{hint}") from None
-
-
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of `arrows check`."""
+    """Adds the options of `arrows check` to a parser."""
     parser.add_argument(
-        "file", metavar="FILE.py[:NAME]", help="a file, or one block of it; a name may have dots"
+        "file", metavar="FILE.py[:NAME]", help="a file, or one block in it; a name may have dots"
     )
     parser.add_argument(
-        "--input", type=type_option, metavar="TYPE", help="assume the type of the input, such as float32[300]"
+        "--input",
+        type=block_type,
+        metavar="TYPE",
+        help="assume this type for the input, such as float32[300]",
     )
-    parser.add_argument("--json", action="store_true", help="one JSON document, for editors and CI")
+    parser.add_argument("--json", action="store_true", help="print one JSON document, for editors and CI")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Checks a file.
+    """Checks a file, prints the report, and returns the exit status.
 
     >>> import io, contextlib, pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -87,11 +76,11 @@ def run(options: argparse.Namespace) -> int:
     return _status(findings, failure)
 
 
-Failure = ArrowTypeError | ArrowValueError
+Failure: TypeAlias = ArrowTypeError | ArrowValueError
 
 
 def _look(path: Path, name: str | None, input: T.Type | None) -> tuple[list[Finding], Failure | None]:
-    """What is found in a file, or the error that its blocks raised while they were put together."""
+    """The findings of a file, or the error that its blocks raise while they are put together."""
     try:
         module = load(path)
     except Unreadable:
@@ -111,13 +100,13 @@ def _status(findings: list[Finding], failure: Failure | None) -> int:
 
 def _report(path: Path, findings: list[Finding], failure: Failure | None) -> int:
     if failure is not None:
-        _say(f"{path.name}: a block cannot be made\n{_error(failure)}")
+        _say(f"{path.name}: a block cannot be built\n{_error(failure)}")
         _say("".join(user_lines(failure)).rstrip())
         return 1
     if not findings:
         _say(
-            f"{path.name}: no blocks among its public names; a block that a function makes is checked once "
-            "it has a name in the file"
+            f"{path.name}: no blocks among its public names; to check a block that a function returns, give "
+            "it a name in the file"
         )
     for finding in findings:
         _say(f"{_block(finding)}\n")
@@ -127,7 +116,7 @@ def _report(path: Path, findings: list[Finding], failure: Failure | None) -> int
 
 
 def _say(text: str) -> None:
-    print(printable_lines(text))  # names are the user's own
+    print(printable_lines(text))  # it quotes names of the user, which may hold control characters
 
 
 def _block(finding: Finding) -> str:
@@ -156,7 +145,7 @@ def _summary(findings: list[Finding]) -> str:
     well = len(findings) - len(ill) - notes
     words = [
         "well-typed" if well == len(findings) else f"{well:,} well-typed" if well else "",
-        f"{notes:,} take what they are given" if notes > 1 else "1 takes what it is given" if notes else "",
+        f"{notes:,} depend on their use" if notes > 1 else "1 depends on its use" if notes else "",
         f"{len(ill):,} ill-typed: {', '.join(ill)}" if ill else "",
     ]
     if len(findings) == len(ill) == 1:
@@ -189,7 +178,7 @@ def _memory(count: int) -> str:
 # The document
 
 
-def _document(path: Path, findings: list[Finding], problem: dict[str, Any] | None) -> dict[str, Any]:
+def _document(path: Path, findings: list[Finding], problem: dict[str, object] | None) -> dict[str, object]:
     return {
         "arrows": ar.__version__,
         "file": str(path),
@@ -199,9 +188,9 @@ def _document(path: Path, findings: list[Finding], problem: dict[str, Any] | Non
     }
 
 
-def _record(finding: Finding) -> dict[str, Any]:
+def _record(finding: Finding) -> dict[str, object]:
     named, typed, counts = finding.named, finding.typed, finding.counts
-    record: dict[str, Any] = {
+    record: dict[str, object] = {
         "name": named.name,
         "also": list(named.also),
         **_place(named.block.site),
@@ -226,8 +215,8 @@ def _record(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _tree(root: Typed) -> list[dict[str, Any]]:
-    """The occurrences in the order of the printed tree; flat, as trees may be deeper than JSON readers go."""
+def _tree(root: Typed) -> list[dict[str, object]]:
+    """The occurrences in the order of the printed tree; a flat list, as JSON readers limit the depth."""
     return [
         {
             "depth": line.depth,
@@ -241,19 +230,19 @@ def _tree(root: Typed) -> list[dict[str, Any]]:
     ]
 
 
-def _problem(error: Exception) -> dict[str, Any]:
+def _problem(error: Exception) -> dict[str, object]:
     if not isinstance(error, (ArrowTypeError, ArrowValueError)):
         return {"type": type(error).__name__, "message": str(error)}
-    told = error.details
+    details = error.details
     lines = user_lines(error) if error.__traceback__ is not None else []
     return {
         "type": "Unreadable" if isinstance(error, Unreadable) else _kind(error),
         "message": str(error),
-        "attempt": told.attempt,
-        "sides": [{"name": side.name, "type": side.type, **_place(side.site)} for side in told.sides],
-        "path": told.at,
-        "reason": told.reason,
-        "hint": told.hint,
+        "attempt": details.attempt,
+        "sides": [{"name": side.name, "type": side.type, **_place(side.site)} for side in details.sides],
+        "path": details.at,
+        "reason": details.reason,
+        "hint": details.hint,
         "traceback": [] if isinstance(error, Unreadable) else lines,
     }
 
@@ -262,5 +251,5 @@ def _kind(error: Exception) -> str:
     return "ArrowTypeError" if isinstance(error, ArrowTypeError) else "ArrowValueError"
 
 
-def _place(site: SourceLine | None) -> dict[str, Any]:
+def _place(site: SourceLine | None) -> dict[str, object]:
     return {"file": None, "line": None} if site is None else {"file": site.file, "line": site.line or None}

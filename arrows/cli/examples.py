@@ -1,4 +1,4 @@
-"""Examples that a command is given: the name of a list in a user's file, or a file of JSON."""
+"""Reads the examples for a command: a list in the user's file, or a file of JSON."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def examples_from(source: str, module: ModuleType, path: Path) -> list[Any]:
     """The examples that `source` names.
 
     Args:
-        source: a file that ends in `.json` (a list) or `.jsonl` (one example a line), or the name of a list
-            in the user's file; a name may have dots.
+        source: a file that ends in `.json` (a list) or `.jsonl` (one example per line), or the name of a list
+            in the user's file; the name may have dots.
         module: the user's file, imported.
-        path: where it lies, for messages.
+        path: its path, for messages.
 
     Raises:
         ArrowValueError: there is no such list.
@@ -34,16 +34,16 @@ def examples_from(source: str, module: ModuleType, path: Path) -> list[Any]:
         if not Path(source).is_file():
             raise FileNotFoundError(f"no such file: {source}")
         data = Path(source).read_bytes()
-        found: Any = _lines(data, source) if source.endswith(".jsonl") else _value(data, source, 1)
+        examples = _lines(data, source) if source.endswith(".jsonl") else _value(data, source, 1)
     else:
-        found = attribute(module, source, path)
-    if not isinstance(found, (list, tuple)):
-        raise ArrowValueError(f"{source} must be a list of examples, not {type(found).__name__}")
-    return list(found)
+        examples = attribute(module, source, path)
+    if not isinstance(examples, (list, tuple)):
+        raise ArrowValueError(f"{source} must be a list of examples, not {type(examples).__name__}")
+    return list(examples)
 
 
 def _lines(data: bytes, source: str) -> list[Any]:
-    """The values of JSON Lines, which a line feed ends and nothing else; blank lines are skipped."""
+    """The values of JSON Lines; only a line feed ends a line, and blank lines are skipped."""
     return [
         _value(line, f"{source}:{number}", number)
         for number, line in enumerate(data.split(b"\n"), start=1)
@@ -52,10 +52,10 @@ def _lines(data: bytes, source: str) -> list[Any]:
 
 
 def _value(data: bytes, where: str, line: int) -> Any:
-    """The value of a text of JSON in UTF-8; a byte-order mark at its beginning is no part of it."""
+    """The value of a JSON text in UTF-8; a byte-order mark at its beginning is skipped."""
     try:
         return json.loads(data.decode("utf-8-sig" if line == 1 else "utf-8"))
     except RecursionError as error:
         raise ArrowValueError(f"{where} is nested deeper than Python reads JSON") from error
     except ValueError as error:
-        raise ArrowValueError(f"{where} is no JSON: {error}") from error
+        raise ArrowValueError(f"{where} is not JSON: {error}") from error

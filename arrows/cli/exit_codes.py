@@ -1,4 +1,4 @@
-"""How a command ends: what a person can mend is one line and status 2; a bug shows itself."""
+"""How a command ends: an error that users can correct is one line and status 2; a bug shows a traceback."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from typing import TextIO
 from arrows.typesys.errors import ArrowValueError, InputError, NotFiniteError
 from arrows.typesys.quoting import printable_lines, shortened
 
-LINE = 1000  # characters of a line of an error
+LINE = 1000  # characters of an error's line that are printed
 
 
 def exit_status(program: str, work: Callable[[], int]) -> int:
-    """Runs a command, writes what it has printed, and returns its exit status.
+    """Runs a command, flushes its output, and returns its exit status.
 
     Args:
-        program: what the line on standard error begins with.
-        work: returns the status if all goes well.
+        program: the command, with which the line on standard error begins.
+        work: runs the command and returns the status if it succeeds.
 
     Returns:
-        What `work` returns; 1 if memory ran out or it came to numbers that are not finite; 2 if a file, an
-        option or an example was wrong, or standard output cannot be written; 130 if it was interrupted; 141
-        if nobody reads the output any more.
+        The result of `work`; 1 if memory ran out or numbers were not finite; 2 if a file, an option or an
+        example was wrong, or if standard output cannot be written; 130 if the user interrupted the command;
+        141 if the reader of the output has gone.
 
     >>> exit_status("arrows demo", lambda: 0)
     0
@@ -34,7 +34,7 @@ def exit_status(program: str, work: Callable[[], int]) -> int:
         status = work()
         sys.stdout.flush()
         return status
-    except BrokenPipeError:  # whoever reads, `head` for one, has seen enough
+    except BrokenPipeError:  # the reader, `head` for example, has gone
         _leave(sys.stdout)
         return 141
     except (InputError, ArrowValueError, OSError) as error:
@@ -53,10 +53,10 @@ def exit_status(program: str, work: Callable[[], int]) -> int:
 
 
 def open_streams() -> None:
-    """Makes standard output and error such that a command can print.
+    """Prepares standard output and standard error, so that a command can print anything.
 
-    One that is closed (`arrows ... >&-`) counts as `/dev/null`; characters that the terminal's encoding lacks
-    are spelt out.
+    A stream that is closed (`arrows ... >&-`) is replaced by `/dev/null`; characters that the terminal's
+    encoding lacks are printed as escapes.
 
     >>> open_streams()
     """
@@ -70,7 +70,7 @@ def open_streams() -> None:
 
 
 def _tell(text: str) -> None:
-    """Prints an error; what it quotes of files steers no terminal."""
+    """Prints an error, with control characters in the quoted text of files spelt out."""
     lines = (shortened(line, LINE) for line in printable_lines(text).split("\n"))
     try:
         print("\n".join(lines), file=sys.stderr, flush=True)
@@ -79,7 +79,7 @@ def _tell(text: str) -> None:
 
 
 def _leave(stream: TextIO) -> None:
-    """Writes what is left in a stream, or drops it: Python would try again when it ends, and complain."""
+    """Writes what is left in a stream, or drops it: else Python tries again at its end, and complains."""
     try:
         stream.flush()
     except OSError:

@@ -1,7 +1,8 @@
-"""What `arrows check` finds out about a block: types, parameters and operations, or what is wrong with it."""
+"""What `arrows check` reports of a block: types, parameters and operations, or its type error."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -19,13 +20,13 @@ from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How large a model of the block would be; nothing is allocated to know it.
+    """The size of a model of the block, found without allocating anything.
 
     Attributes:
         parameters: by name, as `model.params` has them.
         operations: distinct traces of functions and layers; each is one batched operation.
-        places: where they stand in the expression.
-        primitives: what the operations are made of, such as one matrix product or one addition.
+        places: how many places in the expression they take.
+        primitives: how many primitives the operations consist of, such as a matrix product or an addition.
     """
 
     parameters: dict[str, Parameter]
@@ -35,20 +36,20 @@ class Counts:
 
     @property
     def numbers(self) -> int:
-        """How many numbers the parameters are."""
+        """How many numbers the parameters hold."""
         return sum(_size(p) for p in self.parameters.values())
 
     @property
     def bytes(self) -> int:
-        """How much memory they take."""
+        """How many bytes of memory they take."""
         return sum(_size(p) * np.dtype(p.dtype).itemsize for p in self.parameters.values())
 
     @classmethod
     def of(cls, typed: Typed) -> Counts:
-        """Counts of a typed expression.
+        """The counts of a typed expression.
 
         Raises:
-            ArrowTypeError: two layers have one name.
+            ArrowTypeError: two layers have the same name.
 
         >>> counts = Counts.of(ar.infer(ar.Vector(3) >> ar.FC(2)))
         >>> counts.numbers, counts.bytes, counts.operations, counts.primitives
@@ -60,26 +61,28 @@ class Counts:
             if occurrence.trace is not None:
                 places += 1
                 traces[occurrence.trace.key()] = len(occurrence.trace.equations)
-        return cls(named_parameters(typed), len(traces), places, sum(traces.values()))
+        return cls(
+            parameters=named_parameters(typed),
+            operations=len(traces),
+            places=places,
+            primitives=sum(traces.values()),
+        )
 
 
 def _size(parameter: Parameter) -> int:
-    size = 1
-    for n in parameter.shape:
-        size *= n
-    return size
+    return math.prod(parameter.shape)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is known of one block.
+    """The result for one block.
 
     Attributes:
         named: the block and its name.
         typed: the typed expression; None if there is none.
-        counts: what it counts; None with `typed`.
-        error: what is wrong with it; None if nothing is.
-        note: without an error, why it has no types by itself; with one, what might mend it; or empty.
+        counts: the counts of `typed`; None without it.
+        error: the block's error; None if it has none.
+        note: without an error, why the block has no types of its own; with one, what might help; or empty.
     """
 
     named: NamedBlock
@@ -102,27 +105,27 @@ class Finding:
 def examine(
     wanted: Iterable[NamedBlock], around: Iterable[AnyBlock], input: T.Type | None, *, asked: bool
 ) -> list[Finding]:
-    """Infers blocks.
+    """Infers the types of blocks.
 
-    A block that is part of another one may be open by itself: it takes what it is given there. If that is all
-    that is wrong with it, there is a note instead of an error; and for a lone layer or function likewise.
+    The types of a block that is part of another block may depend on its place there. If that is the only
+    problem, its finding has a note instead of an error. The same holds for a single layer or function.
 
     Args:
-        wanted: the blocks.
+        wanted: the blocks to examine.
         around: all blocks of the module.
-        input: the type of their input, if one is assumed.
-        asked: the blocks were asked for by name: then there are no notes.
+        input: the type to assume for their input, if any.
+        asked: the user asked for the blocks by name; then an error stays an error.
 
     >>> classify = ar.FC(5, name="classify")
     >>> model = ar.Vector(3) >> classify
-    >>> found = examine(
+    >>> findings = examine(
     ...     [NamedBlock("classify", classify), NamedBlock("model", model)],
     ...     [classify, model],
     ...     None,
     ...     asked=False,
     ... )
-    >>> [(finding.status, finding.note) for finding in found]
-    [('note', 'takes what it is given: float32[3] -> float32[5] in model'), ('ok', '')]
+    >>> [(finding.status, finding.note) for finding in findings]
+    [('note', 'its types depend on its use: float32[3] -> float32[5] in model'), ('ok', '')]
     """
     findings = [_infer(named, input) for named in wanted]
     if input is not None:
@@ -133,7 +136,7 @@ def examine(
             continue
         if asked or not parts.is_one(finding.named.block):
             findings[place] = replace(
-                finding, note="nothing is wrong if it is given another input; assume one by --input TYPE"
+                finding, note="it may be well-typed with another input; try one with --input TYPE"
             )
         else:
             findings[place] = Finding(finding.named, note=_note(finding.named, findings))
@@ -149,7 +152,7 @@ def _infer(named: NamedBlock, input: T.Type | None) -> Finding:
 
 
 def _open(block: AnyBlock) -> bool:
-    """Whether nothing is wrong with a block but that its input is not known."""
+    """Whether the only problem of a block is that its input type is not known."""
     try:
         ar.infer(InferredZeros() >> block)
     except ArrowTypeError as error:
@@ -158,15 +161,16 @@ def _open(block: AnyBlock) -> bool:
 
 
 class _Parts:
-    """Which blocks stand inside others."""
+    """The blocks that are parts of other blocks."""
 
     def __init__(self, blocks: Iterable[AnyBlock]) -> None:
         self.inside: set[int] = set()
+        # Block -> the chains and fan-outs that it is a step of, with its position there.
         self.rows: dict[int, list[tuple[tuple[AnyBlock, ...], int]]] = {}
         seen: set[int] = set()
-        todo = list(blocks)
-        while todo:
-            block = todo.pop()
+        stack = list(blocks)
+        while stack:
+            block = stack.pop()
             if id(block) in seen:
                 continue
             seen.add(id(block))
@@ -176,13 +180,13 @@ class _Parts:
             if isinstance(block, (Pipe, AndFan)):
                 for place, part in enumerate(block.parts):
                     self.rows.setdefault(id(part), []).append((block.parts, place))
-            todo.extend(parts)
+            stack.extend(parts)
 
     def is_one(self, block: AnyBlock) -> bool:
-        """Whether a block is a part of others, or a lone layer or function, which is for nothing else."""
+        """Whether a block is part of another, or a single layer or function, which is made to be one."""
         if id(block) in self.inside or isinstance(block, Apply):
             return True
-        steps = block.parts  # of a chain that went up in a longer one, the steps are left
+        steps = block.parts  # a chain inside a longer chain is flattened: only its steps remain
         return (
             isinstance(block, (Pipe, AndFan))
             and bool(steps)
@@ -195,8 +199,8 @@ class _Parts:
 
 def _note(named: NamedBlock, findings: Iterable[Finding]) -> str:
     for where, occurrence in _occurrences(named.block, findings):
-        return f"takes what it is given: {occurrence.input} -> {occurrence.output} in {where}"
-    return "takes what it is given, which is not known here; assume a type by --input TYPE"
+        return f"its types depend on its use: {occurrence.input} -> {occurrence.output} in {where}"
+    return "its types depend on its use, which this file does not show; assume an input with --input TYPE"
 
 
 def _occurrences(block: AnyBlock, findings: Iterable[Finding]) -> Iterator[tuple[str, Typed]]:

@@ -1,4 +1,4 @@
-"""Values of options: what the command line takes for a number, and what it says of anything else."""
+"""The types of options for argparse: each converts a text or says what it expected."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from collections.abc import Callable
 from math import isfinite
 
 from arrows.training import SGD, Adadelta, Adagrad, Adam, AdamW, Optimizer, RMSprop
+from arrows.typesys import types as T
+from arrows.typesys.errors import ArrowTypeError
+from arrows.typesys.parse import parse_type
 from arrows.typesys.quoting import quoted
 
 WHOLE = re.compile("[0-9]{1,18}")
-# What `float` would read besides, such as 1_0 and the digits of other scripts, is no number here.
+# `float` also reads 1_0 and the digits of other scripts; here they are not numbers.
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {
     "adadelta": Adadelta,
@@ -21,7 +24,7 @@ OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {
     "rmsprop": RMSprop,
     "sgd": SGD,
 }
-"""What `--optimizer` may name."""
+"""The names for `--optimizer`."""
 
 
 def count(text: str) -> int:
@@ -80,6 +83,20 @@ def decay(text: str) -> float:
     if not 0 <= value <= 1:
         raise ArgumentTypeError(f"expected a number from 0 to 1, got {quoted(text)}")
     return value
+
+
+def block_type(text: str) -> T.Type:
+    """A type in the notation of the type language.
+
+    >>> block_type("(Input, float32[300])")
+    (Input, float32[300])
+    """
+    try:
+        return parse_type(text)
+    except ArrowTypeError as error:
+        details = error.details
+        hint = f" ({details.hint})" if details.hint else ""
+        raise ArgumentTypeError(f"{details.attempt}: {details.reason}{hint}") from None
 
 
 def _number(text: str) -> float:

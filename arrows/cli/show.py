@@ -1,4 +1,4 @@
-"""`arrows show`: a block as a picture."""
+"""`arrows show`: draws a block, or the schedule of a batch."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from pathlib import Path
 from types import ModuleType
 
 import arrows as ar
-from arrows.cli.check import type_option
 from arrows.cli.examples import examples_from
 from arrows.cli.exit_codes import LINE
-from arrows.cli.option_types import count
+from arrows.cli.option_types import block_type, count
 from arrows.cli.user_modules import NamedBlock, Unreadable, block_named, blocks_of, load, split, user_lines
 from arrows.drawing import (
     CHARACTERS,
@@ -45,38 +44,39 @@ ENDINGS = {
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of `arrows show`."""
-    parser.add_argument("file", metavar="FILE.py:NAME", help="a block of a file; a name may have dots")
+    """Adds the options of `arrows show` to a parser."""
+    parser.add_argument("file", metavar="FILE.py:NAME", help="a block in a file; a name may have dots")
+    parser.add_argument("--format", choices=FORMATS, help="default: by the ending of --output, or text")
     parser.add_argument(
-        "--format", choices=FORMATS, help="default: as the ending of --output says, else text"
-    )
-    parser.add_argument(
-        "--input", type=type_option, metavar="TYPE", help="assume the type of the input, such as float32[300]"
+        "--input",
+        type=block_type,
+        metavar="TYPE",
+        help="assume this type for the input, such as float32[300]",
     )
     parser.add_argument(
         "--output",
         type=Path,
         metavar="FILE",
-        help=f"write here instead of standard output; without --format, it ends in {', '.join(ENDINGS)}, or "
-        "has no ending: text",
+        help="write to this file instead of standard output; without --format, its ending decides the "
+        f"format: {', '.join(ENDINGS)}, or none for text",
     )
     parser.add_argument(
         "--schedule",
         metavar="EXAMPLES",
-        help="draw the schedule of a batch instead: a list in the file, by name, or a .json or .jsonl file",
+        help="draw the schedule of a batch of these examples instead: the name of a list in the file, or a "
+        ".json or .jsonl file",
     )
     parser.add_argument(
-        "--batch", type=count, metavar="N", help="with --schedule: how many of the examples (default: 64)"
+        "--batch", type=count, metavar="N", help="with --schedule: how many examples (default: 64)"
     )
     parser.add_argument("--how", choices=SCHEDULES, help="with --schedule: which schedule (default: strata)")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Draws a block; an ill-typed one without types.
+    """Draws a block; an ill-typed one is drawn without types.
 
     Returns:
-        0; 1 if the block is ill-typed: then it is drawn without types, and the error is told. It has no
-        schedule.
+        0; or 1 if the block is ill-typed: then the error is printed, and there is no schedule to draw.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -112,8 +112,8 @@ def run(options: argparse.Namespace) -> int:
         try:
             model = ar.compile(named.block, schedule=options.how or "strata", jit=False)
         except ArrowTypeError as refused:
-            told = refused.details
-            reason = shortened(" ".join(f"{told.attempt}: {told.reason}".split()), LINE).rstrip(": ")
+            details = refused.details
+            reason = shortened(" ".join(f"{details.attempt}: {details.reason}".split()), LINE).rstrip(": ")
             print(f"arrows show: {named.name} has no schedule: {printable(reason)}", file=sys.stderr)
             return 1
         path = split(options.file)[0]
@@ -138,22 +138,22 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check_schedule(options: argparse.Namespace) -> None:
-    """Refuses options that would say nothing."""
+    """Refuses options that would have no effect."""
     if options.schedule is not None and options.input is not None:
-        raise ArrowValueError("--input is not about a schedule, whose examples are its input: leave it out")
+        raise ArrowValueError("--input has no effect on a schedule: the examples are its input; leave it out")
     for name in ("batch", "how"):
         if options.schedule is None and getattr(options, name) is not None:
-            raise ArrowValueError(f"--{name} is about a schedule: say which by --schedule EXAMPLES")
+            raise ArrowValueError(f"--{name} has an effect only on a schedule: add --schedule EXAMPLES")
 
 
 def _format_of(output: Path | None) -> str:
-    """The format that the ending of a file says."""
+    """The format that belongs to the ending of a file."""
     if output is None or not output.suffix:
         return "text"
     if output.suffix.lower() not in ENDINGS:
-        there = ", ".join(f"{ending} ({format})" for ending, format in ENDINGS.items())
+        listed = ", ".join(f"{ending} ({format})" for ending, format in ENDINGS.items())
         raise ArrowValueError(
-            f"--output {output}: no format has the ending {output.suffix}; there are {there}, or say --format"
+            f"--output {output}: no format has the ending {output.suffix}; use {listed}, or --format"
         )
     return ENDINGS[output.suffix.lower()]
 
@@ -166,12 +166,12 @@ def _named(text: str) -> tuple[NamedBlock, ModuleType]:
         raise Unreadable(f"cannot import {path.name}: {error}", "".join(user_lines(error))) from error
     if name is not None:
         return block_named(module, name, path), module
-    found = blocks_of(module)
-    if len(found) == 1:
-        return found[0], module
-    names = ", ".join(named.name for named in found[:10]) or "none"
+    blocks = blocks_of(module)
+    if len(blocks) == 1:
+        return blocks[0], module
+    names = ", ".join(named.name for named in blocks[:10]) or "none"
     raise ArrowValueError(
-        f"say which block of {path.name} to show, as {path}:NAME; there {'are' if found else 'is'} {names}"
+        f"say which block of {path.name} to show, as {path}:NAME; there {'are' if blocks else 'is'} {names}"
     )
 
 

@@ -1,4 +1,4 @@
-"""A user's file as a module, and the blocks among its names; nothing runs but the import itself."""
+"""Imports a user's file and finds the blocks among its names; nothing else of the file runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HOUSE = str(Path(ar.__file__).parent)
 
 
 class Unreadable(ArrowValueError):
-    """The file's own code failed.
+    """The user's file cannot be imported, because its code raises an error.
 
     Attributes:
         lines: the lines of the traceback that lie in the user's code.
@@ -39,10 +39,10 @@ class Unreadable(ArrowValueError):
 
 @dataclass(frozen=True, slots=True)
 class NamedBlock:
-    """A block by the name that it has in a module.
+    """A block and its name in a module.
 
     Attributes:
-        name: perhaps with dots, `blocks.learn` for instance.
+        name: the name, which may have dots, as in `blocks.learn`.
         block: the block.
         also: other names of the same block.
     """
@@ -53,7 +53,7 @@ class NamedBlock:
 
 
 def split(text: str) -> tuple[Path, str | None]:
-    """File and name of `FILE.py:NAME`.
+    """The file and the name in `FILE.py:NAME`; the name is None if there is none.
 
     >>> split("model.py:blocks.learn")[1], split("model.py")[1]
     ('blocks.learn', None)
@@ -65,13 +65,13 @@ def split(text: str) -> tuple[Path, str | None]:
 
 
 def load(path: Path) -> ModuleType:
-    """Imports a file as a script is run, its folder first on the path, but not as `__main__`.
+    """Imports a file with its folder first on the path, as for a script, but not as `__main__`.
 
-    A file of a package is imported as a part of it. What the file prints goes to standard error.
+    A file of a package is imported as a part of the package. What the file prints goes to standard error.
 
     Raises:
-        ArrowTypeError, ArrowValueError: raised in the file by blocks that cannot be put together.
-        Unreadable: something else was raised in it.
+        ArrowTypeError, ArrowValueError: the file puts blocks together that do not fit.
+        Unreadable: the file raises another error.
         FileNotFoundError: there is no such file.
 
     >>> load(Path("model.py"))
@@ -82,16 +82,18 @@ def load(path: Path) -> ModuleType:
     if not path.is_file():
         raise FileNotFoundError(f"{'this is a folder' if path.is_dir() else 'no such file'}: {path}")
     path = path.absolute()
-    given, sys.argv = sys.argv, [str(path)]
+    arguments, sys.argv = sys.argv, [str(path)]  # the file must not see the arguments of `arrows`
     try:
         with contextlib.redirect_stdout(sys.stderr):
             return _imported(path)
     except (ArrowTypeError, ArrowValueError):
         raise
     except (Exception, SystemExit) as error:
-        raise Unreadable(f"cannot import {path.name}: {_words(error)}", "".join(user_lines(error))) from error
+        raise Unreadable(
+            f"cannot import {path.name}: {_reason(error)}", "".join(user_lines(error))
+        ) from error
     finally:
-        sys.argv = given
+        sys.argv = arguments
 
 
 def _imported(path: Path) -> ModuleType:
@@ -104,14 +106,14 @@ def _imported(path: Path) -> ModuleType:
             sys.path.insert(0, str(folder))
     name = PREFIX + "".join(c if c.isalnum() else "_" for c in path.stem)
     if package:
-        around = importlib.import_module(package)
-        if str(path.parent) in map(str, getattr(around, "__path__", ())):
+        parent = importlib.import_module(package)
+        if str(path.parent) in map(str, getattr(parent, "__path__", ())):
             name = f"{package}.{name}"
     loader = SourceFileLoader(name, str(path))
     spec = importlib.util.spec_from_loader(name, loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses and pickles look their module up
+    sys.modules[name] = module  # where dataclasses and pickles look for it
     try:
         loader.exec_module(module)
     except BaseException:
@@ -132,7 +134,7 @@ def user_lines(error: BaseException) -> list[str]:
     return traceback.format_list(frames)
 
 
-def _words(error: BaseException) -> str:
+def _reason(error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return f"it exits ({error.code}); guard what should only run as a script by __name__ == '__main__'"
     return "".join(traceback.format_exception_only(error)[-1:]).strip()
@@ -149,46 +151,47 @@ def blocks_of(module: ModuleType) -> list[NamedBlock]:
     >>> [named.name for named in blocks_of(module)]
     ['model', 'layers.0']
     """
-    found: dict[int, NamedBlock] = {}
+    blocks: dict[int, NamedBlock] = {}
     for name, block in _blocks(vars(module)):
-        known = found.get(id(block))
-        found[id(block)] = (
-            NamedBlock(name, block) if known is None else dataclasses.replace(known, also=(*known.also, name))
-        )
-    return list(found.values())
+        named = blocks.get(id(block))
+        if named is None:
+            blocks[id(block)] = NamedBlock(name, block)
+        else:
+            blocks[id(block)] = dataclasses.replace(named, also=(*named.also, name))
+    return list(blocks.values())
 
 
-def _blocks(names: Mapping[str, Any]) -> Iterator[tuple[str, AnyBlock]]:
+def _blocks(names: Mapping[str, object]) -> Iterator[tuple[str, AnyBlock]]:
     for name, value in list(names.items()):
         if name.startswith("_"):
             continue
-        found = _block(value)
-        if found is not None:
-            yield name, found
+        block = _block(value)
+        if block is not None:
+            yield name, block
             continue
-        for word, inner in _inside(value):
-            found = _block(inner)
-            if found is not None:
-                yield f"{name}.{word}", found
+        for word, item in _items(value):
+            block = _block(item)
+            if block is not None:
+                yield f"{name}.{word}", block
 
 
-def _block(value: Any) -> AnyBlock | None:
+def _block(value: object) -> AnyBlock | None:
     if isinstance(value, ar.Model):
         return value.typed.form
     return value if isinstance(value, ar.Block) else None
 
 
-def _inside(value: Any) -> Iterator[tuple[str, Any]]:
-    """What stands directly in a value, by the words that lead there in a name with dots."""
+def _items(value: object) -> Iterator[tuple[str, object]]:
+    """The items of a container or the fields of a record, each with the word that names it after a dot."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = [field.name for field in dataclasses.fields(value)]
     elif isinstance(value, tuple) and hasattr(value, "_fields"):
         fields = list(value._fields)
     elif isinstance(value, dict):
-        yield from ((str(key), inner) for key, inner in value.items())
+        yield from ((str(key), item) for key, item in value.items())
         return
     elif isinstance(value, (list, tuple)):
-        yield from ((str(place), inner) for place, inner in enumerate(value))
+        yield from ((str(position), item) for position, item in enumerate(value))
         return
     else:
         return
@@ -196,23 +199,23 @@ def _inside(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def every_block(module: ModuleType) -> list[AnyBlock]:
-    """All blocks among a module's names, private ones too."""
+    """All blocks among a module's names, including private names."""
     private = [v for k, v in vars(module).items() if k.startswith("_") and isinstance(v, ar.Block)]
     return [*(named.block for named in blocks_of(module)), *private]
 
 
 def attribute(module: ModuleType, name: str, file: Path) -> Any:
-    """What a name of a module stands for, with dots for attributes, items and places in lists.
+    """The value of a name in a module; dots lead to attributes, to items and to positions in lists.
 
     Raises:
-        ArrowValueError: nothing.
+        ArrowValueError: there is no such name.
 
     >>> import types
     >>> attribute(types.SimpleNamespace(data={"dev": [1]}), "data.dev", Path("model.py"))
     [1]
     """
     value: Any = module
-    done: list[str] = []
+    path: list[str] = []
     for word in name.split("."):
         try:
             if isinstance(value, Mapping):
@@ -222,17 +225,17 @@ def attribute(module: ModuleType, name: str, file: Path) -> Any:
             else:
                 value = getattr(value, word)
         except (AttributeError, LookupError):
-            where = f"{file.name}:{'.'.join(done)}" if done else file.name
-            raise ArrowValueError(f"{where} has no name {word}{_others(module, name)}") from None
-        done.append(word)
+            owner = f"{file.name}:{'.'.join(path)}" if path else file.name
+            raise ArrowValueError(f"{owner} has no name {word}{_others(module, name)}") from None
+        path.append(word)
     return value
 
 
 def block_named(module: ModuleType, name: str, file: Path) -> NamedBlock:
-    """The block that a name stands for, with dots as in `attribute`.
+    """The block of a name, which may have dots as in `attribute`.
 
     Raises:
-        ArrowValueError: there is none.
+        ArrowValueError: there is no such name, or its value is not a block.
 
     >>> import types
     >>> block_named(types.ModuleType("model"), "tree", Path("model.py"))
@@ -240,37 +243,37 @@ def block_named(module: ModuleType, name: str, file: Path) -> NamedBlock:
     ...
     arrows.typesys.errors.ArrowValueError: model.py has no name tree, and no blocks at all
     """
-    for known in blocks_of(module):  # keys need not be words
-        if name in (known.name, *known.also):
-            return NamedBlock(name, known.block)
+    for named in blocks_of(module):  # first, as a key of a dict may itself contain a dot
+        if name in (named.name, *named.also):
+            return NamedBlock(name, named.block)
     value = attribute(module, name, file)
     block = _block(value)
     if block is not None:
         return NamedBlock(name, block)
     if isinstance(value, (Mapping, tuple, NotYetABlock)):
-        with contextlib.suppress(ArrowTypeError):  # a dict or a tuple of something else than blocks
-            return NamedBlock(name, _placed(as_block(value, f"the block {name}"), name, file))
-    what = "a function" if isinstance(value, FunctionType) else f"of the type {type(value).__name__}"
-    makes = isinstance(value, (FunctionType, type))
-    hint = "; nothing is called here: give what it returns a name" if makes else ""
-    raise ArrowValueError(f"{name} in {file.name} is no block, but {what}{hint}{_others(module, name)}")
+        with contextlib.suppress(ArrowTypeError):  # a dict or a tuple that holds something other than blocks
+            return NamedBlock(name, _located(as_block(value, f"the block {name}"), name, file))
+    kind = "a function" if isinstance(value, FunctionType) else f"of the type {type(value).__name__}"
+    callable_ = isinstance(value, (FunctionType, type))
+    hint = "; arrows does not call it: give its result a name" if callable_ else ""
+    raise ArrowValueError(f"{name} in {file.name} is not a block but {kind}{hint}{_others(module, name)}")
 
 
-def _placed(block: AnyBlock, name: str, file: Path) -> AnyBlock:
-    """A block that was just made here for a name of the user's, moved to where that name is given."""
+def _located(block: AnyBlock, name: str, file: Path) -> AnyBlock:
+    """The block, which was made here from the user's value, located at the line that defines the name."""
     site = SourceLine(str(file.absolute()), _line(name.partition(".")[0], file))
-    todo = [block]
-    while todo:
-        made = todo.pop()
-        if made.site.file == __file__:
-            vars(made)["site"] = site
-            todo.extend(made.parts)
+    stack = [block]
+    while stack:
+        part = stack.pop()
+        if part.site.file == __file__:
+            vars(part)["site"] = site
+            stack.extend(part.parts)
     return block
 
 
 def _line(name: str, file: Path) -> int:
-    """The line where a file last gives a name, at its top level; 0 if that is not found."""
-    found = 0
+    """The last line of a file that defines a name at the top level; 0 if there is none."""
+    line = 0
     for statement in ast.parse(file.read_bytes()).body:
         names: list[str | None] = []
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
@@ -279,8 +282,8 @@ def _line(name: str, file: Path) -> int:
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             names = [node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)]
         if name in names:
-            found = statement.lineno
-    return found
+            line = statement.lineno
+    return line
 
 
 def _others(module: ModuleType, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Trees and sentences to train on: readers of files and word vectors, a treebank that is made on the spot.
+"""Data to train on: readers of trees, tagged sentences and word vectors, and a generated treebank.
 
 >>> from arrows.data import generate, format_tree
 >>> print(format_tree(generate(1, seed=3, words=(2, 2))[0]))

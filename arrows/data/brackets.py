@@ -1,7 +1,7 @@
-"""Reads trees written with brackets: labelled as in the Penn Treebank's sentiment files, or bare.
+"""Reads trees written with brackets: labelled, as in the Stanford Sentiment Treebank, or bare.
 
-A tree is a plain nested dict: a leaf is `{"word": w}`, a pair is `{"left": t, "right": t}`, and where labels
-are written both carry `"label": int` as their first key. Nothing here recurses, so a tree may be as deep as
+A tree is a plain nested dict: a leaf is `{"word": w}` and a pair is `{"left": t, "right": t}`. In a labelled
+tree, both have `"label": int` as their first key. No function here is recursive, so a tree may be as deep as
 memory allows.
 """
 
@@ -18,7 +18,7 @@ from arrows.typesys.quoting import quoted
 
 Tree = dict[str, Any]
 
-# Only brackets and ASCII blanks part tokens: the Stanford files hold no-break spaces inside words.
+# Only brackets and ASCII blanks separate tokens: words in the Stanford files contain no-break spaces.
 TOKEN = re.compile(r"[()]|[^() \t\r\n\f\v]+")
 LABEL_FIRST = re.compile(r"[ \t\r\n\f\v]*\([ \t\r\n\f\v]*[0-9]+[ \t\r\n\f\v(]")
 
@@ -28,15 +28,15 @@ def parse_tree(text: str, *, source: str = "tree", line: int = 1) -> Tree:
 
     Args:
         text: the tree; it may run over several lines.
-        source: what an error calls the text, a file's name for example.
+        source: the name of the text in errors, a file's name for example.
         line: the number of the text's first line, counted from 1.
 
     Returns:
         Nested dicts without labels: `{"word": w}` or `{"left": t, "right": t}`.
 
     Raises:
-        InputError: brackets that do not close, nodes without two parts, text after the tree; it names line
-            and column.
+        InputError: unbalanced brackets, a node without two parts, or text after the tree; it names line and
+            column.
 
     >>> parse_tree("((not good) film)")
     {'left': {'left': {'word': 'not'}, 'right': {'word': 'good'}}, 'right': {'word': 'film'}}
@@ -54,14 +54,14 @@ def parse_labelled_tree(text: str, *, classes: int = 5, source: str = "tree", li
     Args:
         text: the tree; it may run over several lines.
         classes: labels are whole numbers from 0 to `classes - 1`.
-        source: what an error calls the text, a file's name for example.
+        source: the name of the text in errors, a file's name for example.
         line: the number of the text's first line, counted from 1.
 
     Returns:
         Nested dicts: `{"label": k, "word": w}` or `{"label": k, "left": t, "right": t}`.
 
     Raises:
-        InputError: a label that is missing or out of range, and all that `parse_tree` refuses; it names line
+        InputError: a label that is missing or out of range, and the errors of `parse_tree`; it names line
             and column.
 
     >>> parse_labelled_tree("(3 (2 It) (4 good))")
@@ -75,12 +75,12 @@ def parse_labelled_tree(text: str, *, classes: int = 5, source: str = "tree", li
 
 
 def read_trees(path: str | Path, *, classes: int = 5) -> list[Tree]:
-    """Reads a file of labelled trees in UTF-8, one a line, such as the Stanford Sentiment Treebank's.
+    """Reads a file of labelled trees in UTF-8, one per line, such as the Stanford Sentiment Treebank's.
 
     Blank lines are skipped.
 
     Raises:
-        InputError: what `parse_labelled_tree` refuses, or bytes that are not UTF-8; it names file, line and
+        InputError: the errors of `parse_labelled_tree`, or bytes that are not UTF-8; it names file, line and
             column.
         OSError: the file cannot be read.
 
@@ -99,16 +99,16 @@ def read_trees(path: str | Path, *, classes: int = 5) -> list[Tree]:
 def parse_trees(
     data: bytes, *, classes: int = 5, source: str = "trees", labelled: bool | None = True
 ) -> list[Tree]:
-    """Reads trees in UTF-8, one a line; blank lines, and a byte-order mark before the first, are skipped.
+    """Reads trees in UTF-8, one per line; skips blank lines, and a byte-order mark at the beginning.
 
     Args:
         data: the lines, as bytes.
         classes: labels are whole numbers from 0 to `classes - 1`.
-        source: what an error calls the data, a file's name for example.
-        labelled: whether trees have labels; None: those that begin with a bracket and a whole number do.
+        source: the name of the data in errors, a file's name for example.
+        labelled: whether trees have labels; None: a tree that begins with a bracket and an integer has.
 
     Raises:
-        InputError: what `parse_labelled_tree` or `parse_tree` refuses, or bytes that are not UTF-8; it names
+        InputError: the errors of `parse_labelled_tree` or `parse_tree`, or bytes that are not UTF-8; it names
             source, line and column.
 
     >>> parse_trees(b"(good film)\\n(3 good)", labelled=None)
@@ -127,7 +127,7 @@ def parse_trees(
 
 
 def format_tree(tree: Tree) -> str:
-    """Writes a tree with brackets again, labels included where it has them.
+    """Writes a tree with brackets, including its labels if it has them.
 
     >>> format_tree(parse_tree("((not good) film)"))
     '((not good) film)'
@@ -151,7 +151,7 @@ def format_tree(tree: Tree) -> str:
 
 
 def words(trees: list[Tree]) -> Iterator[str]:
-    """The words of trees from left to right, with repetitions.
+    """The words of trees from left to right, including repetitions.
 
     >>> list(words([parse_tree("((not good) film)")]))
     ['not', 'good', 'film']
@@ -166,7 +166,7 @@ def words(trees: list[Tree]) -> Iterator[str]:
 
 
 def vocabulary(trees: list[Tree]) -> dict[str, int]:
-    """Numbers the words of trees from 1 in the order of their first use; 0 is left for words not seen.
+    """Numbers the words of trees from 1 in the order of their first use; 0 is reserved for unknown words.
 
     >>> vocabulary([parse_tree("((very very) good)")])
     {'very': 1, 'good': 2}
@@ -178,7 +178,7 @@ def vocabulary(trees: list[Tree]) -> dict[str, int]:
 
 
 class _Tokens:
-    """The tokens of a text with their places, and errors that name them."""
+    """The tokens of a text with their positions, and errors that name line and column."""
 
     def __init__(self, text: str, source: str, line: int) -> None:
         self.text = text.removeprefix("\ufeff") if line == 1 else text  # a byte-order mark
@@ -197,7 +197,7 @@ class _Tokens:
 
 
 def _parse(tokens: _Tokens, *, labelled: bool, classes: int) -> Tree:
-    # One frame for each open bracket: where it opened, its label, and its finished parts.
+    # One entry for each open bracket: its position, its label if there is one, and its finished parts.
     open_nodes: list[tuple[int, list[int], list[Tree | str]]] = []
     finished: Tree | None = None
     for token, position in tokens:
@@ -237,7 +237,7 @@ def _parse(tokens: _Tokens, *, labelled: bool, classes: int) -> Tree:
 
 
 def _label(tokens: _Tokens, token: str, position: int, classes: int) -> int:
-    # str.isdigit alone would let '²' through, and int() would let '1_0' and other scripts' digits through.
+    # str.isdigit alone would accept '²', and int() would accept '1_0' and the digits of other scripts.
     if not (token.isascii() and token.isdigit() and len(token) < 10 and int(token) < classes):
         raise tokens.error(position, f"expected a label from 0 to {classes - 1}, got {quoted(token)}")
     return int(token)
@@ -270,8 +270,8 @@ def _close(
         part = parts[0]
         if isinstance(part, str):
             return tree | {"word": part}
-        if not labelled:  # (good) and ((not good)) mean what they hold
+        if not labelled:  # (good) is a word, and ((not good)) is (not good)
             return part
-    where = f"the node opened at {tokens.place(opened)}"
-    found = "one tree" if parts else "nothing"
-    raise tokens.error(position, f"{where} should hold one word or two trees and holds {found}")
+    node_name = f"the node opened at {tokens.place(opened)}"
+    content = "one tree" if parts else "nothing"
+    raise tokens.error(position, f"{node_name} should hold one word or two trees and holds {content}")

@@ -1,6 +1,6 @@
 """Reads sentences with parts of speech: the CoNLL-U files of Universal Dependencies.
 
-A sentence is a list of words, a word a plain dict: `{"word": form, "tag": part of speech}`.
+A sentence is a list of words, and a word a plain dict: `{"word": form, "tag": part of speech}`.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ TAGS = (
 """The universal parts of speech (Nivre et al., "Universal Dependencies v2", LREC 2020, section 3)."""
 
 COLUMNS = 10
-# Ranges (3-4) hold what is written as one word but counts as several, empty nodes (5.1) what is not written.
+# A range (3-4) is one written word that counts as several; an empty node (5.1) is not written at all.
 NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")
 NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 
 
 def read_conllu(path: str | Path) -> list[Sentence]:
-    """Reads a file in CoNLL-U form: words and their universal parts of speech.
+    """Reads a file in the CoNLL-U format: words and their universal parts of speech.
 
-    Lines end with a line feed, columns with a tab; no other blank means anything. Comments, ranges of words
-    and empty nodes are skipped, and so are blank lines where no sentence has begun.
+    Lines end with a line feed, and tabs separate columns; other blanks have no meaning. Comments, ranges of
+    words, empty nodes, and blank lines between sentences are skipped.
 
     Args:
         path: the file, in UTF-8.
@@ -41,7 +41,7 @@ def read_conllu(path: str | Path) -> list[Sentence]:
 
     Raises:
         InputError: a line without ten columns, words that are not numbered 1, 2, ..., a word without form, a
-            tag that is none of `TAGS`, a sentence without words, bytes that are not UTF-8; it names file,
+            tag that is not in `TAGS`, a sentence without words, or bytes that are not UTF-8; it names file,
             line and column (in characters, from 1).
         OSError: the file cannot be read.
 
@@ -60,18 +60,18 @@ def read_conllu(path: str | Path) -> list[Sentence]:
     path = Path(path)
     sentences: list[Sentence] = []
     sentence: Sentence = []
-    began = 0  # the line at which the sentence begins, with its comments; 0 between sentences
+    began: int | None = None  # the line where the sentence begins, with its comments; None between sentences
     lines = path.read_bytes().split(b"\n")
     for number, raw in enumerate([*lines, b""], start=1):
         line = _ConlluLine(path, number, raw)
         if not line.text:
             if sentence:
                 sentences.append(sentence)
-            elif began:
+            elif began is not None:
                 raise InputError(f"{path}:{began}:1: the sentence that begins here has no words")
-            sentence, began = [], 0
+            sentence, began = [], None
             continue
-        began = began or number
+        began = number if began is None else began
         if line.text.startswith("#"):
             if sentence:
                 raise line.error(0, "a comment stands inside a sentence; a blank line ends the one before")
@@ -83,7 +83,7 @@ def read_conllu(path: str | Path) -> list[Sentence]:
 
 
 class _ConlluLine:
-    """One line, and errors that name its places."""
+    """One line, and errors that name file, line and column."""
 
     def __init__(self, path: Path, number: int, raw: bytes) -> None:
         self.path, self.number = path, number

@@ -1,10 +1,10 @@
-"""A treebank made on the spot: binary trees labelled at every node by a small grammar with a meaning.
+"""A generated treebank: binary trees, with the sentiment that a small grammar gives to every node.
 
-Words alone do not decide a label. A negator turns the phrase beside it round and weakens it, intensifiers and
-weakeners change its strength, and after `but` only the second half counts, so `((not good) film)` is mildly
-negative and `(very (not good))` strongly. A model that adds words up cannot learn this; one that composes
-along the tree can. Labels run from 0, very negative, over 2, neutral, to 4, very positive, as in the Stanford
-Sentiment Treebank.
+Words alone do not decide a label. A negator reverses and weakens the phrase beside it, intensifiers and
+weakeners change its strength, and after `but` only the second half counts; so `((not good) film)` is mildly
+negative and `(very (not good))` strongly. A model that adds up words cannot learn this, but one that composes
+along the tree can. As in the Stanford Sentiment Treebank, labels run from 0, very negative, to 4, very
+positive; 2 is neutral.
 """
 
 from __future__ import annotations
@@ -37,9 +37,12 @@ _OPERATORS = NEGATORS + INTENSIFIERS + WEAKENERS
 
 
 class Meaning(NamedTuple):
-    """What a phrase means: a score from -2 to 2, or operators that wait for a phrase.
+    """The meaning of a phrase.
 
-    `contrast` marks phrases such as `(but awful)`.
+    Attributes:
+        score: from -2 to 2.
+        operators: words such as `very` that still wait for a phrase to act on.
+        contrast: whether the phrase begins with a word such as `but`, as in `(but awful)`.
 
     >>> Meaning(1).label
     3
@@ -51,7 +54,7 @@ class Meaning(NamedTuple):
 
     @property
     def label(self) -> int:
-        """The class of the phrase, 0 to 4; operators alone are neutral."""
+        """The class of the phrase, 0 to 4; operators by themselves are neutral."""
         return self.score + 2
 
 
@@ -59,7 +62,7 @@ def meaning_of_word(word: str) -> Meaning:
     """The meaning of one word of the grammar.
 
     Raises:
-        InputError: the grammar has no such word.
+        InputError: the word is not in the grammar.
 
     >>> meaning_of_word("awful"), meaning_of_word("not").operators
     (Meaning(score=-2, operators=(), contrast=False), ('not',))
@@ -72,10 +75,10 @@ def meaning_of_word(word: str) -> Meaning:
 
 
 def compose(left: Meaning, right: Meaning) -> Meaning:
-    """The meaning of two phrases side by side.
+    """The meaning of two adjacent phrases.
 
-    Operators act on the phrase beside them, the nearest first; two plain phrases add up; a contrast outweighs
-    what stands before it, unless it is neutral.
+    Operators act on the phrase beside them, the nearest operator first. The scores of two plain phrases add
+    up. A contrast outweighs the phrase before it, unless the contrast is neutral.
 
     >>> good, not_, very = map(meaning_of_word, ("good", "not", "very"))
     >>> compose(not_, compose(very, good)).score, compose(very, compose(not_, good)).score
@@ -96,16 +99,16 @@ def label_tree(tree: Tree) -> Tree:
     """A copy of a bare tree with the grammar's label at every node, as `"label"`.
 
     Raises:
-        InputError: a word that the grammar does not have.
+        InputError: a word is not in the grammar.
 
     >>> from arrows.data import parse_tree
     >>> label_tree(parse_tree("(not good)"))
     {'label': 1, 'left': {'label': 2, 'word': 'not'}, 'right': {'label': 3, 'word': 'good'}}
     """
-    todo: list[tuple[Tree, bool]] = [(tree, False)]
+    stack: list[tuple[Tree, bool]] = [(tree, False)]
     done: list[tuple[Tree, Meaning]] = []
-    while todo:
-        node, parts_done = todo.pop()
+    while stack:
+        node, parts_done = stack.pop()
         if parts_done:
             right, right_meaning = done.pop()
             left, left_meaning = done.pop()
@@ -115,23 +118,23 @@ def label_tree(tree: Tree) -> Tree:
             meaning = meaning_of_word(node["word"])
             done.append(({"label": meaning.label, "word": node["word"]}, meaning))
         else:
-            todo += ((node, True), (node["right"], False), (node["left"], False))
+            stack += ((node, True), (node["right"], False), (node["left"], False))
     return done[0][0]
 
 
 def generate(count: int, *, seed: int = 0, words: tuple[int, int] = (1, 20)) -> list[Tree]:
-    """Makes sentiment trees; the same arguments give the same trees on every machine and Python.
+    """Generates sentiment trees; the same arguments give the same trees on every machine and Python version.
 
     Args:
         count: how many trees.
-        seed: of the generator.
-        words: the least and the greatest number of words in a tree; each number in between is equally likely.
+        seed: the seed of the generator.
+        words: the least and the greatest number of words in a tree; all numbers between are equally likely.
 
     Returns:
-        Labelled trees as `arrows.data.parse_labelled_tree` gives them.
+        Labelled trees, like those of `arrows.data.parse_labelled_tree`.
 
     Raises:
-        ArrowValueError: `count` is negative or `words` is no range of numbers from 1.
+        ArrowValueError: `count` is negative, or `words` is not a range of positive numbers.
 
     >>> from arrows.data import format_tree
     >>> print(format_tree(generate(1, seed=11, words=(3, 3))[0]))
@@ -144,7 +147,7 @@ def generate(count: int, *, seed: int = 0, words: tuple[int, int] = (1, 20)) -> 
         raise ArrowValueError(
             f"generate: words is {words}, and should be (least, most) with 1 <= least <= most"
         )
-    draw = Random(seed).random  # the one method whose stream Python promises to keep
+    draw = Random(seed).random  # the only method whose stream Python promises not to change
     return [label_tree(_grow(least + int(draw() * (most - least + 1)), draw)) for _ in range(count)]
 
 
@@ -164,7 +167,7 @@ def _apply(operators: tuple[str, ...], phrase: Meaning) -> Meaning:
 
 
 def _grow(size: int, draw: Callable[[], float]) -> Tree:
-    """A bare tree of `size` words, grown from the root down with a stack of what is still to be filled in."""
+    """A bare tree of `size` words, grown from the root down; the stack holds nodes that are still empty."""
 
     def pick(choices: Sequence[str]) -> str:
         return choices[int(draw() * len(choices))]
@@ -180,16 +183,16 @@ def _grow(size: int, draw: Callable[[], float]) -> Tree:
         if size == 1:
             node["word"] = pick(_PLAIN_WORDS)
             continue
-        kind = draw()
+        choice = draw()
         left, right = branch(node)
-        if kind < 0.45:
+        if choice < 0.45:
             left["word"] = pick(_OPERATORS)
             open_nodes.append((right, size - 1))
-        elif kind < 0.55 and size > 2:
+        elif choice < 0.55 and size > 2:
             for part in branch(left):
                 part["word"] = pick(_OPERATORS)
             open_nodes.append((right, size - 2))
-        elif kind < 0.75 and size > 2:
+        elif choice < 0.75 and size > 2:
             first = 1 + int(draw() * (size - 2))
             contrast, rest = branch(right)
             contrast["word"] = pick(CONTRASTS)

@@ -1,4 +1,4 @@
-"""Lines of files as text, with errors that name their places."""
+"""Decodes lines of files; errors name file, line and column."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from arrows.typesys.errors import InputError
 
 
 def decoded(raw: bytes, source: object, line: int) -> str:
-    r"""A line of UTF-8 as text; a byte-order mark at the beginning of the first line is no part of it.
+    r"""A line of UTF-8 as text, without the byte-order mark that the first line may have.
 
     Args:
         raw: the bytes of the line.
-        source: what an error calls the text, a file's name for example.
+        source: the name of the text in errors, a file's name for example.
         line: the line's number, from 1.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Word vectors that others trained, from text files that may be much larger than memory."""
+"""Reads pretrained word vectors from text files, which may be much larger than memory."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from arrows.data.utf8 import decoded
 from arrows.typesys.errors import InputError
 from arrows.typesys.quoting import quoted
 
-IN_NUMBERS = b"0123456789+-.eE"  # what `float` would read besides, such as 1_0, is no number in a file
+IN_NUMBERS = b"0123456789+-.eE"  # `float` also reads 1_0, which is not a number in a file
 Vector = np.ndarray[Any, np.dtype[np.float32]]
 
 
 def read_vectors(path: str | Path, words: Iterable[str]) -> dict[str, Vector]:
-    """Reads the vectors of some words from a file in the text format of GloVe.
+    """Reads the vectors of the given words from a file in the text format of GloVe.
 
-    Pennington, Socher, Manning, "GloVe: Global Vectors for Word Representation", EMNLP 2014: a line is a word
-    and its numbers, parted by single blanks, in UTF-8. Words may hold blanks themselves, as a few of the
-    published ones do: the numbers are the last fields of a line, and the first line says how many they are.
+    In that format (Pennington, Socher, Manning, "GloVe: Global Vectors for Word Representation", EMNLP 2014)
+    a line is a word and its numbers, separated by single spaces, in UTF-8. A few of the published words
+    contain spaces: the numbers are the last fields of a line, and the first line says how many there are.
 
-    The file is streamed. Memory is needed for the vectors of `words` only; of a word that is there twice the
-    first line counts.
+    The file is streamed, and only the vectors of `words` take memory. If a word occurs twice, its first line
+    counts.
 
     Args:
         path: the file.
-        words: whose vectors are wanted.
+        words: the words whose vectors to read.
 
     Returns:
-        The words that the file has, with their vectors, each float32 of the file's size, in the file's order.
+        Word -> vector, float32 `[size of the file's vectors]`, for the words in the file, in its order.
 
     Raises:
-        InputError: a row that is shorter than the first one, a field that is no number or one that float32
+        InputError: a row that is shorter than the first one, a field that is not a number or that float32
             cannot hold, bytes that are not UTF-8, or a file without vectors; it names file, line and column.
-            Numbers are looked at in the wanted rows only, all else in every row.
+            Numbers are checked in the rows of `words` only, everything else in every row.
         OSError: the file cannot be read.
 
     >>> import tempfile, os
@@ -50,7 +50,7 @@ def read_vectors(path: str | Path, words: Iterable[str]) -> dict[str, Vector]:
     """
     path = Path(path)
     wanted = set(words)
-    found: dict[str, Vector] = {}
+    vectors: dict[str, Vector] = {}
     size = 0
     with open(path, "rb") as file:
         for number, raw in enumerate(file, start=1):
@@ -61,11 +61,11 @@ def read_vectors(path: str | Path, words: Iterable[str]) -> dict[str, Vector]:
                 _refuse_row(path, number, line, blanks, size)
             head = line.rsplit(b" ", size)[0] if blanks > size else line.partition(b" ")[0]
             word = decoded(head, path, number)
-            if word in wanted and word not in found:
-                found[word] = _numbers(path, number, line, size)
+            if word in wanted and word not in vectors:
+                vectors[word] = _vector(path, number, line, size)
     if not size:
         raise InputError(f"{path}: there are no vectors in this file")
-    return found
+    return vectors
 
 
 def _refuse_row(path: Path, number: int, line: bytes, blanks: int, size: int) -> None:
@@ -74,26 +74,26 @@ def _refuse_row(path: Path, number: int, line: bytes, blanks: int, size: int) ->
     raise InputError(f"{path}:{number}:{len(text) + 1}: expected a word and {expected}, got {blanks}")
 
 
-def _numbers(path: Path, number: int, line: bytes, size: int) -> Vector:
+def _vector(path: Path, number: int, line: bytes, size: int) -> Vector:
     fields = line.rsplit(b" ", size)
+
+    def error(position: int, expected: str) -> InputError:
+        before = b" ".join(fields[:position]).decode("utf-8", "replace")
+        text = fields[position].decode("utf-8", "replace")
+        return InputError(f"{path}:{number}:{len(before) + 2}: expected {expected}, got {quoted(text)}")
+
     values = []
-    for place, field in enumerate(fields[1:], start=1):
+    for position, field in enumerate(fields[1:], start=1):
         try:
             value = float(field) if not field.translate(None, IN_NUMBERS) else float("nan")
         except ValueError:
             value = float("nan")
         if not isfinite(value):
-            before = b" ".join(fields[:place]).decode("utf-8", "replace")
-            text = field.decode("utf-8", "replace")
-            raise InputError(f"{path}:{number}:{len(before) + 2}: expected a number, got {quoted(text)}")
+            raise error(position, "a number")
         values.append(value)
     with np.errstate(over="ignore"):
         vector = np.array(values, np.float32)
-    if not np.isfinite(vector).all():
-        place = int(np.flatnonzero(~np.isfinite(vector))[0]) + 1
-        before = b" ".join(fields[:place]).decode("utf-8", "replace")
-        text = fields[place].decode("utf-8", "replace")
-        raise InputError(
-            f"{path}:{number}:{len(before) + 2}: expected a number that float32 can hold, got {text!r}"
-        )
+    overflows = np.flatnonzero(~np.isfinite(vector))
+    if overflows.size:
+        raise error(int(overflows[0]) + 1, "a number that float32 can hold")
     return vector

@@ -1,4 +1,4 @@
-"""Whole models, ready to train; each file reads as an example.
+"""Complete models, ready to train; each file can be read as an example.
 
 >>> from arrows.models import sentiment
 """

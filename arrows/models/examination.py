@@ -1,29 +1,30 @@
-"""How well a sentiment model does on labelled trees, in the figures of the literature."""
+"""Measures a sentiment model on labelled trees, by the accuracies of the literature."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 import arrows as ar
 from arrows.data import Tree
+from arrows.ops.arrays import HostArray
 
-CHUNK = 256  # trees judged at once: more would only need more memory
+CHUNK = 256  # trees classified at once: more would only need more memory
 
 
 class Examination:
     """Labelled trees to measure a model with.
 
-    Fine-grained accuracy is the share of right classes. Binary accuracy asks which of the two sides is more
-    probable, `P(3) + P(4) > P(0) + P(1)`, where the label is not neutral (Socher et al., "Recursive Deep
-    Models for Semantic Compositionality Over a Sentiment Treebank", EMNLP 2013, section 5.1).
+    Fine-grained accuracy is the share of correct classes. Binary accuracy only asks whether the positive side
+    is more probable than the negative one, `P(3) + P(4) > P(0) + P(1)`, where the label is not neutral
+    (Socher et al., "Recursive Deep Models for Semantic Compositionality Over a Sentiment Treebank", EMNLP
+    2013, section 5.1).
 
     Args:
         judge: the compiled block `Sentiment.judge`, of five classes.
-        trees: with labels at every node; they are lowered once, here.
+        trees: trees with labels at every node; they are prepared once, here.
 
     >>> from arrows.models import sentiment
     >>> trees = [{"label": 4, "left": {"label": 2, "word": "so"}, "right": {"label": 3, "word": "good"}}]
@@ -39,8 +40,8 @@ class Examination:
         self.nodes = np.array([label for tree in trees for label in node_labels(tree)], np.int64)
 
     def __call__(self) -> dict[str, float]:
-        """The four accuracies as shares from 0 to 1: `fine` and `binary` at the roots, `nodes fine` and
-        `nodes binary` at all nodes. Where there is nothing to judge it is 0."""
+        """The four accuracies, from 0 to 1: `fine` and `binary` at the roots, `nodes fine` and `nodes binary`
+        at all nodes. An accuracy over nothing is 0."""
         roots, nodes = [], []
         for first in range(0, len(self.prepared), CHUNK):
             scores = self.judge(self.prepared[first : first + CHUNK])
@@ -51,12 +52,12 @@ class Examination:
         return {"fine": fine, "binary": binary, "nodes fine": nodes_fine, "nodes binary": nodes_binary}
 
 
-def accuracies(scores: npt.NDArray[Any], labels: npt.NDArray[np.int64]) -> tuple[float, float]:
+def accuracies(scores: HostArray, labels: npt.NDArray[np.int64]) -> tuple[float, float]:
     """Fine-grained and binary accuracy.
 
     Args:
-        scores: of the classes before the softmax, `[n, 5]`.
-        labels: 0 to 4, `[n]`.
+        scores: the class scores before the softmax, `[n, 5]`.
+        labels: from 0 to 4, `[n]`.
 
     >>> accuracies(np.array([[0.0, 2, 3, 0, 0], [0, 0, 0, 0, 1]]), np.array([1, 4]))
     (0.5, 1.0)
@@ -71,7 +72,7 @@ def accuracies(scores: npt.NDArray[Any], labels: npt.NDArray[np.int64]) -> tuple
 
 
 def node_labels(tree: Tree) -> list[int]:
-    """The labels of a tree in the order in which the model visits its nodes: left half, right half, the pair.
+    """The labels of a tree in the order in which the model visits its nodes: left, right, then their parent.
 
     >>> node_labels({"label": 3, "left": {"label": 1, "word": "not"}, "right": {"label": 2, "word": "bad"}})
     [1, 2, 3]

@@ -1,7 +1,8 @@
 """The sentiment Tree-LSTM, written for one tree: the model of the demo and of the Tree-LSTM benchmark.
 
 A tree is a nested dict: `{"label": 3, "word": "good"}` or `{"label": 3, "left": tree, "right": tree}`. The
-state of a leaf comes from its word, that of a pair from its two halves; every node's state is classified.
+state of a leaf comes from its word, and that of a pair from its two halves; the state of every node is
+classified.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from arrows.combinators import AnyBlock
 
 @dataclass(frozen=True, slots=True)
 class Sentiment:
-    """Two blocks made of the same layers.
+    """Two blocks made of the same layers: one to train and one to predict with.
 
     Attributes:
-        learn: reads trees with labels; the metric `loss` has the cross-entropy of each node.
+        learn: reads trees with labels; the metric `loss` is the cross-entropy of each node.
         judge: reads trees with or without labels and returns the class scores of the root,
-            `float32[classes]`; the metric `scores` has those of each node. Visit order: left half, right
+            `float32[classes]`; the metric `scores` holds those of each node, in the order left half, right
             half, then the pair.
 
     >>> sentiment({"good": 1}, size=4).learn is not None
@@ -48,13 +49,13 @@ def sentiment(
     Networks", ACL 2015, section 3.2 with N = 2, and section 4.1.
 
     Args:
-        vocabulary: word -> its number, from 1; other words count as number 0.
-        size: of the hidden state and of the memory.
-        embedding: size of the word vectors; `size` if not given.
-        classes: how many there are; labels run from 0 to `classes - 1`.
-        dropout: share of the hidden state's elements that the classifier does not see in training.
-        word_dropout: share of the word vectors' elements that the leaves do not see in training.
-        recurrent_dropout: share of the elements that a node does not add to its memory in training.
+        vocabulary: word -> its number, from 1; unknown words have number 0.
+        size: size of the hidden state and of the memory cell.
+        embedding: size of the word vectors; default: `size`.
+        classes: number of classes; labels run from 0 to `classes - 1`.
+        dropout: dropout rate of the hidden state before the classifier.
+        word_dropout: dropout rate of the word vectors.
+        recurrent_dropout: dropout rate of what a node adds to its memory cell.
 
     >>> import arrows as ar
     >>> model = ar.compile(sentiment({"not": 1, "good": 2}, size=8).judge)
@@ -74,7 +75,7 @@ def sentiment(
     leaf = (ar.GetItem("word") >> number >> vector & ar.Zeros((cell.state, cell.state))) >> cell
     label = ar.GetItem("label") >> ar.Scalar("int32")
 
-    def node(tree: Any) -> Any:
+    def node(tree: AnyBlock) -> AnyBlock:
         """The state of a node, given the block for its halves."""
         halves = ar.GetItem("left") >> tree & ar.GetItem("right") >> tree
         pair = (ar.Zeros([embedding]) & halves) >> cell

@@ -1,7 +1,7 @@
-"""A part-of-speech tagger, written for one sentence: words and their characters, a sequence of sequences.
+"""A part-of-speech tagger, written for one sentence: a sequence of words, which are sequences of characters.
 
-A sentence is a list of words, a word a dict `{"word": form}`, with `"tag": name` where it is known, as
-`arrows.data.read_conllu` gives them.
+A sentence is a list of words, and a word a dict `{"word": form}`, with `"tag": name` where the tag is known,
+as `arrows.data.read_conllu` returns them.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ import numpy as np
 import arrows as ar
 from arrows.combinators import AnyBlock
 from arrows.data import TAGS, Sentence
+from arrows.ops.arrays import HostArray
 
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """Numbers for words and characters, from 1; 0 is left for those that are not in it.
+    """Numbers for words and characters, from 1; 0 stands for words and characters that are not in it.
 
     Attributes:
         words: form in lower case -> number.
@@ -36,15 +37,16 @@ class Lexicon:
 
     @classmethod
     def of(cls, sentences: Iterable[Sentence], least: int = 2) -> Lexicon:
-        """The lexicon of sentences: all characters, and words that occur `least` times or more.
+        """The lexicon of sentences: all characters, and the words that occur at least `least` times.
 
-        Words that occur once stand for those never seen: the model learns to tell them by their spelling.
+        By default words that occur once are left out: from them the model learns to tag unknown words by
+        their spelling.
         """
         forms = [word["word"] for sentence in sentences for word in sentence]
-        often = [word for word, count in Counter(map(str.lower, forms)).items() if count >= least]
+        words = [word for word, count in Counter(map(str.lower, forms)).items() if count >= least]
         letters = dict.fromkeys("".join(forms))
         return cls(
-            {word: i for i, word in enumerate(often, start=1)},
+            {word: i for i, word in enumerate(words, start=1)},
             {letter: i for i, letter in enumerate(letters, start=1)},
         )
 
@@ -59,11 +61,11 @@ class Lexicon:
 
 @dataclass(frozen=True, slots=True)
 class Tagger:
-    """Two blocks made of the same layers.
+    """Two blocks made of the same layers: one to train and one to predict with.
 
     Attributes:
-        learn: reads sentences with tags; the metric `loss` has the cross-entropy of each word.
-        judge: reads sentences with or without tags; gives the scores of each word,
+        learn: reads sentences with tags; the metric `loss` is the cross-entropy of each word.
+        judge: reads sentences with or without tags; returns the scores of each word,
             `Sequence(float32[tags])`.
 
     >>> len(tagger(Lexicon({}, {}), size=4).judge.eval([{"word": "a"}, {"word": "tree"}]))
@@ -84,7 +86,7 @@ def tagger(
     dropout: float = 0.0,
     tags: Sequence[str] = TAGS,
 ) -> Tagger:
-    """A BiLSTM over words, each being its embedding and the last states of a BiLSTM over its characters.
+    """A BiLSTM over words; a word is its embedding and the last states of a BiLSTM over its characters.
 
     Ling et al., "Finding Function in Form: Compositional Character Models for Open Vocabulary Word
     Representation", EMNLP 2015; Plank, Søgaard, Goldberg, "Multilingual Part-of-Speech Tagging with
@@ -92,12 +94,12 @@ def tagger(
 
     Args:
         lexicon: numbers for words and characters.
-        size: of the state over words, in each direction.
+        size: size of the state over words, in each direction.
         embedding: size of the word vectors.
-        character_size: of the state over characters, in each direction.
-        character_embedding: size of the characters' vectors.
-        dropout: share of what the BiLSTM over words reads and gives that is not seen in training.
-        tags: the parts of speech; a word's scores stand in this order.
+        character_size: size of the state over characters, in each direction.
+        character_embedding: size of the character vectors.
+        dropout: dropout rate of the input and of the output of the BiLSTM over words.
+        tags: the parts of speech, in the order of a word's scores.
 
     >>> import arrows as ar
     >>> model = ar.compile(tagger(Lexicon({"trees": 1}, {"t": 1}), size=4).judge)
@@ -141,12 +143,12 @@ def tagger(
 
 @dataclass(frozen=True, slots=True)
 class TagExamination:
-    """How often a tagger is right, over and over.
+    """Tagged sentences to measure a tagger with.
 
     Attributes:
-        model: made of a tagger's `judge`.
+        model: the compiled block `Tagger.judge`.
         prepared: the sentences, prepared once.
-        labels: the right tags of all words, one after the other, by number.
+        labels: the numbers of the correct tags, of all words in order.
         known: for each word, whether the lexicon has it.
 
     >>> lexicon = Lexicon({"trees": 1}, {})
@@ -157,36 +159,32 @@ class TagExamination:
 
     model: ar.Model
     prepared: ar.Prepared
-    labels: np.ndarray[Any, Any]
-    known: np.ndarray[Any, Any]
+    labels: HostArray
+    known: HostArray
 
     @classmethod
     def of(
         cls, model: ar.Model, sentences: list[Sentence], lexicon: Lexicon, tags: Sequence[str] = TAGS
     ) -> TagExamination:
-        """Prepares an examination of tagged sentences."""
+        """Prepares sentences to measure a model with."""
         numbers = {tag: i for i, tag in enumerate(tags)}
         words = [word for sentence in sentences for word in sentence]
         return cls(
-            model,
-            model.prepare(sentences),
-            np.array([numbers[word["tag"]] for word in words], np.int64),
-            np.array([lexicon.number(word["word"]) > 0 for word in words], bool),
+            model=model,
+            prepared=model.prepare(sentences),
+            labels=np.array([numbers[word["tag"]] for word in words], np.int64),
+            known=np.array([lexicon.number(word["word"]) > 0 for word in words], bool),
         )
 
     def __call__(self, batch_size: int = 64) -> dict[str, float]:
-        """Shares of right tags: of all words, and of those that the lexicon does not have (0 of none)."""
-        found = [
-            ar.to_numpy(
-                self.model(
-                    self.prepared[np.arange(first, min(first + batch_size, len(self.prepared)))]
-                ).values
-            )
+        """The share of correct tags, of all words and of those not in the lexicon; of no words it is 0."""
+        scores = [
+            ar.to_numpy(self.model(self.prepared[first : first + batch_size]).values)
             for first in range(0, len(self.prepared), batch_size)
         ]
-        right = np.concatenate(found).argmax(axis=1) == self.labels if found else np.zeros(0, bool)
-        rare = right[~self.known]
+        correct = np.concatenate(scores).argmax(axis=1) == self.labels if scores else np.zeros(0, bool)
+        rare = correct[~self.known]
         return {
-            "accuracy": float(right.mean()) if len(right) else 0.0,
+            "accuracy": float(correct.mean()) if len(correct) else 0.0,
             "rare words": float(rare.mean()) if len(rare) else 0.0,
         }

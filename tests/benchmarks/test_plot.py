@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from arrows.cli.exit_codes import exit_status
+from arrows.cli import exit_status
 from arrows.typesys.errors import ArrowValueError
 from benchmarks import command, plot
 from benchmarks.report import Result

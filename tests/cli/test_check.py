@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from arrows import cli
-from arrows.cli.check import type_option
+from arrows.cli.option_types import block_type
 from arrows.typesys import types as T
 from tests.cli.kit import outcome
 
@@ -69,10 +69,11 @@ def test_a_file_is_reported_block_by_block(folder, capsys):
     assert (status, err) == (0, "")
     assert out == (
         "classify  model.py:5\n"
-        "  note: takes what it is given: float32[3] -> float32[5] in model\n"
+        "  note: its types depend on its use: float32[3] -> float32[5] in model\n"
         "\n"
         "scores  model.py:6\n"
-        "  note: takes what it is given, which is not known here; assume a type by --input TYPE\n"
+        "  note: its types depend on its use, which this file does not show; "
+        "assume an input with --input TYPE\n"
         "\n"
         "vector  model.py:7\n"
         "  GetItem('x') >> Vector(3): Input -> float32[3]\n"
@@ -93,7 +94,7 @@ def test_a_file_is_reported_block_by_block(folder, capsys):
         "  2 parameters, 20 numbers, 80 bytes\n"
         "  1 operation (distinct traces) in 1 place, of 2 primitives\n"
         "\n"
-        "4 blocks: 2 well-typed, 2 take what they are given\n"
+        "4 blocks: 2 well-typed, 2 depend on their use\n"
     )
 
 
@@ -118,7 +119,7 @@ def test_a_forgotten_reader_is_an_error_and_not_a_note(folder, capsys):
     status, out, _ = check(capsys, write(folder, "import arrows as ar\nm = ar.GetItem('x') >> ar.FC(3)\n"))
     assert status == 1
     assert "cannot apply FC(3) to Input" in out and "  hint " in out
-    assert "note: nothing is wrong if it is given another input; assume one by --input TYPE" in out
+    assert "note: it may be well-typed with another input; try one with --input TYPE" in out
 
 
 def test_an_open_part_that_was_asked_for_is_an_error(folder, capsys):
@@ -167,7 +168,7 @@ def test_dicts_and_tuples_of_blocks_stand_for_blocks(folder, capsys):
     status, found = document(capsys, f"{path}:record")
     assert status == 0 and found["blocks"][0]["output"] == "(a: float32,)"
     status, _, err = check(capsys, f"{path}:numbers")
-    assert status == 2 and "numbers in model.py is no block, but of the type dict" in err
+    assert status == 2 and "numbers in model.py is not a block but of the type dict" in err
 
 
 @pytest.mark.parametrize(
@@ -176,8 +177,8 @@ def test_dicts_and_tuples_of_blocks_stand_for_blocks(folder, capsys):
         ("modl", "model.py has no name modl; did you mean model?"),
         ("zzz", "model.py has no name zzz; its blocks are classify, scores, vector, model"),
         ("model.x", "model.py:model has no name x"),
-        ("make", "make in model.py is no block, but a function; nothing is called here"),
-        ("SIZE", "SIZE in model.py is no block, but of the type int"),
+        ("make", "make in model.py is not a block but a function; arrows does not call it"),
+        ("SIZE", "SIZE in model.py is not a block but of the type int"),
     ],
 )
 def test_a_name_that_is_no_block_ends_with_2_and_one_line(folder, capsys, name, words):
@@ -218,7 +219,7 @@ def test_blocks_that_cannot_be_put_together_end_with_1_and_their_place(folder, c
     path = write(folder, "import arrows as ar\n\nmodel = ar.Scalar() >> 3\n")
     status, out, _ = check(capsys, path)
     assert status == 1
-    assert out.startswith("model.py: a block cannot be made\nArrowTypeError: cannot use 3 as the right side")
+    assert out.startswith("model.py: a block cannot be built\nArrowTypeError: cannot use 3 as the right side")
     assert f'File "{path}", line 3' in out
     status, found = document(capsys, path)
     assert status == 1 and not found["ok"] and found["blocks"] == []
@@ -343,7 +344,7 @@ def test_ten_thousand_blocks(folder, capsys):
 
 
 def test_types_as_options():
-    assert type_option("(Input, float32)") == T.Tuple((T.Input(), T.Tensor(())))
+    assert block_type("(Input, float32)") == T.Tuple((T.Input(), T.Tensor(())))
 
 
 def test_a_wrong_type_as_an_option(folder, capsys):

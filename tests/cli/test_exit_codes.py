@@ -12,7 +12,7 @@ import pytest
 
 import arrows as ar
 from arrows import cli
-from arrows.cli.exit_codes import exit_status
+from arrows.cli import exit_status
 from arrows.cli.model_files import describe_sentiment
 from arrows.models import sentiment
 from arrows.training import save

@@ -167,7 +167,7 @@ def test_schedules_that_cannot_be_drawn(tmp_path, capsys):
     for source, text in (
         ("data.dev", "model.py:data has no name dev"),
         ("model", "model must be a list of examples, not Pipe"),
-        (str(tmp_path / "bad.json"), "is no JSON"),
+        (str(tmp_path / "bad.json"), "is not JSON"),
         (str(tmp_path / "none.json"), "no such file"),
     ):
         assert cli.main(["show", f"{file}:model", "--schedule", source]) == 2

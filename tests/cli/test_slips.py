@@ -108,14 +108,14 @@ def test_a_mistake_in_a_list_is_found(tmp_path, capsys, monkeypatch):
     [
         (
             "make",
-            "make in model.py is no block, but a function; nothing is called here: give what it returns",
+            "make in model.py is not a block but a function; arrows does not call it: give its result",
         ),
-        ("Thing", "nothing is called here: give what it returns a name"),
-        ("thing", "thing in model.py is no block, but of the type Thing; its blocks are word"),
-        ("layers", "layers in model.py is no block, but of the type list; did you mean layers."),
-        ("layers.1", "layers.1 in model.py is no block, but of the type int"),
+        ("Thing", "arrows does not call it: give its result a name"),
+        ("thing", "thing in model.py is not a block but of the type Thing; its blocks are word"),
+        ("layers", "layers in model.py is not a block but of the type list; did you mean layers."),
+        ("layers.1", "layers.1 in model.py is not a block but of the type int"),
         ("layers.7", "model.py:layers has no name 7"),
-        ("numbers", "numbers in model.py is no block, but of the type dict"),
+        ("numbers", "numbers in model.py is not a block but of the type dict"),
     ],
 )
 def test_names_that_stand_for_no_block(path, capsys, name, words):
@@ -127,7 +127,7 @@ def test_names_that_stand_for_no_block(path, capsys, name, words):
 def test_endings_that_say_no_format_are_refused(path, capsys, tmp_path, name):
     status, out, err = outcome(capsys, "show", f"{path}:word", "--output", str(tmp_path / name))
     assert (status, out) == (2, "")
-    assert f"--output {tmp_path / name}: no format has the ending {name[1:]}; there are .txt (text), " in err
+    assert f"--output {tmp_path / name}: no format has the ending {name[1:]}; use .txt (text), " in err
     assert not (tmp_path / name).exists()
     chosen = ("--output", str(tmp_path / name), "--format", "svg")
     assert outcome(capsys, "show", f"{path}:word", *chosen)[0] == 0
@@ -138,16 +138,14 @@ def test_endings_that_say_no_format_are_refused(path, capsys, tmp_path, name):
 )
 def test_options_of_a_schedule_need_one(path, capsys, options):
     status, out, err = outcome(capsys, "show", f"{path}:word", *options)
-    assert (status, out) == (
-        2,
-        "",
-    ) and err == f"arrows show: {options[0]} is about a schedule: say which by --schedule EXAMPLES\n"
+    assert (status, out) == (2, "")
+    assert err == f"arrows show: {options[0]} has an effect only on a schedule: add --schedule EXAMPLES\n"
 
 
 def test_a_schedule_takes_no_type_of_the_input(path, capsys):
     options = ("--schedule", "layers", "--input", "float32[3]")
     status, out, err = outcome(capsys, "show", f"{path}:word", *options)
-    assert (status, out) == (2, "") and "--input is not about a schedule" in err
+    assert (status, out) == (2, "") and "--input has no effect on a schedule" in err
 
 
 @pytest.mark.parametrize("command", ["check", "show"])

@@ -207,16 +207,16 @@ def test_json_lines_end_with_line_feeds_alone(tmp_path: Path) -> None:
 
 
 BAD = {
-    "not utf-8.json": (b'["\xff"]', "is no JSON"),
-    "not utf-8.jsonl": (b'["a"]\n["\xff"]\n', "utf-8.jsonl:2 is no JSON"),
+    "not utf-8.json": (b'["\xff"]', "is not JSON"),
+    "not utf-8.jsonl": (b'["a"]\n["\xff"]\n', "utf-8.jsonl:2 is not JSON"),
     "deep.json": (b"[" * 100_000 + b"]" * 100_000, "deeper"),
     "deep.jsonl": (b"[1]\n\n" + b"[" * 100_000, "deep.jsonl:3 is nested deeper"),
     "deep objects.json": (b'{"a":' * 100_000, "deeper"),
-    "empty.json": (b"", "is no JSON"),
-    "two.json": (b"[] []", "is no JSON"),
-    "digits.json": (b"[" + b"9" * 5000 + b"]", "is no JSON"),
+    "empty.json": (b"", "is not JSON"),
+    "two.json": (b"[] []", "is not JSON"),
+    "digits.json": (b"[" + b"9" * 5000 + b"]", "is not JSON"),
     "object.json": (b"{}", "must be a list of examples, not dict"),
-    "broken.jsonl": (b"[1]\n[2\n", "broken.jsonl:2 is no JSON"),
+    "broken.jsonl": (b"[1]\n[2\n", "broken.jsonl:2 is not JSON"),
     "null.jsonl": (b"null\n", "expected a sequence"),
 }
 

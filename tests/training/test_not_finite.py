@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.cli.exit_codes import exit_status
+from arrows.cli import exit_status
 from arrows.data import generate, vocabulary
 from arrows.models import sentiment
 from arrows.training import SGD, Adam, NotFiniteError, save, train
