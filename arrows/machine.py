@@ -23,7 +23,7 @@ from typing import Any, TextIO
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+from arrows.typesys import ArrowTypeError, ArrowValueError
 
 # Variables that tie OpenBLAS to a kernel or to cache sizes, whatever processor it finds.
 PINS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")

@@ -24,8 +24,8 @@ from arrows.cli.user_modules import (
     user_lines,
 )
 from arrows.inference import Typed, tree_lines
+from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys.quoting import printable_lines
 
 WHOLE = 400  # characters of an element of the tree in JSON

@@ -18,7 +18,7 @@ from arrows.cli import check, demo, predict_sentiment, show, train_sentiment, tr
 from arrows.cli.exit_codes import LINE, exit_status, open_streams
 from arrows.cli.option_types import positive
 from arrows.machine import limited_to, set_threads
-from arrows.typesys.errors import ArrowValueError
+from arrows.typesys import ArrowValueError
 from arrows.typesys.quoting import printable, shortened
 from arrows.version import __version__
 

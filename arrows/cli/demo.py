@@ -18,7 +18,7 @@ from arrows.data import CLASSES, Tree, format_tree, generate, label_tree, parse_
 from arrows.files import require_replaceable
 from arrows.models import Sentiment, node_labels, sentiment
 from arrows.training import Adagrad, save, train
-from arrows.typesys.errors import InputError
+from arrows.typesys import InputError
 from arrows.typesys.quoting import printable
 
 SIZE, BATCH, LEARNING_RATE = 64, 32, 0.05

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from arrows.cli.user_modules import attribute
-from arrows.typesys.errors import ArrowValueError
+from arrows.typesys import ArrowValueError
 
 
 def examples_from(source: str, module: ModuleType, path: Path) -> list[Any]:

@@ -9,7 +9,8 @@ import sys
 from collections.abc import Callable
 from typing import TextIO
 
-from arrows.typesys.errors import ArrowValueError, InputError, NotFiniteError
+from arrows.typesys import ArrowValueError, InputError
+from arrows.typesys.errors import NotFiniteError
 from arrows.typesys.quoting import printable_lines, shortened
 
 LINE = 1000  # characters of an error's line that are printed

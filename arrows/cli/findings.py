@@ -14,8 +14,8 @@ from arrows.combinators import AndFan, AnyBlock, Apply, InferredZeros, Pipe
 from arrows.engine.planning import named_parameters
 from arrows.inference import Typed, typed_tree
 from arrows.ops import Parameter
+from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from arrows.models import Lexicon, sentiment, tagger
 from arrows.training import load
 from arrows.training.arguments import is_whole
 from arrows.training.saving import Entry, differences, open_file, require_memory
-from arrows.typesys.errors import ArrowValueError
+from arrows.typesys import ArrowValueError
 
 LARGEST = 1_000_000  # the largest size that a file may ask for
 TAGGER_SIZES = ("size", "embedding", "character_size", "character_embedding")

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from math import isfinite
 
 from arrows.training import SGD, Adadelta, Adagrad, Adam, AdamW, Optimizer, RMSprop
+from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError
 from arrows.typesys.parse import parse_type
 from arrows.typesys.quoting import quoted
 

@@ -14,8 +14,10 @@ from arrows.cli.option_types import block_type, count
 from arrows.cli.user_modules import NamedBlock, Unreadable, block_named, blocks_of, load, split, user_lines
 from arrows.drawing import (
     CHARACTERS,
+    Scene,
     lay_out,
     scene_of,
+    shorten,
     timeline_svg,
     timeline_text,
     to_mermaid,
@@ -23,13 +25,11 @@ from arrows.drawing import (
     to_svg,
     to_text,
 )
-from arrows.drawing.scene import Scene
-from arrows.drawing.views import shorten
 from arrows.engine.planning import SCHEDULES
 from arrows.engine.scheduling import Timeline
 from arrows.files import replacing, require_replaceable
 from arrows.inference import Typed, typed_tree
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.quoting import printable, printable_lines, shortened
 
 FORMATS = ("text", "mermaid", "svg", "html")

@@ -22,7 +22,7 @@ from arrows.cli.train_command import (
 from arrows.data import Tree, Vector, read_trees, read_vectors, vocabulary, words
 from arrows.models import Examination, sentiment
 from arrows.training import Optimizer
-from arrows.typesys.errors import ArrowValueError, InputError
+from arrows.typesys import ArrowValueError, InputError
 from arrows.typesys.quoting import printable
 
 FILES = ("train.txt", "dev.txt", "test.txt")

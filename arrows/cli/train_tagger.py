@@ -18,7 +18,7 @@ from arrows.cli.train_command import (
 from arrows.data import Sentence, read_conllu
 from arrows.models import Lexicon, TagExamination, tagger
 from arrows.training import Epoch, Optimizer
-from arrows.typesys.errors import InputError
+from arrows.typesys import InputError
 from arrows.typesys.quoting import printable
 
 PARTS = ("train", "dev", "test")

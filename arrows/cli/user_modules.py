@@ -19,7 +19,7 @@ from typing import Any
 
 import arrows as ar
 from arrows.combinators import AnyBlock, NotYetABlock, as_block
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine
+from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 
 PREFIX = "_arrows_reads_"
 HOUSE = str(Path(ar.__file__).parent)

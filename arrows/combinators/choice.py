@@ -16,7 +16,8 @@ from arrows.combinators.constant import InferredZeros
 from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import Transform
 from arrows.combinators.items import Item
-from arrows.typesys.errors import ArrowValueError, SourceLine, message, unhashed
+from arrows.typesys import ArrowValueError, SourceLine
+from arrows.typesys.errors import message, unhashed
 
 A = TypeVar("A")
 B = TypeVar("B")

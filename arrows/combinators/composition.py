@@ -14,7 +14,8 @@ from arrows.combinators.base.traversal import ignores_input
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import DerivedBlock
 from arrows.combinators.notation import Graph, GraphNode, drawn, output_source
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
+from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
+from arrows.typesys.errors import message
 
 A = TypeVar("A")
 B = TypeVar("B")

@@ -20,7 +20,7 @@ from arrows.combinators.notation import Graph
 from arrows.combinators.recursion import Fix, Reference
 from arrows.combinators.scans import Scan
 from arrows.combinators.sequences import Broadcast, Length, Map, Unroll, Zip
-from arrows.typesys.errors import ArrowTypeError
+from arrows.typesys import ArrowTypeError
 
 CORE_FORMS: tuple[type[AnyBlock], ...] = (
     Pipe,

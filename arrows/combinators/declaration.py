@@ -10,8 +10,9 @@ from arrows.combinators.base.convert import NotYetABlock, as_block
 from arrows.combinators.base.naming import require_name
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.recursion import DECLARATION, DeclaredReference, Token
+from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
+from arrows.typesys.errors import message
 
 A = TypeVar("A")
 B = TypeVar("B")

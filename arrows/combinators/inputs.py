@@ -8,9 +8,9 @@ from typing import Any, Literal, TypeVar, get_origin, overload
 from arrows.combinators.base.block import Block
 from arrows.combinators.base.naming import function_name, set_name
 from arrows.combinators.base.refusal import wrong_argument
-from arrows.typesys import static
+from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, static
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
+from arrows.typesys.errors import message
 
 A = TypeVar("A")
 B = TypeVar("B")

@@ -14,8 +14,9 @@ from arrows.combinators.base.naming import set_name
 from arrows.combinators.base.recorder import recorder_of
 from arrows.combinators.base.wires import Wire
 from arrows.ops import Parameter, ShapeError, TensorLike
+from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, SourceLine, message
+from arrows.typesys.errors import message
 
 A = TypeVar("A")
 B = TypeVar("B")

@@ -15,7 +15,8 @@ from arrows.combinators.base.wires import Wire
 from arrows.combinators.constant import Void
 from arrows.combinators.fanout import Fan
 from arrows.combinators.items import Item
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
+from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
+from arrows.typesys.errors import message
 
 A = TypeVar("A")
 A1 = TypeVar("A1")

@@ -11,8 +11,8 @@ from arrows.combinators.base.block import AnyBlock, Block
 from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.naming import function_name, set_name
 from arrows.combinators.base.refusal import wrong_argument, wrong_value
+from arrows.typesys import SourceLine
 from arrows.typesys import types as T
-from arrows.typesys.errors import SourceLine
 
 A = TypeVar("A")
 B = TypeVar("B")

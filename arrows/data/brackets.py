@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from arrows.data.utf8 import decoded
-from arrows.typesys.errors import InputError
+from arrows.typesys import InputError
 from arrows.typesys.quoting import quoted
 
 Tree = dict[str, Any]

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from arrows.data.utf8 import decoded
-from arrows.typesys.errors import InputError
+from arrows.typesys import InputError
 from arrows.typesys.quoting import quoted
 
 Word = dict[str, str]

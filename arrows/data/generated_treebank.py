@@ -14,7 +14,7 @@ from random import Random
 from typing import NamedTuple
 
 from arrows.data.brackets import Tree
-from arrows.typesys.errors import ArrowValueError, InputError
+from arrows.typesys import ArrowValueError, InputError
 from arrows.typesys.quoting import quoted
 
 CLASSES = ("very negative", "negative", "neutral", "positive", "very positive")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codecs import BOM_UTF8
 
-from arrows.typesys.errors import InputError
+from arrows.typesys import InputError
 
 
 def decoded(raw: bytes, source: object, line: int) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from arrows.data.utf8 import decoded
-from arrows.typesys.errors import InputError
+from arrows.typesys import InputError
 from arrows.typesys.quoting import quoted
 
 IN_NUMBERS = b"0123456789+-.eE"  # `float` also reads 1_0, which is not a number in a file

@@ -10,7 +10,7 @@ from arrows.drawing.scene import scene_of
 from arrows.drawing.svg import to_svg
 from arrows.drawing.views import View, clean_lines, shorten
 from arrows.inference import Typed, infer, typed_tree
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+from arrows.typesys import ArrowTypeError, ArrowValueError
 
 INFERRED = 2_000  # blocks up to which a notebook shows types: inference takes part of a second then
 BOXES = 120

@@ -15,7 +15,7 @@ from arrows.engine.planning import SCHEDULES, make_params
 from arrows.engine.reference import MAX_NODES
 from arrows.engine.running import show_tapped
 from arrows.inference import infer
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+from arrows.typesys import ArrowTypeError, ArrowValueError
 
 
 def compile(

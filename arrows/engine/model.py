@@ -41,7 +41,7 @@ from arrows.engine.scheduling import BatchReader, Examples, Prepared, Timeline, 
 from arrows.engine.values import Ragged
 from arrows.inference import Typed
 from arrows.ops.arrays import Array
-from arrows.typesys.errors import ArrowTypeError
+from arrows.typesys import ArrowTypeError
 
 
 class Model:

@@ -9,8 +9,9 @@ from arrows.combinators import Apply, Constant, Layer, NoDefault, Read, without_
 from arrows.inference.occurrences import Occurrence
 from arrows.inference.reasons import path
 from arrows.inference.rules import Misfit, TypeRule
+from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, Side, message
+from arrows.typesys.errors import Side, message
 from arrows.typesys.terms import ground
 from arrows.typesys.unify import Solver
 

@@ -9,8 +9,9 @@ from arrows.combinators import AnyBlock, Choice, Constant, Fix, Fold, Map, Reduc
 from arrows.inference.occurrences import CoercionPlace, Leave, Occurrence
 from arrows.inference.reasons import last_of, meet, name_of, path, side_of
 from arrows.inference.wiring import InputCoercion
+from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, Side, message
+from arrows.typesys.errors import Side, message
 from arrows.typesys.terms import Clash, TypeVariable, find, ground
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from arrows.inference.explain import refused
 from arrows.inference.occurrences import CoercionPlace, Occurrence
 from arrows.inference.reasons import name_of, path, side_of
 from arrows.inference.rules import Misfit, TypeRule, structure_of, type_words
+from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, Side, message
+from arrows.typesys.errors import Side, message
 from arrows.typesys.terms import Clash, TypeVariable, find, ground, notation
 from arrows.typesys.unify import Solver
 

@@ -20,8 +20,9 @@ from arrows.inference.rules import (
     structure_of,
     type_words,
 )
+from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, message
+from arrows.typesys.errors import message
 from arrows.typesys.terms import Clash, TypeVariable, compound, find, ground, labels_of, notation
 from arrows.typesys.unify import Solver
 

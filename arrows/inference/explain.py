@@ -37,9 +37,10 @@ from arrows.inference.reasons import (
 )
 from arrows.inference.rules import TypeRule
 from arrows.inference.scans import open_state
+from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.coercion import Coercion
-from arrows.typesys.errors import ArrowTypeError, Side, SourceLine, message
+from arrows.typesys.errors import Side, message
 from arrows.typesys.terms import (
     MAX_PARTS,
     Clash,

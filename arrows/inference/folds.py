@@ -15,8 +15,8 @@ from arrows.inference.rules import (
     spread_elements,
     structure_of,
 )
+from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError
 from arrows.typesys.terms import Clash, TypeVariable, find
 from arrows.typesys.unify import Solver
 

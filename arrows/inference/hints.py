@@ -15,8 +15,8 @@ from arrows import ops
 from arrows.combinators import AndFan, Apply, Fold, Function, Item, Layer, Map, Metric, Pipe, Scan
 from arrows.inference.occurrences import Occurrence
 from arrows.inference.reasons import first_of, name_of
+from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 from arrows.typesys.terms import find, ground, labels_of
 
 Guess: TypeAlias = tuple[str, str]

@@ -35,8 +35,8 @@ from arrows.inference.occurrences import (
 from arrows.inference.rules import ContainerRules, TypeRule, object_reader, open_part
 from arrows.inference.typed import Path, Typed
 from arrows.ops import Trace
+from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 from arrows.typesys.runtime import gc_paused
 from arrows.typesys.terms import MAX_PARTS, Clash, TypeVariable, find, ground
 from arrows.typesys.unify import Solver

@@ -16,8 +16,8 @@ from arrows.inference.rules import (
     structure_of,
     type_words,
 )
+from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError
 from arrows.typesys.terms import Clash, Kind, TypeVariable, compound, find
 from arrows.typesys.unify import Solver
 

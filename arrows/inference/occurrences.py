@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from arrows.combinators import AnyBlock, Fix, Reference, Token, parts_first
 from arrows.inference.typed import Knot, Path, Typed
-from arrows.typesys.errors import ArrowTypeError, SourceLine
+from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys.terms import Clash, Constraint, TypeVariable, ground
 from arrows.typesys.unify import Solver
 

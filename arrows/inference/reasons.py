@@ -6,9 +6,10 @@ from typing import TypeAlias
 
 from arrows.combinators import AndFan, AnyBlock, Choice, Fan, Layer, Pipe, Read
 from arrows.inference.occurrences import CoercionPlace, Occurrence
+from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.coercion import Coercion
-from arrows.typesys.errors import ArrowTypeError, Side, SourceLine, message
+from arrows.typesys.errors import Side, message
 from arrows.typesys.terms import Struct, TypeVariable, coercible, compound, find, notation
 
 Head: TypeAlias = T.Type | Struct | None

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from arrows.inference.occurrences import CoercionPlace, Occurrence
 from arrows.inference.reasons import first_of, meet, name_of, path, side_of
+from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
 from arrows.typesys.coercion import Coercion
-from arrows.typesys.errors import ArrowTypeError, message
+from arrows.typesys.errors import message
 from arrows.typesys.terms import Clash, Constraint, Struct, TypeVariable, compound, find, kind_of, notation
 from arrows.typesys.unify import Solver
 

@@ -10,8 +10,9 @@ from arrows.inference.folds import FoldRule, PairCoercion, StartInputCoercion, t
 from arrows.inference.occurrences import CoercionPlace, Occurrence
 from arrows.inference.reasons import items_of, last_of, meet, name_of, path, side_of
 from arrows.inference.rules import Misfit, TypeRule, is_no_object, structure_of, type_words
+from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, message
+from arrows.typesys.errors import message
 from arrows.typesys.terms import Clash, TypeVariable, find, ground, notation
 from arrows.typesys.unify import Solver
 

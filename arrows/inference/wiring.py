@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from arrows.combinators import Fan, Graph, Item, Source, Tap
 from arrows.inference.occurrences import CoercionPlace, Occurrence
 from arrows.inference.reasons import first_of, last_of, meet, name_of, path, step_of
+from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, Side, SourceLine, message
+from arrows.typesys.errors import Side, message
 from arrows.typesys.terms import Clash, TypeVariable, ground
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 
 from arrows.combinators import Wire
 from arrows.ops import ShapeError
+from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
+from arrows.typesys.errors import message
 from arrows.typesys.static import Axis
 
 F = TypeVar("F")

@@ -14,8 +14,8 @@ from arrows.layers import initializers
 from arrows.layers.arguments import float_type, function_of, size_of
 from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.ops.context import Initializer
+from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError
 from arrows.typesys.static import F32, Axis, Tensor
 
 A = TypeVar("A")

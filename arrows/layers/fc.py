@@ -11,8 +11,9 @@ from arrows.layers import initializers
 from arrows.layers.arguments import function_of, size_of, vector
 from arrows.ops import Parameter, TensorLike
 from arrows.ops.context import Initializer
+from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, message
+from arrows.typesys.errors import message
 from arrows.typesys.static import Axis, Tensor
 
 A = TypeVar("A")

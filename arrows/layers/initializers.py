@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arrows.ops.arrays import HostArray
-from arrows.typesys.errors import ArrowValueError
+from arrows.typesys import ArrowValueError
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from arrows.typesys.errors import ArrowValueError
+from arrows.typesys import ArrowValueError
 
 HostArray: TypeAlias = npt.NDArray[Any]
 """A NumPy array: what the host knows of shapes, indices and results."""

@@ -12,8 +12,8 @@ import numpy as np
 from arrows.ops.arrays import HostArray
 from arrows.ops.errors import ShapeError
 from arrows.ops.primitive import Attributes, Primitive
+from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 from arrows.typesys.quoting import unwritable
 
 if TYPE_CHECKING:

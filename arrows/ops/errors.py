@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arrows.typesys.errors import ArrowTypeError, SourceLine
+from arrows.typesys import ArrowTypeError, SourceLine
 
 
 class ShapeError(ArrowTypeError):

@@ -18,8 +18,8 @@ from arrows.ops.primitive import INVARIANT, ROW, Attributes, Primitive
 from arrows.ops.segments import Segments
 from arrows.ops.sums import sum_rows
 from arrows.ops.tensorlike import TensorLike
+from arrows.typesys import ArrowValueError
 from arrows.typesys.dtypes import is_float
-from arrows.typesys.errors import ArrowValueError
 from arrows.typesys.types import Tensor
 
 Lookup = Callable[[object, Parameter], HostArray]

@@ -28,8 +28,8 @@ from arrows.ops.rowsparse import RowSparse, add_rows
 from arrows.ops.shape_rules import arithmetic, integral, negative_axis
 from arrows.ops.shaping import shape_of, transpose
 from arrows.ops.tensorlike import Operand, TensorLike
+from arrows.typesys import ArrowTypeError
 from arrows.typesys.dtypes import dtype_name, is_float
-from arrows.typesys.errors import ArrowTypeError
 from arrows.typesys.types import Tensor
 
 

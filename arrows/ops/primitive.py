@@ -37,8 +37,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from arrows.ops.arrays import Array
+from arrows.typesys import ArrowValueError, SourceLine
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowValueError, SourceLine
 
 if TYPE_CHECKING:
     from arrows.ops.rowsparse import RowSparse

@@ -15,7 +15,8 @@ from types import CodeType, FunctionType, ModuleType
 
 import numpy as np
 
-from arrows.typesys.errors import SourceLine, is_inside
+from arrows.typesys import SourceLine
+from arrows.typesys.errors import is_inside
 
 _MOST = 1000  # objects that are looked at
 _MOST_ITEMS = 100  # of one container

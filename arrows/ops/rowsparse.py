@@ -9,7 +9,7 @@ import numpy as np
 
 from arrows.ops.arrays import Array, ArrayModule, module_of
 from arrows.ops.segments import Segments, reduce_segments
-from arrows.typesys.errors import ArrowValueError
+from arrows.typesys import ArrowValueError
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ from arrows.ops.shape_rules import Check, arithmetic, floating, one_operand
 from arrows.ops.shaping import cast
 from arrows.ops.sums import sum_rows
 from arrows.ops.tensorlike import TensorLike
-from arrows.typesys.errors import ArrowValueError
+from arrows.typesys import ArrowValueError
 from arrows.typesys.types import Tensor
 
 

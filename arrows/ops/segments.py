@@ -15,7 +15,7 @@ import numpy as np
 
 from arrows.ops.arrays import Array, ArrayModule, Function, HostArray, put, take
 from arrows.ops.sums import sum_rows
-from arrows.typesys.errors import ArrowValueError
+from arrows.typesys import ArrowValueError
 from arrows.typesys.runtime import cached_property
 
 

@@ -14,8 +14,8 @@ from arrows.ops.primitive import Gradients, Primitive, Run, lift_rows, register
 from arrows.ops.shape_rules import arithmetic, negative_axis, sizes
 from arrows.ops.sums import sum_axes
 from arrows.ops.tensorlike import Operand, TensorLike
+from arrows.typesys import ArrowTypeError
 from arrows.typesys.dtypes import dtype_name, is_float
-from arrows.typesys.errors import ArrowTypeError
 from arrows.typesys.types import Tensor
 
 

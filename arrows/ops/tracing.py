@@ -15,9 +15,10 @@ from arrows.ops.random_guard import RandomStateWatch, where_defined
 from arrows.ops.structure import collect, spread
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.ops.trace import Equation, Trace, Var
+from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.dtypes import dtype_name, is_float
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, is_inside
+from arrows.typesys.errors import is_inside
 
 
 class Tracer(TensorLike):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeGuard
 
 from arrows.combinators import Block
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.quoting import printable, shortened
 
 

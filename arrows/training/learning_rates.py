@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 
 from arrows.training.arguments import require_number
-from arrows.typesys.errors import ArrowValueError
+from arrows.typesys import ArrowValueError
 
 # The number of steps taken so far (0 before the first) -> the rate of the next step.
 Schedule = Callable[[int], float]

@@ -33,7 +33,7 @@ from arrows.training.optimizers import Optimizer
 from arrows.training.parameters import Trainable, as_float
 from arrows.training.progress import Epoch, Progress, figures_of
 from arrows.training.saving import STATE, load_state, save_state
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+from arrows.typesys import ArrowTypeError, ArrowValueError
 
 NAN = ("stop", "ignore")
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from arrows.training.arguments import described, require_number
-from arrows.typesys.errors import ArrowTypeError
+from arrows.typesys import ArrowTypeError
 
 
 @dataclass(frozen=True, slots=True)

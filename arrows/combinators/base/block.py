@@ -18,7 +18,8 @@ from arrows.combinators.base.recorder import call_on_wires, connect
 from arrows.combinators.base.traversal import has_effects
 from arrows.combinators.base.wires import Wire
 from arrows.ops.arrays import HostArray
-from arrows.typesys.errors import ArrowTypeError, SourceLine, message
+from arrows.typesys import ArrowTypeError, SourceLine
+from arrows.typesys.errors import message
 
 if TYPE_CHECKING:
     from arrows.combinators.compose import Identity

@@ -12,7 +12,8 @@ import numpy as np
 from arrows.combinators.base.block import AnyBlock, Block
 from arrows.combinators.base.naming import shortened
 from arrows.combinators.base.wires import Wire
-from arrows.typesys.errors import ArrowTypeError, SourceLine, message
+from arrows.typesys import ArrowTypeError, SourceLine
+from arrows.typesys.errors import message
 
 
 class NotYetABlock(ABC):

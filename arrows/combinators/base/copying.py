@@ -12,7 +12,7 @@ import copy
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from arrows.combinators.base.traversal import parts_first
-from arrows.typesys.errors import SourceLine
+from arrows.typesys import SourceLine
 
 if TYPE_CHECKING:
     from arrows.combinators.base.block import AnyBlock

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias
 
 from arrows.combinators.base.wires import Wire
-from arrows.typesys.errors import ArrowTypeError, SourceLine, message
+from arrows.typesys import ArrowTypeError, SourceLine
+from arrows.typesys.errors import message
 
 if TYPE_CHECKING:
     from arrows.combinators.base.block import AnyBlock

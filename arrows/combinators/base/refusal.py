@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
+from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
+from arrows.typesys.errors import message
 
 
 def wrong_argument(block: str, reason: str, *, hint: str = "") -> ArrowTypeError:

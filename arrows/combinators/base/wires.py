@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, Type
 
 import numpy as np
 
-from arrows.typesys.errors import ArrowTypeError, SourceLine, message
+from arrows.typesys import ArrowTypeError, SourceLine
+from arrows.typesys.errors import message
 
 if TYPE_CHECKING:
     from arrows.combinators.base.recorder import CallRecorder

@@ -16,7 +16,7 @@ from arrows.engine.device.fake import FakeArray
 from arrows.engine.device.fake_module import xp as fake_xp
 from arrows.ops.arrays import Array, ArrayModule, HostArray
 from arrows.ops.sums import sum_rows
-from arrows.typesys.errors import ArrowValueError
+from arrows.typesys import ArrowValueError
 
 NO_CUPY = (
     'device="cuda" needs CuPy, which is not installed: pip install cupy-cuda12x (or cupy-cuda13x for CUDA 13)'

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 
 from arrows.combinators import Read
-from arrows.engine.lowering.sites import ReadSite
+from arrows.engine.lowering import ReadSite
 from arrows.engine.planning.plan import Plan
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
+from arrows.typesys import ArrowTypeError, ArrowValueError
+from arrows.typesys.errors import message
 
 
 def input_names(inputs: Iterable[str], params: Container[str]) -> tuple[str, ...]:

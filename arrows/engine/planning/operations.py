@@ -6,11 +6,10 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 from arrows.combinators import AnyBlock
-from arrows.engine.lowering.merge_chains import Composed
-from arrows.engine.lowering.sites import ApplySite, ConstantSite, ElementSite, ReadSite, Site
-from arrows.inference.typed import Typed
+from arrows.engine.lowering import ApplySite, Composed, ConstantSite, ElementSite, ReadSite, Site
+from arrows.inference import Typed
+from arrows.ops import Trace
 from arrows.ops.arrays import HostArray
-from arrows.ops.trace import Trace
 from arrows.typesys import types as T
 
 

@@ -15,7 +15,8 @@ from arrows.engine.device import Device, ParameterLock, host_array
 from arrows.inference import Typed
 from arrows.ops import Parameter
 from arrows.ops.arrays import Array, HostArray
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
+from arrows.typesys import ArrowTypeError, ArrowValueError
+from arrows.typesys.errors import message
 from arrows.typesys.masked import masked_elements
 
 Key = tuple[int, str]

@@ -9,8 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from arrows.engine.lowering.lower import Lowered
-from arrows.engine.lowering.sites import ApplySite, ConstantSite, ElementSite, ReadSite
+from arrows.engine.lowering import ApplySite, ConstantSite, ElementSite, Lowered, ReadSite
 from arrows.engine.planning.operations import (
     ApplyOperation,
     ConstantOperation,

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arrows.engine.lowering.lower import Lowered
-from arrows.engine.lowering.sites import ApplySite, ConstantSite
+from arrows.engine.lowering import ApplySite, ConstantSite, Lowered
 from arrows.engine.planning.operations import SiteGroups
 from arrows.ops.arrays import HostArray
 from arrows.typesys import types as T

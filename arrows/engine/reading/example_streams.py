@@ -21,7 +21,8 @@ from arrows.engine.reading.wiring import Column, Outputs, Visits, Wirings
 from arrows.engine.reference import too_many_nodes
 from arrows.engine.values import IteratorReplay, LeafError, convert, convert_many
 from arrows.ops.arrays import HostArray
-from arrows.typesys.errors import InputError, input_message
+from arrows.typesys import InputError
+from arrows.typesys.errors import input_message
 
 Explain: TypeAlias = Callable[[object, int, bool], None]
 Chunk: TypeAlias = tuple[Wirings, HostArray | None]

@@ -20,7 +20,7 @@ from arrows.engine.planning import (
 from arrows.engine.reading.content_digest import digests
 from arrows.engine.reading.index_bounds import IndexPort
 from arrows.engine.reading.object_content import Unhashable
-from arrows.typesys.errors import SourceLine
+from arrows.typesys import SourceLine
 
 
 @dataclass(frozen=True, slots=True)

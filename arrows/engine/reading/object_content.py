@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.typesys.errors import SourceLine
+from arrows.typesys import SourceLine
 
 Parts = list[tuple[str, object]]
 

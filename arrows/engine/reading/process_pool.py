@@ -13,7 +13,7 @@ from contextlib import suppress
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from arrows.typesys.errors import ArrowValueError
+from arrows.typesys import ArrowValueError
 
 Done = TypeVar("Done")
 

@@ -10,8 +10,8 @@ from arrows.engine.reference.walk import Located, Walk
 from arrows.engine.values import ExamplePath, LeafError, describe_error
 from arrows.inference import Typed
 from arrows.ops import ShapeError
+from arrows.typesys import ArrowValueError
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowValueError
 
 
 def apply(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:

@@ -19,8 +19,9 @@ from arrows.engine.values import (
     trampoline,
 )
 from arrows.inference import Knot, Typed
+from arrows.typesys import InputError
 from arrows.typesys import types as T
-from arrows.typesys.errors import InputError, input_message
+from arrows.typesys.errors import input_message
 
 MAX_NODES = 10**7
 # An endless recursion must end before memory does: a level of recursion holds a few generators, some 2 KB.

@@ -18,7 +18,7 @@ from arrows.engine.running.loss_gradients import Differentiated, differentiate
 from arrows.engine.running.not_finite import first_not_finite
 from arrows.engine.running.outputs import CallRecord, OutputRows, collect_record, collect_result, copy_rows
 from arrows.engine.scheduling import BatchInput, BatchReader, Examples, WiredBatch
-from arrows.typesys.errors import ArrowTypeError
+from arrows.typesys import ArrowTypeError
 
 
 @dataclass(frozen=True, eq=False, slots=True)

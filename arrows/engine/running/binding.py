@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.device import Arena, Device, Upload
+from arrows.engine.program import Program
 from arrows.engine.program.codegen import Slot
-from arrows.engine.program.program import GeneratedFunction, Program
+from arrows.engine.program.program import GeneratedFunction
 from arrows.engine.reading import lengths_of
 from arrows.engine.running.flow_back import Flow, Sums
 from arrows.engine.running.gather import Gather

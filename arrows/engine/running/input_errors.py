@@ -15,7 +15,8 @@ from arrows.engine.planning import ApplyOperation, Plan
 from arrows.engine.scheduling import Merged
 from arrows.ops import IndexOutOfRange
 from arrows.ops.arrays import HostArray
-from arrows.typesys.errors import ArrowValueError, InputError, input_message
+from arrows.typesys import ArrowValueError, InputError
+from arrows.typesys.errors import input_message
 
 KERNEL_ERRORS = (IndexOutOfRange, ArrowValueError)
 

@@ -12,7 +12,8 @@ from arrows.engine.reading import ExampleReader, Fingerprint, Outputs, checked_p
 from arrows.engine.scheduling.merge import Merged
 from arrows.engine.scheduling.prepared_set import Batch, Prepared, WiredBatch
 from arrows.ops.arrays import HostArray
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
+from arrows.typesys import ArrowTypeError, ArrowValueError
+from arrows.typesys.errors import message
 
 
 class IndexedExamples(Protocol):

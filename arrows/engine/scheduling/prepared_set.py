@@ -12,7 +12,8 @@ from arrows.engine.planning import Plan
 from arrows.engine.reading import Fingerprint, Wirings
 from arrows.engine.scheduling.node_table import NodeTable, node_table
 from arrows.ops.arrays import HostArray
-from arrows.typesys.errors import ArrowTypeError, message
+from arrows.typesys import ArrowTypeError
+from arrows.typesys.errors import message
 
 
 @dataclass(frozen=True, eq=False, slots=True)

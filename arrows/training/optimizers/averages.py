@@ -10,7 +10,7 @@ from arrows.ops.arrays import Array, quiet
 from arrows.training.arguments import require_number
 from arrows.training.optimizers.update_rule import StepCount
 from arrows.training.parameters import Trainable, row_blocks
-from arrows.typesys.errors import ArrowValueError
+from arrows.typesys import ArrowValueError
 
 
 class Averages:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from arrows.engine.reading import Unhashable, digests
 from arrows.training.learning_rates import Rate
 from arrows.training.optimizers.update_rule import Rule
-from arrows.typesys.errors import ArrowValueError
+from arrows.typesys import ArrowValueError
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from arrows.training.optimizers.description import Settings, without_addresses
 from arrows.training.optimizers.update import Gradient, Update, Updater, clip_scale
 from arrows.training.optimizers.update_rule import Rule, StepCount
 from arrows.training.parameters import Trainable, notation
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+from arrows.typesys import ArrowTypeError, ArrowValueError
 
 
 class Optimizer:

@@ -31,7 +31,7 @@ from arrows.training.saving.safetensors_file import (
 from arrows.training.saving.safetensors_header import quoted
 from arrows.training.saving.saved_run import SavedRun
 from arrows.training.saving.unnamed_layers import changed_order, unnamed_layers
-from arrows.typesys.errors import ArrowValueError
+from arrows.typesys import ArrowValueError
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from arrows.training.parameters import Described, Trainable, notation
 from arrows.training.saving.safetensors_file import OURS, OpenFile, open_file, require_texts, write_file
 from arrows.training.saving.safetensors_header import quoted
 from arrows.training.saving.unnamed_layers import Sites, alike_layers, changed_order, sites_of, unnamed_layers
-from arrows.typesys.errors import ArrowValueError
+from arrows.typesys import ArrowValueError
 
 _KEY = OURS + "unnamed"
 MOST = 20  # differences that a message lists

@@ -25,7 +25,7 @@ import safetensors.numpy
 from arrows.files import replacing
 from arrows.ops.arrays import HostArray
 from arrows.training.saving.safetensors_header import BYTES, LONGEST, Entry, Header, quoted, read_header
-from arrows.typesys.errors import ArrowValueError
+from arrows.typesys import ArrowValueError
 
 OURS = "arrows."
 """The beginning of the keys that this package reserves for its own texts."""

@@ -16,7 +16,7 @@ from typing import BinaryIO
 import numpy as np
 
 from arrows.training.arguments import escaped, is_whole
-from arrows.typesys.errors import ArrowValueError
+from arrows.typesys import ArrowValueError
 
 LONGEST = 100_000_000  # bytes of a header, the limit of the library safetensors
 MOST_AXES = 32

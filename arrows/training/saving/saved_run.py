@@ -14,7 +14,7 @@ from typing import TypeAlias, TypeGuard
 from arrows.training.arguments import escaped, is_whole
 from arrows.training.progress import Progress
 from arrows.training.saving.unnamed_layers import Sites, sites_of
-from arrows.typesys.errors import ArrowValueError
+from arrows.typesys import ArrowValueError
 
 VERSION = 1
 
