@@ -15,84 +15,80 @@ import importlib
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from arrows import ops as ops
-from arrows.combinators import RNN as RNN
-from arrows.combinators import AllOf as AllOf
-from arrows.combinators import Attention as Attention
-from arrows.combinators import Bidirectional as Bidirectional
-from arrows.combinators import Block as Block
-from arrows.combinators import Broadcast as Broadcast
-from arrows.combinators import Composition as Composition
-from arrows.combinators import Concat as Concat
-from arrows.combinators import Constant as Constant
-from arrows.combinators import Fold as Fold
-from arrows.combinators import ForwardDeclaration as ForwardDeclaration
-from arrows.combinators import Function as Function
-from arrows.combinators import GetItem as GetItem
-from arrows.combinators import Identity as Identity
-from arrows.combinators import Input as Input
-from arrows.combinators import InputTransform as InputTransform
-from arrows.combinators import Layer as Layer
-from arrows.combinators import Length as Length
-from arrows.combinators import Map as Map
-from arrows.combinators import Max as Max
-from arrows.combinators import Mean as Mean
-from arrows.combinators import Metric as Metric
-from arrows.combinators import Min as Min
-from arrows.combinators import NGrams as NGrams
-from arrows.combinators import Nth as Nth
-from arrows.combinators import OneHot as OneHot
-from arrows.combinators import OneHotFromList as OneHotFromList
-from arrows.combinators import OneOf as OneOf
-from arrows.combinators import Optional as Optional
-from arrows.combinators import Pipe as Pipe
-from arrows.combinators import Record as Record
-from arrows.combinators import Reduce as Reduce
-from arrows.combinators import Reverse as Reverse
-from arrows.combinators import Scalar as Scalar
-from arrows.combinators import Scan as Scan
-from arrows.combinators import Slice as Slice
-from arrows.combinators import Stack as Stack
-from arrows.combinators import Sum as Sum
-from arrows.combinators import Tap as Tap
-from arrows.combinators import Tensor as Tensor
-from arrows.combinators import Vector as Vector
-from arrows.combinators import Void as Void
-from arrows.combinators import Wire as Wire
-from arrows.combinators import Zeros as Zeros
-from arrows.combinators import Zip as Zip
-from arrows.combinators import ZipWith as ZipWith
-from arrows.combinators import arrow as arrow
-from arrows.combinators import fix as fix
-from arrows.combinators import shared as shared
-from arrows.combinators import unpack as unpack
-from arrows.engine import Model as Model
-from arrows.engine import Prepared as Prepared
-from arrows.engine import Ragged as Ragged
-from arrows.engine import compile as compile
-from arrows.engine import to_numpy as to_numpy
-from arrows.inference import infer as infer
-from arrows.layers import FC as FC
-from arrows.layers import Dropout as Dropout
-from arrows.layers import Embedding as Embedding
-from arrows.layers import GRUCell as GRUCell
-from arrows.layers import Hinge as Hinge
-from arrows.layers import Huber as Huber
-from arrows.layers import LayerNorm as LayerNorm
-from arrows.layers import Linear as Linear
-from arrows.layers import LSTMCell as LSTMCell
-from arrows.layers import SigmoidCrossEntropy as SigmoidCrossEntropy
-from arrows.layers import SoftmaxCrossEntropy as SoftmaxCrossEntropy
-from arrows.layers import SquaredError as SquaredError
-from arrows.layers import TreeLSTM as TreeLSTM
-from arrows.layers import initializers as initializers
-from arrows.machine import set_threads as set_threads
-from arrows.machine import show_config as show_config
-from arrows.typesys import ArrowTypeError as ArrowTypeError
-from arrows.typesys import ArrowValueError as ArrowValueError
-from arrows.typesys import InputError as InputError
-from arrows.typesys import types as types
-from arrows.version import __version__ as __version__
+from arrows import ops
+from arrows.combinators import (
+    RNN,
+    AllOf,
+    Attention,
+    Bidirectional,
+    Block,
+    Broadcast,
+    Composition,
+    Concat,
+    Constant,
+    Fold,
+    ForwardDeclaration,
+    Function,
+    GetItem,
+    Identity,
+    Input,
+    InputTransform,
+    Layer,
+    Length,
+    Map,
+    Max,
+    Mean,
+    Metric,
+    Min,
+    NGrams,
+    Nth,
+    OneHot,
+    OneHotFromList,
+    OneOf,
+    Optional,
+    Pipe,
+    Record,
+    Reduce,
+    Reverse,
+    Scalar,
+    Scan,
+    Slice,
+    Stack,
+    Sum,
+    Tap,
+    Tensor,
+    Vector,
+    Void,
+    Wire,
+    Zeros,
+    Zip,
+    ZipWith,
+    arrow,
+    fix,
+    shared,
+    unpack,
+)
+from arrows.engine import Model, Prepared, Ragged, compile, to_numpy
+from arrows.inference import infer
+from arrows.layers import (
+    FC,
+    Dropout,
+    Embedding,
+    GRUCell,
+    Hinge,
+    Huber,
+    LayerNorm,
+    Linear,
+    LSTMCell,
+    SigmoidCrossEntropy,
+    SoftmaxCrossEntropy,
+    SquaredError,
+    TreeLSTM,
+    initializers,
+)
+from arrows.machine import set_threads, show_config
+from arrows.typesys import ArrowTypeError, ArrowValueError, InputError, types
+from arrows.version import __version__
 
 if TYPE_CHECKING:
     from arrows import data as data
