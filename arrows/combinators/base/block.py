@@ -281,7 +281,7 @@ class Block(Frozen, Generic[A_contra, B_co]):
             >>> ar.Scalar("int32").eval(3)
             array(3, dtype=int32)
         """
-        from arrows import engine  # the one import upward in the house
+        from arrows import engine  # a room above: `eval` is for trying a block out
 
         return engine.evaluate(self, x)
 

@@ -4,8 +4,8 @@ Rows of a slab are ordered by operation, then step, whatever the order of execut
 range of its operation's rows, and all rows of an operation are one range: what is deferred runs on them at
 once. A step reads each port as a range too where the rows are consecutive, else through an index array.
 
-Each port has one index array a batch, and steps take slices of it. So all
-of a batch go to a device in one copy.
+Each port has one index array a batch, and steps take slices of it. So all index arrays of a batch go to a
+device in one copy.
 """
 
 from __future__ import annotations

@@ -6,8 +6,7 @@ together to a batch.
 
 Numbers ascend by operation, component and depth, which is the order of a batch's rows. So sorting the numbers
 of a batch puts its rows in order, an operation's rows are one range, and so are those of a step. Numbers of
-equal key
-ascend so that much of what steps read is a range too: a view instead of a gather.
+equal key ascend so that much of what steps read is a range too: a view instead of a gather.
 """
 
 from __future__ import annotations
@@ -141,8 +140,8 @@ def _largest_examples_first(plan: Plan, offsets: HostArray) -> HostArray:
     """The nodes of a set, those of the largest examples first.
 
     The rows of a step are in this order. Where sequences end at different steps, those that go on are then
-    the
-    first rows of every step, and what they read of the step before is a range: a view instead of a gather.
+    the first rows of every step, and what they read of the step before is a range: a view instead of a
+    gather.
     """
     lengths = lengths_of(offsets)
     examples = np.arange(len(lengths)) if plan.schedule == "none" else largest_first(lengths)
@@ -195,9 +194,8 @@ def _single_steps(plan: Plan, keys: NodeKeys) -> list[tuple[int, int]]:
     """The ranges of numbers that run in one step outside of recursion and folds, in topological order.
 
     The nodes of such a step can stand in the order of what they read first. That is a range where all of it
-    is
-    read: the output layer of a tree reads the states of all its nodes. An operation that gives rows for the
-    elements of a sequence is left out, for these rows are in its nodes' order.
+    is read: the output layer of a tree reads the states of all its nodes. An operation that gives rows for
+    the elements of a sequence is left out, for these rows are in its nodes' order.
     """
     keys_of_pair = np.bincount(keys.pair, minlength=len(plan.pairs.operation))
     bounds = np.searchsorted(keys.key, np.arange(len(keys.pair) + 1))

@@ -3,7 +3,8 @@
 A step runs one operation on one or more nodes. The schedules are those of `arrows.compile`:
 
 * ``strata`` and ``depth``: nodes have a depth within their component, counted while the examples are read;
-  the nodes of an operation at one depth are one step, and steps run by component, depth, operation;
+  the nodes of an operation at one depth are one step, and steps run by component, depth, operation. The
+  plan numbers the components in topological order for ``strata``, and puts all into one for ``depth``;
 * ``agenda``: steps are chosen one after another, among the operations that have ready nodes;
 * ``none``: each node is a step of its own, in the order in which the examples were read.
 """
