@@ -282,11 +282,12 @@ class Interrupting:
         self.left, self.files = at, files
 
     def __enter__(self) -> Self:
+        self.before = sys.gettrace()  # a measurement of coverage goes on where it was
         sys.settrace(self.called)
         return self
 
     def __exit__(self, *_: object) -> None:
-        sys.settrace(None)
+        sys.settrace(self.before)
 
     def called(self, frame: FrameType, event: str, argument: Any) -> Any:
         return self.line if frame.f_code.co_filename in self.files else None
@@ -297,7 +298,7 @@ class Interrupting:
             return self.line
         self.left -= 1
         if self.left == 0:
-            sys.settrace(None)
+            sys.settrace(self.before)
             raise KeyboardInterrupt
         return self.line
 
