@@ -141,8 +141,6 @@ class Primitive:
         return f"Primitive({self.name})"
 
     def __reduce__(self) -> tuple[Callable[[str], Primitive], tuple[str]]:
-        # a primitive pickles as its name: kernels are closures
-
         return get, (self.name,)  # kernels are closures, which do not pickle
 
 
