@@ -1,4 +1,8 @@
-"""Work map_chunks over processes: each takes chunks of the examples and sends arrays back."""
+"""Spreads work over processes: each takes chunks of the examples and sends arrays back.
+
+Processes are forked: they inherit the model and the examples, neither of which need pickle. `multiprocessing`
+and `concurrent.futures` are imported when processes are asked for, so that `import arrows` stays quick.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +62,7 @@ def map_chunks(task: Callable[[slice], Done], count: int, most: int, processes: 
     [333, 333, 334]
     """
     size = most
-    if processes > 1:  # several chunks each, for examples differ in size
+    if processes > 1:  # several chunks each, because examples differ in size
         size = min(max(-(-count // (4 * processes)), _FEWEST), most)
     number = max(-(-count // size), 1)
     chunks = [slice(a, z) for a, z in pairwise(count * n // number for n in range(number + 1))]
@@ -85,13 +89,13 @@ def _collect(task: Callable[[slice], Done], chunks: list[slice], processes: int,
     pool = ProcessPoolExecutor(processes, multiprocessing.get_context("fork"), _take, (task,))
     try:
         with warnings.catch_warnings():
-            # Python warns of forking beside threads: those that there are, are BLAS's, which minds forks.
+            # Python warns of a fork beside threads. The only threads here are BLAS's, which handles forks.
             warnings.simplefilter("ignore", DeprecationWarning)
             results = pool.map(_do, chunks)
         done.extend(results)
     except BaseException:
         for process in set(multiprocessing.active_children()) - before:
-            process.terminate()  # an interrupt does not wait for chunks that were begun
+            process.terminate()  # an interrupt does not wait for chunks under way
         raise
     finally:
         pool.shutdown(cancel_futures=True)
@@ -99,7 +103,7 @@ def _collect(task: Callable[[slice], Done], chunks: list[slice], processes: int,
 
 def _take(task: Callable[[slice], Any]) -> None:
     _worker["task"] = task
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends without a word; who waits for the results speaks
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # it ends silently; its parent reports
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
