@@ -29,7 +29,7 @@ class Segments:
         count: number of sequences, known on the host.
         total: number of rows, known on the host.
         longest: a bound on the length of a sequence, known on the host; it bounds the rounds that devices
-            without `reduceat` take (their number is its logarithm).  `total` by default.
+            without `reduceat` take (their number is its logarithm).
         gapless: the host knows that no sequence is empty.
 
     >>> segments = Segments.of(np, np.array([0, 2, 2, 5]))
@@ -41,12 +41,8 @@ class Segments:
     ids: Array
     count: int
     total: int
-    longest: int = -1
+    longest: int
     gapless: bool = False
-
-    def __post_init__(self) -> None:
-        if self.longest < 0:
-            object.__setattr__(self, "longest", self.total)
 
     @classmethod
     def of(cls, xp: ArrayModule, offsets: Array, total: int | None = None) -> Segments:
@@ -73,7 +69,8 @@ class Segments:
             raise ArrowValueError(
                 "give the total with offsets that lie on a device: reading it would wait for the device"
             )
-        return cls(offsets, xp.searchsorted(offsets[1:], xp.arange(total), side="right"), count, total)
+        row_ids = xp.searchsorted(offsets[1:], xp.arange(total), side="right")
+        return cls(offsets, row_ids, count, total, longest=total)
 
     @cached_property
     def lengths(self) -> Array:
