@@ -1,4 +1,4 @@
-"""Training: optimizers, the loop, checkpoints, and the state from which a run goes on.
+"""Training: optimizers, the training loop, parameter files, and checkpoints from which a run resumes.
 
 >>> from arrows.training import Adagrad, load, save, train
 """

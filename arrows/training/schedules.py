@@ -1,9 +1,10 @@
-"""Learning rates that change with the number of steps, by the names that Thinc gave them.
+"""Learning-rate schedules, under the names that Thinc uses.
 
-A schedule is called with the number of steps made so far, 0 before the first, and returns the rate of the
-next. It stands wherever an optimizer takes a rate, in `rates` too. These here are frozen values that print as
-they were made, so that a resumed run is known to have the same one. Any function will do: it counts by its
-code and by what it holds. They are written in small letters because they are used like functions.
+A schedule is a function from the number of steps made so far, 0 at first, to the learning rate of the next
+step. Every argument that takes a rate takes a schedule, `rates` too. The schedules here are frozen values
+whose text is their constructor's call, so a resumed run can check that it has the same one. Any function is
+a schedule; a resumed run compares its code and the values that it refers to. Their names are in lower case
+because they are used like functions.
 
 >>> from arrows.training import Adam, schedules
 >>> optimizer = Adam(schedules.warmup_linear(0.001, 100, 1000), rates={"embed/*": 0.0001})
