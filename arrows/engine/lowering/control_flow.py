@@ -1,13 +1,46 @@
-"""`Choice`: one of several cases; `Fix` and `Reference`: blocks that stand inside themselves."""
+"""`Pipe`, `Fan`, `Graph`, `Choice`, `Fix`, `Reference` and `Shared`: which blocks run, and on what."""
 
 from __future__ import annotations
 
-from arrows.combinators import Choice
-from arrows.engine.lowering.expression_writer import ExpressionWriter, Walk
-from arrows.engine.lowering.source_writer import KeyLine
-from arrows.engine.lowering.symbols import Symbol, bare, link, template
+from arrows.combinators import Choice, Fan, Graph, Source
+from arrows.engine.lowering.expression_writer import ExpressionWriter, KeyLine, Walk
+from arrows.engine.lowering.symbols import ObjectSymbol, Symbol, TupleSymbol, bare, link, template
+from arrows.engine.values import Recursion, trampoline
 from arrows.inference import Typed
 from arrows.typesys import types as T
+
+
+def emit_pipe(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
+    for part in writer.compositions.steps(typed.parts):
+        symbol = yield writer.walk(part, symbol)
+    return symbol
+
+
+def emit_fan(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
+    assert isinstance(typed.form, Fan)
+    items: list[Symbol] = []
+    for part in typed.parts:
+        items.append((yield writer.walk(part, symbol)))
+    return TupleSymbol(tuple(items), typed.form.labels)
+
+
+def emit_graph(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
+    assert isinstance(typed.form, Graph)
+    wires = [symbol]
+    for node, part in zip(typed.form.nodes, typed.parts, strict=True):
+        wires.append((yield writer.walk(part, trampoline(_source(wires, node.source)))))
+    return trampoline(_source(wires, typed.form.output))
+
+
+def _source(wires: list[Symbol], source: Source) -> Recursion[Symbol]:
+    """What a node reads: a wire, or a tuple of wires."""
+    if isinstance(source, int):
+        return wires[source]
+    items: list[Symbol] = []
+    for item in source:
+        items.append((yield _source(wires, item)))
+    return TupleSymbol(tuple(items))
+
 
 # More cases than these are functions picked from a table: a long ``elif`` chain is slow, and nests in the
 # compiler.
@@ -84,4 +117,27 @@ def emit_recursion(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Wa
     name, argument, result = writer.recursions[id(knot)]
     symbol = writer.coerced(symbol, knot.input)
     link(argument, symbol, writer.flow)
+    return writer.call(f"{name}({writer.pack(symbol)})", result)
+
+
+def emit_shared(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
+    """Remembers results by the identity of the object, in a function of its own: the block may stand in
+    several places.
+
+    The object is kept with its result, so that no other object gets its ``id`` during the example.
+    """
+    key = (id(typed.form), typed.output)
+    if key not in writer.memos:
+        name, memo = writer.fresh("shared"), writer.refer("MEMO", {})
+        result = template(typed.output, writer.flow)
+        writer.memos[key] = name, result
+        with writer.function(name):
+            writer.put(f"f = {memo}.get(id(x))")
+            with writer.block("if f is None:"):
+                value = yield writer.walk(typed.parts[0], ObjectSymbol("x"))
+                value = writer.coerced(value, typed.output)
+                link(result, value, writer.flow)
+                writer.put(f"f = {memo}[id(x)] = (x, {writer.pack(value)})")
+            writer.put("return f[1]")
+    name, result = writer.memos[key]
     return writer.call(f"{name}({writer.pack(symbol)})", result)

@@ -1,23 +1,40 @@
 """Writes the code of a typed expression, occurrence by occurrence.
 
-This file holds what all core forms share: the walk, and what has been written so far.  The code of each form
-is written by a function in the file of its family; `arrows.engine.lowering.forms` has the table.
+This file holds what all core forms share: the walk over the expression, the functions written so far with
+their lines and local names, and how values are taken apart and put together.  The code of each form is
+written by a function in the file of its family; `arrows.engine.lowering.lower` has the table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from arrows.combinators import AnyBlock, Constant, Metric, core_form
 from arrows.engine.lowering.merge_chains import Compositions
 from arrows.engine.lowering.sites import SiteList
-from arrows.engine.lowering.source_writer import SourceWriter
 from arrows.engine.lowering.streams import StreamList
-from arrows.engine.lowering.symbols import Symbol, bare
-from arrows.engine.values import Recursion
+from arrows.engine.lowering.symbols import (
+    VOID,
+    EndlessSymbol,
+    ListSymbol,
+    ObjectSymbol,
+    Symbol,
+    TensorSymbol,
+    TupleSymbol,
+    VoidSymbol,
+    assignments,
+    bare,
+    viewed,
+)
+from arrows.engine.values import Recursion, trampoline
 from arrows.inference import Typed
 from arrows.typesys import types as T
+
+# Python's parser takes about 200 nested parentheses; deeper tuples are put together piece by piece.
+_DEEPEST_LITERAL = 20
 
 # Python compiles only 20 nested blocks in a function.  A form opens at most two before it walks its parts, so
 # a body that starts a function of its own beyond this depth stays well under the limit.
@@ -27,7 +44,41 @@ Walk: TypeAlias = Recursion[Symbol]
 """Writes code and returns the symbol of the result; the walks of its parts are what it yields."""
 
 
-class ExpressionWriter(SourceWriter):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyLine:
+    """The lines that compute a node's depth key.  The schedule decides them, so they are written later.
+
+    Attributes:
+        indent: what stands in front of each line.
+        name: the variable that gets the key.
+        site: the node's site.
+        rows: expressions of the value ids that the node reads.
+        lists: expressions of the lists of value ids that the node reads.
+    """
+
+    indent: str
+    name: str
+    site: int
+    rows: tuple[str, ...]
+    lists: tuple[str, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Body:
+    """One function that is being written.
+
+    Attributes:
+        lines: its lines so far.
+        nesting: how many blocks are open.
+        is_generator: whether it calls generator functions, and so is one.
+    """
+
+    lines: list[str | KeyLine] = field(default_factory=list)
+    nesting: int = 0
+    is_generator: bool = False
+
+
+class ExpressionWriter:
     """What has been written of an expression.
 
     Args:
@@ -36,25 +87,34 @@ class ExpressionWriter(SourceWriter):
 
     Attributes:
         sites: the sites that the code makes nodes of.
+        flow: the flow graph, in which values that meet are joined.
         streams: the streams that the code appends to.
         compositions: which functions of the expression become one operation.
         recursions: by recursion, its function, and the patterns of what it takes and gives.
         memos: by shared block and type, its function and the pattern of what it gives.
+        names: what the code refers to (users' functions, tables of cases, memos).
+        finished: the lines of the functions that are done.
+        body: the function that is being written.
     """
 
     def __init__(self, emitters: Mapping[type[AnyBlock], Emitter], root: Typed) -> None:
-        self.sites = SiteList()
-        super().__init__(self.sites.flow)
         metrics = ((typed.form, typed.input) for typed in root.walk())
         labelled = {
             form.metric for form, type in metrics if isinstance(form, Metric) and isinstance(type, T.Tuple)
         }
-        self.streams = StreamList(self.sites.flow, labelled)
+        self.sites = SiteList()
+        self.flow = self.sites.flow
+        self.streams = StreamList(self.flow, labelled)
         self.compositions = Compositions(root)
         self.recursions: dict[int, tuple[str, Symbol, Symbol]] = {}
         self.memos: dict[tuple[int, T.Type], tuple[str, Symbol]] = {}
+        self.names: dict[str, object] = {}
+        self.finished: list[str | KeyLine] = []
+        self.body = Body()
         self._emitters = emitters
         self._written: dict[int, Symbol] = {}  # by occurrence, where it stands at several places
+        self._name_count = 0
+        self._holds_input: dict[T.Type, bool] = {}
 
     def walk(self, typed: Typed, symbol: Symbol) -> Walk:
         """Writes the code of ``typed`` on the value ``symbol``; returns the result's symbol.
@@ -83,6 +143,196 @@ class ExpressionWriter(SourceWriter):
             result = yield self.walk(typed, self.unpacked("x", bare(symbol)))
             self.put(f"return {self.pack(result)}")
         return self.call(f"{name}({self.pack(symbol)})", bare(result))
+
+    def put(self, line: str) -> None:
+        """Appends a line at the current indentation."""
+        self.body.lines.append(self.indent + line)
+
+    @property
+    def indent(self) -> str:
+        """What stands in front of a line of the body."""
+        return "    " * (self.body.nesting + 1)
+
+    def fresh(self, letter: str) -> str:
+        """Returns a name that is not used yet."""
+        self._name_count += 1
+        return f"{letter}{self._name_count}"
+
+    def refer(self, prefix: str, value: object) -> str:
+        """Returns a name under which the code finds an object."""
+        name = self.fresh(prefix)
+        self.names[name] = value
+        return name
+
+    def assign(self, letter: str, code: str) -> str:
+        """Writes ``name = code`` with a fresh name; returns the name."""
+        name = self.fresh(letter)
+        self.put(f"{name} = {code}")
+        return name
+
+    def assign_object(self, code: str) -> ObjectSymbol:
+        """Gives a Python object a name of its own, so that its code runs once."""
+        return ObjectSymbol(self.assign("o", code))
+
+    @contextmanager
+    def block(self, header: str) -> Iterator[None]:
+        """Writes a block of code under a line such as ``for x in xs:``."""
+        self.put(header)
+        self.body.nesting += 1
+        yield
+        self.body.nesting -= 1
+
+    @contextmanager
+    def function(self, name: str, *, generator: bool = True) -> Iterator[Body]:
+        """Writes a function of one argument, ``x``, beside the one that is being written.
+
+        Args:
+            name: the function's name.
+            generator: whether it is a generator function even if it calls none.
+        """
+        outer, self.body = self.body, Body()
+        yield self.body
+        if generator and not self.body.is_generator:
+            self.body.lines.append("    yield")  # never reached; it makes the function a generator function
+        self.finished.append(f"def {name}(x):")
+        self.finished.extend(self.body.lines or ["    pass"])
+        self.body = outer
+
+    def call(self, code: str, result: Symbol) -> Symbol:
+        """Writes the call of a generator function; ``result`` is the pattern of what the function returns.
+
+        The caller yields the call instead of making it: a driver keeps the stack, so the data may be deeper
+        than the interpreter's stack.
+        """
+        self.body.is_generator = True
+        return self.unpacked(self.assign("r", f"yield {code}"), result)
+
+    # ------------------------------------------------------------------------------------- putting together
+
+    def pack(self, symbol: Symbol) -> str:
+        """Returns the Python expression of the whole value."""
+        code, _ = trampoline(self._pack(symbol))
+        return code
+
+    def _pack(self, symbol: Symbol) -> Recursion[tuple[str, int]]:
+        """The expression, and how deep its parentheses nest."""
+        match symbol:
+            case TensorSymbol(code=code) | ObjectSymbol(code=code) | ListSymbol(code=code):
+                return code, 0
+            case TupleSymbol(items=items):
+                parts, deepest = [], 0
+                for item in items:
+                    part, depth = yield self._pack(item)
+                    parts.append(part)
+                    deepest = max(deepest, depth + 1)
+                code = "(" + "".join(part + ", " for part in parts) + ")"
+                return (code, deepest) if deepest < _DEEPEST_LITERAL else (self.assign("t", code), 0)
+            case EndlessSymbol(element=element):
+                packed: tuple[str, int] = yield self._pack(element)
+                return packed
+            case VoidSymbol():
+                return "None", 0
+
+    def unpacked(self, code: str, pattern: Symbol) -> Symbol:
+        """Takes the value ``code`` apart into local names, as far as ``pattern`` says that it is tuples."""
+        return trampoline(self._unpacked(code, pattern))
+
+    def _unpacked(self, code: str, pattern: Symbol) -> Recursion[Symbol]:
+        match pattern:
+            case TupleSymbol(items=items, labels=labels):
+                if not items:
+                    return pattern
+                names = [self.fresh("t") for _ in items]
+                self.put(f"{', '.join(names)}, = {code}")
+                parts: list[Symbol] = []
+                for name, item in zip(names, items, strict=True):
+                    parts.append((yield self._unpacked(name, item)))
+                return TupleSymbol(tuple(parts), labels)
+            case TensorSymbol(place=place, constant=constant):
+                return TensorSymbol(pattern.code if constant is not None else code, place, constant)
+            case ListSymbol(element=element):
+                return ListSymbol(code, element)
+            case EndlessSymbol(element=element):
+                return EndlessSymbol((yield self._unpacked(code, element)))
+            case ObjectSymbol():
+                return ObjectSymbol(code)
+            case VoidSymbol():
+                return VOID
+
+    def coerced(self, symbol: Symbol, wanted: T.Type) -> Symbol:
+        """Returns a value as ``wanted``: a tuple or list of objects is one object where one is wanted."""
+        return trampoline(self._coerced(symbol, wanted)) if self._wants_input(wanted) else symbol
+
+    def _wants_input(self, type: T.Type) -> bool:
+        """Whether there is an ``Input`` in a type; remembered, types of deep expressions hold one another."""
+        pending = [type]
+        while pending:
+            part = pending[-1]
+            unknown = [child for child in part.children if child not in self._holds_input]
+            if unknown:
+                pending.extend(unknown)
+            else:
+                inside = any(self._holds_input[child] for child in part.children)
+                self._holds_input[pending.pop()] = inside or isinstance(part, T.Input)
+        return self._holds_input[type]
+
+    def _coerced(self, symbol: Symbol, wanted: T.Type) -> Recursion[Symbol]:
+        match wanted, symbol:
+            case T.Input(), TupleSymbol() | ListSymbol():
+                return self.assign_object(self.pack(symbol))
+            case T.Tuple(items=items), TupleSymbol(items=symbols, labels=labels):
+                parts: list[Symbol] = []
+                for part, item in zip(symbols, items, strict=True):
+                    parts.append((yield self._coerced(part, item)))
+                return TupleSymbol(tuple(parts), labels)
+            case T.Sequence(element=element), ListSymbol(code=code, element=inner):
+                return ListSymbol(code, viewed(inner, element))
+            case _:
+                return symbol
+
+    # ------------------------------------------------------------------------------------- where branches
+    # meet
+
+    def merged(self, branches: Sequence[Symbol]) -> Symbol:
+        """Returns the symbol, with fresh names, of whichever of ``branches`` is taken."""
+        return trampoline(self._merged(branches))
+
+    def _merged(self, branches: Sequence[Symbol]) -> Recursion[Symbol]:
+        # All branches have one structure, since they have one type.
+        match branches[0]:
+            case TensorSymbol(constant=constant) as first:
+                tensors = [branch for branch in branches if isinstance(branch, TensorSymbol)]
+                if constant is not None and all(tensor.constant == constant for tensor in tensors):
+                    return first
+                return TensorSymbol(self.fresh("v"), self.flow.join(tensor.place for tensor in tensors))
+            case TupleSymbol(labels=labels):
+                tuples = [branch for branch in branches if isinstance(branch, TupleSymbol)]
+                if any(branch.labels != labels for branch in tuples):
+                    labels = None
+                parts: list[Symbol] = []
+                for column in zip(*(branch.items for branch in tuples), strict=True):
+                    parts.append((yield self._merged(column)))
+                return TupleSymbol(tuple(parts), labels)
+            case ListSymbol():
+                lists = [branch for branch in branches if isinstance(branch, ListSymbol)]
+                element: Symbol = yield self._merged([branch.element for branch in lists])
+                return ListSymbol(self.fresh("l"), bare(element))
+            case EndlessSymbol():
+                endless = [branch for branch in branches if isinstance(branch, EndlessSymbol)]
+                return EndlessSymbol((yield self._merged([branch.element for branch in endless])))
+            case ObjectSymbol():
+                return ObjectSymbol(self.fresh("o"))
+            case VoidSymbol():
+                return VOID
+
+    def assign_parts(self, target: Symbol, value: Symbol) -> None:
+        """Writes the assignment that gives the names of ``target`` their parts of ``value``."""
+        pairs = [(name, self.pack(part)) for name, part in assignments(target, value)]
+        pairs = [(name, code) for name, code in pairs if name != code]
+        if pairs:
+            self.put(f"{', '.join(name for name, _ in pairs)} = {', '.join(code for _, code in pairs)}")
+        else:
+            self.put("pass")
 
 
 Emitter: TypeAlias = Callable[[ExpressionWriter, Typed, Symbol], Symbol | Walk]

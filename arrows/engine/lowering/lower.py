@@ -7,7 +7,7 @@ depth key to lists.  A recursive block becomes a generator function that yields 
 (`drive` keeps their stack), so data may be as deep as memory allows.
 
 While the code is written, the symbols of `arrows.engine.lowering.symbols` stand for the values, and the walk
-records which site can feed which (`arrows.engine.lowering.dataflow`).
+records which site can feed which (`arrows.engine.lowering.sites`).
 
 Names in the written code: ``x`` is a function's input, ``v3`` a value id, ``n3`` the first value id of a
 node, ``o3`` an object, ``l3`` a list, ``k3`` a depth key; ``S K SRC CNT`` are the streams of the wiring,
@@ -21,17 +21,43 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from arrows.engine.lowering.dataflow import ReachingProducers
-from arrows.engine.lowering.effects import write_values
-from arrows.engine.lowering.expression_writer import ExpressionWriter
-from arrows.engine.lowering.forms import EMITTERS
-from arrows.engine.lowering.sites import Site
-from arrows.engine.lowering.source_writer import KeyLine
+from arrows import combinators as core
+from arrows.combinators import AnyBlock
+from arrows.engine.lowering import apply, control_flow, sequences
+from arrows.engine.lowering.expression_writer import Emitter, ExpressionWriter, KeyLine
+from arrows.engine.lowering.sites import ReachingProducers, Site
 from arrows.engine.lowering.streams import Streams
 from arrows.engine.lowering.symbols import ObjectSymbol
 from arrows.engine.values import trampoline
 from arrows.inference import Typed
 from arrows.ops.arrays import HostArray
+
+EMITTERS: dict[type[AnyBlock], Emitter] = {
+    core.Pipe: control_flow.emit_pipe,
+    core.Fan: control_flow.emit_fan,
+    core.Graph: control_flow.emit_graph,
+    core.Choice: control_flow.emit_choice,
+    core.Fix: control_flow.emit_recursion,
+    core.Reference: control_flow.emit_recursion,
+    core.Map: sequences.emit_map,
+    core.Zip: sequences.emit_zip,
+    core.Broadcast: sequences.emit_broadcast,
+    core.Fold: sequences.emit_fold,
+    core.Reduce: sequences.emit_reduce,
+    core.Scan: sequences.emit_scan,
+    core.Item: sequences.emit_item,
+    core.Nth: sequences.emit_nth,
+    core.Length: sequences.emit_length,
+    core.Unroll: sequences.emit_unroll,
+    core.Apply: apply.emit_apply,
+    core.Constant: apply.emit_constant,
+    core.Read: apply.emit_read,
+    core.Transform: apply.emit_transform,
+    core.Metric: apply.emit_metric,
+    core.Tap: apply.emit_tap,
+    core.Shared: control_flow.emit_shared,
+}
+"""For each core form, the function that writes the code of an occurrence on a value."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -73,7 +99,7 @@ def lower(root: Typed) -> Lowered:
     writer = ExpressionWriter(EMITTERS, root)
     result = writer.streams.add_values(root.output)  # the result's streams come first, those of taps follow
     with writer.function("main", generator=False) as main:
-        write_values(writer, trampoline(writer.walk(root, ObjectSymbol("x"))), result)
+        apply.write_values(writer, trampoline(writer.walk(root, ObjectSymbol("x"))), result)
     return Lowered(
         source=WrittenSource(writer.finished, main.is_generator, writer.names),
         streams=writer.streams.finish(result),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from arrows.combinators import Tap
-from arrows.engine.lowering.dataflow import FlowGraph
+from arrows.engine.lowering.sites import FlowGraph
 from arrows.typesys import types as T
 
 Show = Callable[[Any], object]

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from arrows.engine.lowering.dataflow import FlowGraph
+from arrows.engine.lowering.sites import FlowGraph
 from arrows.engine.values import Recursion, trampoline
 from arrows.typesys import types as T
 

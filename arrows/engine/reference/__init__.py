@@ -16,8 +16,7 @@ from arrows.engine.reference.evaluation import (
     value_and_grad,
 )
 from arrows.engine.reference.interpreter import MEANINGS, interpret
-from arrows.engine.reference.semantics import Endless, Semantics
-from arrows.engine.reference.walk import MAX_NODES, most_levels, too_many_nodes
+from arrows.engine.reference.walk import MAX_NODES, Endless, Semantics, most_levels, too_many_nodes
 
 __all__ = [
     "MAX_NODES",

@@ -1,4 +1,4 @@
-"""`Apply`, `Constant`, `Read` and `Transform`: functions and layers, constants, and what reads the input."""
+"""What runs on tensors: `Apply`, `Constant`, `Read`, `Transform`, `Metric` and `Tap`."""
 
 from __future__ import annotations
 
@@ -58,3 +58,18 @@ def transform(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Locate
     for key in fields:
         path = path.child(key)
     return result, path
+
+
+def metric(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:
+    walk.count_node(typed)
+    label = None
+    if isinstance(typed.input, T.Tuple):
+        value, label = value
+    walk.semantics.metric(typed, value, label)
+    return None, path
+
+
+def tap(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:
+    walk.count_node(typed)
+    walk.semantics.tap(typed, value)
+    return value, path

@@ -12,7 +12,7 @@ import numpy as np
 
 from arrows.combinators import Apply, Constant, Metric, Read, Tap
 from arrows.engine.reference.interpreter import interpret
-from arrows.engine.reference.semantics import Endless, Semantics
+from arrows.engine.reference.walk import Endless, Semantics
 from arrows.engine.values import Recursion, convert, make_tuple, trampoline
 from arrows.inference import Typed
 from arrows.ops import INVARIANT, Evaluation, Value

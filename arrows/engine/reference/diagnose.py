@@ -8,7 +8,7 @@ from typing import Any
 
 from arrows.engine.reference.evaluation import evaluate
 from arrows.engine.reference.interpreter import interpret
-from arrows.engine.reference.semantics import Semantics
+from arrows.engine.reference.walk import Semantics
 from arrows.engine.values import Recursion, convert, trampoline
 from arrows.inference import Typed
 from arrows.ops import Parameter

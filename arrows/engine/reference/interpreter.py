@@ -9,35 +9,34 @@ from __future__ import annotations
 from typing import Any
 
 from arrows import combinators as core
-from arrows.engine.reference import apply, choice, effects, elements, folds, maps, recursion, wiring
-from arrows.engine.reference.semantics import Semantics
-from arrows.engine.reference.walk import MAX_NODES, Meaning, Walk
+from arrows.engine.reference import apply, control_flow, sequences
+from arrows.engine.reference.walk import MAX_NODES, Meaning, Semantics, Walk
 from arrows.inference import Typed
 
 MEANINGS: dict[type[core.AnyBlock], Meaning] = {
-    core.Pipe: wiring.pipe,
-    core.Fan: wiring.fan,
-    core.Graph: wiring.graph,
-    core.Choice: choice.choice,
-    core.Fix: recursion.call,
-    core.Reference: recursion.call,
-    core.Map: maps.map_elements,
-    core.Zip: maps.zip_columns,
-    core.Broadcast: maps.broadcast,
-    core.Fold: folds.fold,
-    core.Reduce: folds.reduce,
-    core.Scan: folds.scan,
-    core.Item: elements.item,
-    core.Nth: elements.nth_element,
-    core.Length: elements.length,
-    core.Unroll: elements.unroll,
+    core.Pipe: control_flow.pipe,
+    core.Fan: control_flow.fan,
+    core.Graph: control_flow.graph,
+    core.Choice: control_flow.choice,
+    core.Fix: control_flow.call,
+    core.Reference: control_flow.call,
+    core.Map: sequences.map_elements,
+    core.Zip: sequences.zip_columns,
+    core.Broadcast: sequences.broadcast,
+    core.Fold: sequences.fold,
+    core.Reduce: sequences.reduce,
+    core.Scan: sequences.scan,
+    core.Item: sequences.item,
+    core.Nth: sequences.nth_element,
+    core.Length: sequences.length,
+    core.Unroll: sequences.unroll,
     core.Apply: apply.apply,
     core.Constant: apply.constant,
     core.Read: apply.read,
     core.Transform: apply.transform,
-    core.Metric: effects.metric,
-    core.Tap: effects.tap,
-    core.Shared: effects.shared,
+    core.Metric: apply.metric,
+    core.Tap: apply.tap,
+    core.Shared: control_flow.shared,
 }
 """For each core form, what it gives for a value."""
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from itertools import count
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, Protocol, TypeAlias
 
 from arrows.combinators import AnyBlock, InputTransform, core_form
 from arrows.engine.reference.field_reads import fields_of
-from arrows.engine.reference.semantics import Semantics
 from arrows.engine.values import (
     ExamplePath,
     IteratorReplay,
@@ -22,6 +21,46 @@ from arrows.inference import Knot, Typed
 from arrows.typesys import InputError
 from arrows.typesys import types as T
 from arrows.typesys.errors import input_message
+
+
+class Semantics(Protocol):
+    """What a tensor is, in one walk.
+
+    Values of the walk: a `Tensor` is whatever the methods give; a `Tuple` is a tuple, a `Sequence` a list,
+    `Void` None, an `Input` the Python object, an endless sequence an `Endless`.
+    """
+
+    def constant(self, typed: Typed) -> Any:
+        """The value of a `Constant` (of `typed.output`)."""
+
+    def read(self, typed: Typed, leaf: object) -> Any:
+        """The tensor that a `Read` makes of a Python object; raises `LeafError` if it does not fit."""
+
+    def apply(self, typed: Typed, value: Any) -> Any:
+        """What an `Apply` computes of a value of `typed.input`: a value of `typed.output`."""
+
+    def metric(self, typed: Typed, value: Any, label: object) -> None:
+        """Takes in a side output; `label` is None where the `Metric` has no label."""
+
+    def tap(self, typed: Typed, value: Any) -> None:
+        """Takes in what a `Tap` keeps."""
+
+
+class Endless:
+    """An endless sequence: one element, again and again.
+
+    >>> Endless(3)
+    Endless(3)
+    """
+
+    __slots__ = ("element",)
+
+    def __init__(self, element: Any) -> None:
+        self.element = element
+
+    def __repr__(self) -> str:
+        return f"Endless({self.element!r})"
+
 
 MAX_NODES = 10**7
 # An endless recursion must end before memory does: a level of recursion holds a few generators, some 2 KB.

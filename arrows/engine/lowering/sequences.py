@@ -1,0 +1,215 @@
+"""`Map`, `Zip`, `Broadcast`, folds and access to elements: what goes over a sequence or picks from it."""
+
+from __future__ import annotations
+
+from itertools import repeat
+
+import numpy as np
+
+from arrows.combinators import Item, NoDefault, Scan, Unroll, take, without_zero
+from arrows.engine.lowering.apply import constant, emit_read
+from arrows.engine.lowering.expression_writer import ExpressionWriter, Walk
+from arrows.engine.lowering.symbols import (
+    VOID,
+    EndlessSymbol,
+    ListSymbol,
+    ObjectSymbol,
+    Symbol,
+    TupleSymbol,
+    bare,
+    link,
+    template,
+    viewed,
+)
+from arrows.engine.values import nth
+from arrows.inference import Typed
+from arrows.typesys import types as T
+
+
+def elements(writer: ExpressionWriter, symbol: Symbol) -> tuple[str, Symbol]:
+    """The Python iterable of a sequence, and the pattern of its elements."""
+    match symbol:
+        case ListSymbol(code=code, element=element):
+            return code, element
+        case TupleSymbol(items=items):
+            return writer.pack(symbol), bare(writer.merged(items))
+        case _:
+            return f"ITEMS({writer.pack(symbol)})", ObjectSymbol("")
+
+
+def emit_map(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
+    (part,) = typed.parts
+    if isinstance(symbol, EndlessSymbol):
+        return EndlessSymbol((yield writer.walk(part, symbol.element)))
+    code, pattern = elements(writer, symbol)
+    results, item = writer.assign("l", "[]"), writer.fresh("e")
+    with writer.block(f"for {item} in {code}:"):
+        value = yield writer.walk(part, writer.unpacked(item, pattern))
+        writer.put(f"{results}.append({writer.pack(value)})")
+    return ListSymbol(results, bare(value))
+
+
+def emit_broadcast(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
+    return EndlessSymbol(symbol)
+
+
+def emit_zip(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
+    if not isinstance(symbol, TupleSymbol):
+        return ListSymbol(writer.assign("l", f"ZIPPED(*ITEMS({writer.pack(symbol)}))"), ObjectSymbol(""))
+    codes: list[str] = []
+    patterns: list[Symbol] = []
+    for item in symbol.items:
+        if isinstance(item, EndlessSymbol):
+            codes.append(f"{writer.refer('REPEAT', repeat)}({writer.pack(item)})")
+            patterns.append(item.element)
+        else:
+            code, pattern = elements(writer, item)
+            codes.append(writer.pack(item) if isinstance(item, ObjectSymbol) else code)
+            patterns.append(pattern)
+    if all(isinstance(item, EndlessSymbol) for item in symbol.items):
+        return EndlessSymbol(TupleSymbol(tuple(patterns)))
+    row = TupleSymbol(tuple(bare(pattern) for pattern in patterns))
+    return ListSymbol(writer.assign("l", f"ZIPPED({', '.join(codes)})"), row)
+
+
+def emit_fold(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
+    step, start = typed.parts
+    state: Symbol = yield _start_state(writer, start, VOID, typed.output)
+    code, pattern = elements(writer, symbol)
+    item = writer.fresh("e")
+    with writer.block(f"for {item} in {code}:"):
+        value = yield writer.walk(step, TupleSymbol((state, writer.unpacked(item, pattern))))
+        value = writer.coerced(value, typed.output)
+        link(state, value, writer.flow)
+        writer.assign_parts(state, value)
+    return state
+
+
+def emit_scan(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
+    form = typed.form
+    step, start = typed.parts
+    assert isinstance(form, Scan) and isinstance(typed.output, T.Tuple)
+    output_type, state_type = typed.output.items
+    assert isinstance(output_type, T.Sequence)
+    start_input: Symbol = VOID
+    if form.start_from_input:
+        assert isinstance(symbol, TupleSymbol)
+        symbol, start_input = symbol.items
+    state: Symbol = yield _start_state(writer, start, start_input, state_type)
+    code, pattern = elements(writer, symbol)
+    if form.reverse:
+        code = f"{code if isinstance(symbol, ListSymbol) else f'list({code})'}[::-1]"
+    outputs, item = writer.assign("l", "[]"), writer.fresh("e")
+    with writer.block(f"for {item} in {code}:"):
+        value: Symbol = yield writer.walk(step, TupleSymbol((writer.unpacked(item, pattern), state)))
+        if form.by_state:
+            value = writer.coerced(value, state_type)
+            output = value.items[0] if isinstance(value, TupleSymbol) else value
+        else:
+            assert isinstance(value, TupleSymbol)
+            output, value = value.items
+            output = writer.coerced(output, output_type.element)
+            value = writer.coerced(value, state_type)
+        link(state, value, writer.flow)
+        # The output may be the state before, so it is kept before the state changes.
+        writer.put(f"{outputs}.append({writer.pack(output)})")
+        writer.assign_parts(state, value)
+    if form.reverse:
+        writer.put(f"{outputs}.reverse()")
+    return TupleSymbol((ListSymbol(outputs, bare(output)), state))
+
+
+def _start_state(writer: ExpressionWriter, start: Typed, symbol: Symbol, type: T.Type) -> Walk:
+    """Writes the first state; returns the names of the state, which comes from the start or from a step."""
+    value = writer.coerced((yield writer.walk(start, symbol)), type)
+    state = writer.merged([value, template(type, writer.flow)])
+    writer.assign_parts(state, value)
+    return state
+
+
+def emit_reduce(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
+    """Combines neighbours in rounds until one is left: a balanced tree, so ``n`` elements take few steps."""
+    combine, default = typed.parts
+    type = typed.output
+    code, element = elements(writer, symbol)
+    # What is left of a round: elements of the input, or what was combined from them.
+    result = writer.merged([viewed(element, type), template(type, writer.flow)])
+    pattern = bare(result)
+    row, next_row = writer.assign("l", f"list({code})"), writer.fresh("l")
+    left, right = writer.fresh("e"), writer.fresh("e")
+    with writer.block(f"while len({row}) > 1:"):
+        writer.put(f"{next_row} = []")
+        with writer.block(f"for {left}, {right} in zip({row}[::2], {row}[1::2]):"):
+            pair = writer.unpacked(left, pattern), writer.unpacked(right, pattern)
+            value = writer.coerced((yield writer.walk(combine, TupleSymbol(pair))), type)
+            link(result, value, writer.flow)
+            writer.put(f"{next_row}.append({writer.pack(value)})")
+        writer.put(f"if len({row}) & 1: {next_row}.append({row}[-1])")
+        writer.put(f"{row} = {next_row}")
+    with writer.block(f"if {row}:"):
+        writer.assign_parts(result, writer.unpacked(f"{row}[0]", pattern))
+    with writer.block("else:"):
+        if isinstance(default.form, NoDefault) and without_zero(type) is not None:
+            writer.put("raise ValueError")
+        else:
+            value = writer.coerced((yield writer.walk(default, VOID)), type)
+            link(result, value, writer.flow)
+            writer.assign_parts(result, value)
+    return result
+
+
+def emit_item(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
+    assert isinstance(typed.form, Item)
+    key = typed.form.key
+    if isinstance(symbol, TupleSymbol):
+        items, labels = symbol.items, symbol.labels
+        if isinstance(key, slice):
+            return TupleSymbol(items[key], None if labels is None else labels[key])
+        return items[labels.index(key)] if labels is not None and key in labels else items[key]
+    literal = repr(key) if type(key) in (str, int) else writer.refer("KEY", key)
+    if isinstance(symbol, EndlessSymbol):
+        return symbol
+    if isinstance(symbol, ListSymbol):
+        code = f"{symbol.code}[{literal}]"
+        if isinstance(key, slice):
+            return ListSymbol(writer.assign("l", code), symbol.element)
+        return writer.unpacked(writer.assign("e", code), symbol.element)
+    container = writer.pack(symbol)
+    if type(key) is not str:
+        return writer.assign_object(f"{container}[{literal}]")
+    # Most records are dicts, so their subscript stands in the code; `take` looks at what else there is.
+    writer.names["TAKE"] = take
+    return writer.assign_object(
+        f"{container}[{literal}] if type({container}) is dict else TAKE({container}, {literal})"
+    )
+
+
+def emit_nth(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
+    if isinstance(symbol, TupleSymbol):
+        items, place = symbol.items
+    else:
+        pair = writer.assign("o", writer.pack(symbol))
+        items, place = ObjectSymbol(f"{pair}[0]"), ObjectSymbol(f"{pair}[1]")
+    pattern: Symbol = ObjectSymbol("")
+    if isinstance(items, ObjectSymbol):
+        code = items.code
+    else:
+        code, pattern = elements(writer, items)
+    writer.names["NTH"] = nth
+    return writer.unpacked(writer.assign("e", f"NTH({code}, {writer.pack(place)})"), pattern)
+
+
+def emit_length(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
+    type = typed.output
+    assert isinstance(type, T.Tensor)
+    if isinstance(symbol, TupleSymbol):
+        return constant(writer, type, np.asarray(len(symbol.items)))
+    length = f"len({writer.pack(symbol)})"
+    return emit_read(writer, typed, writer.assign_object(f"float({length})" if type.floating else length))
+
+
+def emit_unroll(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
+    assert isinstance(typed.form, Unroll)
+    if not isinstance(symbol, ListSymbol):
+        return symbol
+    return writer.unpacked(symbol.code, TupleSymbol((symbol.element,) * typed.form.length))

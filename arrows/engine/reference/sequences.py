@@ -1,0 +1,168 @@
+"""`Map`, `Zip`, `Broadcast`, folds and access to elements: what goes over a sequence or picks from it."""
+
+from __future__ import annotations
+
+from itertools import repeat
+from typing import Any
+
+from arrows.combinators import Item, NoDefault, Scan, Unroll, take, without_zero
+from arrows.engine.reference.walk import Endless, Located, Walk
+from arrows.engine.values import (
+    ExamplePath,
+    LeafError,
+    Recursion,
+    describe,
+    explain_no_element,
+    explain_no_item,
+    nth,
+)
+from arrows.inference import Typed
+from arrows.typesys import types as T
+
+
+def map_elements(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Recursion[Located]:
+    (part,) = typed.parts
+    if isinstance(value, Endless):
+        element, _ = yield walk.visit(part, value.element, path)
+        return Endless(element), path
+    results, outer = [], walk.repeated
+    for i, element in enumerate(walk.elements(typed, typed.input, value, path)):
+        walk.repeated = {}
+        result, _ = yield walk.visit(part, element, path.child(i))
+        results.append(result)
+    walk.repeated = outer
+    return results, path
+
+
+def zip_columns(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:
+    here = ExamplePath(path.parent, path.step)  # the result has other items than the input
+    if isinstance(typed.input, T.Input):
+        columns = [
+            walk.elements(typed, T.Input(), column, path.child(i), whole=False)
+            for i, column in enumerate(walk.elements(typed, typed.input, value, path))
+        ]
+        return list(zip(*columns, strict=False)), here  # it ends with the shortest column
+    assert isinstance(typed.input, T.Tuple)
+    if all(isinstance(column, Endless) for column in value):
+        return Endless(tuple(column.element for column in value)), here
+    columns = [
+        repeat(column.element)
+        if isinstance(column, Endless)
+        else walk.elements(typed, of, column, path.child(i), whole=False)
+        for i, (of, column) in enumerate(zip(typed.input.items, value, strict=True))
+    ]
+    return list(zip(*columns, strict=False)), here
+
+
+def broadcast(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:
+    return Endless(value), path
+
+
+def fold(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Recursion[Located]:
+    step, start = typed.parts
+    state, state_path = yield walk.visit(start, None, path)
+    outer = walk.repeated
+    for i, element in enumerate(walk.elements(typed, typed.input, value, path)):
+        walk.repeated = {}
+        below = path.child(i)
+        state, state_path = yield walk.visit(step, (state, element), below.joined((state_path, below)))
+    walk.repeated = outer
+    return state, path
+
+
+def reduce(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Recursion[Located]:
+    """A balanced tree of pairs, level by level; an odd last element waits for the next level."""
+    combine, default = typed.parts
+    elements = walk.elements(typed, typed.input, value, path)
+    level: list[Located] = [(element, path.child(i)) for i, element in enumerate(elements)]
+    if not level:
+        if isinstance(default.form, NoDefault) and without_zero(typed.output) is not None:
+            zero = f"no zero of {typed.output} to give instead"
+            walk.fail(typed, path, f"there are no elements to reduce, and {zero}", None)
+        result: Located = yield walk.visit(default, None, path)
+        return result
+    outer = walk.repeated
+    while len(level) > 1:
+        above: list[Located] = []
+        for (left, left_path), (right, right_path) in zip(level[::2], level[1::2], strict=False):
+            walk.repeated = {}
+            above.append((yield walk.visit(combine, (left, right), path.joined((left_path, right_path)))))
+        level = above + level[len(level) // 2 * 2 :]
+    walk.repeated = outer
+    return level[0]
+
+
+def scan(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Recursion[Located]:
+    form, output_type = typed.form, typed.output
+    assert isinstance(form, Scan) and isinstance(output_type, T.Tuple)
+    step, start = typed.parts
+    container, first, first_path = typed.input, None, path
+    if form.start_from_input:
+        assert isinstance(container, T.Tuple)
+        container, (value, first) = container.items[0], value
+        path, first_path = path.child(0), path.child(1)
+    state, state_path = yield walk.visit(start, first, first_path)
+    elements = list(enumerate(walk.elements(typed, container, value, path)))
+    outputs, outer = [], walk.repeated
+    for i, element in reversed(elements) if form.reverse else elements:
+        walk.repeated = {}
+        below = path.child(i)
+        result, state_path = yield walk.visit(step, (element, state), below.joined((below, state_path)))
+        if form.by_state:
+            output, state = result[0] if isinstance(output_type.items[1], T.Tuple) else result, result
+        else:
+            output, state = result
+            state_path = state_path.items[1] if state_path.items is not None else state_path
+        outputs.append(output)
+    walk.repeated = outer
+    return (outputs[::-1] if form.reverse else outputs, state), path.joined((path, path))
+
+
+def item(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:
+    form = typed.form
+    assert isinstance(form, Item)
+    key = form.key
+    if isinstance(typed.input, T.Broadcast):  # all elements of an endless sequence are the same
+        return value, path
+    if isinstance(typed.input, T.Tuple):
+        if isinstance(key, slice):
+            return value[key], path if path.items is None else path.joined(path.items[key])
+        place = typed.input.index(key)
+        return value[place], path.child(key if path.items is None else place)
+    try:
+        return take(value, key), path.child(key)
+    except Exception as error:  # noqa: BLE001 (an object's own __getitem__ may raise anything)
+        walk.fail(typed, path, explain_no_item(value, key, error), error)
+
+
+def nth_element(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:
+    try:
+        elements, place = value[0], value[1]
+    except Exception as error:  # noqa: BLE001 (an object's own __getitem__ may raise anything)
+        walk.fail(typed, path, f"expected the pair of a sequence and a place, got {describe(value)}", error)
+    path = path.child(0)
+    try:
+        return nth(elements, place), path.child(place)
+    except Exception as error:  # noqa: BLE001 (as above)
+        walk.fail(typed, path, explain_no_element(elements, place, error), error)
+
+
+def length(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:
+    walk.count_node(typed)
+    try:
+        count = len(value)
+    except Exception as error:  # noqa: BLE001 (an object's own __len__ may raise anything)
+        walk.fail(typed, path, f"expected something with a length, got {describe(value)}", error)
+    try:
+        return walk.semantics.read(typed, count), path
+    except LeafError as error:
+        walk.fail(typed, path, f"the length {error}", error)
+
+
+def unroll(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:
+    form = typed.form
+    assert isinstance(form, Unroll)
+    if len(value) != form.length:
+        count = f"{form.length} element{'s' if form.length > 1 else ''}"
+        walk.fail(typed, path, f"expected {count}, got {len(value)}", None)
+    return tuple(value), path
