@@ -16,11 +16,10 @@ from benchmarks.baselines.bilstm_numpy import BiLSTM
 from benchmarks.baselines.bilstm_torch import TorchTagger
 from benchmarks.baselines.pytorch import installed
 from benchmarks.datasets import numbered_sentences
-from benchmarks.measure import measure
 from benchmarks.networks import bilstm_tagger
 from benchmarks.report import Result
 from benchmarks.systems import RATE, train_steps, variants
-from benchmarks.timing import repeats
+from benchmarks.timing import measure, repeats
 
 NAME = "bilstm"
 SIZES = {"vocabulary": 1000, "embedding": 200, "size": 256, "layers": 2, "labels": 300}
@@ -35,18 +34,7 @@ def run(
     sizes: Mapping[str, int] = SIZES,
     seconds: float = 1.0,
 ) -> Iterator[Result]:
-    """Measures training steps, and yields each result when it is there.
-
-    Args:
-        quick: few rounds.
-        data: not used.
-        batch: sentences a batch.
-        length: words a sentence.
-        sizes: of the model, as `benchmarks.networks.bilstm_tagger` takes them.
-        seconds: about how long one run of `arrows` takes; it sets how many batches a run has.
-
-    >>> results = list(run(quick=True))  # doctest: +SKIP
-    """
+    """Measures training steps; a run has the batches that `arrows` needs about so many `seconds` for."""
     random = np.random.default_rng(0)
     count = 8 * batch
     words, labels = numbered_sentences(random, count, length, sizes["vocabulary"], sizes["labels"])

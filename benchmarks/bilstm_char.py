@@ -17,11 +17,10 @@ from arrows.models import Lexicon
 from benchmarks.baselines.bilstm_torch import TorchCharTagger
 from benchmarks.baselines.pytorch import installed
 from benchmarks.datasets import load_sentences
-from benchmarks.measure import measure
 from benchmarks.networks import character_tagger
 from benchmarks.report import Result
 from benchmarks.systems import RATE, train_steps, variants
-from benchmarks.timing import repeats
+from benchmarks.timing import measure, repeats
 
 NAME = "bilstm-char"
 OFTEN = 5  # words that occur less often are read by their characters
@@ -36,20 +35,7 @@ def run(
     sizes: Mapping[str, Any] = SIZES,
     seconds: float = 1.0,
 ) -> Iterator[Result]:
-    """Measures training steps, and yields each result when it is there.
-
-    Args:
-        quick: few rounds.
-        data: a folder with files `*train*.conllu`.
-        batch: sentences a batch.
-        sizes: of the model, as `benchmarks.networks.character_tagger` takes them.
-        seconds: about how long one run of `arrows` takes; it sets how many batches a run has.
-
-    Raises:
-        OSError, InputError: a folder was given whose sentences cannot be read.
-
-    >>> results = list(run(quick=True))  # doctest: +SKIP
-    """
+    """Measures training steps; a run has the batches that `arrows` needs about so many `seconds` for."""
     sentences, source = load_sentences(data)
     lexicon = Lexicon.of(sentences, OFTEN)
     models = variants(character_tagger(lexicon, **sizes), loss="loss")

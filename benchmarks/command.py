@@ -20,11 +20,7 @@ DESCRIPTION = "Measures arrows against hand-written code and PyTorch on this mac
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of `python -m benchmarks`.
-
-    >>> parser().parse_args(["treelstm", "--quick"]).quick
-    True
-    """
+    """The parser of `python -m benchmarks`."""
     options = argparse.ArgumentParser(add_help=False)
     options.add_argument("--quick", action="store_true", help="one size, few runs: about a minute")
     options.add_argument(
@@ -57,26 +53,15 @@ def parser() -> argparse.ArgumentParser:
 
 
 def benchmark(name: str) -> ModuleType:
-    """The module of a benchmark; its `run` measures.
-
-    >>> benchmark("bilstm-char").__name__
-    'benchmarks.bilstm_char'
-    """
+    """The module of a benchmark; its `run` measures and yields each result when it is there."""
     return importlib.import_module(f"benchmarks.{name.replace('-', '_')}")
 
 
 def measure(options: argparse.Namespace) -> int:
-    """Measures, writes each result to the JSON file if asked, and prints the table.
-
-    Returns:
-        0.
+    """Measures, writes each result to the JSON file if asked, prints the table, and returns 0.
 
     Raises:
-        OSError: a file cannot be written, or its folder is not there; nothing has been measured then.
-        ArrowValueError: the plot could not be drawn; nothing has been measured then.
-
-    >>> measure(parser().parse_args(["treelstm", "--quick"]))  # doctest: +SKIP
-    0
+        OSError, ArrowValueError: a file cannot be written, or the plot not drawn; nothing is measured then.
     """
     if options.json is not None and not options.json.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(options.json.parent))

@@ -20,16 +20,8 @@ VOCABULARY = 10_000  # of the words of random trees
 def load_trees(folder: Path | None) -> tuple[list[Tree], str]:
     """Sentiment trees and the name of their source: `sst` or `generated`.
 
-    Args:
-        folder: holds `train.txt` in the format of the Stanford Sentiment Treebank; if not given,
-            `../shared/data/sst` where that is there.
-
-    Raises:
-        OSError, InputError: a folder was given, and its `train.txt` cannot be read.
-
-    >>> trees, source = load_trees(None)
-    >>> source in ("sst", "generated"), len(trees) > 1000
-    (True, True)
+    The folder holds the `train.txt` of the Stanford Sentiment Treebank. Without one, `../shared/data/sst` is
+    read where it is there.
     """
     if folder is None and (TREEBANK / "train.txt").is_file():
         folder = TREEBANK
@@ -51,14 +43,7 @@ def operation_nodes(trees: list[Tree]) -> float:
 def load_sentences(folder: Path | None) -> tuple[list[Sentence], str]:
     """Tagged sentences and the name of their source: `ud` or `generated`.
 
-    Args:
-        folder: holds files `*train*.conllu`; if not given, `../shared/data/ud` where that is there.
-
-    Raises:
-        OSError, InputError: a folder was given whose sentences cannot be read.
-
-    >>> load_sentences(None)[1] in ("ud", "generated")
-    True
+    The folder holds files `*train*.conllu`. Without one, `../shared/data/ud` is read where it is there.
     """
     if folder is None and any(UNIVERSAL_DEPENDENCIES.glob("*train*.conllu")):
         folder = UNIVERSAL_DEPENDENCIES
@@ -85,11 +70,7 @@ def _generated_sentences(count: int) -> list[Sentence]:
 def numbered_sentences(
     random: np.random.Generator, count: int, length: int, vocabulary: int, labels: int
 ) -> tuple[Ints, Ints]:
-    """Random words and labels as numbers, `[count, length]` each.
-
-    >>> [numbers.shape for numbers in numbered_sentences(np.random.default_rng(0), 3, 40, 1000, 300)]
-    [(3, 40), (3, 40)]
-    """
+    """Random words and labels as numbers, `[count, length]` each."""
     return random.integers(0, vocabulary, (count, length)), random.integers(0, labels, (count, length))
 
 
@@ -100,19 +81,14 @@ def random_tree(random: np.random.Generator, leaves: int) -> Nested:
     (8506, (6369, 5111))
     """
     row = random.integers(0, VOCABULARY, leaves).tolist()
-    cuts: list[tuple[int, int, bool]] = [(0, leaves, False)]
-    trees: list[Nested] = []
-    while cuts:
-        first, last, halves_are_done = cuts.pop()
-        if halves_are_done:
-            right, left = trees.pop(), trees.pop()
-            trees.append((left, right))
-        elif last - first == 1:
-            trees.append(row[first])
-        else:
-            cut = int(random.integers(first + 1, last))
-            cuts += ((first, last, True), (cut, last, False), (first, cut, False))
-    return trees[0]
+
+    def tree(first: int, last: int) -> Nested:
+        if last - first == 1:
+            return int(row[first])
+        cut = int(random.integers(first + 1, last))
+        return tree(first, cut), tree(cut, last)
+
+    return tree(0, leaves)
 
 
 def with_words(tree: Nested, row: list[int]) -> Nested:
@@ -122,15 +98,8 @@ def with_words(tree: Nested, row: list[int]) -> Nested:
     (1, (2, 3))
     """
     rest = iter(row)
-    stack: list[tuple[Nested, bool]] = [(tree, False)]
-    trees: list[Nested] = []
-    while stack:
-        node, halves_are_done = stack.pop()
-        if not isinstance(node, tuple):
-            trees.append(next(rest))
-        elif halves_are_done:
-            right, left = trees.pop(), trees.pop()
-            trees.append((left, right))
-        else:
-            stack += ((node, True), (node[1], False), (node[0], False))
-    return trees[0]
+
+    def filled(node: Nested) -> Nested:
+        return (filled(node[0]), filled(node[1])) if isinstance(node, tuple) else next(rest)
+
+    return filled(tree)

@@ -19,7 +19,7 @@ from arrows.data import vocabulary
 from arrows.models import sentiment
 from benchmarks.baselines.chain_numpy import Chain
 from benchmarks.baselines.forest import Forest
-from benchmarks.baselines.numpy_hand import NumpyHand
+from benchmarks.baselines.treelstm_numpy import NumpyHand
 from benchmarks.datasets import Ints, load_trees, operation_nodes
 from benchmarks.networks import chain
 from benchmarks.report import Result
@@ -39,20 +39,10 @@ def run(
     deep: tuple[int, ...] | None = None,
     state: int = 300,
 ) -> Iterator[Result]:
-    """Measures both ways of growing, and yields each result when it is there.
+    """Measures trees of about so many nodes (`wide`) and chains of so many steps (`deep`), in growing order.
 
-    Args:
-        quick: all sizes but the largest, few rounds.
-        data: a folder with `train.txt` of the Stanford Sentiment Treebank.
-        wide: about how many nodes, in growing order.
-        deep: how long the chains are.
-        state: of the Tree-LSTM.
-
-    Yields:
-        Results of `arrows` (and `arrows-jit`) and `numpy-hand`; figures are nanoseconds a node (a step, for
-        chains), `growth`, which is these over those at the first size, and megabytes.
-
-    >>> results = list(run(quick=True))  # doctest: +SKIP
+    Figures are nanoseconds a node (a step, for chains), `growth`, which is these over those at the first
+    size, and megabytes.
     """
     wide, deep = wide or (WIDE[:-1] if quick else WIDE), deep or (DEEP[:-1] if quick else DEEP)
     rounds = 3 if quick else 5
@@ -69,11 +59,7 @@ def run(
 
 
 def peak(task: Callable[[], object]) -> float:
-    """The most memory that arrays and objects take while something runs, beside what there was: megabytes.
-
-    >>> 7.9 < peak(lambda: np.ones(1_000_000)) < 8.1
-    True
-    """
+    """The most memory that arrays and objects take while something runs, beside what there was: megabytes."""
     tracemalloc.start()
     try:
         task()

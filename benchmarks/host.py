@@ -13,7 +13,7 @@ from arrows.models import sentiment
 from arrows.training import SGD
 from benchmarks.datasets import load_trees, operation_nodes
 from benchmarks.report import Result
-from benchmarks.schedules import merge
+from benchmarks.steps import merge
 from benchmarks.systems import RATE
 from benchmarks.timing import interleaved
 
@@ -25,19 +25,9 @@ def run(
 ) -> Iterator[Result]:
     """Measures preparing, merging and whole training steps, and yields each result when it is there.
 
-    Args:
-        quick: fewer rounds.
-        data: a folder with `train.txt` of the Stanford Sentiment Treebank.
-        state: of the Tree-LSTM; the step alone depends on it.
-        batch: trees a batch.
-        trees: how many of them to prepare.
-
-    Yields:
-        Seconds a tree: `prepare` (from Python objects to wirings, with validation and hashes), `merge` (from
-        wirings to a schedule, with sharing), `step` (a training step with its merge). Nodes are operations;
-        `share of step` is of the whole training step.
-
-    >>> results = list(run(quick=True, state=4))  # doctest: +SKIP
+    Seconds are of a tree: `prepare` (from Python objects to wirings, with validation and hashes), `merge`
+    (from wirings to a schedule, with sharing), `step` (a training step with its merge). Nodes are operations;
+    only `step` depends on the `state` of the Tree-LSTM, and `share of step` is of the whole training step.
     """
     all_trees, source = load_trees(data)
     examples = all_trees[: max(trees, batch)]

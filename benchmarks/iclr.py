@@ -37,20 +37,9 @@ def run(
     batches: tuple[int, ...] | None = None,
     seconds: float = 0.5,
 ) -> Iterator[Result]:
-    """Measures inference at each batch size, and yields each result when it is there.
+    """Measures inference at each batch size; a run of `arrows` takes at least about so many `seconds`.
 
-    Args:
-        quick: one batch size (32), few rounds.
-        data: not used.
-        state: size of the state.
-        leaves: of each tree.
-        batches: sizes of batches, to measure others than the paper's.
-        seconds: about how long one run of `arrows` takes at least; it sets how many batches a run has.
-
-    Yields:
-        Seconds a batch. Those of `one-by-one` are of two trees, times as many as a batch has of them.
-
-    >>> results = list(run(quick=True))  # doctest: +SKIP
+    Results are seconds a batch. `one-by-one` runs two trees, and its time is scaled up to a batch.
     """
     random = np.random.default_rng(0)
     models = variants(random_trees(state, VOCABULARY))

@@ -23,18 +23,9 @@ SIZES = (100, 1_000, 10_000, 100_000)
 def run(
     *, quick: bool = False, data: Path | None = None, sizes: tuple[int, ...] | None = None
 ) -> Iterator[Result]:
-    """Measures every kind of expression at every size, and yields each result when it is there.
+    """Measures every kind of expression at about these sizes, in growing order.
 
-    Args:
-        quick: up to 10,000 blocks, few rounds.
-        data: not used.
-        sizes: about how many blocks, in growing order, to measure others than the usual ones.
-
-    Yields:
-        One result for each kind and size; its figures are microseconds a block, and the growth: these over
-        those at the first size.
-
-    >>> results = list(run(quick=True, sizes=(50,)))  # doctest: +SKIP
+    Figures are microseconds a block, and `growth`: these over those at the first size.
     """
     sizes = sizes or (SIZES[:-1] if quick else SIZES)
     for name, expression in EXPRESSIONS.items():

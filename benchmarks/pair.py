@@ -30,7 +30,7 @@ import sys
 sys.path[:0] = [sys.argv[1]]
 import benchmarks
 sys.path[:0] = [sys.argv[2]]
-from benchmarks.worker import serve
+from benchmarks.tasks import serve
 serve(*sys.argv[2:])
 """
 
@@ -44,25 +44,14 @@ def run(
     threads: int | None = None,
     rounds: int | None = None,
 ) -> Iterator[Result]:
-    """Measures each task in both checkouts, and yields a result of each.
+    """Measures each task of a benchmark in both checkouts; `arrows` is this one.
 
-    Args:
-        quick: fewer sizes, fewer rounds.
-        data: a folder with data, as the benchmark takes it.
-        old: a checkout of the package, such as `git worktree add ../old COMMIT` makes.
-        bench: a name in `benchmarks.tasks.TASKS`.
-        threads: of the matrix products; if not given, one, whose times vary least.
-        rounds: runs of each task by each process, to take another number than the usual one.
-
-    Yields:
-        For each task the results of `old` and of `arrows`, which is this checkout.  `new/old` is the ratio of
-        the medians, below 1 where this checkout is faster; `low`, `middle` and `high` are the quartiles of
-        the rounds' own ratios, which suffer less where other programs run.
+    `new/old` is the ratio of the medians, below 1 where this checkout is faster; `low`, `middle` and `high`
+    are the quartiles of the rounds' own ratios, which suffer less where other programs run. Matrix products
+    use one thread by default, as the times vary least then.
 
     Raises:
         ArrowValueError: `old` is no checkout of the package, or a process fails.
-
-    >>> results = list(run(quick=True, old=Path("../old"), bench="host"))  # doctest: +SKIP
     """
     if not (old / "arrows" / "__init__.py").is_file():
         raise ArrowValueError(f"{old} holds no package arrows: name a checkout of the repository")
@@ -94,21 +83,7 @@ def run(
 
 
 class Worker:
-    """A process that imports the package of one checkout and runs tasks when told to.
-
-    Args:
-        checkout: the folder above the package.
-        bench: a name in `benchmarks.tasks.TASKS`.
-        quick, data: for the tasks.
-        threads: of the matrix products.
-
-    Attributes:
-        tasks: the names of the tasks.
-
-    >>> with Worker(ROOT, "infer", quick=True, data=None, threads=1) as worker:
-    ...     worker.time("chain, 1000", 1) > 0
-    True
-    """
+    """A process that imports the package of one checkout and runs `tasks` when told to (`tasks.serve`)."""
 
     def __init__(self, checkout: Path, bench: str, *, quick: bool, data: Path | None, threads: int) -> None:
         pinned = {"OPENBLAS_NUM_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}
@@ -129,11 +104,7 @@ class Worker:
         self._process.communicate()
 
     def time(self, task: str, count: int) -> float:
-        """Seconds that a task takes, run `count` times.
-
-        Raises:
-            ArrowValueError: the process has ended; what it said stands above.
-        """
+        """Seconds that a task takes, run `count` times."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps([task, count]) + "\n")
         self._process.stdin.flush()

@@ -14,14 +14,7 @@ OTHER = "#e3a857"
 
 
 def check(file: Path) -> None:
-    """Refuses what could not be drawn, before anything is measured.
-
-    Raises:
-        ArrowValueError: matplotlib is not installed, or it does not know the file's format.
-        FileNotFoundError: the folder is not there.
-
-    >>> check(Path("results.svg"))  # doctest: +SKIP
-    """
+    """Refuses a file that could not be drawn, before anything is measured."""
     if importlib.util.find_spec("matplotlib") is None:
         raise ArrowValueError("--plot needs matplotlib: pip install 'arrows[plot]'")
     if not file.parent.is_dir():
@@ -32,14 +25,7 @@ def check(file: Path) -> None:
 
 
 def plot(results: list[Result], file: Path) -> None:
-    """Writes a picture of the medians, with the times and the ratios to `arrows`.
-
-    Args:
-        results: of one benchmark.
-        file: where to; its ending says the format, such as `.svg` or `.png`.
-
-    >>> plot([Result("b", {"batch": 1}, "arrows", [0.5])], Path("results.svg"))  # doctest: +SKIP
-    """
+    """Writes a picture of the medians, with the times and the ratios to `arrows`."""
     grouped = tasks(results)
     figure = _figure(sum(len(here) + 1.5 for here in grouped.values()))
     heights = [len(here) for here in grouped.values()]

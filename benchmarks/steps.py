@@ -1,7 +1,8 @@
 """How many steps a schedule needs for a batch, against the fewest that any could.
 
 No schedule can do with fewer steps than, for each operation, the longest chain of its nodes within the batch.
-What is timed is merging with scheduling; steps are counted.
+What is timed is merging with scheduling; steps are counted. This is the one benchmark that reaches below a
+model's surface.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ import numpy as np
 
 import arrows as ar
 from arrows.data import vocabulary
+from arrows.engine import scheduling
+from arrows.engine.planning import ElementOperation
+from arrows.engine.scheduling.node_table import node_table
 from arrows.models import Lexicon, sentiment, tagger
-from benchmarks.datasets import load_trees
+from benchmarks.datasets import Ints, load_trees
 from benchmarks.networks import AnyBlock, attention, bilstm_tagger, residual_lstms
 from benchmarks.report import Result
-from benchmarks.schedules import longest_chains, merge
 from benchmarks.timing import interleaved
 
 NAME = "steps"
@@ -26,28 +29,14 @@ SCHEDULES = {"arrows": "strata", "depth": "depth", "agenda": "agenda"}
 
 
 def run(*, quick: bool = False, data: Path | None = None) -> Iterator[Result]:
-    """Counts the steps of a batch of 64 of five networks under each schedule, and yields each result.
-
-    Args:
-        quick: fewer rounds.
-        data: a folder with `train.txt` of the Stanford Sentiment Treebank.
-
-    Yields:
-        A result for each network and schedule; its figures are `steps`, `bound` (the fewest possible) and
-        `nodes`.
-
-    >>> results = list(run(quick=True))  # doctest: +SKIP
-    """
+    """Counts the steps of a batch of each network by each schedule; `bound` is the fewest possible."""
     for name, (block, examples) in networks(data).items():
         models = {system: ar.compile(block, schedule=how) for system, how in SCHEDULES.items()}
         prepared = {system: model.prepare(examples) for system, model in models.items()}
         batch = np.arange(len(examples))
         bound, nodes = longest_chains(models["depth"], prepared["depth"], batch)
 
-        tasks = {
-            system: partial(merge, models[system], prepared[system], np.arange(len(examples)))
-            for system in models
-        }
+        tasks = {system: partial(merge, model, prepared[system], batch) for system, model in models.items()}
         seconds = interleaved(tasks, 3 if quick else 11)
         for system, runs in seconds.items():
             figures = {
@@ -60,11 +49,7 @@ def run(*, quick: bool = False, data: Path | None = None) -> Iterator[Result]:
 
 
 def networks(data: Path | None = None, batch: int = 64) -> dict[str, tuple[AnyBlock, Sequence[object]]]:
-    """The networks, each with examples of uneven size.
-
-    >>> sorted(networks(batch=2))
-    ['attention', 'bilstm', 'bilstm-char', 'residual', 'treelstm']
-    """
+    """The networks, each with examples of uneven size."""
     random = np.random.default_rng(0)
     lengths = random.integers(1, 40, batch)
     trees = load_trees(data)[0][:batch]
@@ -79,11 +64,50 @@ def networks(data: Path | None = None, batch: int = 64) -> dict[str, tuple[AnyBl
     vectors = [random.normal(size=(n, 8)).tolist() for n in lengths]
     return {
         "treelstm": (sentiment(vocabulary(trees), size=8).learn, trees),
-        "bilstm": (
-            bilstm_tagger(50, 8, 8, 2, 5),
-            numbered,
-        ),
+        "bilstm": (bilstm_tagger(50, 8, 8, 2, 5), numbered),
         "bilstm-char": (tagger(Lexicon.of(sentences), size=8).learn, sentences),
         "residual": (residual_lstms(8), vectors),
         "attention": (attention(8), vectors),
     }
+
+
+def merge(model: ar.Model, prepared: ar.Prepared, indices: Ints) -> scheduling.Merged:
+    """Merges the wirings of these examples into a schedule, without executing it.
+
+    >>> model = ar.compile(ar.Scalar() >> ar.Function(lambda x: x * x))
+    >>> merge(model, model.prepare([1.0, 2.0, 3.0]), np.array([0, 2])).examples
+    2
+    """
+    return scheduling.merge(model.plan, prepared[indices].wired)
+
+
+def longest_chains(model: ar.Model, prepared: ar.Prepared, indices: Ints) -> tuple[int, int]:
+    """The fewest steps that any schedule could need, and how many nodes run.
+
+    The fewest are the sum, over the operations, of the most nodes of one operation on a path. The model is
+    compiled with `schedule="depth"`, whose wirings know how deep a node lies.
+
+    >>> add = ar.Function(lambda total, x: total + x)
+    >>> model = ar.compile(ar.Map(ar.Scalar()) >> ar.Fold(add, ar.Zeros([])), schedule="depth")
+    >>> longest_chains(model, model.prepare([[1.0, 2.0, 3.0], [4.0]]), np.arange(2))
+    (3, 4)
+    """
+    plan, wirings = model.plan, prepared.wirings.select(indices)
+    site, depth = wirings.site.values, wirings.depth.values
+    operation = plan.sites.operation[site]
+    is_element = np.array([isinstance(each, ElementOperation) for each in plan.operations])[operation]
+    # The rows of a sequence come when their operation runs.
+    owner = np.maximum.accumulate(np.where(is_element, 0, np.arange(len(site))))
+    table = node_table(plan, wirings, share=False)
+    target = np.repeat(np.arange(len(site)), table.length[table.numbers.values])
+    source = (table.sources >> plan.shift) - len(plan.lowered.constants)
+    target, source = target[source >= 0], owner[table.place[source[source >= 0]]]
+    runs = plan.applies[operation]
+    chain = np.zeros((len(plan.operations), len(site)), np.int32)
+    for level in range(int(depth.max(initial=0)) + 1):
+        into = np.flatnonzero((depth[target] == level) & runs[target])
+        for row in chain:
+            np.maximum.at(row, target[into], row[source[into]])
+        here = np.flatnonzero((depth == level) & runs)
+        chain[operation[here], here] += 1
+    return int(chain.max(axis=1, initial=0).sum()), int(runs.sum())

@@ -16,24 +16,15 @@ System = Callable[[Any, int], object]  # runs a batch, given its examples' numbe
 
 
 def compiled() -> tuple[str, ...]:
-    """The name of the compiled system, where numba is installed.
-
-    >>> compiled() in ((), ("arrows-jit",))
-    True
-    """
+    """The name of the compiled system, where numba is installed."""
     return ("arrows-jit",) if importlib.util.find_spec("numba") is not None else ()
 
 
 def variants(block: AnyBlock, *, one_by_one: bool = True, **options: Any) -> dict[str, ar.Model]:
-    """Models of one block that share the same live parameters.
+    """Models of one block that share the same live parameters, by system.
 
-    Args:
-        block: what to compile.
-        one_by_one: also one node at a time, the same kernels without batching.
-        options: for `arrows.compile`.
-
-    Returns:
-        System -> model: `arrows` on NumPy alone, `arrows-jit` where numba is installed, `one-by-one`.
+    They are `arrows` on NumPy alone, `arrows-jit` where numba is installed, and `one-by-one`: the same
+    kernels without batching.
 
     >>> sorted(variants(ar.Scalar() >> ar.Function(lambda x: x * x)).keys() - {"arrows-jit"})
     ['arrows', 'one-by-one']
@@ -49,20 +40,12 @@ def variants(block: AnyBlock, *, one_by_one: bool = True, **options: Any) -> dic
 
 
 def train_steps(model: ar.Model, examples: Sequence[object]) -> System:
-    """Steps of gradient descent on batches of examples, which are prepared here.
-
-    >>> step = train_steps(model, examples)  # doctest: +SKIP
-    """
+    """Steps of gradient descent on batches of examples, which are prepared here."""
     prepared, optimizer = model.prepare(examples), SGD(RATE)
     return lambda batch, _: model.train_step(prepared[batch], optimizer)
 
 
 def calls(model: ar.Model, examples: Sequence[object]) -> System:
-    """Calls of the model on batches of examples, which are prepared here.
-
-    >>> double = ar.compile(ar.Scalar() >> ar.Function(lambda x: x * 2))
-    >>> calls(double, [1.0, 2.0, 3.0])([0, 2], 0)
-    array([2., 6.], dtype=float32)
-    """
+    """Calls of the model on batches of examples, which are prepared here."""
     prepared = model.prepare(examples)
     return lambda batch, _: model(prepared[batch])

@@ -1,4 +1,4 @@
-"""What `python -m benchmarks pair` times in an old and a new checkout.
+"""What `python -m benchmarks pair` times in an old and a new checkout, and the process that times it.
 
 Both checkouts run these same lines, so they use only names of the package that do not change: what
 `import arrows`, `arrows.data`, `arrows.models` and `arrows.training` offer to users.
@@ -7,6 +7,9 @@ Both checkouts run these same lines, so they use only names of the package that 
 from __future__ import annotations
 
 import gc
+import json
+import sys
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -25,14 +28,7 @@ Tasks = dict[str, Callable[[], object]]
 
 
 def treelstm(*, quick: bool, data: Path | None) -> Tasks:
-    """Training and inference of the sentiment Tree-LSTM.
-
-    Args:
-        quick: state 300 with batches of 64 trees only.
-        data: a folder with `train.txt` of the Stanford Sentiment Treebank.
-
-    >>> tasks = treelstm(quick=True, data=None)  # doctest: +SKIP
-    """
+    """Training and inference of the sentiment Tree-LSTM; `quick` takes state 300 and batches of 64 alone."""
     trees, _ = load_trees(data)
     tasks: Tasks = {}
     for state, size in ((300, 64), (128, 25), (300, 1))[: 1 if quick else None]:
@@ -50,10 +46,7 @@ def treelstm(*, quick: bool, data: Path | None) -> Tasks:
 
 
 def bilstm(*, quick: bool, data: Path | None) -> Tasks:
-    """Training of the bidirectional tagger on made-up sentences of 40 words; `quick` takes small layers.
-
-    >>> tasks = bilstm(quick=True, data=None)  # doctest: +SKIP
-    """
+    """Training of the bidirectional tagger on made-up sentences of 40 words; `quick` takes small layers."""
     words, labels = numbered_sentences(np.random.default_rng(0), 64, 40, 1000, 300)
     examples = list(zip(words.tolist(), labels.tolist(), strict=True))
     block = bilstm_tagger(size=64 if quick else 256)
@@ -66,10 +59,7 @@ def bilstm(*, quick: bool, data: Path | None) -> Tasks:
 
 
 def host(*, quick: bool, data: Path | None) -> Tasks:
-    """What the host does for a batch: preparing trees, and steps so small that hardly anything else is left.
-
-    >>> tasks = host(quick=True, data=None)  # doctest: +SKIP
-    """
+    """What the host does for a batch: preparing trees, and steps so small that little else is left."""
     trees = load_trees(data)[0][: 256 if quick else 2048]
     blocks = sentiment(vocabulary(trees), size=4)
     learn, judge = ar.compile(blocks.learn, loss="loss", jit=False), ar.compile(blocks.judge, jit=False)
@@ -84,11 +74,7 @@ def host(*, quick: bool, data: Path | None) -> Tasks:
 
 
 def infer(*, quick: bool, data: Path | None) -> Tasks:
-    """Type inference of expressions of about 1,000 blocks, and of 10,000 unless `quick`.
-
-    >>> "chain, 1000" in infer(quick=True, data=None)
-    True
-    """
+    """Type inference of expressions of about 1,000 blocks, and of 10,000 unless `quick`."""
     sizes = (1_000,) if quick else (1_000, 10_000)
     return {
         f"{name}, {size}": inference_of_types(expression(size))
@@ -98,10 +84,7 @@ def infer(*, quick: bool, data: Path | None) -> Tasks:
 
 
 def inference_of_types(block: AnyBlock) -> Callable[[], None]:
-    """Infers the types of a block as a program does: with the garbage collector on, which harnesses stop.
-
-    >>> inference_of_types(ar.Scalar())()
-    """
+    """Infers the types of a block as a program does: with the garbage collector on, which harnesses stop."""
 
     def run() -> None:
         gc.enable()
@@ -118,3 +101,24 @@ TASKS: dict[str, Callable[..., Tasks]] = {
     "infer": infer,
 }
 """Benchmark -> what makes its tasks."""
+
+
+def serve(checkout: str, bench: str, quick: str, data: str) -> None:
+    """Prints the names of the tasks, then the seconds that each line `[task, count]` of standard input takes.
+
+    `checkout` is the folder whose package this process has imported; `quick` and `data` may be empty.
+    """
+    assert Path(ar.__file__).is_relative_to(checkout), f"{ar.__file__} is not of {checkout}"
+    tasks = TASKS[bench](quick=bool(quick), data=Path(data) if data else None)
+    print(json.dumps(list(tasks)), flush=True)
+    for line in sys.stdin:
+        name, count = json.loads(line)
+        task = tasks[name]
+        gc.collect()
+        gc.disable()
+        start = time.perf_counter()
+        for _ in range(count):
+            task()
+        seconds = time.perf_counter() - start
+        gc.enable()
+        print(seconds, flush=True)

@@ -1,14 +1,20 @@
-"""Times several systems in turns, so that whatever slows the machine for a while slows all of them."""
+"""Times systems in turns, so that whatever slows the machine for a while slows all of them."""
 
 from __future__ import annotations
 
 import gc
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 
+import numpy as np
+
 from arrows import machine
+from benchmarks.report import Result
+from benchmarks.systems import System
+
+SLOW = 8  # a system without batching gets this many times fewer batches a run
 
 
 def interleaved(
@@ -21,19 +27,8 @@ def interleaved(
     """Runs every system once without counting, then in rounds, each of which begins with another system.
 
     Garbage is collected before each run and not within, so that no system pays for what another left behind.
-
-    Args:
-        systems: name -> what to time.
-        runs: rounds that count, at least 1.
-        threads: threads of NumPy's BLAS and of PyTorch for each system; those not named run with what is set.
-        clock: seconds; for tests.
-
-    Returns:
-        Name -> seconds of each run, in the order of the rounds.
-
-    >>> times = interleaved({"a": lambda: None, "b": lambda: None}, runs=3)
-    >>> [len(seconds) for seconds in times.values()]
-    [3, 3]
+    A system that `threads` does not name runs with the number that is set; tests pass a `clock` of their own.
+    Returns the seconds of each system's runs, in the order of the rounds.
     """
     before, names = machine.threads(), list(systems)
     seconds: dict[str, list[float]] = {name: [] for name in names}
@@ -59,13 +54,7 @@ def interleaved(
 
 
 def best_threads(systems: Mapping[str, Callable[[], object]], runs: int = 3) -> dict[str, int]:
-    """The number of threads, one or all, with which each system is faster: its own best setting.
-
-    Where the number cannot be set, it is what it is.
-
-    >>> set(best_threads({"a": lambda: None}, runs=1)) == {"a"}
-    True
-    """
+    """The number of threads, one or all, with which each system is faster; what is set where it is fixed."""
     most = machine.threads()
     choices = sorted({1, most}) if machine.settable() else [most]
     best = {}
@@ -79,12 +68,7 @@ def best_threads(systems: Mapping[str, Callable[[], object]], runs: int = 3) -> 
 
 @contextmanager
 def limited_to(count: int) -> Iterator[None]:
-    """Sets the number of threads of NumPy's BLAS, and of PyTorch where it has been imported, for a while.
-
-    >>> with limited_to(1):
-    ...     machine.threads() == 1 or not machine.settable()
-    True
-    """
+    """Sets the number of threads of NumPy's BLAS, and of PyTorch where it has been imported, for a while."""
     torch = sys.modules.get("torch")
     before = torch.get_num_threads() if torch else 0
     if torch:
@@ -98,12 +82,46 @@ def limited_to(count: int) -> Iterator[None]:
 
 
 def repeats(run: Callable[[], object], seconds: float, most: int = 512) -> int:
-    """How often something must run, after a first time that does not count, to take about so many seconds.
-
-    >>> repeats(lambda: None, 0.001, most=8)
-    8
-    """
+    """How often something must run, after a first time that does not count, to take about so many seconds."""
     run()
     start = time.perf_counter()
     run()
     return max(1, min(most, round(seconds / max(time.perf_counter() - start, 1e-9))))
+
+
+def measure(
+    bench: str,
+    config: Mapping[str, object],
+    systems: Mapping[str, System],
+    batches: Sequence[Sized],
+    *,
+    rounds: int,
+    unit: str = "trees/s",
+) -> Iterator[Result]:
+    """Runs all batches by each system in turns, each with the number of threads that suits it.
+
+    `one-by-one` gets fewer batches a run, unless a batch is one example. A result has the seconds of a batch,
+    and the examples a second under the name `unit`.
+
+    >>> results = measure("b", {}, {"arrows": lambda batch, number: sum(batch)}, [[1, 2]], rounds=1)
+    >>> [result.system for result in results]
+    ['arrows']
+    """
+    size = len(batches[0])
+    counts = {name: len(batches) for name in systems}
+    if "one-by-one" in counts and size > 1:
+        counts["one-by-one"] = max(1, len(batches) // SLOW)
+
+    def task(name: str) -> Callable[[], None]:
+        def runs() -> None:
+            for number, batch in enumerate(batches[: counts[name]]):
+                systems[name](batch, number)
+
+        return runs
+
+    tasks = {name: task(name) for name in systems}
+    threads = best_threads(tasks, 1 if rounds <= 5 else 2)
+    for name, seconds in interleaved(tasks, rounds, threads=threads).items():
+        a_batch = [s / counts[name] for s in seconds]
+        figures = {unit: size / float(np.median(a_batch)), "threads": threads[name], "batches": counts[name]}
+        yield Result(bench, config, name, a_batch, figures)

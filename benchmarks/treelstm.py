@@ -7,7 +7,7 @@ own way; what a batch needs is put together within the timed step.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
@@ -19,34 +19,23 @@ from arrows.models import Sentiment, sentiment
 from benchmarks.baselines.bound import Bound
 from benchmarks.baselines.buffers import Array
 from benchmarks.baselines.forest import Forest
-from benchmarks.baselines.numpy_hand import NumpyHand
 from benchmarks.baselines.pytorch import installed
-from benchmarks.baselines.torch_hand import TorchHand
-from benchmarks.baselines.torch_nodewise import TorchNodewise
+from benchmarks.baselines.treelstm_numpy import NumpyHand
+from benchmarks.baselines.treelstm_torch import TorchHand, TorchNodewise
 from benchmarks.datasets import load_trees
-from benchmarks.measure import measure
 from benchmarks.report import Result
 from benchmarks.systems import RATE, System, calls, train_steps, variants
-from benchmarks.timing import repeats
+from benchmarks.timing import measure, repeats
 
 NAME = "treelstm"
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large the model and its batches are.
-
-    >>> Size(300, 64).config
-    {'state': 300, 'batch': 64}
-    """
+    """How large the model's state and its batches are."""
 
     state: int
     batch: int
-
-    @property
-    def config(self) -> dict[str, int]:
-        """The sizes by name, for the results."""
-        return {"state": self.state, "batch": self.batch}
 
 
 SIZES = [Size(300, 64), Size(300, 256), Size(128, 25), Size(300, 1)]
@@ -59,24 +48,9 @@ def run(
     sizes: list[Size] | None = None,
     seconds: float | None = None,
 ) -> Iterator[Result]:
-    """Measures training and inference, and yields each result when it is there.
+    """Measures training and inference; a run has the batches that `arrows` needs about so many `seconds` for.
 
-    Args:
-        quick: one size (state 300, batch 64), few rounds: about a minute.
-        data: a folder with `train.txt` in the treebank's format; if not given, `../shared/data/sst` where it
-            is there.
-        sizes: to measure other sizes than the usual ones.
-        seconds: about how long one run of `arrows` takes (half a second, if not given, and 0.3 of one for
-            `quick`); it sets how many batches a run has.
-
-    Yields:
-        Seconds a batch of `arrows`, `arrows-jit` (where numba is installed), `one-by-one`, `numpy-hand`,
-        `torch-hand` (where PyTorch is), `torch-nodewise` (for batches of one tree) and `bound`.
-
-    Raises:
-        OSError, InputError: a folder was given, and its `train.txt` cannot be read.
-
-    >>> results = list(run(quick=True, data=None, sizes=[Size(4, 2)]))  # doctest: +SKIP
+    `torch-nodewise` runs batches of one tree alone.
     """
     trees, source = load_trees(data)
     seconds = seconds or (0.3 if quick else 0.5)
@@ -94,7 +68,7 @@ def run(
             count = repeats(partial(systems["arrows"], first, 0), seconds)
             batches = [random.integers(0, len(trees), size.batch) for _ in range(max(2, count))]
             systems["bound"] = _bound(mode, parameters, forest, batches)
-            config = {"mode": mode, **size.config, "float_type": "float32", "trees": source}
+            config = {"mode": mode, **asdict(size), "float_type": "float32", "trees": source}
             yield from measure(NAME, config, systems, batches, rounds=5 if quick else 11)
 
 

@@ -45,8 +45,6 @@ def restore_sentiment(path: str | Path) -> ar.Model:
     Raises:
         ArrowValueError: the file is damaged, or does not hold a sentiment model.
         OSError: the file cannot be read.
-
-    >>> restore_sentiment("sentiment.safetensors")  # doctest: +SKIP
     """
     texts, entries = contents(path)
     try:
@@ -75,8 +73,6 @@ def restore_tagger(path: str | Path) -> tuple[ar.Model, Lexicon]:
     Raises:
         ArrowValueError: the file is damaged, or does not hold a tagger.
         OSError: the file cannot be read.
-
-    >>> restore_tagger("tagger.safetensors")  # doctest: +SKIP
     """
     texts, entries = contents(path)
     try:

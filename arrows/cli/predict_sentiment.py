@@ -61,11 +61,6 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         InputError: a line is not a tree; nothing has been printed then.
         ArrowValueError, OSError: the model or the trees cannot be read.
-
-    >>> parser = argparse.ArgumentParser()
-    >>> add_options(parser)
-    >>> run(parser.parse_args(["sentiment.safetensors", "trees.txt"]))  # doctest: +SKIP
-    0
     """
     model = restore_sentiment(options.model)
     if options.trees == "-":

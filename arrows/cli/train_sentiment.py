@@ -127,8 +127,6 @@ def read(folder: Path, vectors: Path | None = None) -> Treebank:
         InputError: a line that is not a tree or not a row of vectors, a file without trees, vectors for none
             of the words.
         OSError: a file cannot be read.
-
-    >>> read(Path("sst"), Path("glove.840B.300d.txt"))  # doctest: +SKIP
     """
     parts = []
     for name in FILES:
@@ -158,11 +156,6 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         InputError, ArrowValueError, OSError: wrong data or options; nothing has been written then.
         And as `train_best`.
-
-    >>> parser = argparse.ArgumentParser()
-    >>> add_options(parser)
-    >>> run(parser.parse_args(["--data", "sst", "--epochs", "5"]))  # doctest: +SKIP
-    0
     """
     require_writable(options.save)
     treebank = read(options.data, options.vectors)

@@ -79,9 +79,6 @@ def find(folder: Path) -> dict[str, Path]:
     Raises:
         InputError: there is no such file, or several, for a part.
         OSError: the folder cannot be read.
-
-    >>> sorted(find(Path("ud")))  # doctest: +SKIP
-    ['dev', 'test', 'train']
     """
     names = sorted(path.name for path in folder.iterdir())
     files = {}
@@ -121,11 +118,6 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         InputError, ArrowValueError, OSError: wrong data or options; nothing has been written then.
         And as `train_best`.
-
-    >>> parser = argparse.ArgumentParser()
-    >>> add_options(parser)
-    >>> run(parser.parse_args(["--data", "ud", "--epochs", "5"]))  # doctest: +SKIP
-    0
     """
     require_writable(options.save)
     files = find(options.data)

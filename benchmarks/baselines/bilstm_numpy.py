@@ -17,10 +17,7 @@ WAYS = ("forward", "backward")
 
 
 class BiLSTM:
-    """The model of `benchmarks.networks.bilstm_tagger` with its parameters, copied.
-
-    Args:
-        parameters: those of the `arrows` model, by name.
+    """The model of `benchmarks.networks.bilstm_tagger` with copies of its parameters, which come by name.
 
     >>> import arrows as ar
     >>> from benchmarks.networks import bilstm_tagger
@@ -61,14 +58,9 @@ class BiLSTM:
         return self._named(self._last | {"words": words})
 
     def train_step(self, words: Array, labels: Array, rate: float) -> float:
-        """One step of gradient descent.
+        """Takes a step of gradient descent on numbers of words and labels, `[sentences, length]` each.
 
-        Args:
-            words, labels: numbers, `[sentences, length]`.
-            rate: of the descent.
-
-        Returns:
-            The loss before it: the mean over the sentences of the sum over their words.
+        Returns the loss before it: the mean over the sentences of the sum over their words.
         """
         loss = self.value(words, labels, rate)
         self.backward(words)

@@ -14,13 +14,7 @@ from benchmarks.baselines.pytorch import Descent, functional, gradient, paramete
 
 
 class TorchTagger(Descent):
-    """The model of `benchmarks.networks.bilstm_tagger`, for sentences that all have one length.
-
-    Args:
-        parameters: those of the `arrows` model, by name; copied.
-
-    >>> hand = TorchTagger(model.params)  # doctest: +SKIP
-    """
+    """The model of `benchmarks.networks.bilstm_tagger`, for sentences that all have one length."""
 
     def __init__(self, parameters: Mapping[str, Array]) -> None:
         layers = sum(name.startswith("forward_") for name in parameters) // 2
@@ -40,11 +34,7 @@ class TorchTagger(Descent):
         return self._named(gradient)
 
     def loss(self, *batch: Any) -> Any:
-        """The mean over the sentences of the sum over their words.
-
-        Args:
-            batch: numbers of the words, and of the labels, `[sentences, length]` each.
-        """
+        """The mean over the sentences of the sum over words; words and labels are `[sentences, length]`."""
         words, labels = batch
         x = functional.embedding(torch.from_numpy(words.T), self.weights["words/weight"], sparse=True)
         states, _ = self.lstms[""](x)
@@ -76,15 +66,7 @@ class TorchTagger(Descent):
 
 
 class TorchCharTagger(TorchTagger):
-    """The model of `benchmarks.networks.character_tagger`, with packed sequences.
-
-    Args:
-        parameters: those of the `arrows` model, by name; copied.
-        lexicon: numbers of words and characters.
-        tags: the names of the labels, in their order.
-
-    >>> hand = TorchCharTagger(model.params, lexicon, tags)  # doctest: +SKIP
-    """
+    """The model of `benchmarks.networks.character_tagger`, with packed sequences."""
 
     def __init__(self, parameters: Mapping[str, Array], lexicon: Lexicon, tags: Sequence[str]) -> None:
         self.names = [name for name in parameters if "ward" not in name]

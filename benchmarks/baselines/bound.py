@@ -14,14 +14,7 @@ from benchmarks.baselines.buffers import Array
 
 
 class Bound:
-    """The products of a batch, on numbers that mean nothing.
-
-    Args:
-        parameters: those of the `arrows` model, by name.
-        rows: how many leaves, and pairs of each height; `Forest.shared` tells.
-
-    >>> Bound({"cell/weight": np.zeros((12, 20)), "classify/weight": np.zeros((4, 5))}, [3, 1]).inference()
-    """
+    """The products of a batch with these rows (`Forest.shared`), on numbers that mean nothing."""
 
     def __init__(self, parameters: Mapping[str, Array], rows: list[int]) -> None:
         weight, self.classify = parameters["cell/weight"], parameters["classify/weight"]
@@ -35,11 +28,8 @@ class Bound:
 
         leaves, pairs = rows[0], sum(rows[1:])
         self.bounds = np.cumsum([0, *rows[1:]]).tolist()
-        self.words, self.halves, self.states = (
-            operand(leaves, len(self.leaf)),
-            operand(pairs, 2 * n),
-            operand(sum(rows), n),
-        )
+        self.words, self.halves = operand(leaves, len(self.leaf)), operand(pairs, 2 * n)
+        self.states = operand(sum(rows), n)
         self.leaf_gates, self.gates = operand(leaves, 3 * n), operand(pairs, 5 * n)
         self.scores = operand(sum(rows), self.classify.shape[1])
         self.gradients = [np.empty_like(w) for w in (self.leaf, self.pair, self.classify)]

@@ -14,10 +14,7 @@ Array = npt.NDArray[Any]
 
 
 class Buffers:
-    """Arrays by name, whose memory the next batch uses again.
-
-    Args:
-        dtype: of their elements.
+    """Arrays of one element type by name, whose memory the next batch uses again.
 
     >>> buffers = Buffers(np.dtype("float32"))
     >>> first = buffers("gates", 4, 3)
@@ -46,10 +43,6 @@ def short_buffer() -> Iterator[None]:
     Operands that are not contiguous go through the buffer as long as some of their rows fit in, which for
     rows of 300 to 1,200 numbers takes longer than the work itself. By hand, a Tree-LSTM of state 300 trains
     a twentieth faster with the shorter one (measured). `arrows` hardly reads slices, and leaves it alone.
-
-    >>> with short_buffer():
-    ...     np.getbufsize()
-    1024
     """
     before = np.setbufsize(1024)
     try:

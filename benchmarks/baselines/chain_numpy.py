@@ -16,10 +16,7 @@ from benchmarks.baselines.buffers import Array
 
 
 class Chain:
-    """The model of `benchmarks.networks.chain` with its parameters.
-
-    Args:
-        parameters: those of the `arrows` model, by name.
+    """The model of `benchmarks.networks.chain` with its parameters, which come by name.
 
     >>> import arrows as ar
     >>> from benchmarks.networks import chain
@@ -39,11 +36,8 @@ class Chain:
     def value_and_gradients(self, words: Array) -> tuple[float, dict[str, Array]]:
         """The sum of the squares of the last state h, and the gradients by the `arrows` model's names.
 
-        Args:
-            words: numbers, from the beginning of the chain, `[length]`.
-
-        Returns:
-            The loss; gradients, that of the word vectors as its distinct rows, under `rows` their numbers.
+        `words` are numbers, from the beginning of the chain, `[length]`. The gradient of the word vectors has
+        their distinct rows alone, whose numbers are under `rows`.
         """
         n, length, kind = self.size, len(words), self.bias.dtype
         weight, bias = self.weight[:, self.order], self.bias[self.order]

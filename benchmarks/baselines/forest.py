@@ -63,29 +63,18 @@ class Batch:
 
 
 class Forest:
-    """Trees as integer arrays, made once.
-
-    Args:
-        trees: as `arrows.models.sentiment` reads them.
-        vocabulary: word -> its number; other words are number 0.
+    """Trees as integer arrays, made once; words outside the vocabulary are number 0.
 
     Attributes:
         nodes: of each tree, `int32[nodes, 5]`: height, word, label, and the places of the two halves within
             the tree (0 where there are none), halves before their pair.
-
-    >>> len(Forest([{"label": 2, "word": "a"}], {"a": 1}).nodes)
-    1
     """
 
     def __init__(self, trees: Sequence[Tree], vocabulary: Mapping[str, int]) -> None:
         self.nodes = [_nodes(tree, vocabulary) for tree in trees]
 
     def batch(self, indices: Ints) -> Batch:
-        """The trees with these numbers, by level.
-
-        >>> Forest([{"label": 2, "word": "a"}], {"a": 1}).batch(np.array([0])).labels.tolist()
-        [2]
-        """
+        """The trees with these numbers, by level."""
         trees = [self.nodes[i] for i in indices.tolist()]
         sizes = np.array([len(nodes) for nodes in trees])
         nodes = np.concatenate(trees)
@@ -127,18 +116,17 @@ class Forest:
 
 
 def _nodes(tree: Tree, vocabulary: Mapping[str, int]) -> npt.NDArray[np.int32]:
-    stack, places = [(tree, False)], []
     rows: list[tuple[int, int, int, int, int]] = []
-    while stack:
-        node, halves_are_done = stack.pop()
+
+    def place(node: Tree) -> int:
+        """Writes the rows of a sub-tree; returns the place of the last one, its root."""
         label = node.get("label", 0)
         if "word" in node:
-            places.append(len(rows))
             rows.append((0, vocabulary.get(node["word"], 0), label, 0, 0))
-        elif halves_are_done:
-            right, left = places.pop(), places.pop()
-            places.append(len(rows))
-            rows.append((1 + max(rows[left][LEVEL], rows[right][LEVEL]), 0, label, left, right))
         else:
-            stack += ((node, True), (node["right"], False), (node["left"], False))
+            left, right = place(node["left"]), place(node["right"])
+            rows.append((1 + max(rows[left][LEVEL], rows[right][LEVEL]), 0, label, left, right))
+        return len(rows) - 1
+
+    place(tree)
     return np.array(rows, np.int32)

@@ -20,11 +20,7 @@ Shape = list[tuple[int, int]]
 
 
 class Manual:
-    """The cell of `benchmarks.networks.random_trees` with its parameters.
-
-    Args:
-        parameters: those of the `arrows` model, by name.
-        tree: the shape of all trees, nested pairs; what stands at its leaves plays no part.
+    """The cell of `benchmarks.networks.random_trees` with its parameters, for trees of the shape of `tree`.
 
     >>> import arrows as ar
     >>> from benchmarks.networks import random_trees
@@ -51,13 +47,9 @@ class Manual:
         self._rows = Buffers(self.embed.dtype)
 
     def by_node(self, words: Array) -> Array:
-        """States of the roots, one call for each node.
+        """States of the roots, one call for each node: `[trees, size]`, valid until the next batch.
 
-        Args:
-            words: numbers of the words at the leaves, from left to right, `[trees, leaves]`.
-
-        Returns:
-            `[trees, size]`, valid until the next batch.
+        `words` are the numbers of the words at the leaves, from left to right, `[trees, leaves]`.
         """
         states = self._leaf_states(words)
         for k, (left, right) in enumerate(self.pairs, start=self.leaves):
@@ -111,24 +103,21 @@ def _numbered(tree: Nested) -> tuple[int, Shape, list[int]]:
 
     Leaves are numbered from left to right, pairs after them.
     """
-    leaves, pairs, heights = 0, [], []
-    stack: list[tuple[Nested, bool]] = [(tree, False)]
-    subtrees: list[tuple[bool, int, int]] = []  # whether it is a leaf, its number among its kind, its height
-    while stack:
-        node, halves_are_done = stack.pop()
+    leaves, pairs, heights = _leaf_count(tree), [], []
+    unread = iter(range(leaves))
+
+    def numbered(node: Nested) -> tuple[int, int]:
+        """The number of a sub-tree, and its height."""
         if not isinstance(node, tuple):
-            subtrees.append((True, leaves, 0))
-            leaves += 1
-        elif halves_are_done:
-            right, left = subtrees.pop(), subtrees.pop()
-            pairs.append((left[:2], right[:2]))
-            heights.append(1 + max(left[2], right[2]))
-            subtrees.append((False, len(pairs) - 1, heights[-1]))
-        else:
-            stack += ((node, True), (node[1], False), (node[0], False))
+            return next(unread), 0
+        (left, left_height), (right, right_height) = numbered(node[0]), numbered(node[1])
+        pairs.append((left, right))
+        heights.append(1 + max(left_height, right_height))
+        return leaves + len(pairs) - 1, heights[-1]
 
-    def number(half: tuple[bool, int]) -> int:
-        is_leaf, k = half
-        return k if is_leaf else leaves + k
+    numbered(tree)
+    return leaves, pairs, heights
 
-    return leaves, [(number(left), number(right)) for left, right in pairs], heights
+
+def _leaf_count(tree: Nested) -> int:
+    return _leaf_count(tree[0]) + _leaf_count(tree[1]) if isinstance(tree, tuple) else 1

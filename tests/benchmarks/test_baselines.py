@@ -13,10 +13,9 @@ from arrows.models import sentiment
 from arrows.training import SGD
 from benchmarks.baselines.bound import Bound
 from benchmarks.baselines.forest import Forest
-from benchmarks.baselines.numpy_hand import NumpyHand
-from benchmarks.baselines.torch_hand import TorchHand
-from benchmarks.baselines.torch_nodewise import TorchNodewise
-from benchmarks.schedules import merge
+from benchmarks.baselines.treelstm_numpy import NumpyHand
+from benchmarks.baselines.treelstm_torch import TorchHand, TorchNodewise
+from benchmarks.steps import merge
 from tests.benchmarks.agreement import agree
 
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")

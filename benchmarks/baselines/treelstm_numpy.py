@@ -18,10 +18,7 @@ from benchmarks.baselines.forest import Batch, Ints
 
 
 class NumpyHand:
-    """The model of `arrows.models.sentiment` with its parameters, copied.
-
-    Args:
-        parameters: those of the `arrows` model, by name.
+    """The model of `arrows.models.sentiment` with copies of its parameters, which come by name.
 
     >>> import arrows as ar
     >>> from benchmarks.baselines.forest import Forest
@@ -78,11 +75,7 @@ class NumpyHand:
         }
 
     def train_step(self, batch: Batch, rate: float) -> float:
-        """One step of gradient descent.
-
-        Returns:
-            The loss before it: the mean over the trees of the sum over their nodes.
-        """
+        """Takes a step of gradient descent; the loss before it, a mean over trees of sums over nodes."""
         loss = self.value(batch, rate)  # the rate goes in where there are fewest numbers
         self.backward(batch)
         self.update(1.0)

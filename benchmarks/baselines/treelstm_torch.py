@@ -1,31 +1,27 @@
-"""torch-hand: the sentiment Tree-LSTM in PyTorch, level by level, by eager autograd.
+"""torch-hand and torch-nodewise: the sentiment Tree-LSTM by eager PyTorch, level or node at a time.
 
-Leaves and pairs have weights of their own, as a leaf has no children and a pair no word. A frontier holds the
-rows that are not yet consumed: each level selects its halves from it, drops them and adds its own. Leaves are
-ordered by the level that consumes them and join the frontier there, so that none is carried along.
+Leaves and pairs have weights of their own, as a leaf has no children and a pair no word. In `torch-hand`, a
+frontier holds the rows that are not yet consumed: each level selects its halves from it, drops them and adds
+its own. Leaves are ordered by the level that consumes them and join the frontier there, so that none is
+carried along.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from arrows.data import Tree
 from benchmarks.baselines.buffers import Array
 from benchmarks.baselines.forest import Batch
 from benchmarks.baselines.pytorch import Descent, functional, gradient, parameter, torch
 
 
 class TorchHand(Descent):
-    """The model of `arrows.models.sentiment` with its parameters, copied.
-
-    Args:
-        parameters: those of the `arrows` model, by name.
-
-    >>> hand = TorchHand(model.params)  # doctest: +SKIP
-    """
+    """The model of `arrows.models.sentiment` with copies of its parameters, which come by name."""
 
     def __init__(self, parameters: Mapping[str, Array]) -> None:
         weight, bias = parameters["cell/weight"], parameters["cell/bias"]
@@ -132,3 +128,53 @@ class TorchHand(Descent):
             "classify/weight": classify,
             "classify/bias": classify_bias,
         }
+
+
+class TorchNodewise(TorchHand):
+    """The same without any batching: a product for each node. Words outside the vocabulary are number 0."""
+
+    def __init__(self, parameters: Mapping[str, Any], vocabulary: Mapping[str, int]) -> None:
+        super().__init__(parameters)
+        self.vocabulary = vocabulary
+
+    def loss(self, *batch: Any) -> Any:
+        """The mean over a list of trees of the sum over their nodes."""
+        (trees,) = batch
+        losses: list[Any] = []
+        for tree in trees:
+            nodes: list[tuple[Any, int]] = []
+            self._state(tree, nodes)
+            losses += [
+                functional.cross_entropy(scores, torch.tensor([label]), reduction="sum")
+                for scores, label in nodes
+            ]
+        return torch.stack(losses).sum() / len(trees)
+
+    def tree_scores(self, trees: Sequence[Tree]) -> list[list[Any]]:
+        """Class scores of the nodes of each tree, halves before their pair, each `[1, classes]`."""
+        with torch.inference_mode():
+            scores_of_trees = []
+            for tree in trees:
+                nodes: list[tuple[Any, int]] = []
+                self._state(tree, nodes)
+                scores_of_trees.append([scores for scores, _ in nodes])
+            return scores_of_trees
+
+    def _state(self, tree: Tree, nodes: list[tuple[Any, int]]) -> tuple[Any, Any]:
+        n = self.size
+        if "word" in tree:
+            number = torch.tensor([self.vocabulary.get(tree["word"], 0)])
+            x = functional.embedding(number, self.embed, sparse=True)
+            u, io = torch.addmm(self.bias[: 3 * n], x, self.leaf).split([n, 2 * n], 1)
+            i, o = io.sigmoid().chunk(2, 1)
+            c = i * u.tanh()
+        else:
+            left_h, left_c = self._state(tree["left"], nodes)
+            right_h, right_c = self._state(tree["right"], nodes)
+            gates = torch.addmm(self.bias, torch.cat([left_h, right_h], 1), self.pair)
+            u, opened = gates.split([n, 4 * n], 1)
+            i, o, left, right = opened.sigmoid().chunk(4, 1)
+            c = i * u.tanh() + left * left_c + right * right_c
+        h = o * c.tanh()
+        nodes.append((torch.addmm(self.classify_bias, h, self.classify), tree.get("label", 0)))
+        return h, c
