@@ -14,7 +14,7 @@ from arrows.ops import TensorLike
 from arrows.ops.arrays import HostArray
 from arrows.typesys import static
 from arrows.typesys import types as T
-from arrows.typesys.masked import masked_elements
+from arrows.typesys.dtypes import masked_elements
 
 B_co = TypeVar("B_co", covariant=True)
 

@@ -11,7 +11,7 @@ from arrows.combinators.base.refusal import wrong_argument
 from arrows.ops import TensorLike
 from arrows.ops.arrays import HostArray
 from arrows.typesys import types as T
-from arrows.typesys.masked import masked_elements
+from arrows.typesys.dtypes import masked_elements
 
 DefaultResult: TypeAlias = "int | float | HostArray | tuple[DefaultResult, ...]"
 """A number, an array, or a tuple of these."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arrows.typesys.old_pickles import refusal_of
+from arrows.typesys.runtime import refusal_of
 
 __getattr__ = refusal_of(
     __name__, {"Prepared", "Batch"}, "a prepared set", "prepare the examples again: model.prepare(examples)"

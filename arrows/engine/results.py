@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from arrows.typesys.old_pickles import refusal_of
+from arrows.typesys.runtime import refusal_of
 
 __getattr__ = refusal_of(__name__, {"Ragged", "Labelled", "Named"}, "results", "compute them again")

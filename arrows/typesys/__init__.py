@@ -2,8 +2,8 @@
 
 `types` is the language itself, `ar.types` for users.  `unify.py` solves equations between types for the room
 `inference`; `parse.py` reads types from text; `errors.py` has the errors of arrows and the form of their
-texts.  The rest is what the lowest floor owes to all others: quoting of foreign text and masked arrays, old
-pickles, the Python runtime.  This room leans on no other.
+texts.  The rest is what the lowest floor owes to all others: quoting of foreign text and masked arrays, the
+Python runtime.  This room leans on no other.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from typing import Any, TypeAlias
 
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
-from arrows.typesys.leaf_types import Input, Tensor, Type, Void
+from arrows.typesys.leaf_types import Input, Tensor, Type, Void, parts_first
 
 Row: TypeAlias = tuple[Any, ...]
 """One part of a pickled type: the name of its class and its fields, with parts as numbers of their rows."""
@@ -17,7 +17,7 @@ class CompoundType(Type):
 
     __slots__ = ()
 
-    def __reduce__(self) -> tuple[Callable[[list[Row]], Type], tuple[list[Row]]]:
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         return assemble, (flatten(self),)
 
 
@@ -114,7 +114,7 @@ class Tuple(CompoundType):
         return None
 
     def _head(self) -> Hashable:
-        return "Tuple", len(self.items)
+        return len(self.items)
 
     def _pieces(self) -> list[Type | str]:
         pieces: list[Type | str] = ["("]
@@ -128,7 +128,31 @@ class Tuple(CompoundType):
         return pieces
 
 
-class Sequence(CompoundType):
+class ElementType(CompoundType):
+    """What `Sequence` and `Broadcast` share: one type for all elements."""
+
+    __slots__ = ("element",)
+
+    element: Type
+
+    def __init__(self, element: Type) -> None:
+        kind = type(self).__name__
+        if not isinstance(element, Type):
+            raise ArrowTypeError(f"the element of a {kind} type must be a type, not {element!r}")
+        object.__setattr__(self, "element", element)
+        pure = element.pure_input and not isinstance(self, Broadcast)
+        inside = element.labelled, element.has_input, element.width
+        self._seal((kind, element), pure, pure or element.convertible, *inside)
+
+    @property
+    def children(self) -> tuple[Type, ...]:
+        return (self.element,)
+
+    def _pieces(self) -> list[Type | str]:
+        return [f"{type(self).__name__}(", self.element, ")"]
+
+
+class Sequence(ElementType):
     """Any number of values of one type.
 
     Raises:
@@ -139,25 +163,10 @@ class Sequence(CompoundType):
         Sequence(float32[300])
     """
 
-    __slots__ = ("element",)
-
-    element: Type
-
-    def __init__(self, element: Type) -> None:
-        _element(self, element, convertible=element.pure_input if isinstance(element, Type) else False)
-
-    @property
-    def children(self) -> tuple[Type, ...]:
-        return (self.element,)
-
-    def _head(self) -> Hashable:
-        return "Sequence"
-
-    def _pieces(self) -> list[Type | str]:
-        return ["Sequence(", self.element, ")"]
+    __slots__ = ()
 
 
-class Broadcast(CompoundType):
+class Broadcast(ElementType):
     """One value repeated without end; no kind of `Sequence`.
 
     Raises:
@@ -168,31 +177,7 @@ class Broadcast(CompoundType):
         Broadcast(float32[300])
     """
 
-    __slots__ = ("element",)
-
-    element: Type
-
-    def __init__(self, element: Type) -> None:
-        _element(self, element, convertible=False)
-
-    @property
-    def children(self) -> tuple[Type, ...]:
-        return (self.element,)
-
-    def _head(self) -> Hashable:
-        return "Broadcast"
-
-    def _pieces(self) -> list[Type | str]:
-        return ["Broadcast(", self.element, ")"]
-
-
-def _element(self: Sequence | Broadcast, element: Type, convertible: bool) -> None:
-    kind = type(self).__name__
-    if not isinstance(element, Type):
-        raise ArrowTypeError(f"the element of a {kind} type must be a type, not {element!r}")
-    object.__setattr__(self, "element", element)
-    inside = element.labelled, element.has_input, element.width
-    self._seal((kind, element), convertible, convertible or element.convertible, *inside)
+    __slots__ = ()
 
 
 def label(key: Hashable) -> str:
@@ -211,27 +196,14 @@ def flatten(t: Type) -> list[Row]:
     """`t` as a flat list of parts, each named by its place, parts first: pickles without recursion."""
     place: dict[int, int] = {}
     rows: list[Row] = []
-    todo = [t]
-    while todo:
-        x = todo[-1]
-        if id(x) in place:
-            todo.pop()
-            continue
-        missing = [c for c in x.children if id(c) not in place]
-        if missing:
-            todo.extend(missing)
-            continue
-        todo.pop()
-        if isinstance(x, Tensor):
-            row: Row = ("Tensor", x.shape, x.dtype)
-        elif isinstance(x, Tuple):
-            row = ("Tuple", tuple(place[id(c)] for c in x.items), x.labels)
-        elif isinstance(x, (Sequence, Broadcast)):
-            row = (type(x).__name__, place[id(x.element)])
-        else:
-            row = (type(x).__name__,)
+    for x in parts_first(t):
         place[id(x)] = len(rows)
-        rows.append(row)
+        if isinstance(x, Tensor):
+            rows.append(("Tensor", x.shape, x.dtype))
+        elif isinstance(x, Tuple):
+            rows.append(("Tuple", tuple(place[id(c)] for c in x.items), x.labels))
+        else:
+            rows.append((type(x).__name__, *(place[id(c)] for c in x.children)))
     return rows
 
 

@@ -1,4 +1,4 @@
-"""Element types of tensors, by name."""
+"""What a NumPy array may hold: element types by name, and masked elements."""
 
 from __future__ import annotations
 
@@ -39,3 +39,28 @@ def is_float(dtype: str) -> bool:
     (True, False)
     """
     return dtype.startswith("float")
+
+
+def masked_elements(value: object) -> int:
+    """How many elements of an array are masked, or of the arrays and values in nested lists, each list once.
+
+    NumPy turns masked arrays into plain arrays without a word, so arrows looks for them first.
+
+    Example:
+        >>> pair = np.ma.array([1, 2], mask=[False, True])
+        >>> masked_elements(pair), masked_elements([pair, [np.ma.masked, 3]]), masked_elements([1, 2])
+        (1, 2, 0)
+    """
+    count = 0
+    seen: set[int] = set()  # a list may hold itself
+    todo = [value]
+    while todo:
+        x = todo.pop()
+        if isinstance(x, np.ma.MaskedArray):
+            count += int(np.count_nonzero(np.ma.getmaskarray(x)))
+        elif isinstance(x, (list, tuple)) and id(x) not in seen:
+            seen.add(id(x))
+            kinds = set(map(type, x))
+            if any(issubclass(kind, (list, tuple, np.ma.MaskedArray)) for kind in kinds):
+                todo.extend(x)
+    return count

@@ -6,7 +6,8 @@ notation. Nothing here recurses, so a type may nest as deep as memory allows.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import math
+from collections.abc import Hashable, Iterator
 from typing import NoReturn, TypeVar
 
 import numpy as np
@@ -46,8 +47,8 @@ class Type:
         return ()
 
     def _head(self) -> Hashable:
-        """What distinguishes it from others of its class with the same children."""
-        raise NotImplementedError
+        """What distinguishes it from others of its class with the same children, if anything does."""
+        return None
 
     def _pieces(self) -> list[Type | str]:
         """The notation, with the children themselves where theirs stands."""
@@ -89,6 +90,9 @@ class Type:
     def __repr__(self) -> str:
         return notation(self)
 
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return type(self), ()
+
     def __copy__(self) -> Type:
         return self
 
@@ -109,12 +113,6 @@ class Input(Type):
     def __new__(cls) -> Input:  # noqa: PYI034  there is one, of this class
         return _INPUT
 
-    def _head(self) -> Hashable:
-        return "Input"
-
-    def __reduce__(self) -> tuple[type[Input], tuple[()]]:
-        return Input, ()
-
 
 class Void(Type):
     """Nothing: the value is `None`.
@@ -128,12 +126,6 @@ class Void(Type):
 
     def __new__(cls) -> Void:  # noqa: PYI034  there is one, of this class
         return _VOID
-
-    def _head(self) -> Hashable:
-        return "Void"
-
-    def __reduce__(self) -> tuple[type[Void], tuple[()]]:
-        return Void, ()
 
 
 class Tensor(Type):
@@ -170,10 +162,7 @@ class Tensor(Type):
     @property
     def size(self) -> int:
         """Number of elements; 1 for a scalar."""
-        size = 1
-        for n in self.shape:
-            size *= n
-        return size
+        return math.prod(self.shape)
 
     @property
     def floating(self) -> bool:
@@ -181,13 +170,28 @@ class Tensor(Type):
         return self.dtype in FLOATS
 
     def _head(self) -> Hashable:
-        return "Tensor", self.shape, self.dtype
+        return self.shape, self.dtype
 
     def _pieces(self) -> list[Type | str]:
         return [self.dtype + (f"[{', '.join(map(str, self.shape))}]" if self.shape else "")]
 
-    def __reduce__(self) -> tuple[type[Tensor], tuple[tuple[int, ...], str]]:
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         return Tensor, (self.shape, self.dtype)
+
+
+def parts_first(t: Type) -> Iterator[Type]:
+    """Every type inside `t` once (by identity), after its children."""
+    done: set[int] = set()
+    todo = [t]
+    while todo:
+        x = todo[-1]
+        if id(x) in done:
+            todo.pop()
+        elif missing := [c for c in x.children if id(c) not in done]:
+            todo.extend(missing)
+        else:
+            done.add(id(todo.pop()))
+            yield x
 
 
 def _shape(shape: object) -> tuple[int, ...]:
@@ -215,7 +219,6 @@ def _singleton(kind: type[SingletonType], pure_input: bool) -> SingletonType:
 
 
 _INPUT: Input = _singleton(Input, True)
-
 _VOID: Void = _singleton(Void, False)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
 from arrows.typesys.quoting import quoted
@@ -22,25 +24,24 @@ TOKEN = re.compile(
 )
 
 
-class _Open:
-    """A bracket that is not closed yet, with what stands in it so far."""
+@dataclass(slots=True)
+class _OpenTuple:
+    """A tuple that is not closed yet, with what stands in it so far."""
 
-    __slots__ = ("items", "kind", "label", "labels")
+    items: list[Type] = field(default_factory=list)
+    labels: list[Hashable] = field(default_factory=list)
+    label: tuple[Hashable] | None = None  # of the item that comes next
 
-    def __init__(self, kind: str) -> None:
-        self.kind = kind  # "tuple", "Sequence" or "Broadcast"
-        self.items: list[Type] = []
-        self.labels: list[Hashable] = []
-        self.label: tuple[Hashable] | None = None  # of the item that comes next
+
+_Open: TypeAlias = _OpenTuple | type[Sequence] | type[Broadcast]
+"""A bracket that is not closed yet; that of a sequence is the class, which makes the type of one element."""
 
 
 def parse_type(text: str) -> Type:
-    """The type that a text means.
+    """The type that a text means, in the notation in which types are printed.
 
-    Args:
-        text: the notation in which types are printed: `Input`, `Void`, `float32`, `float32[300]`,
-            `Sequence(T)`, `Broadcast(T)`, `(T, U)`, `(left: T, right: U)`, `(T,)`; also the short-hands `[3]`
-            and `[3, int32]`.
+    That is `Input`, `Void`, `float32`, `float32[300]`, `Sequence(T)`, `Broadcast(T)`, `(T, U)`,
+    `(left: T, right: U)`, `(T,)`; the short-hands `[3]` and `[3, int32]` are read too.
 
     Raises:
         ArrowTypeError: the text is no type; the message says where it stops being one.
@@ -79,21 +80,23 @@ class _Reader:
         while True:
             kind, word, place = self.tokens[self.at]
             finished: Type | None = None
-            if stack and stack[-1].kind == "tuple" and stack[-1].label is None:
-                if word == ")" and kind == "mark":
-                    finished = self._close(stack)
+            around = stack[-1] if stack else None
+            if isinstance(around, _OpenTuple) and around.label is None:
+                if self._is(")"):
+                    stack.pop()
+                    finished = self._close(around)
                 elif (label := self._label()) is not None:
-                    stack[-1].label = label
+                    around.label = label
                     continue
             if finished is None:
-                if word == "(" and kind == "mark":
+                if self._is("("):
                     self.at += 1
-                    stack.append(_Open("tuple"))
+                    stack.append(_OpenTuple())
                     continue
                 if kind == "word" and word in ("Sequence", "Broadcast"):
                     self.at += 1
                     self._expect("(", f"after {word}")
-                    stack.append(_Open(word))
+                    stack.append(Sequence if word == "Sequence" else Broadcast)
                     continue
                 finished = self._leaf(kind, word, place)
             while True:  # a finished type goes into what is open around it
@@ -102,52 +105,45 @@ class _Reader:
                         raise self._error(self.tokens[self.at][2], "comes after the end of the type")
                     return finished
                 around = stack[-1]
-                if around.kind != "tuple":
-                    self._expect(")", f"after the element of the {around.kind}")
+                if not isinstance(around, _OpenTuple):
+                    self._expect(")", f"after the element of the {around.__name__}")
                     stack.pop()
-                    finished = Sequence(finished) if around.kind == "Sequence" else Broadcast(finished)
+                    finished = around(finished)
                     continue
-                if around.label is None and around.labels:
-                    raise self._error(
-                        place,
-                        f"is the item {finished}, which has no label, and others have one",
-                        "label all items of a tuple, or none",
-                    )
+                labelled = around.label is not None
+                if around.items and labelled != bool(around.labels):
+                    differ = "a label, and others have none" if labelled else "no label, and others have one"
+                    hint = "label all items of a tuple, or none"
+                    raise self._error(place, f"is the item {finished}, which has {differ}", hint)
                 if around.label is not None:
-                    if len(around.labels) < len(around.items):
-                        raise self._error(
-                            place,
-                            f"is the item {finished}, which has a label, and others have none",
-                            "label all items of a tuple, or none",
-                        )
                     around.labels.append(around.label[0])
                     around.label = None
                 around.items.append(finished)
-                mark = self.tokens[self.at]
-                if mark[1] == "," and mark[0] == "mark":
+                if self._is(","):
                     self.at += 1
                     break
-                if mark[1] == ")" and mark[0] == "mark":
-                    if len(around.items) == 1 and not self._is_comma(self.at - 1):
-                        raise self._error(
-                            mark[2], "closes a tuple of one item without its comma", f"write ({finished},)"
-                        )
-                    finished = self._close(stack)
-                    continue
-                raise self._error(mark[2], "should be a comma or a closing bracket", "")
+                end = self.tokens[self.at][2]
+                if not self._is(")"):
+                    raise self._error(end, "should be a comma or a closing bracket")
+                if len(around.items) == 1:
+                    raise self._error(
+                        end, "closes a tuple of one item without its comma", f"write ({finished},)"
+                    )
+                stack.pop()
+                finished = self._close(around)
 
-    def _close(self, stack: list[_Open]) -> Type:
+    def _close(self, done: _OpenTuple) -> Type:
         """The tuple that ends here."""
         place = self.tokens[self.at][2]
         self.at += 1
-        done = stack.pop()
         try:
             return Tuple(tuple(done.items), tuple(done.labels) if done.labels else None)
         except ArrowValueError as error:
             raise self._error(place, f"ends a tuple where {error}") from None
 
-    def _is_comma(self, at: int) -> bool:
-        return self.tokens[at][1] == "," and self.tokens[at][0] == "mark"
+    def _is(self, mark: str) -> bool:
+        """Whether the next token is this mark."""
+        return self.tokens[self.at][:2] == ("mark", mark)
 
     def _leaf(self, kind: str, word: str, place: int) -> Type:
         self.at += 1
@@ -166,8 +162,7 @@ class _Reader:
             )
         if kind == "mark" and word == "[":
             self.at -= 1
-            sizes, dtype = self._shape(short=True)
-            return Tensor(sizes, dtype)
+            return Tensor(*self._shape(short=True))
         token = "the end of the text" if kind == "end" else quoted(word)
         raise self._error(place, f"is {token}, and a type should stand there")
 
@@ -175,10 +170,10 @@ class _Reader:
         """Sizes in square brackets, if there are any; a short-hand may end in an element type."""
         sizes: list[int] = []
         dtype = "float32"
-        if self.tokens[self.at][:2] != ("mark", "["):
+        if not self._is("["):
             return (), dtype
         self.at += 1
-        while self.tokens[self.at][:2] != ("mark", "]"):
+        while not self._is("]"):
             kind, word, place = self.tokens[self.at]
             word = word.strip("'\"")
             if kind == "number" and word.isascii() and word.isdigit() and len(word) < 19:
@@ -190,9 +185,9 @@ class _Reader:
                     place, f"is {quoted(word)}, and a size should stand there", "a shape is [3] or [3, 4]"
                 )
             self.at += 1
-            if self._is_comma(self.at) and dtype == "float32":
+            if self._is(",") and dtype == "float32":
                 self.at += 1
-            elif self.tokens[self.at][:2] != ("mark", "]"):
+            elif not self._is("]"):
                 raise self._error(self.tokens[self.at][2], "should be a comma or a closing bracket")
         self.at += 1
         return tuple(sizes), dtype

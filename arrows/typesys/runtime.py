@@ -1,11 +1,12 @@
-"""Tools for Python itself: a pause of the garbage collector, and attributes that are computed once."""
+"""Tools for Python itself: a pause of the garbage collector, cached attributes, refusal of old pickles."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+import pickle
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 Result = TypeVar("Result")
 
@@ -66,3 +67,23 @@ class cached_property(Generic[Result]):
             raise AttributeError(self.compute.__name__)
         result = instance.__dict__[self.compute.__name__] = self.compute(instance)
         return result
+
+
+def refusal_of(module: str, names: Collection[str], what: str, hint: str) -> Callable[[str], NoReturn]:
+    """The `__getattr__` of a module that lost `names`, which pickles of earlier versions refer to.
+
+    It raises `pickle.UnpicklingError` for these names, where Python would say that the module has no such
+    attribute; `what` is what such a pickle holds, `hint` what to do instead.
+
+    >>> refusal_of("arrows.x", {"Old"}, "a set", "prepare it again")("Old")
+    Traceback (most recent call last):
+    ...
+    _pickle.UnpicklingError: an earlier version of arrows pickled a set here; prepare it again
+    """
+
+    def refuse(name: str) -> NoReturn:
+        if name in names:
+            raise pickle.UnpicklingError(f"an earlier version of arrows pickled {what} here; {hint}")
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+    return refuse

@@ -19,12 +19,12 @@ from collections.abc import Hashable
 from arrows.typesys import types as T
 from arrows.typesys.coercion import Coercion, Waiting, waiting_for
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
-from arrows.typesys.propagation import Propagation
 from arrows.typesys.terms import (
     MAX_PARTS,
     Clash,
     Constraint,
     Kind,
+    Propagation,
     Struct,
     TooWide,
     TypeVariable,
@@ -46,11 +46,7 @@ class Solver(Propagation):
     def __init__(self) -> None:
         super().__init__()
         self.failures: list[tuple[Constraint, Exception]] = []
-        # Coercions that wait, by number, under the names of `Waiting`.
-        self.forward: list[tuple[int, Coercion]] = []
-        self.certain: list[tuple[int, Coercion]] = []
-        self.backward: list[tuple[int, Coercion]] = []
-        self.undecided: list[tuple[int, Coercion]] = []
+        self.waiting: dict[Waiting, list[tuple[int, Coercion]]] = {}  # heaps by number
         self.coercions = 0
         self.initial_coercions = 0  # how many there were before the first constraint ran
         self.fresh = 0
@@ -104,7 +100,7 @@ class Solver(Propagation):
 
     def settle_one(self, which: Waiting) -> bool:
         """Decides the earliest waiting coercion of a kind; whether there was one."""
-        heap: list[tuple[int, Coercion]] = getattr(self, which)
+        heap = self.waiting.get(which)
         while heap:
             _, coercion = heapq.heappop(heap)
             if coercion.waiting != which:
@@ -128,7 +124,7 @@ class Solver(Propagation):
         kind = waiting_for(find(coercion.left), find(coercion.right))
         if coercion.waiting != kind:  # where it waited before, it is passed over
             coercion.waiting = kind
-            heapq.heappush(getattr(self, kind), (coercion.number, coercion))
+            heapq.heappush(self.waiting.setdefault(kind, []), (coercion.number, coercion))
 
     # Solving
 

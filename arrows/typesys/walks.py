@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from arrows.typesys.compound_types import Broadcast, Sequence, Tuple
+from arrows.typesys.compound_types import ElementType, Tuple
 from arrows.typesys.compound_types import assemble as assemble  # pickles of earlier versions look for it here
 from arrows.typesys.dtypes import dtype_name
-from arrows.typesys.leaf_types import Tensor, Type
+from arrows.typesys.leaf_types import Tensor, Type, parts_first
 
 
 def leaves(t: Type) -> list[Tensor]:
     """Tensors of `t`, depth first, through tuples and sequences.
 
     Example:
-        >>> from arrows.typesys.types import Input
+        >>> from arrows.typesys.types import Input, Sequence
         >>> leaves(Tuple((Tensor((3,)), Sequence(Tensor((), "int32")), Input())))
         [float32[3], int32]
     """
@@ -38,20 +38,10 @@ def transform(t: Type, leaf: Callable[[Type], Type]) -> Type:
         (float32[2], float32[2])
     """
     done: dict[int, Type] = {}
-    todo = [t]
-    while todo:
-        x = todo[-1]
-        if id(x) in done:
-            todo.pop()
-            continue
-        missing = [c for c in x.children if id(c) not in done]
-        if missing:
-            todo.extend(missing)
-            continue
-        todo.pop()
+    for x in parts_first(t):
         if isinstance(x, Tuple):
             done[id(x)] = Tuple(tuple(done[id(c)] for c in x.items), x.labels)
-        elif isinstance(x, (Sequence, Broadcast)):
+        elif isinstance(x, ElementType):
             done[id(x)] = type(x)(done[id(x.element)])
         else:
             done[id(x)] = leaf(x)
@@ -99,7 +89,7 @@ def common_labels(t: Type, other: Type) -> Type:
         if isinstance(x, Tuple) and isinstance(y, Tuple):
             labels = x.labels if x.labels == y.labels else None
             done[pair] = x if same and labels == x.labels else Tuple(children, labels)
-        elif isinstance(x, (Sequence, Broadcast)):
+        elif isinstance(x, ElementType):
             done[pair] = x if same else type(x)(children[0])
         else:
             done[pair] = x

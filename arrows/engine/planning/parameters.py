@@ -16,8 +16,8 @@ from arrows.inference import Typed
 from arrows.ops import Parameter
 from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import ArrowTypeError, ArrowValueError
+from arrows.typesys.dtypes import masked_elements
 from arrows.typesys.errors import message
-from arrows.typesys.masked import masked_elements
 
 Key = tuple[int, str]
 """The identity of a layer, and the name of a parameter in it."""

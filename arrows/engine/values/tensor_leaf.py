@@ -16,7 +16,7 @@ import numpy as np
 from arrows.engine.values.descriptions import describe, short_repr
 from arrows.ops.arrays import HostArray
 from arrows.typesys import types as T
-from arrows.typesys.masked import masked_elements
+from arrows.typesys.dtypes import masked_elements
 
 
 class LeafError(ValueError):
