@@ -7,6 +7,7 @@ Everything faster is measured against it.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -36,65 +37,48 @@ class Value(TensorLike):
     [3.0, 6.0]
     """
 
-    __slots__ = ("_rows", "_type", "array", "evaluation", "segments")
+    __slots__ = ("array", "context", "rows", "segments", "type")
+    context: Evaluation
+    type: Tensor
+    rows: int
 
     def __init__(
-        self, evaluation: Evaluation, array: HostArray, type: Tensor, rows: int, segments: Segments | None
+        self, context: Evaluation, array: HostArray, type: Tensor, rows: int, segments: Segments | None
     ) -> None:
-        self.evaluation = evaluation
+        self.context = context
         self.array = array
-        self._type = type
-        self._rows = rows
+        self.type = type
+        self.rows = rows
         self.segments = segments
-
-    @property
-    def type(self) -> Tensor:
-        return self._type
-
-    @property
-    def rows(self) -> int:
-        return self._rows
-
-    @property
-    def context(self) -> Evaluation:
-        return self.evaluation
 
     def __repr__(self) -> str:
         return f"Value({self.array!r}, rows={self.rows})"
 
 
+@dataclass(eq=False, slots=True)
 class _Applied:
     """Tape entry: a primitive was applied."""
 
-    __slots__ = ("attributes", "operands", "primitive", "result")
-
-    def __init__(
-        self, primitive: Primitive, operands: tuple[Value, ...], attributes: Attributes, result: Value
-    ) -> None:
-        self.primitive = primitive
-        self.operands = operands
-        self.attributes = attributes
-        self.result = result
+    primitive: Primitive
+    operands: tuple[Value, ...]
+    attributes: Attributes
+    result: Value
 
 
+@dataclass(eq=False, slots=True)
 class _Joined:
     """Tape entry: rows became a sequence."""
 
-    __slots__ = ("operands", "result")
-
-    def __init__(self, operands: tuple[Value, ...], result: Value) -> None:
-        self.operands = operands
-        self.result = result
+    operands: tuple[Value, ...]
+    result: Value
 
 
+@dataclass(eq=False, slots=True)
 class _Split:
     """Tape entry: a sequence became rows."""
 
-    __slots__ = ("operand", "results")
-
-    def __init__(self, operand: Value, results: list[Value]) -> None:
-        self.operand = operand
-        self.results = results
+    operand: Value
+    results: list[Value]
 
 
 class Evaluation(Entered):
@@ -124,15 +108,9 @@ class Evaluation(Entered):
         self._frozen: set[Value] = set()
 
     def value(self, array: npt.ArrayLike, rows: int = ROW, type: Tensor | None = None) -> Value:
-        """Wrap an array.
+        """Wraps the array of one row, or, with `rows >= 0`, of the elements of a sequence along axis 0.
 
-        Args:
-            array: of one row, or, with `rows >= 0`, of the elements of a sequence along axis 0.
-            rows: the level.
-            type: of one row; the array's own by default.
-
-        Raises:
-            ArrowValueError: the array is not of that type.
+        `type` is that of one row, by default the array's own.
         """
         array = np.asarray(array)
         shape = array.shape[1:] if rows >= 0 else array.shape
@@ -145,7 +123,7 @@ class Evaluation(Entered):
         return Value(self, array, type, rows, _one_segment(len(array)) if rows >= 0 else None)
 
     def constant(self, array: HostArray) -> Value:
-        """Wrap a constant, at level INVARIANT."""
+        """Wraps a constant, at level INVARIANT."""
         if self.float_type is not None and array.dtype.kind == "f":
             array = array.astype(self.float_type)
         return Value(self, array, Tensor(array.shape, array.dtype.name), INVARIANT, None)
@@ -170,13 +148,7 @@ class Evaluation(Entered):
         return self._parameters[key]
 
     def join(self, values: Sequence[Value], rows: int, type: Tensor) -> Value:
-        """Rows as one value of a sequence: what a function with a `Sequence` in its input takes.
-
-        Args:
-            values: one for each element; none is fine.
-            rows: the level k >= 0 of the result.
-            type: of one row.
-        """
+        """Joins the elements of a sequence, each of this type, into one value at the level `rows` >= 0."""
         array = np.stack([v.array for v in values]) if values else np.zeros((0, *type.shape), type.dtype)
         result = Value(self, array, type, rows, _one_segment(len(array)))
         if self.record:
@@ -185,8 +157,8 @@ class Evaluation(Entered):
 
     def split(self, value: Value) -> list[Value]:
         """The elements of a value with the rows of a sequence, each as one row."""
-        results = [Value(self, row, value.type, ROW, None) for row in value.array]
-        results = [_zero_dimensional(result) for result in results]
+        # Iterating a vector gives NumPy numbers, not arrays.
+        results = [Value(self, np.asarray(row), value.type, ROW, None) for row in value.array]
         if self.record:
             self._tape.append(_Split(value, results))
         return results
@@ -201,27 +173,22 @@ class Evaluation(Entered):
         rows: int,
         like: Value | None,
     ) -> Value:
-        """Compute one primitive as it stands (`bind` has checked it)."""
-        segments: Segments | None = next(
-            (v.segments for v in (*operands, like) if v is not None and v.rows >= 0), None
-        )
+        """Computes one primitive as it stands (`bind` has checked it)."""
+        segments = next((v.segments for v in (*operands, like) if v is not None and v.rows >= 0), None)
         for operand in operands:
             if segments is not None and operand.rows >= 0 and len(operand.array) != segments.total:
                 raise ShapeError(
                     f"{primitive.name}: sequences of different length, "
                     f"{segments.total} and {len(operand.array)}"
                 )
-        arrays = [operand.array for operand in operands]
-        if primitive.segmented:
-            array = primitive.kernel(np, **attributes)(*arrays, segments=segments)
-        elif segments is not None:
+        used = attributes
+        if segments is not None and not primitive.segmented:
             has_rows = tuple(operand.rows >= 0 for operand in operands)
-            lifted = primitive.lift(attributes, has_rows, tuple(operand.type for operand in operands))
-            array = primitive.kernel(np, **lifted)(*arrays)
-        else:
-            array = primitive.kernel(np, **attributes)(*arrays)
-        array = np.asarray(array)
-        shape = (segments.total, *type.shape) if segments is not None and rows >= 0 else type.shape
+            used = primitive.lift(attributes, has_rows, tuple(operand.type for operand in operands))
+        extra = {"segments": segments} if primitive.segmented else {}
+        arrays = [operand.array for operand in operands]
+        array = np.asarray(primitive.kernel(np, **used)(*arrays, **extra))
+        shape = type.shape if segments is None or rows < 0 else (segments.total, *type.shape)
         if array.shape != shape or array.dtype.name != type.dtype:
             raise ArrowValueError(
                 f"the kernel of {primitive.name} gave {array.dtype.name}{list(array.shape)}, "
@@ -236,13 +203,8 @@ class Evaluation(Entered):
     def backward(self, seeds: Iterable[tuple[Value, HostArray]]) -> dict[Hashable, HostArray]:
         """Gradients of sum(value * cotangent) over the seeds, by walking the tape from its end.
 
-        Returns:
-            By `(owner, name)` the gradient of each trainable parameter that was used (zeros where none
-            arrives), and by value that of each wrapped input that a gradient arrives at.
-
-        Raises:
-            ArrowValueError: nothing was recorded, or a vjp gives a gradient of another shape than its
-                operand.
+        The result has by `(owner, name)` the gradient of each trainable parameter that was used (zeros where
+        none arrives), and by value that of each wrapped input that a gradient arrives at.
         """
         if not self.record:
             raise ArrowValueError("this evaluation keeps no tape; make it with record=True")
@@ -322,8 +284,3 @@ def _taken(gradients: dict[Value, HostArray], value: Value) -> HostArray:
 
 def _one_segment(total: int) -> Segments:
     return Segments.of(np, np.array([0, total]))
-
-
-def _zero_dimensional(value: Value) -> Value:
-    value.array = np.asarray(value.array)  # iterating a vector gives NumPy numbers, not arrays
-    return value

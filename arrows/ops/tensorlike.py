@@ -10,7 +10,6 @@ import numpy as np
 import arrows.ops as ops  # operators are operations, which are made of tensors: used when a method runs
 from arrows.ops.arrays import HostArray
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import INVARIANT
 from arrows.typesys.types import Tensor as TensorType
 
 if TYPE_CHECKING:
@@ -289,17 +288,3 @@ class TensorLike:
             )
         result: TensorLike = function(*operands)
         return result
-
-
-def is_tensor(value: object) -> bool:
-    """True for tensors of a Function (recorded or computed).
-
-    >>> is_tensor(np.zeros(3))
-    False
-    """
-    return isinstance(value, TensorLike)
-
-
-def has_rows(value: TensorLike) -> bool:
-    """True if the tensor carries a row axis once lifted: it depends on the example."""
-    return value.rows != INVARIANT

@@ -25,17 +25,18 @@ class Tracer(TensorLike):
     """A tensor of a function that is being recorded: a type and a level, no numbers.
 
     Attributes:
-        recorder: where it is recorded.
+        context: where it is recorded.
         var: what it is called there.
 
     >>> TraceRecorder().input(T.Tensor((3,)))
     Tracer(%0: float32[3] row)
     """
 
-    __slots__ = ("recorder", "var")
+    __slots__ = ("context", "var")
+    context: TraceRecorder
 
-    def __init__(self, recorder: TraceRecorder, var: Var) -> None:
-        self.recorder = recorder
+    def __init__(self, context: TraceRecorder, var: Var) -> None:
+        self.context = context
         self.var = var
 
     @property
@@ -45,10 +46,6 @@ class Tracer(TensorLike):
     @property
     def rows(self) -> int:
         return self.var.rows
-
-    @property
-    def context(self) -> TraceRecorder:
-        return self.recorder
 
     def __repr__(self) -> str:
         return f"Tracer({self.var})"
@@ -139,7 +136,7 @@ class TraceRecorder(Entered):
         rows: int,
         like: Tracer | None,
     ) -> Tracer:
-        """Record one equation as it stands (`bind` has checked it); the earlier one if it is tracer."""
+        """Record one equation as it stands (`bind` has checked it); the earlier one if it is the same."""
         pairs = tuple(sorted(attributes.items())) if attributes else ()
         variables = tuple([operand.var for operand in operands])
         # As they are written too: 0.0 and -0.0 are equal, and do not do the same.
@@ -217,7 +214,7 @@ def trace(function: Callable[..., Any], input: T.Type, *, float_type: str | None
         )
     leaves, output = collect(returned, recorder, _name(function))
     for leaf in leaves:
-        if leaf.recorder is not recorder:
+        if leaf.context is not recorder:
             raise ShapeError(f"{_name(function)} returned a tensor of another function call")
     finished = recorder.finish(tuple([leaf.var for leaf in leaves]), output)
     recorder.forget()
