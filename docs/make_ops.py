@@ -27,7 +27,7 @@ PAGE = Path(__file__).with_name("ops.md")
 
 # The chapters, in the order of the page: a module of arrows.ops each.  Modules not named here follow.
 CHAPTERS = [
-    "elementwise", "special", "activations", "comparison", "reductions", "norms", "linear", "shaping",
+    "elementwise", "activations", "comparison", "reductions", "norms", "linear", "shaping",
     "indexing", "lookup", "segment_ops", "dropout",
 ]  # fmt: skip
 

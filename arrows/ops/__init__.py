@@ -49,13 +49,18 @@ from arrows.ops.dropout import drop, dropout
 from arrows.ops.elementwise import (
     abs,
     add,
+    cos,
     divide,
+    erf,
     exp,
+    expm1,
     log,
+    log1p,
     multiply,
     negative,
     power,
     sign,
+    sin,
     sqrt,
     square,
     subtract,
@@ -81,7 +86,6 @@ from arrows.ops.segment_ops import (
 )
 from arrows.ops.segments import Segments
 from arrows.ops.shaping import broadcast_to, cast, reshape, sum_to, transpose
-from arrows.ops.special import cos, erf, expm1, log1p, sin
 from arrows.ops.tensorlike import TensorLike
 from arrows.ops.trace import Equation, Trace, Var
 from arrows.ops.tracing import Tracer, TraceRecorder, trace

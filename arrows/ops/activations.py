@@ -6,13 +6,11 @@ from arrows.ops.arrays import Array, ArrayModule, put, ufunc
 from arrows.ops.bind import bind
 from arrows.ops.comparison import clip, greater, where
 from arrows.ops.elementwise import abs as absolute
-from arrows.ops.elementwise import add, divide, multiply, negative, sign, square, unary
+from arrows.ops.elementwise import add, divide, erf, multiply, negative, sign, square, unary
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Gradients, Primitive, Run, ShapeRule, register
-from arrows.ops.shape_rules import arithmetic, floating
-from arrows.ops.special import erf
+from arrows.ops.primitive import Run
+from arrows.ops.shape_rules import arithmetic
 from arrows.ops.tensorlike import Operand, TensorLike
-from arrows.typesys.types import Tensor
 
 
 def tanh(x: Operand) -> TensorLike:
@@ -218,20 +216,6 @@ def _sigmoid_kernel(xp: ArrayModule) -> Run:
     return run
 
 
-def _relu_kernel(xp: ArrayModule) -> Run:
-    def run(x: Array, out: Array | None = None) -> Array:
-        return xp.maximum(x, 0, out=out)
-
-    return run
-
-
-def _softplus_kernel(xp: ArrayModule) -> Run:
-    def run(x: Array, out: Array | None = None) -> Array:
-        return xp.logaddexp(x, 0, out=out)
-
-    return run
-
-
 def _number(name: str, argument: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ShapeError(f"{name}: the {argument} is a Python number, got {type(value).__name__}")
@@ -253,31 +237,27 @@ def _leaky_relu_kernel(xp: ArrayModule, slope: float) -> Run:
     return run
 
 
-def _rule(name: str) -> ShapeRule:
-    def rule(x: Tensor, **attributes: float) -> Tensor:
-        return floating(name, x)
-
-    return rule
-
-
-def _elu_vjp(g: TensorLike, result: TensorLike, x: TensorLike, alpha: float) -> Gradients:
-    return (where(greater(x, 0), g, g * (result + alpha)),)
-
-
-def _leaky_relu_vjp(g: TensorLike, result: TensorLike, x: TensorLike, slope: float) -> Gradients:
-    return (where(greater(x, 0), g, g * slope),)
-
-
 _tanh = unary("tanh", ufunc("tanh"), lambda g, result, x: (g * (1 - square(result)),))
 
 _sigmoid = unary("sigmoid", _sigmoid_kernel, lambda g, result, x: (g * (result * (1 - result)),))
 
-_relu = unary("relu", _relu_kernel, lambda g, result, x: (g * sign(result),), arithmetic)
+_relu = unary(
+    "relu",
+    lambda xp: lambda x, out=None: xp.maximum(x, 0, out=out),
+    lambda g, result, x: (g * sign(result),),
+    arithmetic,
+)
 
-_softplus = unary("softplus", _softplus_kernel, lambda g, result, x: (g * sigmoid(x),))
+_softplus = unary(
+    "softplus",
+    lambda xp: lambda x, out=None: xp.logaddexp(x, 0, out=out),
+    lambda g, result, x: (g * sigmoid(x),),
+)
 
-_elu = register(Primitive("elu", _rule("elu"), _elu_kernel, _elu_vjp, elementwise=True))
+_elu = unary("elu", _elu_kernel, lambda g, result, x, alpha: (where(greater(x, 0), g, g * (result + alpha)),))
 
-_leaky_relu = register(
-    Primitive("leaky_relu", _rule("leaky_relu"), _leaky_relu_kernel, _leaky_relu_vjp, elementwise=True)
+_leaky_relu = unary(
+    "leaky_relu",
+    _leaky_relu_kernel,
+    lambda g, result, x, slope: (where(greater(x, 0), g, g * slope),),
 )
