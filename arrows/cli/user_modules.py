@@ -53,13 +53,13 @@ class NamedBlock:
 
 
 def split(text: str) -> tuple[Path, str | None]:
-    """The file and the name in `FILE.py:NAME`; the name is None if there is none.
+    r"""The file and the name in `FILE.py:NAME`; the name is None if there is none.
 
-    >>> split("model.py:blocks.learn")[1], split("model.py")[1]
-    ('blocks.learn', None)
+    >>> split("model.py:blocks.learn")[1], split("model.py")[1], split(r"C:\models\tree.py")[1]
+    ('blocks.learn', None, None)
     """
     file, colon, name = text.rpartition(":")
-    if not colon or not file or Path(text).exists() or "/" in name or "\\\\" in name:
+    if not colon or not file or Path(text).exists() or "/" in name or "\\" in name:
         return Path(text), None
     return Path(file), name
 
