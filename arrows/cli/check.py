@@ -46,23 +46,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Checks a file, prints the report, and returns the exit status.
-
-    >>> import io, contextlib, pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "model.py"
-    ...     _ = path.write_text("import arrows as ar\\nmodel = ar.Vector(3) >> ar.FC(2)\\n")
-    ...     run(argparse.Namespace(file=str(path), input=None, json=False))
-    model  model.py:2
-      Vector(3) >> FC(2): Input -> float32[2]
-        Vector(3): Input -> float32[3]
-        FC(2): float32[3] -> float32[2]
-      2 parameters, 8 numbers, 32 bytes
-      1 operation (distinct traces) in 1 place, of 2 primitives
-    <BLANKLINE>
-    1 block: well-typed
-    0
-    """
+    """Checks a file, prints the report, and returns the exit status."""
     path, name = split(options.file)
     if not options.json:
         return _report(path, *_look(path, name, options.input))
@@ -168,11 +152,8 @@ def _many(count: int, word: str) -> str:
 def _memory(count: int) -> str:
     if count < 1000:
         return _many(count, "byte")
-    if count < 1000**2:
-        return f"{count / 1000:,.1f} kB"
-    if count < 1000**3:
-        return f"{count / 1000**2:,.1f} MB"
-    return f"{count / 1000**3:,.1f} GB"
+    power = 1 if count < 1000**2 else 2 if count < 1000**3 else 3
+    return f"{count / 1000**power:,.1f} {' kMG'[power]}B"
 
 
 # The document

@@ -13,7 +13,7 @@ import numpy as np
 import arrows as ar
 from arrows.cli.model_files import describe_sentiment, restore_sentiment
 from arrows.cli.option_types import count
-from arrows.cli.scored_tree import softmax
+from arrows.cli.predict_sentiment import softmax
 from arrows.data import CLASSES, Tree, format_tree, generate, label_tree, parse_tree, vocabulary
 from arrows.files import require_replaceable
 from arrows.models import Sentiment, node_labels, sentiment
@@ -64,18 +64,10 @@ def run(
 ) -> float:
     """Prints the typed expression, trains with a progress bar, measures, saves, loads back and classifies.
 
-    Args:
-        trees: the user's trees, in brackets, to classify at the end.
-        examples: how many generated trees to train on; an eighth as many are held out.
-        epochs: how many times to go through them.
-        seed: decides the trees, the initial values and the order of training.
-        path: where to save the model.
-
-    Returns:
-        The accuracy at the roots of the held-out trees, from 0 to 1.
+    An eighth as many trees as `examples` are held out; returns the accuracy at their roots, from 0 to 1.
 
     Raises:
-        InputError: one of `trees` is not a tree; nothing has been trained then.
+        InputError: one of the user's `trees` is not a tree; nothing has been trained then.
         OSError: the model cannot be saved.
         NotFiniteError: loss or parameters became NaN; nothing has been saved then.
     """

@@ -46,15 +46,7 @@ class Counts:
 
     @classmethod
     def of(cls, typed: Typed) -> Counts:
-        """The counts of a typed expression.
-
-        Raises:
-            ArrowTypeError: two layers have the same name.
-
-        >>> counts = Counts.of(ar.infer(ar.Vector(3) >> ar.FC(2)))
-        >>> counts.numbers, counts.bytes, counts.operations, counts.primitives
-        (8, 32, 1, 2)
-        """
+        """The counts of a typed expression; refuses two layers of one name."""
         traces: dict[Hashable, int] = {}
         places = 0
         for occurrence in typed.walk():
@@ -110,22 +102,7 @@ def examine(
     The types of a block that is part of another block may depend on its place there. If that is the only
     problem, its finding has a note instead of an error. The same holds for a single layer or function.
 
-    Args:
-        wanted: the blocks to examine.
-        around: all blocks of the module.
-        input: the type to assume for their input, if any.
-        asked: the user asked for the blocks by name; then an error stays an error.
-
-    >>> classify = ar.FC(5, name="classify")
-    >>> model = ar.Vector(3) >> classify
-    >>> findings = examine(
-    ...     [NamedBlock("classify", classify), NamedBlock("model", model)],
-    ...     [classify, model],
-    ...     None,
-    ...     asked=False,
-    ... )
-    >>> [(finding.status, finding.note) for finding in findings]
-    [('note', 'its types depend on its use: float32[3] -> float32[5] in model'), ('ok', '')]
+    If the user asked for the blocks by name, an error stays an error. `around` are all blocks of the module.
     """
     findings = [_infer(named, input) for named in wanted]
     if input is not None:

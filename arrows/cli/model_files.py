@@ -26,11 +26,7 @@ TAGGER_SIZES = ("size", "embedding", "character_size", "character_embedding")
 def describe_sentiment(
     vocabulary: Mapping[str, int], size: int, embedding: int | None = None
 ) -> dict[str, str]:
-    """The texts that `restore_sentiment` needs, to be saved with the parameters of a sentiment model.
-
-    >>> describe_sentiment({"good": 1}, 64)
-    {'model': 'sentiment', 'vocabulary': '{"good": 1}', 'size': '64', 'embedding': '64'}
-    """
+    """The texts that `restore_sentiment` needs, to be saved with the parameters of a sentiment model."""
     return {
         "model": "sentiment",
         "vocabulary": json.dumps(vocabulary, ensure_ascii=False),
@@ -40,12 +36,7 @@ def describe_sentiment(
 
 
 def restore_sentiment(path: str | Path) -> ar.Model:
-    """A model that classifies trees, built from a saved file alone.
-
-    Raises:
-        ArrowValueError: the file is damaged, or does not hold a sentiment model.
-        OSError: the file cannot be read.
-    """
+    """A model that classifies trees, built from a saved file alone; refuses one that holds no such model."""
     texts, entries = contents(path)
     try:
         size = size_in(texts, "size")
@@ -57,23 +48,14 @@ def restore_sentiment(path: str | Path) -> ar.Model:
 
 
 def describe_tagger(lexicon: Lexicon, sizes: Mapping[str, int]) -> dict[str, str]:
-    """The texts that `restore_tagger` needs, to be saved with the parameters of a tagger.
-
-    >>> describe_tagger(Lexicon({"a": 1}, {}), {"size": 3})
-    {'model': 'tagger', 'words': '{"a": 1}', 'characters': '{}', 'sizes': '{"size": 3}'}
-    """
+    """The texts that `restore_tagger` needs, to be saved with the parameters of a tagger."""
     tables = {"words": lexicon.words, "characters": lexicon.characters, "sizes": sizes}
     texts = {name: json.dumps(table, ensure_ascii=False) for name, table in tables.items()}
     return {"model": "tagger", **texts}
 
 
 def restore_tagger(path: str | Path) -> tuple[ar.Model, Lexicon]:
-    """A model that tags sentences, built from a saved file alone, and its lexicon.
-
-    Raises:
-        ArrowValueError: the file is damaged, or does not hold a tagger.
-        OSError: the file cannot be read.
-    """
+    """A model that tags sentences, built from a saved file alone, and its lexicon; refuses another file."""
     texts, entries = contents(path)
     try:
         lexicon = Lexicon(numbers_in(texts, "words"), numbers_in(texts, "characters"))
@@ -92,34 +74,13 @@ def restore_tagger(path: str | Path) -> tuple[ar.Model, Lexicon]:
 
 
 def contents(path: str | Path) -> tuple[dict[str, str], Mapping[str, Entry]]:
-    """The texts of a file, and what its header says of its arrays.
-
-    Raises:
-        ArrowValueError: the file is not a safetensors file, or is damaged.
-        OSError: the file cannot be read.
-
-    >>> contents("nowhere")
-    Traceback (most recent call last):
-    ...
-    FileNotFoundError: [Errno 2] No such file or directory: 'nowhere'
-    """
+    """The texts of a file, and what its header says of its arrays."""
     with open_file(Path(path)) as file:
         return file.texts, file.entries
 
 
 def loaded(path: str | Path, block: AnyBlock, entries: Mapping[str, Entry]) -> ar.Model:
-    """Compiles a block and loads the parameters of a file, after a check that they fit.
-
-    Raises:
-        ArrowValueError: they do not fit, or they are damaged.
-        OSError: the file cannot be read.
-
-    >>> loaded("m.safetensors", ar.Vector(2) >> ar.FC(1, name="fc"), {})
-    Traceback (most recent call last):
-    ...
-    arrows.typesys.errors.ArrowValueError: m.safetensors does not fit the model that it describes:
-    'fc/weight': not in the file, float32[2, 1] in the model; and 1 more
-    """
+    """Compiles a block and loads the parameters of a file, after a check that they fit."""
     problems = differences(entries, named_parameters(ar.infer(block)))
     if problems:
         more = f"; and {len(problems) - 1} more" if len(problems) > 1 else ""
@@ -131,14 +92,7 @@ def loaded(path: str | Path, block: AnyBlock, entries: Mapping[str, Entry]) -> a
 
 
 def numbers_in(texts: Mapping[str, str], name: str) -> dict[str, int]:
-    """A text of a file that numbers words, from 1 to as many as there are.
-
-    Raises:
-        ArrowValueError: the text is missing or something else.
-
-    >>> numbers_in({"words": '{"good": 1, "bad": 2}'}, "words")
-    {'good': 1, 'bad': 2}
-    """
+    """A text of a file that numbers words, from 1 to as many as there are."""
     table = _table_in(texts, name)
     numbers = {
         word: number for word, number in table.items() if is_whole(number, least=1) and number <= len(table)
@@ -149,14 +103,7 @@ def numbers_in(texts: Mapping[str, str], name: str) -> dict[str, int]:
 
 
 def size_in(values: Mapping[str, object], name: str) -> int:
-    """A size that a file asks for.
-
-    Raises:
-        ArrowValueError: it is missing, or out of range.
-
-    >>> size_in({"size": "64"}, "size")
-    64
-    """
+    """A size that a file asks for; refuses one that is missing or out of range."""
     size = values.get(name)
     if isinstance(size, str) and size.isascii() and size.isdigit() and len(size) <= len(str(LARGEST)):
         size = int(size)

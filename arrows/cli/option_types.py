@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from argparse import ArgumentTypeError
 from collections.abc import Callable
-from math import isfinite
+from math import inf, nan
 
 from arrows.training import SGD, Adadelta, Adagrad, Adam, AdamW, Optimizer, RMSprop
 from arrows.typesys import ArrowTypeError
@@ -28,69 +28,32 @@ OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {
 
 
 def count(text: str) -> int:
-    """A whole number from 0.
-
-    >>> count("12")
-    12
-    """
-    if not WHOLE.fullmatch(text):
-        raise ArgumentTypeError(f"expected a whole number from 0, got {quoted(text)}")
-    return int(text)
+    """A whole number from 0."""
+    return _whole_number(text, 0)
 
 
 def positive(text: str) -> int:
-    """A whole number from 1.
-
-    >>> positive("12")
-    12
-    """
-    if not WHOLE.fullmatch(text) or not int(text):
-        raise ArgumentTypeError(f"expected a whole number from 1, got {quoted(text)}")
-    return int(text)
+    """A whole number from 1."""
+    return _whole_number(text, 1)
 
 
 def rate(text: str) -> float:
-    """A finite number from 0.
-
-    >>> rate("1e-4")
-    0.0001
-    """
-    value = _number(text)
-    if not (isfinite(value) and value >= 0):
-        raise ArgumentTypeError(f"expected a number from 0, got {quoted(text)}")
-    return value
+    """A finite number from 0."""
+    return _number(text, lambda value: 0 <= value < inf, "from 0")
 
 
 def share(text: str) -> float:
-    """A number from 0, below 1.
-
-    >>> share("0.5")
-    0.5
-    """
-    value = _number(text)
-    if not 0 <= value < 1:
-        raise ArgumentTypeError(f"expected a number from 0, below 1, got {quoted(text)}")
-    return value
+    """A number from 0, below 1."""
+    return _number(text, lambda value: 0 <= value < 1, "from 0, below 1")
 
 
 def decay(text: str) -> float:
-    """A number from 0 to 1.
-
-    >>> decay("1")
-    1.0
-    """
-    value = _number(text)
-    if not 0 <= value <= 1:
-        raise ArgumentTypeError(f"expected a number from 0 to 1, got {quoted(text)}")
-    return value
+    """A number from 0 to 1."""
+    return _number(text, lambda value: 0 <= value <= 1, "from 0 to 1")
 
 
 def block_type(text: str) -> T.Type:
-    """A type in the notation of the type language.
-
-    >>> block_type("(Input, float32[300])")
-    (Input, float32[300])
-    """
+    """A type in the notation of the type language."""
     try:
         return parse_type(text)
     except ArrowTypeError as error:
@@ -99,5 +62,14 @@ def block_type(text: str) -> T.Type:
         raise ArgumentTypeError(f"{details.attempt}: {details.reason}{hint}") from None
 
 
-def _number(text: str) -> float:
-    return float(text) if NUMBER.fullmatch(text) else float("nan")
+def _whole_number(text: str, least: int) -> int:
+    if not WHOLE.fullmatch(text) or int(text) < least:
+        raise ArgumentTypeError(f"expected a whole number from {least}, got {quoted(text)}")
+    return int(text)
+
+
+def _number(text: str, in_range: Callable[[float], bool], expected: str) -> float:
+    value = float(text) if NUMBER.fullmatch(text) else nan
+    if not in_range(value):
+        raise ArgumentTypeError(f"expected a number {expected}, got {quoted(text)}")
+    return value

@@ -4,32 +4,30 @@ from __future__ import annotations
 
 import argparse
 import errno
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 
 import arrows as ar
 from arrows.cli.model_files import restore_sentiment
-from arrows.cli.scored_tree import draw, has_colours, sentence, softmax
 from arrows.data import CLASSES, Tree, parse_trees, words
 from arrows.models import accuracies
 from arrows.ops.arrays import HostArray
+from arrows.typesys.quoting import printable
 
 CHUNK = 256  # trees classified at once
+COLOURS = ("1;31", "31", "2", "32", "1;32")  # bold red, red, faint, green, bold green
+DEEPEST = 60  # levels of indentation; with more, a deep tree would print the square of its depth
 DESCRIPTION = """Prints a line for each tree: the number of its class, the name of the class, its probability,
 and the sentence, separated by tabs. If all trees have labels, the accuracies follow on standard error."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the command to a parser.
-
-    >>> parser = argparse.ArgumentParser()
-    >>> add_options(parser)
-    >>> parser.parse_args(["m.safetensors", "--show"]).show
-    True
-    """
+    """Adds the options of the command to a parser."""
     parser.description = DESCRIPTION
     parser.add_argument(
         "model", type=Path, metavar="MODEL", help="a model file saved by `arrows train sentiment`"
@@ -53,14 +51,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Reads the trees, classifies them and prints the result.
-
-    Returns:
-        The exit status 0.
+    """Reads the trees, classifies them and prints the result; returns the exit status 0.
 
     Raises:
-        InputError: a line is not a tree; nothing has been printed then.
-        ArrowValueError, OSError: the model or the trees cannot be read.
+        InputError, ArrowValueError, OSError: the model or the trees cannot be read; nothing is printed then.
     """
     model = restore_sentiment(options.model)
     if options.trees == "-":
@@ -80,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
                 probabilities = softmax(root)
                 best = int(probabilities.argmax())
                 probability = f"{probabilities[best]:.3f}"
-                print(best, CLASSES[best], probability, sentence(list(words([tree]))), sep="\t")
+                print(best, CLASSES[best], probability, printable(" ".join(words([tree]))), sep="\t")
     sys.stdout.flush()
     if trees and all("label" in tree for tree in trees):
         fine, binary = accuracies(np.array(roots), np.array([tree["label"] for tree in trees]))
@@ -101,3 +95,55 @@ def judged(model: ar.Model, trees: list[Tree]) -> Iterator[tuple[list[Tree], Hos
         roots = ar.to_numpy(model(part))
         scores = model.metrics["scores"]
         yield part, roots, ar.Ragged(ar.to_numpy(scores.values), scores.offsets)
+
+
+def has_colours(stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether to write colours to a stream: it is a terminal that has them, and `NO_COLOR` is not set.
+
+    Any value of `NO_COLOR` except the empty one counts (https://no-color.org).
+    """
+    return stream.isatty() and not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"
+
+
+def draw(tree: Tree, scores: HostArray, *, colours: bool = False) -> Iterator[str]:
+    """One line for each node of a tree, children indented below their parent: class, probability, word.
+
+    `scores` are the class scores before the softmax, `[nodes, 5]`, in the order in which the model visits the
+    nodes: left subtree, right subtree, then their parent.
+
+    >>> from arrows.data import parse_tree
+    >>> scores = np.log(
+    ...     [[0.2, 0.2, 0.4, 0.1, 0.1], [0, 0, 0, 0.9, 0.1], [0.75, 0.25, 0, 0, 0]] + np.array(1e-9)
+    ... )
+    >>> print(*draw(parse_tree("(not good)"), scores), sep="\\n")
+    very negative 0.75
+      neutral 0.40  not
+      positive 0.90  good
+    """
+    probabilities = softmax(scores)
+    # From the root down, right subtree first, is the model's order backwards.
+    numbers: dict[int, int] = {}
+    stack, number = [tree], len(scores)
+    while stack:
+        node = stack.pop()
+        number -= 1
+        numbers[id(node)] = number  # a subtree that occurs twice has the same scores in both places
+        if "left" in node:
+            stack += (node["left"], node["right"])
+    todo = [(tree, 0)]
+    while todo:
+        node, depth = todo.pop()
+        shares = probabilities[numbers[id(node)]]
+        best = int(shares.argmax())
+        name = f"{CLASSES[best]} {shares[best]:.2f}"
+        word = f"  {printable(node['word'])}" if "word" in node else ""
+        indent = "  " * min(depth, DEEPEST) + (f"[{depth}] " if depth > DEEPEST else "")
+        yield indent + (f"\x1b[{COLOURS[best]}m{name}{word}\x1b[0m" if colours else name + word)
+        if "left" in node:
+            todo += ((node["right"], depth + 1), (node["left"], depth + 1))
+
+
+def softmax(scores: HostArray) -> HostArray:
+    """The probabilities of the classes: the softmax over the last axis."""
+    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=-1, keepdims=True))

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import arrows as ar
-from arrows.cli.examples import examples_from
 from arrows.cli.exit_codes import LINE
 from arrows.cli.option_types import block_type, count
-from arrows.cli.user_modules import NamedBlock, Unreadable, block_named, blocks_of, load, split, user_lines
+from arrows.cli.user_modules import (
+    NamedBlock,
+    Unreadable,
+    attribute,
+    block_named,
+    blocks_of,
+    load,
+    split,
+    user_lines,
+)
 from arrows.drawing import (
     CHARACTERS,
     Scene,
@@ -75,33 +85,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Draws a block; an ill-typed one is drawn without types.
 
-    Returns:
-        0; or 1 if the block is ill-typed: then the error is printed, and there is no schedule to draw.
-
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "model.py"
-    ...     _ = path.write_text("import arrows as ar\\nmodel = ar.Vector(3) >> ar.FC(2)\\n")
-    ...     run(
-    ...         argparse.Namespace(
-    ...             file=f"{path}:model",
-    ...             input=None,
-    ...             output=None,
-    ...             schedule=None,
-    ...             batch=None,
-    ...             how=None,
-    ...             format="mermaid",
-    ...         )
-    ...     )
-    flowchart TD
-      n0(( ))
-      n1["Vector#40;3#41;"]
-      n2["FC#40;2#41;"]
-      n3(( ))
-      n0 -->|"Input"| n1
-      n1 -->|"float32#91;3#93;"| n2
-      n2 -->|"float32#91;2#93;"| n3
-    0
+    Returns the exit status: 1 if the block is ill-typed; then the error is printed, and no schedule is drawn.
     """
     if options.output is not None:
         require_replaceable(options.output)
@@ -218,3 +202,44 @@ def _can_write(text: str) -> bool:
 def _print(text: str) -> None:
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def examples_from(source: str, module: ModuleType, path: Path) -> list[Any]:
+    """The examples that `source` names.
+
+    `source` is a file that ends in `.json` (a list) or `.jsonl` (one example a line), or the name of a list
+    in the user's file, whose `path` messages name; the name may have dots.
+
+    Raises:
+        ArrowValueError: there is no such list.
+        FileNotFoundError: there is no such file.
+    """
+    if source.endswith((".json", ".jsonl")):
+        if not Path(source).is_file():
+            raise FileNotFoundError(f"no such file: {source}")
+        data = Path(source).read_bytes()
+        examples = _json_lines(data, source) if source.endswith(".jsonl") else _json_value(data, source, 1)
+    else:
+        examples = attribute(module, source, path)
+    if not isinstance(examples, (list, tuple)):
+        raise ArrowValueError(f"{source} must be a list of examples, not {type(examples).__name__}")
+    return list(examples)
+
+
+def _json_lines(data: bytes, source: str) -> list[Any]:
+    """The values of JSON Lines; only a line feed ends a line, and blank lines are skipped."""
+    return [
+        _json_value(line, f"{source}:{number}", number)
+        for number, line in enumerate(data.split(b"\n"), start=1)
+        if line.strip()
+    ]
+
+
+def _json_value(data: bytes, where: str, line: int) -> Any:
+    """The value of a JSON text in UTF-8; a byte-order mark at its beginning is skipped."""
+    try:
+        return json.loads(data.decode("utf-8-sig" if line == 1 else "utf-8"))
+    except RecursionError as error:
+        raise ArrowValueError(f"{where} is nested deeper than Python reads JSON") from error
+    except ValueError as error:
+        raise ArrowValueError(f"{where} is not JSON: {error}") from error

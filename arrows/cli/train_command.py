@@ -12,6 +12,7 @@ import arrows as ar
 from arrows.cli.option_types import OPTIMIZERS, count, positive, rate
 from arrows.files import require_replaceable
 from arrows.training import Epoch, Optimizer, save, train
+from arrows.typesys.quoting import printable
 
 
 def add_training_options(
@@ -25,22 +26,7 @@ def add_training_options(
     l2: float,
     save: str,
 ) -> None:
-    """Adds the options that every training command has, with the defaults of this one.
-
-    >>> parser = argparse.ArgumentParser()
-    >>> add_training_options(
-    ...     parser,
-    ...     example="tree",
-    ...     batch_size=25,
-    ...     epochs=10,
-    ...     optimizer="adagrad",
-    ...     learning_rate=0.05,
-    ...     l2=0,
-    ...     save="m",
-    ... )
-    >>> parser.parse_args([]).batch_size
-    25
-    """
+    """Adds the options that every training command has, with the defaults of this one."""
     add = parser.add_argument
     add(
         "--batch-size",
@@ -65,26 +51,13 @@ def add_training_options(
 
 
 def require_writable(path: Path) -> None:
-    """Refuses, before an epoch is spent on training, a model file that could not be written.
-
-    Raises:
-        OSError: the file `path` or its checkpoint could not be written; see `arrows.files.replacing`.
-
-    >>> require_writable(Path("/nowhere/m.safetensors"))
-    Traceback (most recent call last):
-    ...
-    FileNotFoundError: [Errno 2] no such folder: '/nowhere'
-    """
+    """Refuses, before an epoch is spent on training, a model file or checkpoint that could not be written."""
     require_replaceable(path)
     require_replaceable(checkpoint_path(path))
 
 
 def checkpoint_path(path: Path) -> Path:
-    """Where the state of the run is saved whose best model is at `path`.
-
-    >>> checkpoint_path(Path("m.safetensors")).name
-    'm.safetensors.state'
-    """
+    """Where the state of the run is saved whose best model is at `path`."""
     return path.with_name(f"{path.name}.state")
 
 
@@ -99,24 +72,18 @@ def train_best(
     texts: Mapping[str, str],
     metadata: Mapping[str, str],
     unit: str,
+    test: Callable[[], str],
     report: Callable[[Epoch], str] = str,
-) -> Epoch:
-    """Trains, prints a line for each epoch, and keeps the model of the best epoch in `options.save`.
+) -> None:
+    """Trains, prints a line for each epoch, and keeps the model of the best one; tests it at the end.
 
     Args:
-        options: of `add_training_options`.
-        model: the model to train.
-        examples: what to train it on.
-        optimizer: takes the steps.
-        evaluate: measures the model after each epoch.
-        best_by: the figure of `evaluate` that decides which epoch is the best.
-        texts: texts to save with the model.
+        options: of `add_training_options`; `options.save` is where the model is kept.
+        model, examples, optimizer, evaluate, best_by, unit: see `arrows.training.train`.
+        texts: saved with the model.
         metadata: what the numbers of the run depend on besides; a resumed run must have the same.
-        unit: what an example is called.
+        test: measures the model that was kept on the test examples; returns the lines about it.
         report: the line about an epoch.
-
-    Returns:
-        The best epoch.
 
     Raises:
         NotFiniteError: loss or parameters became NaN; the best model until then is kept.
@@ -146,24 +113,18 @@ def train_best(
         )
     except KeyboardInterrupt:
         raise KeyboardInterrupt("continue with --resume") from None
-    return next(epoch for epoch in reversed(history) if epoch.best)
+    best = next(epoch for epoch in reversed(history) if epoch.best)
+    figures = test()
+    print(f"test, with the model of epoch {best.number} ({printable(str(options.save))}):\n{figures}")
 
 
 def parameter_count(model: ar.Model) -> str:
-    """How many numbers the parameters of a model are, in words.
-
-    >>> parameter_count(ar.compile(ar.Vector(2) >> ar.FC(1)))
-    '3 parameters'
-    """
+    """How many numbers the parameters of a model are, in words."""
     return f"{sum(array.size for array in model.params.values()):,} parameters"
 
 
 def content_hash(chunks: Iterable[bytes]) -> str:
-    """A short hash of the data that a run is trained on.
-
-    >>> content_hash([b"a", b"b"]) == content_hash([b"ab"])
-    True
-    """
+    """A short hash of the data that a run is trained on."""
     digest = hashlib.sha256()
     for chunk in chunks:
         digest.update(chunk)

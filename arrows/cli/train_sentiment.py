@@ -23,7 +23,6 @@ from arrows.data import Tree, Vector, read_trees, read_vectors, vocabulary, word
 from arrows.models import Examination, sentiment
 from arrows.training import Optimizer
 from arrows.typesys import ArrowValueError, InputError
-from arrows.typesys.quoting import printable
 
 FILES = ("train.txt", "dev.txt", "test.txt")
 UNKNOWN = 0.05  # words without a vector begin uniform in +-0.05, as in the authors' code
@@ -34,13 +33,7 @@ model of the epoch with the best fine-grained accuracy at the roots, and measure
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the command to a parser.
-
-    >>> parser = argparse.ArgumentParser()
-    >>> add_options(parser)
-    >>> parser.parse_args(["--data", "sst"]).state_size
-    150
-    """
+    """Adds the options of the command to a parser."""
     parser.description = DESCRIPTION
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="DIR", help="folder of train.txt, dev.txt and test.txt")
@@ -124,8 +117,7 @@ def read(folder: Path, vectors: Path | None = None) -> Treebank:
     `\\/`), as in the authors' code.
 
     Raises:
-        InputError: a line that is not a tree or not a row of vectors, a file without trees, vectors for none
-            of the words.
+        InputError: a line is not a tree or a row of vectors, a file has no trees, or no word has a vector.
         OSError: a file cannot be read.
     """
     parts = []
@@ -148,10 +140,7 @@ def read(folder: Path, vectors: Path | None = None) -> Treebank:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Trains, prints the figures of each epoch, keeps the best model and measures it on the test trees.
-
-    Returns:
-        The exit status 0.
+    """Trains and tests as `train_best`; returns the exit status 0.
 
     Raises:
         InputError, ArrowValueError, OSError: wrong data or options; nothing has been written then.
@@ -178,7 +167,15 @@ def run(options: argparse.Namespace) -> int:
         f"{parameter_count(model)}",
         flush=True,
     )
-    best = train_best(
+
+    def test() -> str:
+        figures = Examination(restore_sentiment(options.save), treebank.test)()
+        return (
+            f"  at the roots   fine-grained {figures['fine']:.4f}, binary {figures['binary']:.4f}\n"
+            f"  at all nodes   fine-grained {figures['nodes fine']:.4f}, binary {figures['nodes binary']:.4f}"
+        )
+
+    train_best(
         options,
         model,
         treebank.train,
@@ -188,11 +185,8 @@ def run(options: argparse.Namespace) -> int:
         texts=describe_sentiment(treebank.numbers, options.state_size, embedding),
         metadata=_run_identity(options, treebank, embedding),
         unit="tree",
+        test=test,
     )
-    figures = Examination(restore_sentiment(options.save), treebank.test)()
-    print(f"test, with the model of epoch {best.number} ({printable(str(options.save))}):")
-    print(f"  at the roots   fine-grained {figures['fine']:.4f}, binary {figures['binary']:.4f}")
-    print(f"  at all nodes   fine-grained {figures['nodes fine']:.4f}, binary {figures['nodes binary']:.4f}")
     return 0
 
 

@@ -19,7 +19,6 @@ from arrows.data import Sentence, read_conllu
 from arrows.models import Lexicon, TagExamination, tagger
 from arrows.training import Epoch, Optimizer
 from arrows.typesys import InputError
-from arrows.typesys.quoting import printable
 
 PARTS = ("train", "dev", "test")
 DESCRIPTION = """Trains a bidirectional LSTM over the words of sentences to predict universal parts of speech.
@@ -29,13 +28,7 @@ the end."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the command to a parser.
-
-    >>> parser = argparse.ArgumentParser()
-    >>> add_options(parser)
-    >>> parser.parse_args(["--data", "ud"]).batch_size
-    16
-    """
+    """Adds the options of the command to a parser."""
     parser.description = DESCRIPTION
     add = parser.add_argument
     add(
@@ -74,12 +67,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def find(folder: Path) -> dict[str, Path]:
-    """The files of a treebank, by part.
-
-    Raises:
-        InputError: there is no such file, or several, for a part.
-        OSError: the folder cannot be read.
-    """
+    """The files of a treebank, by part; refuses a folder with none, or several, for a part."""
     names = sorted(path.name for path in folder.iterdir())
     files = {}
     for part in PARTS:
@@ -92,15 +80,7 @@ def find(folder: Path) -> dict[str, Path]:
 
 
 def read(files: dict[str, Path]) -> dict[str, list[Sentence]]:
-    """The sentences of a treebank, by part.
-
-    Raises:
-        InputError: a line that is not CoNLL-U, a file without sentences.
-        OSError: a file cannot be read.
-
-    >>> read({})
-    {}
-    """
+    """The sentences of a treebank, by part; refuses a file without sentences."""
     sentences = {}
     for part, path in files.items():
         sentences[part] = read_conllu(path)
@@ -110,10 +90,7 @@ def read(files: dict[str, Path]) -> dict[str, list[Sentence]]:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Trains, prints the figures of each epoch, keeps the best model and measures it on the test sentences.
-
-    Returns:
-        The exit status 0.
+    """Trains and tests as `train_best`; returns the exit status 0.
 
     Raises:
         InputError, ArrowValueError, OSError: wrong data or options; nothing has been written then.
@@ -142,7 +119,13 @@ def run(options: argparse.Namespace) -> int:
         speed = tokens["train"] / epoch.seconds if epoch.seconds else 0.0
         return f"epoch {epoch.number}: loss {loss:.4f}, dev {figures}, {speed:,.0f} tokens/s"
 
-    best = train_best(
+    def test() -> str:
+        restored, lexicon = restore_tagger(options.save)
+        figures = TagExamination.of(restored, sentences["test"], lexicon)()
+        rare = figures["rare words"]
+        return f"  accuracy {figures['accuracy']:.4f}; of rare words, without a vector, {rare:.4f}"
+
+    train_best(
         options,
         model,
         sentences["train"],
@@ -152,13 +135,8 @@ def run(options: argparse.Namespace) -> int:
         texts=describe_tagger(lexicon, sizes),
         metadata=_run_identity(options, files),
         unit="sentence",
+        test=test,
         report=report,
-    )
-    restored, lexicon = restore_tagger(options.save)
-    figures = TagExamination.of(restored, sentences["test"], lexicon)()
-    print(f"test, with the model of epoch {best.number} ({printable(str(options.save))}):")
-    print(
-        f"  accuracy {figures['accuracy']:.4f}; of rare words, without a vector, {figures['rare words']:.4f}"
     )
     return 0
 

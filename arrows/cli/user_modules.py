@@ -73,11 +73,6 @@ def load(path: Path) -> ModuleType:
         ArrowTypeError, ArrowValueError: the file puts blocks together that do not fit.
         Unreadable: the file raises another error.
         FileNotFoundError: there is no such file.
-
-    >>> load(Path("model.py"))
-    Traceback (most recent call last):
-    ...
-    FileNotFoundError: no such file: model.py
     """
     if not path.is_file():
         raise FileNotFoundError(f"{'this is a folder' if path.is_dir() else 'no such file'}: {path}")
@@ -144,21 +139,11 @@ def blocks_of(module: ModuleType) -> list[NamedBlock]:
     """The blocks among a module's public names, and in its public dataclasses, dicts, lists and tuples.
 
     A compiled model stands for its block.
-
-    >>> import types
-    >>> module = types.ModuleType("model")
-    >>> module.model, module._part, module.layers = ar.Scalar(), ar.Scalar(), [ar.FC(3)]
-    >>> [named.name for named in blocks_of(module)]
-    ['model', 'layers.0']
     """
-    blocks: dict[int, NamedBlock] = {}
+    blocks: dict[int, tuple[AnyBlock, list[str]]] = {}
     for name, block in _blocks(vars(module)):
-        named = blocks.get(id(block))
-        if named is None:
-            blocks[id(block)] = NamedBlock(name, block)
-        else:
-            blocks[id(block)] = dataclasses.replace(named, also=(*named.also, name))
-    return list(blocks.values())
+        blocks.setdefault(id(block), (block, []))[1].append(name)
+    return [NamedBlock(name, block, tuple(also)) for block, (name, *also) in blocks.values()]
 
 
 def _blocks(names: Mapping[str, object]) -> Iterator[tuple[str, AnyBlock]]:
@@ -207,9 +192,6 @@ def every_block(module: ModuleType) -> list[AnyBlock]:
 def attribute(module: ModuleType, name: str, file: Path) -> Any:
     """The value of a name in a module; dots lead to attributes, to items and to positions in lists.
 
-    Raises:
-        ArrowValueError: there is no such name.
-
     >>> import types
     >>> attribute(types.SimpleNamespace(data={"dev": [1]}), "data.dev", Path("model.py"))
     [1]
@@ -232,17 +214,7 @@ def attribute(module: ModuleType, name: str, file: Path) -> Any:
 
 
 def block_named(module: ModuleType, name: str, file: Path) -> NamedBlock:
-    """The block of a name, which may have dots as in `attribute`.
-
-    Raises:
-        ArrowValueError: there is no such name, or its value is not a block.
-
-    >>> import types
-    >>> block_named(types.ModuleType("model"), "tree", Path("model.py"))
-    Traceback (most recent call last):
-    ...
-    arrows.typesys.errors.ArrowValueError: model.py has no name tree, and no blocks at all
-    """
+    """The block of a name, which may have dots as in `attribute`; refuses a name that has none."""
     for named in blocks_of(module):  # first, as a key of a dict may itself contain a dot
         if name in (named.name, *named.also):
             return NamedBlock(name, named.block)

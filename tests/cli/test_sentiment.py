@@ -18,7 +18,7 @@ import arrows as ar
 from arrows import cli
 from arrows.cli import predict_sentiment, train_sentiment
 from arrows.cli.model_files import restore_sentiment
-from arrows.cli.scored_tree import draw, has_colours
+from arrows.cli.predict_sentiment import draw, has_colours
 from arrows.cli.train_sentiment import read, set_vectors
 from arrows.data import format_tree, generate, parse_labelled_tree, parse_tree
 from arrows.models import Examination, sentiment

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from arrows import cli
 from arrows.cli import train_sentiment
-from arrows.cli.examples import examples_from
 from arrows.cli.option_types import count, decay, positive, rate, share
+from arrows.cli.show import examples_from
 from arrows.data import parse_trees, read_conllu, read_trees, read_vectors
 from arrows.data.brackets import parse_labelled_tree, parse_tree
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, InputError
