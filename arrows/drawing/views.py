@@ -10,12 +10,15 @@ from arrows.combinators import (
     AnyBlock,
     Block,
     Choice,
+    Composition,
     Constant,
     DerivedBlock,
     Fan,
     Fix,
     Graph,
     Layer,
+    OneOfWithPreBlock,
+    Optional,
     Pipe,
     Read,
     Reference,
@@ -23,7 +26,7 @@ from arrows.combinators import (
     Transform,
 )
 from arrows.drawing.shapes import BoxStyle
-from arrows.inference import Typed, title, visible
+from arrows.inference import Typed, case_names, title, visible
 from arrows.typesys import types as T
 
 WORDS = 40  # characters of a text in a drawing
@@ -107,7 +110,7 @@ class View(NamedTuple):
     @property
     def inside(self) -> View:
         """What its frame shows: of a Composition the wiring graph, which is all that there is in it."""
-        if self.form.kind != "Composition" or isinstance(self.form, Graph) or len(self.form.parts) != 1:
+        if not isinstance(self.form, Composition) or len(self.form.parts) != 1:
             return self
         return View(self.form.parts[0], self.typed.parts[0] if self.typed is not None else None, self.role)
 
@@ -159,7 +162,8 @@ class View(NamedTuple):
         parts = self.parts
         if not parts or self.form.name is not None or self.opens or len(parts) > 3:
             return not parts
-        if self.form.kind == "OneOf" or (isinstance(self.form, (Graph, Pipe, Fan)) and self.dissolves):
+        one_of = isinstance(self.form, (Choice, OneOfWithPreBlock)) and not isinstance(self.form, Optional)
+        if one_of or (isinstance(self.form, (Graph, Pipe, Fan)) and self.dissolves):
             return False
         if isinstance(self.form, Graph) or any(part.parts or part.knot is not None for part in parts):
             return False  # a recursion is drawn as a way back, which a box cannot have inside
@@ -187,10 +191,10 @@ class View(NamedTuple):
             return f"fix {clean(form.label)}"
         if isinstance(form, Graph):
             words = form.name or form.kind
-            return shorten(words if form.kind == "Composition" else f"{words}({', '.join(form.parameters)})")
+            return shorten(words if form.title else f"{words}({', '.join(form.parameters)})")
         if form.name is not None:
             return shorten(form.name)
-        if isinstance(form, Choice) and form.kind != "Optional" and form.key is not None:
+        if isinstance(form, Choice) and not isinstance(form, Optional) and form.key is not None:
             key = form.arguments()
             return form.kind if key == "lambda" else shorten(f"{form.kind} by {key}")
         return shorten(form.kind + (", from the end" if getattr(form, "reverse", False) is True else ""))
@@ -225,11 +229,7 @@ class View(NamedTuple):
 
 def _roles(form: AnyBlock) -> list[str]:
     if isinstance(form, Choice):
-        cases = (
-            ["not None", "None"]
-            if form.kind == "Optional"
-            else [shorten(f"case {key!r}") for key in form.keys]
-        )
+        cases = [shorten(name) for name in case_names(form)]
         return cases if form.key_block is None else ["key", *cases]
     return [""] * len(form.parts)
 

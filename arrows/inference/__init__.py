@@ -8,14 +8,13 @@ A core form has its constraints, rules and explanations in the file of its famil
 """
 
 from arrows.inference.infer import Inference, infer
-from arrows.inference.typed import Knot, Path, TreePart, Typed, title, tree_lines, typed_tree, visible
+from arrows.inference.typed import Knot, Typed, case_names, title, tree_lines, typed_tree, visible
 
 __all__ = [
     "Inference",
     "Knot",
-    "Path",
-    "TreePart",
     "Typed",
+    "case_names",
     "infer",
     "title",
     "tree_lines",

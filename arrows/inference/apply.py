@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from arrows import ops
 from arrows.combinators import Apply, Constant, Layer, NoDefault, Read, without_zero
 from arrows.inference.occurrences import Occurrence
-from arrows.inference.reasons import path
+from arrows.inference.reasons import problem
 from arrows.inference.rules import Misfit, TypeRule
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
-from arrows.typesys.errors import Side, message
+from arrows.typesys.errors import Side
 from arrows.typesys.terms import ground
 from arrows.typesys.unify import Solver
 
@@ -137,21 +137,17 @@ def check_constant(inference: Inference, occurrence: Occurrence) -> None:
 def _no_default(occurrence: Occurrence, t: T.Type) -> ArrowTypeError:
     site = occurrence.form.site
     if occurrence.path.word == "start":
-        return ArrowTypeError(
-            message(
-                "cannot start an RNN from zeros of its state",
-                [Side("state", str(t), site)],
-                path(occurrence),
-                "an RNN without a start begins with zeros, and a Python object has no zero",
-                "say what it starts from: ar.RNN(cell, start)",
-            )
+        return problem(
+            "cannot start an RNN from zeros of its state",
+            occurrence,
+            "an RNN without a start begins with zeros, and a Python object has no zero",
+            "say what it starts from: ar.RNN(cell, start)",
+            Side("state", str(t), site),
         )
-    return ArrowTypeError(
-        message(
-            f"cannot use zeros of {t} for None",
-            [Side("Optional", f"Input -> {t}", site)],
-            path(occurrence),
-            "an Optional gives zeros for None, and a Python object has no zero",
-            "say what None becomes: ar.Optional(some, ar.InputTransform(lambda x: value))",
-        )
+    return problem(
+        f"cannot use zeros of {t} for None",
+        occurrence,
+        "an Optional gives zeros for None, and a Python object has no zero",
+        "say what None becomes: ar.Optional(some, ar.InputTransform(lambda x: value))",
+        Side("Optional", f"Input -> {t}", site),
     )

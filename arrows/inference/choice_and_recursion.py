@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from arrows.combinators import AnyBlock, Choice, Constant, Fix, Fold, Map, Reduce, Reference, Scan
+from arrows.combinators import AnyBlock, Choice, Constant, Fix, Fold, Map, Optional, Reduce, Reference, Scan
 from arrows.inference.occurrences import CoercionPlace, Leave, Occurrence
-from arrows.inference.reasons import last_of, meet, name_of, path, side_of
-from arrows.inference.wiring import InputCoercion
+from arrows.inference.reasons import last_of, meet, name_of, problem
+from arrows.inference.typed import case_names
+from arrows.inference.wiring import explain_input
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
-from arrows.typesys.errors import Side, message
+from arrows.typesys.errors import Side
 from arrows.typesys.terms import Clash, TypeVariable, find, ground
 
 if TYPE_CHECKING:
@@ -30,78 +31,60 @@ def constrain_choice(inference: Inference, choice: Occurrence) -> None:
         solver.assign(choice.input, T.Input(), choice)
     else:
         first_case = 1
-        place = KeyInputCoercion(choice, 0)
+        place = CoercionPlace(choice, 0, _explain_key_input)
         key = inference.enter(choice, form.key_block, choice.input, place, "key", value=choice.value)
-        solver.coerce(key.output, TypeVariable(T.Input()), KeyCoercion(choice, 0))
+        solver.coerce(key.output, TypeVariable(T.Input()), CoercionPlace(choice, 0, _explain_key))
     # Unlike the parts of a fan-out, each case reads a value of its own (no `value=`): what one case computes
     # must not stand for the same block in another case, which runs for other examples.
-    keys = ["not None", "None"] if form.kind == "Optional" else [repr(key) for key in form.keys]
-    for i, (key_text, block) in enumerate(zip(keys, form.cases, strict=True), first_case):
-        case = inference.enter(choice, block, choice.input, CaseCoercion(choice, i), f"case {key_text}")
-        solver.coerce(case.output, choice.output, ResultCoercion(choice, i))
+    for i, (name, block) in enumerate(zip(case_names(form), form.cases, strict=True), first_case):
+        word = f"case {name.removeprefix('case ')}"
+        case = inference.enter(choice, block, choice.input, CoercionPlace(choice, i, _explain_case), word)
+        solver.coerce(case.output, choice.output, CoercionPlace(choice, i, _explain_result))
 
 
-class KeyInputCoercion(InputCoercion):
+def _explain_key_input(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
     """The input of a choice passes to its key."""
-
-    __slots__ = ()
-
-    @property
-    def role(self) -> str:
-        return "the key"
+    return explain_input(place, "the key")
 
 
-class KeyCoercion(CoercionPlace):
-    """The key picks the case."""
-
-    __slots__ = ()
-
-    def explain(self, clash: Clash) -> ArrowTypeError:
-        key = last_of(self.part)
-        return meet(
-            f"cannot choose by {name_of(key)} in {name_of(self.owner)}",
-            key,
-            None,
-            clash.left,
-            clash.right,
-            self.part,
-            right_name="a key",
-            hint="a key must be a Python object, since it is read before any tensor is computed: "
-            "choose by a field of the input",
-        )
+def _explain_key(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
+    """The result of the key chooses the case."""
+    key = last_of(place.part)
+    return meet(
+        f"cannot choose by {name_of(key)} in {name_of(place.owner)}",
+        key,
+        None,
+        clash.left,
+        clash.right,
+        place.part,
+        right_name="a key",
+        hint="a key must be a Python object, since it is read before any tensor is computed: "
+        "choose by a field of the input",
+    )
 
 
-class CaseCoercion(InputCoercion):
+def _explain_case(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
     """The input of a choice passes to one of its cases."""
-
-    __slots__ = ()
-
-    @property
-    def role(self) -> str:
-        return _case_words(self.part, self.index)
+    return explain_input(place, _case_words(place.part, place.index))
 
 
-class ResultCoercion(CoercionPlace):
-    """What a case gives is what the choice gives."""
-
-    __slots__ = ()
-
-    def explain(self, clash: Clash) -> ArrowTypeError:
-        choice, case, parts = self.owner, self.part, self.owner.parts
-        cases = (j for j, part in enumerate(parts) if part is not case and part.path.word.startswith("case"))
-        other = next(cases, self.index)
-        output = find(parts[other].output)
-        return meet(
-            f"cannot choose between {_case_words(parts[other], other)} and {_case_words(case, self.index)} "
-            f"of {name_of(choice)}",
-            last_of(parts[other]),
-            last_of(case),
-            output if output.head is not None else choice.output,
-            case.output,
-            choice,
-            results=True,
-            hint="every case must give the same type: add a step to one of them",
-        )
+def _explain_result(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
+    """The result of a case becomes the result of the choice."""
+    choice, case, parts = place.owner, place.part, place.owner.parts
+    cases = (j for j, part in enumerate(parts) if part is not case and part.path.word.startswith("case"))
+    other = next(cases, place.index)
+    output = find(parts[other].output)
+    return meet(
+        f"cannot choose between {_case_words(parts[other], other)} and {_case_words(case, place.index)} "
+        f"of {name_of(choice)}",
+        last_of(parts[other]),
+        last_of(case),
+        output if output.head is not None else choice.output,
+        case.output,
+        choice,
+        results=True,
+        hint="every case must give the same type: add a step to one of them",
+    )
 
 
 def _case_words(case: Occurrence, index: int) -> str:
@@ -129,7 +112,7 @@ def constrain_reference(inference: Inference, reference: Occurrence) -> None:
         inference.solver.unify(reference.output, reference.knot.output)
         return
     if token.definition is None:
-        raise ArrowTypeError(_loose_reference(reference))
+        raise _loose_reference(reference)
     # The first occurrence of a defined reference is its knot. All knots whose definitions refer to one
     # another stay open until the outermost of them is left, so that no definition is entered twice.
     group = inference.components.of(token.definition)
@@ -151,49 +134,45 @@ def _tie(inference: Inference, knot: Occurrence, body: AnyBlock, word: str) -> N
     """Ties a knot: what the body gives is what the whole gives."""
     knot.knot = knot
     part = inference.enter(knot, body, knot.input, None, word)
-    inference.solver.coerce(part.output, knot.output, BodyCoercion(knot, 0))
+    inference.solver.coerce(part.output, knot.output, CoercionPlace(knot, 0, _explain_body))
 
 
-class BodyCoercion(CoercionPlace):
-    """What the body of a recursion gives is what its references are used as."""
-
-    __slots__ = ()
-
-    def explain(self, clash: Clash) -> ArrowTypeError:
-        knot, form = self.owner, self.owner.form
-        declared = isinstance(form, Reference) and form.token.declared
-        return meet(
-            f"cannot type the recursion {name_of(knot)}",
-            last_of(self.part),
-            None,
-            self.part.output,
-            knot.output,
-            self.part,
-            right_name=f"{name_of(knot)}, as used inside",
-            hint="the body must give the type that its own references are used with"
-            + (" and that was declared" if declared else ""),
-        )
+def _explain_body(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
+    """The result of the body of a recursion passes to where its references are used."""
+    knot, form = place.owner, place.owner.form
+    declared = isinstance(form, Reference) and form.token.declared
+    return meet(
+        f"cannot type the recursion {name_of(knot)}",
+        last_of(place.part),
+        None,
+        place.part.output,
+        knot.output,
+        place.part,
+        right_name=f"{name_of(knot)}, as used inside",
+        hint="the body must give the type that its own references are used with"
+        + (" and that was declared" if declared else ""),
+    )
 
 
-def _loose_reference(reference: Occurrence) -> str:
-    """The text for a reference outside of its definition, or without one."""
+def _loose_reference(reference: Occurrence) -> ArrowTypeError:
+    """The error of a reference outside of its definition, or without one."""
     form = reference.form
     assert isinstance(form, Reference)
     token = form.token
     if token.declared:
-        return message(
+        return problem(
             f"cannot use {token.words}",
-            [Side(token.name, "? -> ?", form.site)],
-            path(reference),
+            reference,
             f"it was declared at {token.site}, and is not resolved: nothing says what it stands for",
             "resolve it before the block is used: declaration.resolve_to(block)",
+            Side(token.name, "? -> ?", form.site),
         )
-    return message(
+    return problem(
         f"cannot use the reference {form.label} here",
-        [Side(form.label, "? -> ?", form.site)],
-        path(reference),
-        f"the reference that fix passes to the definition of {form.label} may be used inside it only",
+        reference,
+        f"the reference that fix passes to the definition of {form.label} may be used only inside it",
         f"elsewhere use the finished block {form.label} itself",
+        Side(form.label, "? -> ?", form.site),
     )
 
 
@@ -302,14 +281,11 @@ def _ends(occurrence: Occurrence, ends: dict[int, bool]) -> bool:
 
 def without_end(knot: Occurrence) -> ArrowTypeError:
     """The error of a recursion whose every case calls it again."""
-    return ArrowTypeError(
-        message(
-            f"cannot end the recursion {name_of(knot)}",
-            [side_of(knot)],
-            path(knot),
-            "every case calls it again, so it never ends, whatever the data",
-            "some case must end without a reference: OneOf(key, {..., False: block without it})",
-        )
+    return problem(
+        f"cannot end the recursion {name_of(knot)}",
+        knot,
+        "every case calls it again, so it never ends, whatever the data",
+        "some case must end without a reference: OneOf(key, {..., False: block without it})",
     )
 
 
@@ -318,8 +294,8 @@ def ending_hint(occurrences: Sequence[Occurrence]) -> str:
     for occurrence in occurrences:
         last = occurrence.parts[-1] if occurrence.parts else None
         if last is not None and isinstance(last.form, Constant) and ground(last.output) is None:
-            if occurrence.form.kind == "Optional":
+            if isinstance(occurrence.form, Optional):
                 return "say what None gives: ar.Optional(some, ar.Zeros(type))"
-            if occurrence.form.kind == "Reduce":
+            if isinstance(occurrence.form, Reduce):
                 return "say what no elements give: ar.Reduce(combine, ar.Zeros(type))"
     return "some case of the recursion must end without a reference and give a type, as ar.Zeros(type) does"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from arrows.combinators import Metric, Tap
 from arrows.inference.explain import refused
 from arrows.inference.occurrences import CoercionPlace, Occurrence
-from arrows.inference.reasons import name_of, path, side_of
+from arrows.inference.reasons import name_of, problem
 from arrows.inference.rules import Misfit, TypeRule, structure_of, type_words
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
@@ -51,29 +51,21 @@ class MetricRule(TypeRule):
             if len(items) != 2:
                 raise Misfit(f"it gets a tuple of {len(items)} items", hint)
             label = TypeVariable(T.Input(), self.occurrence)
-            solver.coerce(items[1], label, LabelCoercion(self.occurrence))
+            solver.coerce(items[1], label, CoercionPlace(self.occurrence, 0, _explain_label))
             return
         if isinstance(v.head, T.Input):
             hint = "read it first: ar.Scalar() >> ar.Metric(...)"
         raise Misfit(f"it gets {type_words(v)}, which is not a tensor", hint)
 
 
-class LabelCoercion(CoercionPlace):
+def _explain_label(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
     """The second item of a metric's input labels the first."""
-
-    __slots__ = ()
-
-    def explain(self, clash: Clash) -> ArrowTypeError:
-        metric = self.owner
-        return ArrowTypeError(
-            message(
-                f"cannot record {name_of(metric)}",
-                [side_of(metric)],
-                path(metric),
-                f"the second item labels the first, and must be a Python object, not {notation(clash.left)}",
-                "leave a label as it comes from the input: ar.GetItem('id'), without a Scalar after it",
-            )
-        )
+    return problem(
+        f"cannot record {name_of(place.owner)}",
+        place.owner,
+        f"the second item labels the first, and must be a Python object, not {notation(clash.left)}",
+        "leave a label as it comes from the input: ar.GetItem('id'), without a Scalar after it",
+    )
 
 
 def check_metric(inference: Inference, metric: Occurrence) -> None:
@@ -108,7 +100,7 @@ def _check_same_type(inference: Inference, occurrence: Occurrence, name: str, t:
                 Side(name_of(first), str(first_type), first.form.site),
                 Side(name_of(occurrence), str(t), occurrence.form.site),
             ],
-            f"{path(first)}, and {path(occurrence)}",
+            f"{first.path}, and {occurrence.path}",
             f"a {occurrence.form.kind.lower()} has one type in a model, and this one is {first_type} "
             f"at the first place and {t} at the second",
             "give one of them another name",

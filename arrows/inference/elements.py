@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from arrows.combinators import Fan, Item, Length, Unroll
 from arrows.inference.explain import refused
-from arrows.inference.maps import ZippedCoercion
 from arrows.inference.occurrences import CoercionPlace, Occurrence
-from arrows.inference.reasons import name_of, path, side_of
+from arrows.inference.reasons import name_of, problem
 from arrows.inference.rules import (
     Misfit,
     TypeRule,
+    explain_mixed_items,
     is_no_object,
     sequence_of,
     spread_elements,
@@ -22,7 +22,6 @@ from arrows.inference.rules import (
 )
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
-from arrows.typesys.errors import message
 from arrows.typesys.terms import Clash, TypeVariable, compound, find, ground, labels_of, notation
 from arrows.typesys.unify import Solver
 
@@ -241,7 +240,8 @@ class NthRule(TypeRule):
             )
         if not self.indexed:
             self.indexed = True
-            solver.coerce(pair[1], TypeVariable(T.Input(), occurrence), NumberCoercion(occurrence, 1))
+            place = CoercionPlace(occurrence, 1, _explain_index)
+            solver.coerce(pair[1], TypeVariable(T.Input(), occurrence), place)
         sequence = find(pair[0])
         if sequence.head is None:
             if not self.watching:
@@ -260,7 +260,8 @@ class NthRule(TypeRule):
                 if isinstance(sequence.head, T.Tensor)
                 else "",
             )
-        spread_elements(solver, sequence, occurrence.output, ZippedCoercion(occurrence))
+        place = CoercionPlace(occurrence, 0, explain_mixed_items)
+        spread_elements(solver, sequence, occurrence.output, place)
 
     def default(self, solver: Solver) -> bool:
         occurrence = self.occurrence
@@ -273,22 +274,14 @@ class NthRule(TypeRule):
         return len(pair) == 2 and sequence_of(solver, occurrence, pair[0], occurrence.output)
 
 
-class NumberCoercion(CoercionPlace):
-    """The number of an element passes to `Nth`."""
-
-    __slots__ = ()
-
-    def explain(self, clash: Clash) -> ArrowTypeError:
-        nth = self.owner
-        return ArrowTypeError(
-            message(
-                f"cannot use {notation(clash.left)} as the index of {name_of(nth)}",
-                [side_of(nth)],
-                path(nth),
-                "an index must be a Python object, since it is read before any tensor is computed",
-                "leave it as it comes from the input: ar.GetItem('index'), without a Scalar after it",
-            )
-        )
+def _explain_index(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
+    """The index of an element passes to `Nth`."""
+    return problem(
+        f"cannot use {notation(clash.left)} as the index of {name_of(place.owner)}",
+        place.owner,
+        "an index must be a Python object, since it is read before any tensor is computed",
+        "leave it as it comes from the input: ar.GetItem('index'), without a Scalar after it",
+    )
 
 
 # All elements

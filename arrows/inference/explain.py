@@ -22,6 +22,7 @@ from arrows.combinators import (
     Zip,
 )
 from arrows.inference.choice_and_recursion import ending_hint
+from arrows.inference.folds import open_state
 from arrows.inference.hints import NOTHING, guess
 from arrows.inference.occurrences import ASSUMED, CoercionPlace, Occurrence, Refusal
 from arrows.inference.reasons import (
@@ -30,13 +31,12 @@ from arrows.inference.reasons import (
     meet,
     name_of,
     origin_words,
-    path,
+    problem,
     repair,
-    side_of,
     type_of,
+    untyped_side,
 )
 from arrows.inference.rules import TypeRule
-from arrows.inference.scans import open_state
 from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.coercion import Coercion
@@ -75,25 +75,21 @@ def failure(occurrences: Sequence[Occurrence], constraint: Constraint, error: Ex
 
 
 def _unpassable(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
-    return _infinite(place.owner) if clash.infinite else place.explain(clash)
+    return _infinite(place.owner) if clash.infinite else place.explain(place, clash)
 
 
-class AssumedInputCoercion(CoercionPlace):
+def explain_assumed_input(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
     """The input that `infer` was told to assume passes to the whole expression."""
-
-    __slots__ = ()
-
-    def explain(self, clash: Clash) -> ArrowTypeError:
-        root = self.owner
-        return meet(
-            f"cannot give {notation(clash.left)} to {name_of(first_of(root))}",
-            None,
-            first_of(root),
-            clash.left,
-            clash.right,
-            root,
-            left_name="the input assumed",
-        )
+    root = first_of(place.owner)
+    return meet(
+        f"cannot give {notation(clash.left)} to {name_of(root)}",
+        None,
+        root,
+        clash.left,
+        clash.right,
+        place.owner,
+        left_name="the input assumed",
+    )
 
 
 # A form that refuses what it gets
@@ -118,11 +114,7 @@ def refused(
     site = getattr(error, "site", None)
     if isinstance(site, SourceLine) and site not in (form.site, SourceLine.here()) and site.line:
         reason = f"{reason} (at {site})"
-    explained = ArrowTypeError(
-        message(
-            attempt, [side_of(occurrence)], path(occurrence), _with_input_origin(occurrence, reason), hint
-        )
-    )
+    explained = problem(attempt, occurrence, _with_input_origin(occurrence, reason), hint)
     explained.__cause__ = error.__cause__
     return explained
 
@@ -174,31 +166,26 @@ def _own(occurrence: Occurrence, clash: Clash) -> ArrowTypeError:
             message(
                 f"cannot use the layer {name_of(occurrence)} on two types",
                 [Side(name_of(first), type_of(first), first.form.site)],
-                f"{path(first)}, and {path(occurrence)}",
+                f"{first.path}, and {occurrence.path}",
                 f"a layer has one input type in a model, and here it meets {left} and {right}{by}",
                 f"make a second layer for the second place: another {form.kind}(...)",
             )
         )
-    return ArrowTypeError(
-        message(
-            f"cannot use {name_of(occurrence)} here",
-            [side_of(occurrence)],
-            path(occurrence),
-            f"its own type is {left}, and {right} is expected here{by}",
-            repair(wanted, own, occurrence) if isinstance(wanted.head, T.Type) else "",
-        )
+    return problem(
+        f"cannot use {name_of(occurrence)} here",
+        occurrence,
+        f"its own type is {left}, and {right} is expected here{by}",
+        repair(wanted, own, occurrence) if isinstance(wanted.head, T.Type) else "",
     )
 
 
 def _infinite(occurrence: Occurrence) -> ArrowTypeError:
-    return ArrowTypeError(
-        message(
-            f"cannot type {name_of(occurrence)}",
-            [Side(name_of(occurrence), "? -> ?", occurrence.form.site)],
-            path(occurrence),
-            "the type would be infinite: a value would have to contain another of its own type",
-            "combine the results of the references into one tensor or tuple, with a Function or a layer",
-        )
+    return problem(
+        f"cannot type {name_of(occurrence)}",
+        occurrence,
+        "the type would be infinite: a value would have to contain another of its own type",
+        "combine the results of the references into one tensor or tuple, with a Function or a layer",
+        untyped_side(occurrence),
     )
 
 
@@ -221,15 +208,11 @@ def still_open(occurrences: Sequence[Occurrence]) -> ArrowTypeError:
     elif isinstance(form, (Map, Fold)):
         hint = f"put a block that reads the data before {form.kind}"
     partly = notation(culprit.input if side == "input" else culprit.output)
-    return ArrowTypeError(
-        message(
-            f"cannot infer the {side} of {name_of(culprit)}",
-            [side_of(culprit)],
-            path(culprit),
-            f"nothing fixes the type of the {side}"
-            + ("" if partly == "?" else f"; known so far is {partly}"),
-            hint,
-        )
+    return problem(
+        f"cannot infer the {side} of {name_of(culprit)}",
+        culprit,
+        f"nothing fixes the type of the {side}" + ("" if partly == "?" else f"; known so far is {partly}"),
+        hint,
     )
 
 
@@ -238,33 +221,26 @@ def still_open(occurrences: Sequence[Occurrence]) -> ArrowTypeError:
 
 def too_large(occurrence: Occurrence, most: int) -> ArrowTypeError:
     """An expression whose places cannot all be looked at."""
-    return ArrowTypeError(
-        message(
-            "cannot type the expression",
-            [Side(name_of(occurrence), "? -> ?", occurrence.form.site)],
-            path(occurrence),
-            f"it has more than {most:,} places, and this is one of them: a block that stands twice in a "
-            "block that stands twice, and so on, stands at twice as many places at each level",
-            "the same block on the same value is one place, if it is in one case of a choice and nothing "
-            "inside has an effect (a Metric, a Tap, dropout); else name the value in an @ar.arrow, and read "
-            "the name twice",
-        )
+    return problem(
+        "cannot type the expression",
+        occurrence,
+        f"it has more than {most:,} places, and this is one of them: a block that stands twice in a "
+        "block that stands twice, and so on, stands at twice as many places at each level",
+        "the same block on the same value is one place, if it is in one case of a choice and nothing "
+        "inside has an effect (a Metric, a Tap, dropout); else name the value in an @ar.arrow, and read "
+        "the name twice",
+        untyped_side(occurrence),
     )
 
 
 def too_wide(occurrence: Occurrence, width: int) -> ArrowTypeError:
     """A type whose parts cannot all be looked at."""
-    return ArrowTypeError(
-        message(
-            f"cannot type {name_of(occurrence)}",
-            [Side(name_of(occurrence), "? -> ?", occurrence.form.site)],
-            path(occurrence),
-            f"a type has {_count(width)} parts here, and {MAX_PARTS:,} is the most: "
-            "a tuple of a tuple with itself, and so on, has twice as many at each level",
-            "join the items before the next level: (f & f) >> ar.Concat(), or a Function of both",
-        )
+    count = f"{width:,}" if width < 10**9 else f"more than 2**{(width - 1).bit_length() - 1}"
+    return problem(
+        f"cannot type {name_of(occurrence)}",
+        occurrence,
+        f"a type has {count} parts here, and {MAX_PARTS:,} is the most: "
+        "a tuple of a tuple with itself, and so on, has twice as many at each level",
+        "join the items before the next level: (f & f) >> ar.Concat(), or a Function of both",
+        untyped_side(occurrence),
     )
-
-
-def _count(n: int) -> str:
-    return f"{n:,}" if n < 10**9 else f"more than 2**{(n - 1).bit_length() - 1}"

@@ -1,41 +1,50 @@
-"""`Fold` and `Reduce`: one result from all elements; and what a `Scan` shares with a `Fold`."""
+"""`Fold`, `Reduce`, `Scan` and `RNN`: what goes over the elements one after the other, or two by two."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from arrows.combinators import NoDefault, Reduce, Scan
+from arrows.combinators import RNN, Fold, InferredZeros, NoDefault, Reduce, Scan
 from arrows.inference.occurrences import CoercionPlace, Occurrence
-from arrows.inference.reasons import first_of, last_of, meet, name_of
+from arrows.inference.reasons import (
+    first_of,
+    items_of,
+    last_of,
+    meet,
+    name_of,
+    problem,
+    refused_by_part,
+    side_of,
+)
 from arrows.inference.rules import (
-    ElementCoercion,
     Misfit,
     TypeRule,
+    explain_element,
+    is_no_object,
     sequence_of,
     spread_elements,
     structure_of,
+    type_words,
 )
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
-from arrows.typesys.terms import Clash, TypeVariable, find
+from arrows.typesys.terms import Clash, TypeVariable, find, ground, notation
 from arrows.typesys.unify import Solver
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference
 
 
-# Constraints
-
-
 def constrain_fold(inference: Inference, fold: Occurrence) -> None:
     solver = inference.solver
-    pair, step, start_in, start = TypeVariable(), TypeVariable(), TypeVariable(), TypeVariable()
-    element = TypeVariable()
-    solver.coerce(TypeVariable(T.Void()), start_in, StartInputCoercion(fold, 1))
-    solver.coerce(start, fold.output, FoldStateCoercion(fold, 1))
-    solver.coerce(solver.make("tuple", [fold.output, element]), pair, PairCoercion(fold, 0))
-    solver.coerce(step, fold.output, FoldStateCoercion(fold, 0))
-    inference.expect(FoldRule(fold, element), fold.input)
+    pair, step, element = TypeVariable(), TypeVariable(), TypeVariable()
+    start_in, start = TypeVariable(), TypeVariable()
+    solver.coerce(TypeVariable(T.Void()), start_in, CoercionPlace(fold, 1, _explain_start_input))
+    solver.coerce(start, fold.output, CoercionPlace(fold, 1, _explain_fold_state))
+    solver.coerce(solver.make("tuple", [fold.output, element]), pair, CoercionPlace(fold, 0, _explain_pair))
+    solver.coerce(step, fold.output, CoercionPlace(fold, 0, _explain_fold_state))
+    inference.expect(FoldRule(fold, fold.input, element), fold.input)
     inference.enter(fold, fold.form.parts[0], pair, None, "step", result=step)
     inference.enter(fold, fold.form.parts[1], start_in, None, "start", result=start)
 
@@ -43,14 +52,41 @@ def constrain_fold(inference: Inference, fold: Occurrence) -> None:
 def constrain_reduce(inference: Inference, reduce: Occurrence) -> None:
     solver = inference.solver
     pair, combined, default_in, default = TypeVariable(), TypeVariable(), TypeVariable(), TypeVariable()
-    inference.expect(FoldRule(reduce, reduce.output), reduce.input)
+    inference.expect(FoldRule(reduce, reduce.input, reduce.output), reduce.input)
     neighbours = solver.make("tuple", [reduce.output, reduce.output])
-    solver.coerce(neighbours, pair, NeighboursCoercion(reduce, 0))
-    solver.coerce(combined, reduce.output, ReducedCoercion(reduce, 0))
-    solver.coerce(TypeVariable(T.Void()), default_in, DefaultInputCoercion(reduce, 1))
-    solver.coerce(default, reduce.output, ReducedCoercion(reduce, 1))
+    solver.coerce(neighbours, pair, CoercionPlace(reduce, 0, _explain_neighbours))
+    solver.coerce(combined, reduce.output, CoercionPlace(reduce, 0, _explain_reduced))
+    solver.coerce(TypeVariable(T.Void()), default_in, CoercionPlace(reduce, 1, _explain_default_input))
+    solver.coerce(default, reduce.output, CoercionPlace(reduce, 1, _explain_reduced))
     inference.enter(reduce, reduce.form.parts[0], pair, None, "combine", result=combined)
     inference.enter(reduce, reduce.form.parts[1], default_in, None, "default", result=default)
+
+
+def constrain_scan(inference: Inference, scan: Occurrence) -> None:
+    form = scan.form
+    assert isinstance(form, Scan)
+    solver = inference.solver
+    pair, step, start_in, start = TypeVariable(), TypeVariable(), TypeVariable(), TypeVariable()
+    element, state, output = TypeVariable(), TypeVariable(), TypeVariable()
+    solver.bind(scan.output, "tuple", [solver.make("sequence", [output]), state], None, scan, None)
+    container = scan.input
+    if form.start_from_input:
+        container = TypeVariable()
+        inference.expect(StartRule(scan, container, start_in), scan.input)
+    else:
+        solver.coerce(TypeVariable(T.Void()), start_in, CoercionPlace(scan, 1, _explain_start_input))
+    solver.coerce(start, state, CoercionPlace(scan, 1, _explain_scan_state))
+    solver.coerce(solver.make("tuple", [element, state]), pair, CoercionPlace(scan, 0, _explain_pair))
+    if form.by_state:
+        solver.coerce(step, state, CoercionPlace(scan, 0, _explain_scan_state))
+        solver.add(OutputRule(scan, state, output), state)
+    else:
+        solver.coerce(
+            step, solver.make("tuple", [output, state]), CoercionPlace(scan, 0, _explain_scan_state)
+        )
+    inference.expect(FoldRule(scan, container, element), container)
+    inference.enter(scan, form.step, pair, None, "cell" if form.by_state else "step", result=step)
+    inference.enter(scan, form.start, start_in, None, "start", result=start)
 
 
 # Rules that wait for a type
@@ -61,12 +97,10 @@ class FoldRule(TypeRule):
 
     __slots__ = ("container", "element")
 
-    def __init__(
-        self, occurrence: Occurrence, element: TypeVariable, container: TypeVariable | None = None
-    ) -> None:
+    def __init__(self, occurrence: Occurrence, container: TypeVariable, element: TypeVariable) -> None:
         super().__init__(occurrence)
+        self.container = container
         self.element = element
-        self.container = occurrence.input if container is None else container
 
     def run(self, solver: Solver) -> None:
         v = find(self.container)
@@ -79,7 +113,8 @@ class FoldRule(TypeRule):
                 f"an endless sequence has no last element, so {form.kind} would never end",
                 "zip it with a sequence, and go over the result",
             )
-        place = (ReducedElementCoercion if isinstance(form, Reduce) else ElementCoercion)(self.occurrence)
+        explain = _explain_reduced_element if isinstance(form, Reduce) else explain_element
+        place = CoercionPlace(self.occurrence, 0, explain)
         spread_elements(solver, v, self.element, place)
 
     @property
@@ -90,129 +125,127 @@ class FoldRule(TypeRule):
         return sequence_of(solver, self.occurrence, self.container, self.element)
 
 
+class OutputRule(TypeRule):
+    """`RNN`: the output is the state, and of a tuple its first item."""
+
+    __slots__ = ("output", "state")
+
+    def __init__(self, occurrence: Occurrence, state: TypeVariable, output: TypeVariable) -> None:
+        super().__init__(occurrence)
+        self.state = state
+        self.output = output
+
+    def run(self, solver: Solver) -> None:
+        v = find(self.state)
+        if self.done or v.head is None:
+            return
+        self.done = True
+        if structure_of(v) != "tuple":
+            solver.unify(self.output, v)
+            return
+        items = solver.view(v).args
+        if not items:
+            raise Misfit(
+                "the output at an element is the first item of the state, "
+                "and the state of its cell is an empty tuple",
+                "for a step with outputs of its own use ar.Scan(step, start)",
+            )
+        solver.unify(self.output, items[0])
+
+
+class StartRule(TypeRule):
+    """`RNN` and `Scan` whose input is the pair of a sequence and a start."""
+
+    __slots__ = ("pair",)
+
+    def __init__(self, occurrence: Occurrence, container: TypeVariable, start: TypeVariable) -> None:
+        super().__init__(occurrence)
+        self.pair = [container, start]
+
+    def run(self, solver: Solver) -> None:
+        v = find(self.occurrence.input)
+        if self.done or v.head is None:
+            return
+        self.done = True
+        items = solver.view(v).args if structure_of(v) == "tuple" else None
+        if items is None or len(items) != 2:
+            actual = type_words(v) if items is None else f"a tuple of {len(items)}"
+            raise Misfit(
+                f"with start_from_input it takes the pair of a sequence and a start, and it gets {actual}",
+                "put them side by side first: (sequence & start) >> "
+                f"ar.{self.occurrence.form.kind}(..., start_from_input=True)",
+            )
+        for part, item in zip(self.pair, items, strict=True):
+            solver.unify(part, item)
+
+    def default(self, solver: Solver) -> bool:
+        if find(self.occurrence.input).head is not None or not any(is_no_object(v) for v in self.pair):
+            return False
+        solver.bind(self.occurrence.input, "tuple", self.pair, None, self.occurrence, None)
+        return True
+
+
 # Explanations
 
 
-class PairCoercion(CoercionPlace):
+def _explain_pair(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
     """An element and the state so far, in the order of the form, pass to its step."""
-
-    __slots__ = ()
-
-    def explain(self, clash: Clash) -> ArrowTypeError:
-        fold, step = self.owner, first_of(self.part)
-        pair, items = "(state, element)", "the state so far, and the next element"
-        if isinstance(fold.form, Scan):
-            pair, items = "(element, state)", "the next element, and the state so far"
-        role = _step_role(fold)
-        return meet(
-            f"cannot give {pair} to {name_of(step)}, the {role} of {name_of(fold)}",
-            None,
-            step,
-            clash.left,
-            clash.right,
-            self.part,
-            left_name=pair,
-            left_site=self.site,
-            hint=f"the {role} of {_with_article(fold)} takes a pair: {items}",
-        )
+    fold = place.owner
+    pair, items = "(state, element)", "the state so far, and the next element"
+    if isinstance(fold.form, Scan):
+        pair, items = "(element, state)", "the next element, and the state so far"
+    role = "cell" if isinstance(fold.form, Scan) and fold.form.by_state else "step"
+    attempt = f"cannot give {pair} to {name_of(first_of(place.part))}, the {role} of {name_of(fold)}"
+    hint = f"the {role} of {_with_article(fold)} takes a pair: {items}"
+    return refused_by_part(place, clash, attempt, pair, hint)
 
 
-class StartInputCoercion(CoercionPlace):
+def _explain_start_input(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
     """The start gets no input."""
-
-    __slots__ = ()
-
-    def explain(self, clash: Clash) -> ArrowTypeError:
-        fold, start = self.owner, first_of(self.part)
-        word = "fold" if fold.form.kind == "Fold" else fold.form.kind
-        hint = f"the start of {_with_article(fold)} gets no input: use ar.Zeros(type) or ar.Constant(value)"
-        return meet(
-            f"cannot start {name_of(fold)} from {name_of(start)}",
-            None,
-            start,
-            clash.left,
-            clash.right,
-            self.part,
-            left_name=f"start of the {word}",
-            left_site=self.site,
-            hint=hint,
-        )
+    fold = place.owner
+    word = "fold" if isinstance(fold.form, Fold) else fold.form.kind
+    attempt = f"cannot start {name_of(fold)} from {name_of(first_of(place.part))}"
+    hint = f"the start of {_with_article(fold)} gets no input: use ar.Zeros(type) or ar.Constant(value)"
+    return refused_by_part(place, clash, attempt, f"start of the {word}", hint)
 
 
-class FoldStateCoercion(CoercionPlace):
+def _explain_fold_state(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
     """The result of the start, or of the step, becomes the state of a `Fold`."""
-
-    __slots__ = ()
-
-    def explain(self, clash: Clash) -> ArrowTypeError:
-        step, start = self.owner.parts
-        return two_states(self.owner, "fold", find(start.output), find(step.output))
+    step, start = place.owner.parts
+    return _two_states(place.owner, "fold", find(start.output), find(step.output))
 
 
-class NeighboursCoercion(CoercionPlace):
+def _explain_neighbours(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
     """Two neighbouring elements pass to the block that combines them."""
-
-    __slots__ = ()
-
-    def explain(self, clash: Clash) -> ArrowTypeError:
-        combine = first_of(self.part)
-        return meet(
-            f"cannot give (element, element) to {name_of(combine)}, the combine of {name_of(self.owner)}",
-            None,
-            combine,
-            clash.left,
-            clash.right,
-            self.part,
-            left_name="(element, element)",
-            left_site=self.site,
-            hint="the combine of a Reduce takes a pair of elements: two neighbours",
-        )
+    combine, reduce = name_of(first_of(place.part)), name_of(place.owner)
+    attempt = f"cannot give (element, element) to {combine}, the combine of {reduce}"
+    hint = "the combine of a Reduce takes a pair of elements: two neighbours"
+    return refused_by_part(place, clash, attempt, "(element, element)", hint)
 
 
-class DefaultInputCoercion(CoercionPlace):
+def _explain_default_input(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
     """The default of a `Reduce` gets no input."""
-
-    __slots__ = ()
-
-    def explain(self, clash: Clash) -> ArrowTypeError:
-        default = first_of(self.part)
-        return meet(
-            f"cannot use {name_of(default)} as the default of {name_of(self.owner)}",
-            None,
-            default,
-            clash.left,
-            clash.right,
-            self.part,
-            left_name="without elements",
-            left_site=self.site,
-            hint="the default of a Reduce gets no input: use ar.Zeros(type) or ar.Constant(value)",
-        )
+    attempt = f"cannot use {name_of(first_of(place.part))} as the default of {name_of(place.owner)}"
+    hint = "the default of a Reduce gets no input: use ar.Zeros(type) or ar.Constant(value)"
+    return refused_by_part(place, clash, attempt, "without elements", hint)
 
 
-class ReducedCoercion(CoercionPlace):
-    """What the combining block gives, or the default, is what a `Reduce` gives."""
-
-    __slots__ = ()
-
-    def explain(self, clash: Clash) -> ArrowTypeError:
-        return _reduced(self.owner, find(self.owner.output), self.part)
+def _explain_reduced(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
+    """The result of the combining block, or of the default, becomes the result of a `Reduce`."""
+    return _other_than_elements(place.owner, find(place.owner.output), place.part)
 
 
-class ReducedElementCoercion(ElementCoercion):
+def _explain_reduced_element(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
     """An element passes to the block that combines it with its neighbour."""
-
-    __slots__ = ()
-
-    def explain(self, clash: Clash) -> ArrowTypeError:
-        if structure_of(find(self.owner.input)) == "tuple":
-            return super().explain(clash)
-        # The result's type was known before that of the elements, so one of the parts fixed it.
-        combine, default = self.owner.parts
-        no_default = find(default.output).head is None or isinstance(default.form, NoDefault)
-        return _reduced(self.owner, clash.left, combine if no_default else default)
+    if structure_of(find(place.owner.input)) == "tuple":
+        return explain_element(place, clash)
+    # The result's type was known before that of the elements, so one of the parts fixed it.
+    combine, default = place.owner.parts
+    no_default = find(default.output).head is None or isinstance(default.form, NoDefault)
+    return _other_than_elements(place.owner, clash.left, combine if no_default else default)
 
 
-def _reduced(reduce: Occurrence, element: TypeVariable, part: Occurrence) -> ArrowTypeError:
+def _other_than_elements(reduce: Occurrence, element: TypeVariable, part: Occurrence) -> ArrowTypeError:
     """A `Reduce` of which one part does not give what the elements are."""
     last = last_of(part)
     return meet(
@@ -231,7 +264,7 @@ def _reduced(reduce: Occurrence, element: TypeVariable, part: Occurrence) -> Arr
     )
 
 
-def two_states(fold: Occurrence, verb: str, start: TypeVariable, step: TypeVariable) -> ArrowTypeError:
+def _two_states(fold: Occurrence, verb: str, start: TypeVariable, step: TypeVariable) -> ArrowTypeError:
     """The start and the step, each on its side, whose states differ."""
     last_step, last_start = last_of(fold.parts[0]), last_of(fold.parts[1])
     return meet(
@@ -246,9 +279,72 @@ def two_states(fold: Occurrence, verb: str, start: TypeVariable, step: TypeVaria
     )
 
 
-def _step_role(fold: Occurrence) -> str:
-    return "cell" if isinstance(fold.form, Scan) and fold.form.by_state else "step"
+def _explain_scan_state(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
+    """The result of the start, or of the step, becomes the state of a `Scan`."""
+    scan, form = place.owner, place.owner.form
+    assert isinstance(form, Scan)
+    step, start = scan.parts
+    result = find(step.output)
+    if not form.by_state and result.head is not None:
+        items = items_of(result)
+        if len(items) != 2:
+            last = last_of(step)
+            return problem(
+                f"cannot scan with {name_of(last)}",
+                step,
+                f"the step of a Scan must give a pair, an output and the next state, not {notation(result)}",
+                "for a cell that gives its state alone use ar.RNN(cell)",
+                side_of(last),
+            )
+        result = items[1]
+    if isinstance(start.form, InferredZeros):
+        # The first state is made up from what the cell gives: the cell alone is at odds with itself.
+        return meet(
+            f"cannot repeat {name_of(last_of(step))} in {name_of(scan)}",
+            None,
+            last_of(step),
+            clash.left,
+            clash.right,
+            step,
+            left_name="the state",
+            left_site=form.site,
+            hint="a cell must give a state of the type that it takes",
+        )
+    first = find(start.output)
+    if form.start_from_input:
+        return meet(
+            f"cannot start {name_of(scan)} from item 1 of its input",
+            None,
+            last_of(step),
+            first,
+            result if result.head is not None else clash.right,
+            step,
+            results=result.head is not None,
+            left_name="item 1",
+            left_site=form.site,
+            hint="the start in the input and every step must give a state of the same type",
+        )
+    if first.head is None or result.head is None:
+        first, result = clash.left, clash.right
+    return _two_states(scan, "scan", first, result)
+
+
+def open_state(occurrences: Sequence[Occurrence], culprit: Occurrence) -> ArrowTypeError | None:
+    """The error of an RNN whose state has no type; None if that is not what stays open."""
+    scan = next((x for x in occurrences if isinstance(x.form, Scan) and culprit in x.parts), None)
+    if scan is None:
+        return None
+    cell, start = scan.parts
+    if not isinstance(start.form, InferredZeros) or ground(start.output) is not None:
+        return None
+    return problem(
+        f"cannot infer the state of {name_of(scan)}",
+        scan,
+        f"{name_of(cell)} does not say the type of its state before it is given one, and an RNN without "
+        "a start has none to give",
+        "say what it starts from: ar.RNN(cell, ar.Zeros(type))",
+    )
 
 
 def _with_article(fold: Occurrence) -> str:
-    return f"an {fold.form.kind}" if fold.form.kind == "RNN" else f"a {fold.form.kind}"
+    return f"{'an' if isinstance(fold.form, RNN) else 'a'} {fold.form.kind}"

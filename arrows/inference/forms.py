@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from arrows import combinators as core
 from arrows.combinators import AnyBlock
-from arrows.inference import apply, choice_and_recursion, effects, elements, folds, maps, scans, wiring
+from arrows.inference import apply, choice_and_recursion, effects, elements, folds, maps, wiring
 from arrows.inference.occurrences import Occurrence
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ CONSTRAINTS: dict[type[AnyBlock], FormFunction] = {
     core.Broadcast: maps.constrain_broadcast,
     core.Fold: folds.constrain_fold,
     core.Reduce: folds.constrain_reduce,
-    core.Scan: scans.constrain_scan,
+    core.Scan: folds.constrain_scan,
     core.Item: elements.constrain_item,
     core.Nth: elements.constrain_nth,
     core.Length: elements.constrain_length,

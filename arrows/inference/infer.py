@@ -24,10 +24,10 @@ from arrows.inference.forms import CONSTRAINTS, FINAL_CHECKS
 from arrows.inference.occurrences import (
     ASSUMED,
     CoercionPlace,
-    Enclosing,
     Leave,
     Occurrence,
     Refusal,
+    blocks_with,
     build_typed,
     count_places,
     outermost_first,
@@ -160,7 +160,7 @@ class Inference:
         todo.append(root)
         if input is not None:
             assumed = TypeVariable(self.floats(input))
-            self.solver.coerce(assumed, root.input, explain.AssumedInputCoercion(root))
+            self.solver.coerce(assumed, root.input, CoercionPlace(root, 0, explain.explain_assumed_input))
         while todo:
             occurrence = todo.pop()
             if isinstance(occurrence, Leave):
@@ -238,7 +238,7 @@ class Inference:
         if apart is None:
             return True
         if self._effects is None:  # most expressions repeat no block, and never ask
-            self._effects = Enclosing(self.root).those_with(lambda block: block.effect or id(block) in apart)
+            self._effects = blocks_with(self.root, lambda block: block.effect or id(block) in apart)
         return id(form) in self._effects
 
     def random_blocks(self) -> set[int]:

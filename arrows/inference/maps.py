@@ -6,19 +6,18 @@ from typing import TYPE_CHECKING
 
 from arrows.inference.occurrences import CoercionPlace, Occurrence
 from arrows.inference.rules import (
-    ElementCoercion,
     Misfit,
     TypeRule,
+    explain_element,
+    explain_mixed_items,
     is_no_object,
-    mixed_items,
     sequence_of,
     spread_elements,
     structure_of,
     type_words,
 )
-from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
-from arrows.typesys.terms import Clash, Kind, TypeVariable, compound, find
+from arrows.typesys.terms import Kind, TypeVariable, compound, find
 from arrows.typesys.unify import Solver
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ class MapRule(TypeRule):
                     solver.unify(self.result, args[0])
             return
         self.done = True
-        endless = spread_elements(solver, v, self.source, ElementCoercion(self.occurrence))
+        endless = spread_elements(solver, v, self.source, CoercionPlace(self.occurrence, 0, explain_element))
         kind: Kind = "broadcast" if endless else "sequence"
         solver.bind(self.occurrence.output, kind, [self.result], None, self.occurrence, None)
 
@@ -110,6 +109,7 @@ class ZipRule(TypeRule):
             return
         self.done = True
         endless, elements = True, []
+        place = CoercionPlace(occurrence, 0, explain_mixed_items)
         for i, item in enumerate(items):
             if not isinstance(item.head, T.Input) and not compound(item.head):
                 raise Misfit(
@@ -117,7 +117,7 @@ class ZipRule(TypeRule):
                     "put what stands beside every element into the block that is applied to the elements",
                 )
             elements.append(TypeVariable())
-            endless = spread_elements(solver, item, elements[-1], ZippedCoercion(occurrence)) and endless
+            endless = spread_elements(solver, item, elements[-1], place) and endless
         kind: Kind = "broadcast" if endless else "sequence"
         solver.bind(occurrence.output, kind, [solver.make("tuple", elements)], None, occurrence, None)
 
@@ -140,12 +140,3 @@ class ZipRule(TypeRule):
             return False
         pairs = zip(items, elements, strict=True)
         return any(sequence_of(solver, self.occurrence, item, element) for item, element in pairs)
-
-
-class ZippedCoercion(CoercionPlace):
-    """An element of a sequence passes to a tuple of elements, or is picked by its number."""
-
-    __slots__ = ()
-
-    def explain(self, clash: Clash) -> ArrowTypeError:
-        return mixed_items(self.owner, clash)

@@ -84,19 +84,22 @@ class Leave:
     group: int | None = None
 
 
-@dataclass(
-    slots=True, eq=False
-)  # frozen takes four times as long to make, and there is one for each coercion
+# A frozen one takes four times as long to make, and there is one for each coercion.
+@dataclass(slots=True, eq=False)
 class CoercionPlace:
-    """A place in a form where a value passes from one block to another; each kind of place is a class.
+    """A place in a form where a value passes from one block to another.
 
     Attributes:
         owner: the occurrence of the form.
         index: which of its parts the value goes to, or comes from.
+        explain: makes the error for a value that cannot pass here.
+        call: the call in the user's code that makes the value pass, if it is not where the form was made.
     """
 
     owner: Occurrence
-    index: int = 0
+    index: int
+    explain: Callable[[CoercionPlace, Clash], ArrowTypeError]
+    call: SourceLine | None = None
 
     @property
     def part(self) -> Occurrence:
@@ -106,11 +109,7 @@ class CoercionPlace:
     @property
     def site(self) -> SourceLine:
         """The line of the user's code that makes the value pass."""
-        return self.owner.form.site
-
-    def explain(self, clash: Clash) -> ArrowTypeError:
-        """The error for a value that cannot pass here."""
-        raise NotImplementedError
+        return self.call or self.owner.form.site
 
 
 class Refusal(Constraint):
@@ -129,40 +128,37 @@ class Refusal(Constraint):
 # Repeated blocks
 
 
-class Enclosing:
-    """Which blocks of an expression have certain blocks inside, also behind references.
+def blocks_with(root: AnyBlock, wanted: Callable[[AnyBlock], bool]) -> set[int]:
+    """The identities of the blocks for which `wanted` holds, and of all blocks that contain them.
+
+    A reference contains what its definition contains.
 
     Example:
         >>> import arrows as ar
         >>> score = ar.Scalar() >> ar.Metric("loss")
         >>> both = score & ar.Void()
-        >>> inside = Enclosing(both).those_with(lambda block: block.effect)
-        >>> id(score) in inside, id(both) in inside, id(score.parts[0]) in inside
+        >>> identities = blocks_with(both, lambda block: block.effect)
+        >>> id(score) in identities, id(both) in identities, id(score.parts[0]) in identities
         (True, True, False)
     """
-
-    def __init__(self, root: AnyBlock) -> None:
-        self.blocks = parts_first(root)
-        self._outer: dict[int, list[int]] = {}
-        bodies = {id(block.token): block.body for block in self.blocks if isinstance(block, Fix)}
-        for block in self.blocks:
-            inside = list(block.parts)
-            if isinstance(block, Reference):
-                definition = block.definition or bodies.get(id(block.token))
-                inside += [definition] if definition is not None else []
-            for part in inside:
-                self._outer.setdefault(id(part), []).append(id(block))
-
-    def those_with(self, wanted: Callable[[AnyBlock], bool]) -> set[int]:
-        """The identities of the blocks for which `wanted` holds, and of all blocks around them."""
-        todo = [id(block) for block in self.blocks if wanted(block)]
-        inside: set[int] = set()
-        while todo:
-            block = todo.pop()
-            if block not in inside:
-                inside.add(block)
-                todo.extend(self._outer.get(block, ()))
-        return inside
+    blocks = parts_first(root)
+    outer: dict[int, list[int]] = {}
+    bodies = {id(block.token): block.body for block in blocks if isinstance(block, Fix)}
+    for block in blocks:
+        inside = list(block.parts)
+        if isinstance(block, Reference):
+            definition = block.definition or bodies.get(id(block.token))
+            inside += [definition] if definition is not None else []
+        for part in inside:
+            outer.setdefault(id(part), []).append(id(block))
+    todo = [id(block) for block in blocks if wanted(block)]
+    identities: set[int] = set()
+    while todo:
+        identity = todo.pop()
+        if identity not in identities:
+            identities.add(identity)
+            todo.extend(outer.get(identity, ()))
+    return identities
 
 
 def outermost_first(root: Occurrence) -> list[Occurrence]:

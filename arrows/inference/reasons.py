@@ -10,7 +10,7 @@ from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.coercion import Coercion
 from arrows.typesys.errors import Side, message
-from arrows.typesys.terms import Struct, TypeVariable, coercible, compound, find, notation
+from arrows.typesys.terms import Clash, Struct, TypeVariable, coercible, compound, find, notation
 
 Head: TypeAlias = T.Type | Struct | None
 """What is known of a type at its top."""
@@ -154,7 +154,12 @@ def _call(form: AnyBlock) -> str:
     return f"{form.kind}({form.arguments()})"
 
 
-# Two sides
+# Whole errors
+
+
+def problem(attempt: str, at: Occurrence, reason: str, hint: str, side: Side | None = None) -> ArrowTypeError:
+    """The error of one occurrence, which is its own side unless another is given."""
+    return ArrowTypeError(message(attempt, [side or side_of(at)], str(at.path), reason, hint))
 
 
 def meet(
@@ -178,6 +183,24 @@ def meet(
     ]
     reason = difference(left, right, a, b, results)
     return ArrowTypeError(message(attempt, sides, str(at.path), reason, hint or repair(left, right, b, a)))
+
+
+def refused_by_part(
+    place: CoercionPlace, clash: Clash, attempt: str, value: str, hint: str = ""
+) -> ArrowTypeError:
+    """The error of a value that a form makes, called `value` in the text, and that its part cannot take."""
+    part = place.part
+    return meet(
+        attempt,
+        None,
+        first_of(part),
+        clash.left,
+        clash.right,
+        part,
+        left_name=value,
+        left_site=place.site,
+        hint=hint,
+    )
 
 
 # Obvious repairs
@@ -279,8 +302,8 @@ def side_of(occurrence: Occurrence) -> Side:
     return Side(name_of(occurrence), type_of(occurrence), occurrence.form.site)
 
 
-def path(occurrence: Occurrence) -> str:
-    return str(occurrence.path)
+def untyped_side(occurrence: Occurrence) -> Side:
+    return Side(name_of(occurrence), "? -> ?", occurrence.form.site)
 
 
 def items_of(v: TypeVariable) -> list[TypeVariable]:

@@ -5,12 +5,12 @@ A rule runs again whenever the type that it watches becomes better known.
 
 from __future__ import annotations
 
+from arrows.combinators import Map
 from arrows.inference.occurrences import CoercionPlace, Occurrence
-from arrows.inference.reasons import first_of, meet, name_of, path, side_of
+from arrows.inference.reasons import first_of, name_of, problem, refused_by_part
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
 from arrows.typesys.coercion import Coercion
-from arrows.typesys.errors import message
 from arrows.typesys.terms import Clash, Constraint, Struct, TypeVariable, compound, find, kind_of, notation
 from arrows.typesys.unify import Solver
 
@@ -165,7 +165,9 @@ def spread_elements(solver: Solver, v: TypeVariable, element: TypeVariable, plac
     if not compound(v.head):
         raise Misfit(
             f"{kind} goes over the elements of a sequence, and {v.head} has none",
-            _without_map(place.owner, element) if isinstance(v.head, T.Tensor) and kind == "Map" else "",
+            _without_map(place.owner, element)
+            if isinstance(v.head, T.Tensor) and isinstance(place.owner.form, Map)
+            else "",
         )
     struct = solver.view(v)
     if struct.kind == "tuple" and not struct.args:
@@ -181,37 +183,23 @@ def _without_map(occurrence: Occurrence, element: TypeVariable) -> str:
     return "apply the block to it directly, without Map"
 
 
-class ElementCoercion(CoercionPlace):
+def explain_element(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
     """An element passes to the block that a form applies to each."""
-
-    __slots__ = ()
-
-    def explain(self, clash: Clash) -> ArrowTypeError:
-        owner = self.owner
-        if structure_of(find(owner.input)) == "tuple":
-            return mixed_items(owner, clash)
-        block = first_of(owner.parts[0])
-        return meet(
-            f"cannot give the elements to {name_of(block)}, the block of {name_of(owner)}",
-            None,
-            block,
-            clash.left,
-            clash.right,
-            owner.parts[0],
-            left_name="an element",
-            left_site=owner.form.site,
-        )
+    owner = place.owner
+    if structure_of(find(owner.input)) == "tuple":
+        return explain_mixed_items(place, clash)
+    block = name_of(first_of(place.part))
+    attempt = f"cannot give the elements to {block}, the block of {name_of(owner)}"
+    return refused_by_part(place, clash, attempt, "an element")
 
 
-def mixed_items(owner: Occurrence, clash: Clash) -> ArrowTypeError:
-    """The error of a tuple whose items cannot be elements because their types differ."""
-    return ArrowTypeError(
-        message(
-            f"cannot go over {notation(owner.input)} with {name_of(owner)}",
-            [side_of(owner)],
-            path(owner),
-            "only a tuple whose items all have one type can be gone over, "
-            f"and these are {notation(clash.right)} and {notation(clash.left)}",
-            "treat the items one by one with a Record or ar.GetItem",
-        )
+def explain_mixed_items(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
+    """An item of a tuple passes to the element that all items are; here their types differ."""
+    owner = place.owner
+    return problem(
+        f"cannot go over {notation(owner.input)} with {name_of(owner)}",
+        owner,
+        "only a tuple whose items all have one type can be gone over, "
+        f"and these are {notation(clash.right)} and {notation(clash.left)}",
+        "treat the items one by one with a Record or ar.GetItem",
     )

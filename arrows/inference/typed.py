@@ -13,9 +13,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from arrows.combinators import AndFan, AnyBlock, Block, Choice, Fan, Graph, OneOfWithPreBlock, Pipe, Reference
+from arrows.combinators import (
+    AndFan,
+    AnyBlock,
+    Block,
+    Choice,
+    Composition,
+    Fan,
+    Graph,
+    OneOfWithPreBlock,
+    Optional,
+    Pipe,
+    Reference,
+)
 from arrows.typesys import types as T
 
 if TYPE_CHECKING:
@@ -204,7 +216,7 @@ def visible(typed: Typed) -> list[TreePart]:
         >>> [part.typed.form.label for part in visible(both.parts[1])]
         ['LSTMCell(4)', 'LSTMCell(5)']
     """
-    if typed.form.kind == "Composition" and not isinstance(typed.form, Graph) and len(typed.parts) == 1:
+    if isinstance(typed.form, Composition) and len(typed.parts) == 1:
         typed = typed.parts[0]  # the wiring graph inside is the Composition itself
     if typed.knot is not None:
         return [TreePart("", typed.knot.body)] if typed.knot.fix is typed else []
@@ -225,13 +237,15 @@ def visible(typed: Typed) -> list[TreePart]:
     return tree_parts
 
 
+def case_names(form: Choice[Any, Any]) -> list[str]:
+    """What the cases of a choice are for, in their order."""
+    return ["not None", "None"] if isinstance(form, Optional) else [f"case {key!r}" for key in form.keys]
+
+
 def _role(typed: Typed, i: int) -> str:
     form = typed.form
     if isinstance(form, Choice):
-        case = i if form.key_block is None else i - 1
-        if case < 0:
-            return "key"
-        return ("not None", "None")[case] if form.kind == "Optional" else f"case {form.keys[case]!r}"
+        return (case_names(form) if form.key_block is None else ["key", *case_names(form)])[i]
     if isinstance(form, Fan):
         return "" if form.labels is None else f"{T.label(form.labels[i])}"
     if isinstance(form, (Pipe, Graph)):  # their parts may stand elsewhere too, with a word of that place

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from arrows.combinators import Fan, Graph, Item, Source, Tap
 from arrows.inference.occurrences import CoercionPlace, Occurrence
-from arrows.inference.reasons import first_of, last_of, meet, name_of, path, step_of
-from arrows.typesys import ArrowTypeError, SourceLine
+from arrows.inference.reasons import first_of, last_of, meet, name_of, problem, refused_by_part, step_of
+from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
-from arrows.typesys.errors import Side, message
+from arrows.typesys.errors import Side
 from arrows.typesys.terms import Clash, TypeVariable, ground
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def constrain_pipe(inference: Inference, pipe: Occurrence) -> None:
         word = f"step {i + 1} of {count}" if count > 1 else ""
         result = pipe.output if i == count - 1 else None
         step = inference.enter(pipe, block, source, place, word, value=value, result=result)
-        source, value, place = step.output, step, StepCoercion(pipe, i + 1)
+        source, value, place = step.output, step, CoercionPlace(pipe, i + 1, _explain_step)
 
 
 def constrain_fan(inference: Inference, fan: Occurrence) -> None:
@@ -37,7 +37,8 @@ def constrain_fan(inference: Inference, fan: Occurrence) -> None:
     results = []
     for i, block in enumerate(fan.form.parts):
         word = f"part {i + 1} of {count}" if labels is None else f"field {labels[i]!r}"
-        part = inference.enter(fan, block, fan.input, PartCoercion(fan, i), word, value=fan.value)
+        place = CoercionPlace(fan, i, _explain_part)
+        part = inference.enter(fan, block, fan.input, place, word, value=fan.value)
         results.append(part.output)
     inference.solver.bind(fan.output, "tuple", results, labels, fan, None)
 
@@ -51,7 +52,8 @@ def constrain_graph(inference: Inference, graph: Occurrence) -> None:
         if call.site.line:
             word = f"{word} in line {call.site.line}"
         source, value = _read(inference, call.source, wires)
-        part = inference.enter(graph, block, source, CallCoercion(graph, j), word, value=value)
+        place = CoercionPlace(graph, j, _explain_call, call.site)
+        part = inference.enter(graph, block, source, place, word, value=value)
         wires.append((part.output, part))
     inference.solver.unify(graph.output, _read(inference, form.output, wires)[0])
 
@@ -82,81 +84,46 @@ def _read(
 # Explanations
 
 
-class StepCoercion(CoercionPlace):
-    """The result of a step passes to the next one, the part at `index`."""
-
-    __slots__ = ()
-
-    def explain(self, clash: Clash) -> ArrowTypeError:
-        before = self.owner.parts[self.index - 1]
-        left, right = last_of(before), first_of(self.part)
-        attempt = f"cannot compose {step_of(left)} >> {step_of(right)}"
-        return meet(attempt, left, right, before.output, self.part.input, self.part)
+def _explain_step(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
+    """The result of a step passes to the next one."""
+    before = place.owner.parts[place.index - 1]
+    left, right = last_of(before), first_of(place.part)
+    attempt = f"cannot compose {step_of(left)} >> {step_of(right)}"
+    return meet(attempt, left, right, before.output, place.part.input, place.part)
 
 
-class InputCoercion(CoercionPlace):
-    """The input of a form passes to one of its parts."""
-
-    __slots__ = ()
-
-    @property
-    def role(self) -> str:
-        """What the part is to the form."""
-        raise NotImplementedError
-
-    def explain(self, clash: Clash) -> ArrowTypeError:
-        owner, block = self.owner, first_of(self.part)
-        return meet(
-            f"cannot give the input of {name_of(owner)} to {self.role}, {name_of(block)}",
-            None,
-            block,
-            owner.input,
-            self.part.input,
-            self.part,
-            left_name=f"input of {name_of(owner)}",
-            left_site=self.site,
-        )
+def explain_input(place: CoercionPlace, role: str) -> ArrowTypeError:
+    """The input of a form passes to one of its parts; `role` says what the part is to the form."""
+    source = f"input of {name_of(place.owner)}"
+    attempt = f"cannot give the {source} to {role}, {name_of(first_of(place.part))}"
+    return refused_by_part(place, Clash(place.owner.input, place.part.input), attempt, source)
 
 
-class PartCoercion(InputCoercion):
+def _explain_part(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
     """The input of a fan-out passes to one of its parts."""
-
-    __slots__ = ()
-
-    @property
-    def role(self) -> str:
-        return f"part {self.index + 1}"
+    return explain_input(place, f"part {place.index + 1}")
 
 
-class CallCoercion(CoercionPlace):
+def _explain_call(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
     """What a call in a wiring graph reads passes to its block."""
-
-    __slots__ = ()
-
-    @property
-    def site(self) -> SourceLine:
-        assert isinstance(self.owner.form, Graph)
-        return self.owner.form.nodes[self.index].site
-
-    def explain(self, clash: Clash) -> ArrowTypeError:
-        graph, form, block = self.owner, self.owner.form, first_of(self.part)
-        assert isinstance(form, Graph)
-        source = form.nodes[self.index].source
-        producer = graph.parts[source - 1] if isinstance(source, int) and source > 0 else None
-        words = "its input" if source == 0 else "the wires"
-        if producer is not None:
-            words = f"the result of {name_of(last_of(producer))}"
-        attempt = f"let {name_of(block)} read {words}" if form.title else f"call {name_of(block)} on {words}"
-        return meet(
-            f"cannot {attempt} in {form.words} at {self.site}",
-            last_of(producer) if producer is not None else None,
-            block,
-            clash.left,
-            clash.right,
-            self.part,
-            left_name=words,
-            left_site=self.site,
-        )
+    graph, form, block = place.owner, place.owner.form, first_of(place.part)
+    assert isinstance(form, Graph)
+    source = form.nodes[place.index].source
+    producer = last_of(graph.parts[source - 1]) if isinstance(source, int) and source > 0 else None
+    words = "its input" if source == 0 else "the wires"
+    if producer is not None:
+        words = f"the result of {name_of(producer)}"
+    attempt = f"let {name_of(block)} read {words}" if form.title else f"call {name_of(block)} on {words}"
+    return meet(
+        f"cannot {attempt} in {form.words} at {place.site}",
+        producer,
+        block,
+        clash.left,
+        clash.right,
+        place.part,
+        left_name=words,
+        left_site=place.site,
+    )
 
 
 # Wires that nobody reads
@@ -198,12 +165,10 @@ def _unread(graph: Occurrence, j: int) -> ArrowTypeError:
         hint = f"return it, pass it on, or drop it: ar.Void()({parameter or 'wire'})"
         if parameter:
             hint += f"; name a parameter that is not needed _{parameter}"
-    return ArrowTypeError(
-        message(
-            f"cannot leave {words} unread in {form.words}",
-            [Side(parameter or block.label, str(ground(graph.parts[j].output)), call.site)],
-            path(graph),
-            "nobody reads this wire, so it would be computed for nothing",
-            hint,
-        )
+    return problem(
+        f"cannot leave {words} unread in {form.words}",
+        graph,
+        "nobody reads this wire, so it would be computed for nothing",
+        hint,
+        Side(parameter or block.label, str(ground(graph.parts[j].output)), call.site),
     )
