@@ -92,8 +92,8 @@ class Model:
         self._batches = BatchReader(self.reader, fingerprint)
         self._weights = parse_loss(typed, self.plan, loss)
         self._lock = self.params.lock
-        self._executors = Executors(self.plan, device, self.params, self._weights, jit)
-        self._runner = BatchRunner(self._batches, self._executors, self._weights, explain)
+        self.executors = Executors(self.plan, device, self.params, self._weights, jit)
+        self._runner = BatchRunner(self._batches, self.executors, self._weights, explain)
         self._latest = collect_record(self.plan, device, [], None)
         self._of_thread = threading.local()
 
@@ -123,7 +123,7 @@ class Model:
     def held_memory(self) -> int:
         """Bytes of the device that are kept for further calls, beside the parameters."""
         with self._lock.mutex:
-            return self._executors.bytes
+            return self.executors.bytes
 
     def release_memory(self) -> None:
         """Lets go of all memory that is kept for further calls, which take it anew, and make their programs.
@@ -139,7 +139,7 @@ class Model:
             0
         """
         with self._lock.mutex:
-            self._executors.release()
+            self.executors.release()
 
     def __call__(self, examples: Examples, *, training: bool = False, ids: Any = None) -> Any:
         """The block's results for a batch.
@@ -214,14 +214,14 @@ class Model:
         with self._lock.mutex:
             before = self.step, self._record, self._latest
             differentiated, record, outputs = self._differentiate(examples, (), ids)
-            self._executors.tick("host")
+            self.executors.tick("host")
             try:
                 if check is not None:
-                    with self._executors.set_aside():
+                    with self.executors.set_aside():
                         check(differentiated.loss)
                 with self._lock.updating():
                     if only_reads(optimizer):
-                        with self._executors.set_aside():
+                        with self.executors.set_aside():
                             optimizer.step(self, differentiated.grads)
                     else:
                         grads = {name: own(gradient) for name, gradient in differentiated.grads.items()}
@@ -229,7 +229,7 @@ class Model:
             except BaseException:
                 self.step, self._of_thread.record, self._latest = before
                 raise
-            self._executors.tick("update")
+            self.executors.tick("update")
             self._set_record(record)  # the optimizer may have called the model
             show_taps(self.plan.lowered.streams.taps, record.taps, outputs)
             return differentiated.loss
@@ -253,7 +253,7 @@ class Model:
         with self._lock.mutex:
             clock, step, record = Clock(self.device.synchronize), self.step, self._record
             try:
-                with self._executors.set_aside(clock):
+                with self.executors.set_aside(clock):
                     return profile(mode, call, clock, self.plan, len(examples), runs)
             finally:
                 self._set_record(record)

@@ -97,10 +97,6 @@ class Params(Mapping[str, Any]):
         """A layer's parameter, on the host."""
         return host_array(self.of(owner, spec))
 
-    def keys_by_name(self) -> Mapping[str, Key]:
-        """For each name, the key of its parameter."""
-        return {name: parameter.key for name, parameter in self._parameters.items()}
-
     def owner(self, name: str) -> tuple[object, Parameter]:
         """The layer and the description of a parameter."""
         parameter = self._parameters[name]

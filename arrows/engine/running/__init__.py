@@ -7,11 +7,9 @@ device; what a step refuses, or what is not finite, is traced back to an example
 
 from __future__ import annotations
 
-from arrows.engine.running.batch_runner import BatchRunner, ModelCall
-from arrows.engine.running.execute import Run, Seeds
+from arrows.engine.running.batch_runner import BatchRunner, Differentiated, ModelCall, only_reads
 from arrows.engine.running.executors import Executors
 from arrows.engine.running.gradients import Gradient, own
-from arrows.engine.running.loss_gradients import Differentiated, only_reads
 from arrows.engine.running.outputs import CallRecord, collect_record, show_tapped, show_taps
 
 __all__ = [
@@ -21,8 +19,6 @@ __all__ = [
     "Executors",
     "Gradient",
     "ModelCall",
-    "Run",
-    "Seeds",
     "collect_record",
     "only_reads",
     "own",

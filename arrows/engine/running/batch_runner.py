@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from arrows.engine.planning import LossWeights
+import numpy as np
+
+from arrows.engine.planning import LossWeights, read_sites
 from arrows.engine.reading import Outputs
 from arrows.engine.reference import Explainer
 from arrows.engine.running.dropout_keys import DropoutSeed
-from arrows.engine.running.execute import Executor, Run
+from arrows.engine.running.error_origin import first_not_finite, raise_input_error
+from arrows.engine.running.execute import Executor, Run, Seeds, StepRefused
 from arrows.engine.running.executors import Executors
-from arrows.engine.running.input_errors import StepRefused, raise_input_error
-from arrows.engine.running.loss_gradients import Differentiated, differentiate
-from arrows.engine.running.not_finite import first_not_finite
-from arrows.engine.running.outputs import CallRecord, OutputRows, collect_record, collect_result, copy_rows
+from arrows.engine.running.gradients import Gradient, ParameterKey, add_gradients, own
+from arrows.engine.running.outputs import (
+    CallRecord,
+    OutputRows,
+    collect_record,
+    collect_result,
+    copy_rows,
+    join_rows,
+)
 from arrows.engine.scheduling import BatchInput, BatchReader, Examples, WiredBatch
+from arrows.engine.values import Ragged
+from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import ArrowTypeError
 
 
@@ -35,6 +45,23 @@ class ModelCall:
     ids: Any
     seed: int
     step: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Differentiated:
+    """A loss and its gradients.
+
+    Attributes:
+        loss: a scalar of the device.
+        grads: by parameter name; they are the engine's memory, until the next call.
+        inputs: for each named input the gradients of what was read there.
+        parts: the rows that each run hands out.
+    """
+
+    loss: Array
+    grads: dict[str, Gradient]
+    inputs: dict[str, Ragged]
+    parts: list[OutputRows]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -74,13 +101,8 @@ class BatchRunner:
             raise ArrowTypeError(self.weights.missing)
         executor = self.executors.get(inputs, training=True, gradients=True)
         batch = self.batches.read(call.examples, "differentiate", call.ids)
-        differentiated = differentiate(
-            executor,
-            self._runs(executor, batch, call),
-            weights=self.weights,
-            params=self.executors.params,
-            inputs=inputs,
-            examples=len(batch.wired),
+        differentiated = self._sum_gradients(
+            executor, self._runs(executor, batch, call), inputs, len(batch.wired)
         )
         outputs = batch.outputs([part.run.merged for part in differentiated.parts])
         return differentiated, self._record(differentiated.parts, outputs), outputs
@@ -96,6 +118,47 @@ class BatchRunner:
                 return f"{place} of example {batch.numbers[first + example]} is not finite"
             first += len(part)
         return None
+
+    def _sum_gradients(
+        self, executor: Executor, runs: Iterable[tuple[Run, WiredBatch]], inputs: Sequence[str], examples: int
+    ) -> Differentiated:
+        """Sums losses and gradients of the runs of a batch; the loss is the mean over so many examples.
+
+        Each run is done with before the next takes its memory.
+        """
+        plan, device, params, weights = executor.plan, executor.device, self.executors.params, self.weights
+        seeds = Seeds(
+            {metric: weight / max(examples, 1) for metric, weight in weights.metrics.items()},
+            None if weights.result is None else weights.result / max(examples, 1),
+        )
+        loss: Array | None = None
+        sums: dict[ParameterKey, Gradient] = {}
+        parts: list[OutputRows] = []
+        pieces: dict[str, list[tuple[Array, HostArray]]] = {name: [] for name in inputs}
+        for run, batch in runs:
+            parts.append(copy_rows(run, result=False))
+            part = run.loss(seeds)
+            loss = part if loss is None else loss + part
+            for key, gradient in run.backward(seeds).items():
+                if key in sums:
+                    sums[key] = add_gradients(device, sums[key], gradient)
+                else:  # one run after another writes to the same memory
+                    sums[key] = own(gradient) if plan.schedule == "none" else gradient
+            for name in inputs:
+                sites = [site.index for site in read_sites(plan, name)]
+                pieces[name].append(run.input_gradients(batch, sites))
+        grads = {}
+        for name in params:
+            owner, spec = params.owner(name)
+            if spec.has_gradient:
+                key = id(owner), spec.name
+                grads[name] = sums[key] if key in sums else executor.no_gradient(owner, spec)
+        return Differentiated(
+            loss=device.zeros((), weights.dtype) if loss is None else loss,
+            grads=grads,
+            inputs={name: _joined(executor, name, pieces[name]) for name in inputs},
+            parts=parts,
+        )
 
     def _record(self, parts: Sequence[OutputRows], outputs: Outputs) -> CallRecord:
         return collect_record(self.executors.plan, self.executors.device, parts, outputs)
@@ -128,3 +191,20 @@ class BatchRunner:
 def _run_alone(executor: Executor, batch: WiredBatch, dropout: DropoutSeed, place: int) -> None:
     """Runs one example of a batch by itself."""
     executor.run(batch.part(place, 1), dropout.part(place, 1)).forward()
+
+
+def _joined(executor: Executor, name: str, pieces: Sequence[tuple[Array, HostArray]]) -> Ragged:
+    """The gradients of a named input, of all runs."""
+    lengths = np.concatenate([np.zeros(0, np.int64), *(np.diff(offsets) for _, offsets in pieces)])
+    (row,) = read_sites(executor.plan, name)[0].outputs
+    values = join_rows(executor.device, [values for values, _ in pieces], row)
+    return Ragged(values, np.concatenate(([0], np.cumsum(lengths))))
+
+
+def only_reads(optimizer: object) -> bool:
+    """Whether an optimizer only reads gradients and keeps none: one of this package, with a rule of its own.
+
+    Only these see gradients in the engine's memory; others get copies.
+    """
+    says = getattr(type(optimizer), "only_reads_gradients", None)
+    return says is not None and says(optimizer) is True

@@ -1,5 +1,4 @@
-"""Runs a merged batch: slabs of rows, forward steps in order, backward steps in reverse, deferred parts at
-the end."""
+"""Runs a merged batch: forward steps in order, backward steps in reverse, deferred parts at the end."""
 
 from __future__ import annotations
 
@@ -20,28 +19,30 @@ from arrows.engine.running.binding import Binding
 from arrows.engine.running.dropout_keys import DropoutSeed, dropout_keys
 from arrows.engine.running.flow_back import Flow, flows
 from arrows.engine.running.gradients import Gradient, GradientMemory, ParameterKey
-from arrows.engine.running.input_errors import KERNEL_ERRORS, StepRefused
 from arrows.engine.running.unlike import unlike
 from arrows.engine.scheduling import Merged, OperationRows, WiredBatch, merge
-from arrows.ops import Parameter
+from arrows.ops import IndexOutOfRange, Parameter
 from arrows.ops.arrays import quiet
 from arrows.ops.linear import FEW_TRANSPOSED
+from arrows.typesys import ArrowValueError
 
 Array = Any
 
 
 @dataclass(frozen=True, slots=True)
 class Seeds:
-    """Where gradients come in.
-
-    Attributes:
-        metrics: for each metric stream, the weight of each of its values in the loss; absent: not in the
-            loss.
-        result: the weight of each example's result, if the loss is the (scalar) result.
-    """
+    """Where gradients come in: how much a metric stream's values, or a result, weigh in the loss."""
 
     metrics: Mapping[int, float]
     result: float | None = None
+
+
+class StepRefused(Exception):
+    """A kernel refused the operands of a step; None: of what an operation computes once a batch."""
+
+    def __init__(self, operation: int, step: int | None) -> None:
+        super().__init__(operation, step)
+        self.operation, self.step = operation, step
 
 
 class Run:
@@ -100,12 +101,11 @@ class Run:
                     o, step = running
                     self.bindings[o].run(step)
             self._write_constants(openings, None)
-        except KERNEL_ERRORS as error:
+        except (IndexOutOfRange, ArrowValueError) as error:
             raise StepRefused(*running) from error
 
     def _write_constants(self, openings: deque[tuple[int, int]], component: int | None) -> None:
-        """Writes the constants of the slabs that are needed from a component on; None: of all that are
-        left."""
+        """Writes the constants of the slabs that are needed from a component on; None: of all others."""
         while openings and (component is None or openings[0][0] <= component):
             _, slab = openings.popleft()
             for row, constant in enumerate(self.executor.plan.slabs[slab].constants):
@@ -161,13 +161,15 @@ class Run:
     @quiet
     def loss(self, seeds: Seeds) -> Array:
         """The weighted sum that the gradients are taken of, a scalar of the device."""
-        plan, merged = self.executor.plan, self.merged
-        parts = [
-            (plan.metrics[m], merged.outputs.metrics[m].values, weight) for m, weight in seeds.metrics.items()
-        ]
+        return sum(self.gather(slab, rows).sum() * weight for slab, rows, weight in self._loss_parts(seeds))
+
+    def _loss_parts(self, seeds: Seeds) -> list[tuple[int, np.ndarray, float]]:
+        """What the loss is the sum of: slabs, rows of them, and their weights."""
+        plan, outputs = self.executor.plan, self.merged.outputs
+        parts = [(plan.metrics[m], outputs.metrics[m].values, weight) for m, weight in seeds.metrics.items()]
         if seeds.result is not None:
-            parts.append((plan.results[0], merged.outputs.results[0].values, seeds.result))
-        return sum(self.gather(slab, rows).sum() * weight for slab, rows, weight in parts)
+            parts.append((plan.results[0], outputs.results[0].values, seeds.result))
+        return parts
 
     def input_gradients(self, chosen: WiredBatch, sites: Sequence[int]) -> tuple[Array, np.ndarray]:
         """The gradients of what some read sites read, in the order of the visits, and where each example
@@ -193,12 +195,7 @@ class Run:
     def _seed(self, seeds: Seeds) -> None:
         plan, merged, device = self.executor.plan, self.merged, self.executor.device
         weights: dict[int, np.ndarray] = {}
-        placed = [
-            (plan.metrics[m], merged.outputs.metrics[m].values, weight) for m, weight in seeds.metrics.items()
-        ]
-        if seeds.result is not None:
-            placed.append((plan.results[0], merged.outputs.results[0].values, seeds.result))
-        for slab, rows, weight in placed:
+        for slab, rows, weight in self._loss_parts(seeds):
             # A value may count more than once: under two names, or returned by two branches.
             counted = np.bincount(rows, minlength=merged.slab_rows[slab]) * weight
             weights[slab] = weights[slab] + counted if slab in weights else counted

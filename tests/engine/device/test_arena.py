@@ -163,14 +163,14 @@ def test_a_training_step_allocates_nothing_large() -> None:
     model = tree_model()
     batch, optimizer = batch_of(model), Steps()
     assert large(lambda: model.train_step(batch, optimizer)) == {}
-    assert model._executors.arena.bytes > 10 * LARGE
+    assert model.executors.arena.bytes > 10 * LARGE
 
 
 def test_a_forward_pass_allocates_nothing_large() -> None:
     model = tree_model()
     batch = batch_of(model)
     assert large(lambda: model(batch)) == {}
-    assert model._executors.arena.bytes > 4 * LARGE
+    assert model.executors.arena.bytes > 4 * LARGE
 
 
 def test_smaller_batches_fit_where_larger_ones_were() -> None:
@@ -178,11 +178,11 @@ def test_smaller_batches_fit_where_larger_ones_were() -> None:
     prepared = model.prepare(random_trees(18, 20))
     model.train_step(prepared, Steps())
     model(prepared)
-    held = model._executors.arena.bytes
+    held = model.executors.arena.bytes
     for count in (17, 3, 0, 18):
         model.train_step(prepared[range(count)], Steps())
         model(prepared[range(count)])
-    assert model._executors.arena.bytes == held
+    assert model.executors.arena.bytes == held
 
 
 def test_what_is_handed_out_is_all_that_stays() -> None:

@@ -42,9 +42,9 @@ def scalar(block: Any) -> Any:
 
 def parts(model: Any) -> list[weakref.ref[Any]]:
     """What takes memory in a model."""
-    arrays = list(model.params.values()) + list(model._executors.arena._arrays.values())
-    arrays += [array for executor in model._executors.kept.values() for array in executor.kept]
-    others = [model, model.reader, model.reader._idle[0], *model._executors.kept.values()]
+    arrays = list(model.params.values()) + list(model.executors.arena._arrays.values())
+    arrays += [array for executor in model.executors.kept.values() for array in executor.kept]
+    others = [model, model.reader, model.reader._idle[0], *model.executors.kept.values()]
     return [weakref.ref(part) for part in [*arrays, *others]]
 
 
@@ -86,7 +86,7 @@ def test_memory_is_released_and_taken_anew() -> None:
         result, _ = model(batch), model.value_and_grad(batch)
         metrics = model.taps["words"].tolist()
         assert model.held_memory > 0
-        arrays = [weakref.ref(array) for array in model._executors.arena._arrays.values()]
+        arrays = [weakref.ref(array) for array in model.executors.arena._arrays.values()]
         model.release_memory()
         assert model.held_memory == 0
         assert [array() for array in arrays if array() is not None] == []
@@ -141,9 +141,9 @@ def test_named_inputs_in_any_order_are_one_executor() -> None:
     for names in (("a", "b"), ("b", "a"), ["a", "b", "a"], iter(["b", "a"]), {"a": 0, "b": 0}.keys()):
         _, grads = model.value_and_grad(examples, inputs=names)
         assert {name: grads[name].tolist() for name in ("a", "b")} == wanted
-    assert len(model._executors.kept) == 1
+    assert len(model.executors.kept) == 1
     _, grads = model.value_and_grad(examples, ["b"])
-    assert grads["b"].tolist() == wanted["b"] and "a" not in grads and len(model._executors.kept) == 2
+    assert grads["b"].tolist() == wanted["b"] and "a" not in grads and len(model.executors.kept) == 2
 
 
 @pytest.mark.parametrize("inputs", ["a", None, 3, [3], [None], [["a"]]])
@@ -153,7 +153,7 @@ def test_inputs_that_are_no_names(inputs: Any) -> None:
 
 
 def test_gradients_do_not_gather_results_that_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    from arrows.engine.running import Run
+    from arrows.engine.running.execute import Run
 
     gathered: list[int] = []
     gather = Run.gather

@@ -23,7 +23,7 @@ from arrows import machine
 from arrows.engine import model as model_module
 from arrows.engine.device import parameter_lock
 from arrows.engine.reading import example_reader, example_streams, generated_code
-from arrows.engine.running import batch_runner, executors, loss_gradients, outputs
+from arrows.engine.running import batch_runner, executors, outputs
 from arrows.engine.scheduling import batch_input
 from arrows.training import SGD, Optimizer
 from tests.profile import NIGHTLY
@@ -310,7 +310,6 @@ MODULES = (
     generated_code,
     example_streams,
     executors,
-    loss_gradients,
     model_module,
     outputs,
     parameter_lock,

@@ -33,7 +33,7 @@ def names(equations: Any) -> list[str]:
 def programs(model: ar.Model) -> dict[str, list[Program]]:
     """The training programs by the name of the operation."""
     found: dict[str, list[Program]] = {}
-    for program in model._executors.get(training=True, gradients=True).programs.values():
+    for program in model.executors.get(training=True, gradients=True).programs.values():
         for name in program.operation.name.split(" >> "):
             found.setdefault(name, []).append(program)
     return found
@@ -143,7 +143,7 @@ def test_no_gradient_no_program() -> None:
     found = programs(ar.compile(block, loss="loss"))
     assert found["unused"][0].backward is None and found["unused"][0].deferred is None
     assert found["used"][0].deferred is not None and found["used"][0].backward is None
-    inference = ar.compile(block, loss="loss")._executors.get().programs.values()
+    inference = ar.compile(block, loss="loss").executors.get().programs.values()
     assert all(p.backward is None and p.deferred is None and not p.kept for p in inference)
 
 

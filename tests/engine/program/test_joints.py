@@ -18,7 +18,7 @@ def close(found, wanted):
 
 def programs(model):
     """The programs of a model's forward pass, by the name of their operation."""
-    return {p.operation.name: p for p in model._executors.get().programs.values()}
+    return {p.operation.name: p for p in model.executors.get().programs.values()}
 
 
 def sums(function, leaf=GRID):
@@ -87,7 +87,7 @@ def test_rows_that_lie_together_are_a_view():
     batch = [([1, 2], [3, 4]), ([5, 6], [7, 8])]
     assert close(model(batch), np.tanh(np.reshape(batch, (2, 4))))
     prepared = model.prepare(batch)
-    executor = model._executors.get()
+    executor = model.executors.get()
     (binding,) = (b for b in executor.bound(_merged(model, prepared)).bindings.values() if b.program.joints)
     (joint,) = [binding.gathers[number] for number in binding.program.gathered]
     assert joint.views == [0] and joint.rows is None

@@ -45,9 +45,9 @@ def test_the_model_is_as_it_was():
     prepared = model.prepare(BATCH)
     before = {name: array.copy() for name, array in model.params.items()}
     loss, _ = model.value_and_grad(prepared[:2])
-    step, executors = model.step, model._executors.kept
+    step, executors = model.step, model.executors.kept
     assert model.profile(prepared).what == "gradients"
-    assert model.step == step and model._executors.kept is executors
+    assert model.step == step and model.executors.kept is executors
     for name, array in model.params.items():
         np.testing.assert_array_equal(array, before[name])
     np.testing.assert_array_equal(model.value_and_grad(prepared[:2])[0], loss)
@@ -62,5 +62,5 @@ def test_without_a_loss_it_is_inference_and_failures_leave_no_clock():
     assert model.profile([[1, 2], [3]]).what == "inference"
     with pytest.raises(ar.InputError):
         model.profile([["a"]])
-    assert model._executors.clock is None
+    assert model.executors.clock is None
     assert model([[1, 2]]).tolist() == [[3, 6]]

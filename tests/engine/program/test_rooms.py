@@ -75,7 +75,7 @@ def test_memory_is_used_again_from_layer_to_layer() -> None:
     def held() -> int:
         model = ar.compile(bilstm_tagger(vocabulary=9, embedding=32, size=32, layers=8, labels=9))
         model(sentences(16, 40))
-        return int(model._executors.arena.bytes)
+        return int(model.executors.arena.bytes)
 
     shared = held()
     with pytest.MonkeyPatch.context() as patch:

@@ -215,7 +215,7 @@ def test_an_order_is_accepted_only_if_it_gives_the_same_numbers(schedule: str) -
     """Some orders of the steps are fine; those that pass compute what the given order computes."""
     model = ar.compile(tree, schedule=schedule, float_type="float64")
     plan, merged = model.plan, merge(model.plan, model.prepare(EXAMPLES)[:].wired)
-    executor = model._executors.get()
+    executor = model.executors.get()
 
     def computed(batch: Merged) -> np.ndarray:
         executor.refresh()

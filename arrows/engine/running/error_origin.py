@@ -1,4 +1,4 @@
-"""Traces the error of a kernel back to the example that gave it its operands.
+"""Traces what goes wrong in a run back to its example: a step that a kernel refused, a number not finite.
 
 Most of what can be wrong with an example shows when it is read.  An index that is computed, or a sequence
 that turns out to be empty, shows when a step runs, on rows of many examples.
@@ -10,28 +10,15 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import NoReturn
 
+import numpy as np
+
 from arrows.engine.lowering import Composed
-from arrows.engine.planning import ApplyOperation, Plan
+from arrows.engine.planning import ApplyOperation, ElementOperation, Operation, Plan, ReadOperation
+from arrows.engine.running.execute import Run, StepRefused
 from arrows.engine.scheduling import Merged
-from arrows.ops import IndexOutOfRange
-from arrows.ops.arrays import HostArray
+from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import ArrowValueError, InputError
 from arrows.typesys.errors import input_message
-
-KERNEL_ERRORS = (IndexOutOfRange, ArrowValueError)
-
-
-class StepRefused(Exception):
-    """A kernel refused its operands; the cause says why.
-
-    Attributes:
-        operation: the number of the operation.
-        step: the number of its step; None for what it computes once a batch.
-    """
-
-    def __init__(self, operation: int, step: int | None) -> None:
-        super().__init__(operation, step)
-        self.operation, self.step = operation, step
 
 
 def raise_input_error(
@@ -87,3 +74,53 @@ def _suspects(merged: Merged, refused: StepRefused) -> list[int]:
             start, stop = start + row, start + row + 1
         examples = examples[start:stop]
     return sorted(set(examples.tolist()))
+
+
+def first_not_finite(run: Run) -> tuple[str, int] | None:
+    """Where the first number of a run that is not finite was made.
+
+    Args:
+        run: after its forward pass, with no slab's memory used again, as for gradients.
+
+    Returns:
+        Block and place in the source, in words; and the place in the batch of an example that the number
+        belongs to.  None if all numbers are finite.
+    """
+    plan, merged = run.executor.plan, run.merged
+    for operation in plan.operations:
+        if isinstance(operation, ReadOperation) and merged.operations[operation.index].count:
+            row = _first_row(run, run._rows(operation.index, 0))
+            if row is not None:
+                return f"what {_label(operation)} reads", _example(run, operation.index, row)
+    for o, step in merged.steps:
+        rows_of = merged.operations[o]
+        nodes = rows_of.bounds[step : step + 2]
+        for (owner, _), rows in zip(plan.result_places[o], run._outputs(run.slabs, o), strict=True):
+            operation = plan.operations[owner]
+            if isinstance(operation, ElementOperation):
+                offsets = rows_of.offsets[operation.domain]
+            else:
+                offsets = np.arange(rows_of.count + 1)
+            first, stop = offsets[nodes]
+            row = _first_row(run, rows[first:stop])
+            if row is not None:
+                node = int(np.searchsorted(offsets, first + row, side="right")) - 1
+                return f"what {_label(plan.operations[o])} computes", _example(run, o, node)
+    return None
+
+
+def _first_row(run: Run, rows: Array) -> int | None:
+    """The first row that is not finite."""
+    values = run.executor.device.to_numpy(rows)
+    if values.dtype.kind != "f" or np.isfinite(values).all():
+        return None
+    return int(np.flatnonzero(~np.isfinite(values).reshape(len(values), -1).all(axis=1))[0])
+
+
+def _example(run: Run, operation: int, node: int) -> int:
+    return int(run.merged.nodes(operation)[0][node])
+
+
+def _label(operation: Operation) -> str:
+    assert isinstance(operation, ApplyOperation | ReadOperation)
+    return f"{operation.name} ({operation.typed.form.site})"
