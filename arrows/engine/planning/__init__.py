@@ -7,14 +7,20 @@ the loss is made of, and which inputs have names.
 
 from __future__ import annotations
 
-from arrows.engine.planning.losses import LossCheck, LossWeights, SupportsStep, check_output, parse_loss
-from arrows.engine.planning.named_inputs import input_names, read_sites
+from arrows.engine.planning.differentiation import (
+    LossCheck,
+    LossWeights,
+    SupportsStep,
+    check_output,
+    input_names,
+    parse_loss,
+    read_sites,
+)
 from arrows.engine.planning.operations import (
     ApplyOperation,
     ConstantOperation,
     ElementOperation,
     Operation,
-    PlannedPort,
     ReadOperation,
 )
 from arrows.engine.planning.parameters import Params, make_params, named_parameters
@@ -31,7 +37,6 @@ __all__ = [
     "Operation",
     "Params",
     "Plan",
-    "PlannedPort",
     "ReadOperation",
     "SupportsStep",
     "check_output",
