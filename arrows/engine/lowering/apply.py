@@ -21,7 +21,7 @@ from arrows.engine.lowering.symbols import (
     columns,
     template,
 )
-from arrows.engine.values import Recursion, trampoline
+from arrows.engine.values import Recursion, each, trampoline
 from arrows.inference import Typed
 from arrows.ops import Trace
 from arrows.ops.arrays import HostArray
@@ -46,9 +46,7 @@ def _constant(writer: ExpressionWriter, type: T.Type, value: HostArray | None) -
             number, place = writer.sites.constant(type, value)
             return TensorSymbol(f"@C{number}@", place, number)
         case T.Tuple(items=items, labels=labels):
-            parts: list[Symbol] = []
-            for item in items:
-                parts.append((yield _constant(writer, item, None)))
+            parts = yield each(_constant(writer, item, None) for item in items)
             return TupleSymbol(tuple(parts), labels)
         case T.Sequence(element=element):
             return ListSymbol("[]", template(element, writer.flow))
@@ -214,10 +212,7 @@ def _results(
             case T.Tensor():
                 return leaves.popleft()[1]
             case T.Tuple(items=items, labels=labels):
-                parts: list[Symbol] = []
-                for item in items:
-                    parts.append((yield build(item)))
-                return TupleSymbol(tuple(parts), labels)
+                return TupleSymbol(tuple((yield each(map(build, items)))), labels)
             case T.Sequence(element=element):
                 domain, _ = leaves[0]
                 pattern = yield build(element)

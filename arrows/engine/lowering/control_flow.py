@@ -5,7 +5,7 @@ from __future__ import annotations
 from arrows.combinators import Choice, Fan, Graph, Source
 from arrows.engine.lowering.expression_writer import ExpressionWriter, KeyLine, Walk
 from arrows.engine.lowering.symbols import ObjectSymbol, Symbol, TupleSymbol, bare, link, template
-from arrows.engine.values import Recursion, trampoline
+from arrows.engine.values import Recursion, each, trampoline
 from arrows.inference import Typed
 from arrows.typesys import types as T
 
@@ -18,9 +18,7 @@ def emit_pipe(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
 
 def emit_fan(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
     assert isinstance(typed.form, Fan)
-    items: list[Symbol] = []
-    for part in typed.parts:
-        items.append((yield writer.walk(part, symbol)))
+    items = yield each(writer.walk(part, symbol) for part in typed.parts)
     return TupleSymbol(tuple(items), typed.form.labels)
 
 
@@ -36,10 +34,7 @@ def _source(wires: list[Symbol], source: Source) -> Recursion[Symbol]:
     """What a node reads: a wire, or a tuple of wires."""
     if isinstance(source, int):
         return wires[source]
-    items: list[Symbol] = []
-    for item in source:
-        items.append((yield _source(wires, item)))
-    return TupleSymbol(tuple(items))
+    return TupleSymbol(tuple((yield each(_source(wires, item) for item in source))))
 
 
 # More cases than these are functions picked from a table: a long ``elif`` chain is slow, and nests in the

@@ -29,7 +29,7 @@ from arrows.engine.lowering.symbols import (
     bare,
     viewed,
 )
-from arrows.engine.values import Recursion, trampoline
+from arrows.engine.values import Recursion, each, trampoline
 from arrows.inference import Typed
 from arrows.typesys import types as T
 
@@ -244,10 +244,7 @@ class ExpressionWriter:
                     return pattern
                 names = [self.fresh("t") for _ in items]
                 self.put(f"{', '.join(names)}, = {code}")
-                parts: list[Symbol] = []
-                for name, item in zip(names, items, strict=True):
-                    parts.append((yield self._unpacked(name, item)))
-                return TupleSymbol(tuple(parts), labels)
+                return TupleSymbol(tuple((yield each(map(self._unpacked, names, items)))), labels)
             case TensorSymbol(place=place, constant=constant):
                 return TensorSymbol(pattern.code if constant is not None else code, place, constant)
             case ListSymbol(element=element):
@@ -281,10 +278,7 @@ class ExpressionWriter:
             case T.Input(), TupleSymbol() | ListSymbol():
                 return self.assign_object(self.pack(symbol))
             case T.Tuple(items=items), TupleSymbol(items=symbols, labels=labels):
-                parts: list[Symbol] = []
-                for part, item in zip(symbols, items, strict=True):
-                    parts.append((yield self._coerced(part, item)))
-                return TupleSymbol(tuple(parts), labels)
+                return TupleSymbol(tuple((yield each(map(self._coerced, symbols, items)))), labels)
             case T.Sequence(element=element), ListSymbol(code=code, element=inner):
                 return ListSymbol(code, viewed(inner, element))
             case _:
@@ -309,10 +303,8 @@ class ExpressionWriter:
                 tuples = [branch for branch in branches if isinstance(branch, TupleSymbol)]
                 if any(branch.labels != labels for branch in tuples):
                     labels = None
-                parts: list[Symbol] = []
-                for column in zip(*(branch.items for branch in tuples), strict=True):
-                    parts.append((yield self._merged(column)))
-                return TupleSymbol(tuple(parts), labels)
+                columns = zip(*(branch.items for branch in tuples), strict=True)
+                return TupleSymbol(tuple((yield each(map(self._merged, columns)))), labels)
             case ListSymbol():
                 lists = [branch for branch in branches if isinstance(branch, ListSymbol)]
                 element: Symbol = yield self._merged([branch.element for branch in lists])

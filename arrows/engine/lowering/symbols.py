@@ -15,7 +15,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from arrows.engine.lowering.sites import FlowGraph
-from arrows.engine.values import Recursion, trampoline
+from arrows.engine.values import Recursion, each, trampoline
 from arrows.typesys import types as T
 
 
@@ -83,10 +83,7 @@ def _template(type: T.Type, flow: FlowGraph) -> Recursion[Symbol]:
         case T.Tensor():
             return TensorSymbol("", flow.join())
         case T.Tuple(items=items, labels=labels):
-            parts: list[Symbol] = []
-            for item in items:
-                parts.append((yield _template(item, flow)))
-            return TupleSymbol(tuple(parts), labels)
+            return TupleSymbol(tuple((yield each(_template(item, flow) for item in items))), labels)
         case T.Sequence(element=element):
             return ListSymbol("", (yield _template(element, flow)))
         case T.Broadcast(element=element):
@@ -107,10 +104,7 @@ def _bare(symbol: Symbol) -> Recursion[Symbol]:
         case TensorSymbol(place=place, constant=None):
             return TensorSymbol("", place)
         case TupleSymbol(items=items, labels=labels):
-            parts: list[Symbol] = []
-            for item in items:
-                parts.append((yield _bare(item)))
-            return TupleSymbol(tuple(parts), labels)
+            return TupleSymbol(tuple((yield each(map(_bare, items)))), labels)
         case ListSymbol(element=element):
             return ListSymbol("", element)
         case EndlessSymbol(element=element):
@@ -131,10 +125,7 @@ def _viewed(pattern: Symbol, wanted: T.Type) -> Recursion[Symbol]:
         case T.Input(), _:
             return ObjectSymbol("")
         case T.Tuple(items=items), TupleSymbol(items=symbols, labels=labels):
-            parts: list[Symbol] = []
-            for symbol, item in zip(symbols, items, strict=True):
-                parts.append((yield _viewed(symbol, item)))
-            return TupleSymbol(tuple(parts), labels)
+            return TupleSymbol(tuple((yield each(map(_viewed, symbols, items)))), labels)
         case T.Sequence(element=element), ListSymbol(element=inner):
             return ListSymbol("", (yield _viewed(inner, element)))
         case _:

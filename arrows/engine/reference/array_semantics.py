@@ -1,7 +1,4 @@
-"""Tensors as arrays of one example: functions run as they are written, and a tape records them.
-
-Generators collect with loops, since a comprehension cannot yield.
-"""
+"""Tensors as arrays of one example: functions run as they are written, and a tape records them."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ import numpy as np
 from arrows.combinators import Apply, Constant, Metric, Read, Tap
 from arrows.engine.reference.interpreter import interpret
 from arrows.engine.reference.walk import Endless, Semantics
-from arrows.engine.values import Recursion, convert, make_tuple, trampoline
+from arrows.engine.values import Recursion, convert, each, make_tuple, trampoline
 from arrows.inference import Typed
 from arrows.ops import INVARIANT, Evaluation, Value
 from arrows.ops.arrays import HostArray
@@ -69,10 +66,7 @@ class ArraySemantics(Semantics):
             filled = np.zeros(output.shape, output.dtype) if array is None else array.astype(output.dtype)
             return self.evaluation.value(filled, type=output)
         if isinstance(output, T.Tuple):
-            items = []
-            for item in output.items:
-                items.append((yield self._constant(item, None)))
-            return tuple(items)
+            return tuple((yield each(self._constant(item, None) for item in output.items)))
         return [] if isinstance(output, T.Sequence) else None
 
     def read(self, typed: Typed, leaf: object) -> Value:
@@ -112,10 +106,9 @@ class ArraySemantics(Semantics):
         if isinstance(element, T.Tensor):
             return self.evaluation.join(values, level, element)
         assert isinstance(element, T.Tuple)
-        items = []
-        for i, item in enumerate(element.items):
-            items.append((yield self._joined(item, [value[i] for value in values], level)))
-        return tuple(items)
+        columns = enumerate(element.items)
+        joined = each(self._joined(item, [value[i] for value in values], level) for i, item in columns)
+        return tuple((yield joined))
 
     def _of_node(self, value: Value) -> Value:
         """A value that depends on parameters alone becomes the value of this node."""
@@ -140,10 +133,7 @@ def _rebuild(output: T.Type, leaves: Iterator[Value], evaluation: Evaluation) ->
     if isinstance(output, T.Tensor):
         return next(leaves)
     if isinstance(output, T.Tuple):
-        items = []
-        for item in output.items:
-            items.append((yield _rebuild(item, leaves, evaluation)))
-        return tuple(items)
+        return tuple((yield each(_rebuild(item, leaves, evaluation) for item in output.items)))
     assert isinstance(output, T.Sequence)
     return (yield _rebuild_elements(output.element, leaves, evaluation))
 
@@ -154,9 +144,7 @@ def _rebuild_elements(
     if isinstance(element, T.Tensor):
         return evaluation.split(next(leaves))
     assert isinstance(element, T.Tuple)
-    columns = []
-    for item in element.items:
-        columns.append((yield _rebuild_elements(item, leaves, evaluation)))
+    columns = yield each(_rebuild_elements(item, leaves, evaluation) for item in element.items)
     return list(zip(*columns, strict=True))
 
 
@@ -174,15 +162,10 @@ def _unwrap(output: T.Type, value: Any) -> Recursion[Any]:
     if isinstance(output, T.Tensor):
         return value.array
     if isinstance(output, T.Tuple):
-        items = []
-        for type, item in zip(output.items, value, strict=True):
-            items.append((yield _unwrap(type, item)))
+        items = yield each(_unwrap(type, item) for type, item in zip(output.items, value, strict=True))
         return make_tuple(items, output.labels)
     if isinstance(output, T.Sequence):
-        elements = []
-        for item in value:
-            elements.append((yield _unwrap(output.element, item)))
-        return elements
+        return (yield each(_unwrap(output.element, item) for item in value))
     if isinstance(value, Endless) and isinstance(output, T.Broadcast):
         return Endless((yield _unwrap(output.element, value.element)))
     return value

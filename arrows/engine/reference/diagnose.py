@@ -9,7 +9,7 @@ from typing import Any
 from arrows.engine.reference.evaluation import evaluate
 from arrows.engine.reference.interpreter import interpret
 from arrows.engine.reference.walk import Semantics
-from arrows.engine.values import Recursion, convert, trampoline
+from arrows.engine.values import Recursion, convert, each, trampoline
 from arrows.inference import Typed
 from arrows.ops import Parameter
 from arrows.ops.arrays import HostArray
@@ -98,10 +98,7 @@ class LengthSemantics(Semantics):
 
 def _empty(type: T.Type, length: int) -> Recursion[Any]:
     if isinstance(type, T.Tuple):
-        items = []
-        for item in type.items:
-            items.append((yield _empty(item, length)))
-        return tuple(items)
+        return tuple((yield each(_empty(item, length) for item in type.items)))
     if isinstance(type, T.Sequence):
         return [(yield _empty(type.element, 0))] * length
     return None
@@ -116,10 +113,7 @@ def _result(type: T.Type, levels: Iterator[int], lengths: list[int]) -> Recursio
         lengths: the lengths of the input's sequences.
     """
     if isinstance(type, T.Tuple):
-        items = []
-        for item in type.items:
-            items.append((yield _result(item, levels, lengths)))
-        return tuple(items)
+        return tuple((yield each(_result(item, levels, lengths) for item in type.items)))
     if isinstance(type, T.Sequence):
         level, *_ = [next(levels) for _ in T.leaves(type.element)]
         return [(yield _empty(type.element, 0))] * lengths[level]

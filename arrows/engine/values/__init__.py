@@ -26,7 +26,7 @@ from arrows.engine.values.results import (
     unflatten,
 )
 from arrows.engine.values.tensor_leaf import LeafError, convert, convert_many
-from arrows.engine.values.trampoline import Recursion, trampoline
+from arrows.engine.values.trampoline import Recursion, each, trampoline
 
 __all__ = [
     "ExamplePath",
@@ -42,6 +42,7 @@ __all__ = [
     "describe",
     "describe_error",
     "describe_key",
+    "each",
     "explain_no_element",
     "explain_no_item",
     "get_row",

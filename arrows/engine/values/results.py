@@ -14,7 +14,7 @@ from typing import Any, NoReturn, Self, SupportsIndex
 import numpy as np
 
 from arrows.engine.device import host_array
-from arrows.engine.values.trampoline import Recursion, trampoline
+from arrows.engine.values.trampoline import Recursion, each, trampoline
 from arrows.ops import RowSparse
 from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import types as T
@@ -191,9 +191,7 @@ def _slice_rows(part: Any, start: int, stop: int) -> Recursion[Any]:
     if part is None:
         return None
     if isinstance(part, tuple):
-        items: list[Any] = []
-        for item in part:
-            items.append((yield _slice_rows(item, start, stop)))
+        items = yield each(_slice_rows(item, start, stop) for item in part)
         return make_tuple(items, _labels(part))
     if isinstance(part, Ragged):
         offsets = part.offsets[start : stop + 1]
@@ -206,10 +204,7 @@ def _get_row(part: Any, i: int) -> Recursion[Any]:
     if part is None:
         return None
     if isinstance(part, tuple):
-        items: list[Any] = []
-        for item in part:
-            items.append((yield _get_row(item, i)))
-        return make_tuple(items, _labels(part))
+        return make_tuple((yield each(_get_row(item, i) for item in part)), _labels(part))
     return part[i]
 
 
@@ -217,15 +212,10 @@ def _map(part: object, change: Callable[[object], HostArray]) -> Recursion[objec
     if part is None:
         return None
     if isinstance(part, (tuple, list)):
-        items = []
-        for item in part:
-            items.append((yield _map(item, change)))
+        items = yield each(_map(item, change) for item in part)
         return items if isinstance(part, list) else make_tuple(items, _labels(part))
     if isinstance(part, dict):
-        changed = {}
-        for key, item in part.items():
-            changed[key] = yield _map(item, change)
-        return changed
+        return dict(zip(part, (yield each(_map(item, change) for item in part.values())), strict=True))
     if isinstance(part, Ragged):
         return Ragged((yield _map(part.values, change)), part.offsets)
     if isinstance(part, RowSparse):
@@ -238,9 +228,7 @@ def _tolist(part: object, n: int) -> Recursion[list[Any]]:
     if part is None:
         return [None] * n
     if isinstance(part, tuple):
-        columns = []
-        for item in part:
-            columns.append((yield _tolist(item, n)))
+        columns = yield each(_tolist(item, n) for item in part)
         return [make_tuple([column[i] for column in columns], _labels(part)) for i in range(n)]
     if isinstance(part, Ragged):
         bounds = part.offsets.tolist()
@@ -256,9 +244,7 @@ def _unflatten(
     if isinstance(output, T.Tensor):
         return next(arrays)
     if isinstance(output, T.Tuple):
-        items = []
-        for item in output.items:
-            items.append((yield _unflatten(item, arrays, offsets)))
+        items = yield each(_unflatten(item, arrays, offsets) for item in output.items)
         return make_tuple(items, output.labels)
     if isinstance(output, T.Sequence):
         own = next(offsets)
@@ -272,9 +258,9 @@ def _collate(output: T.Type, values: list[Any]) -> Recursion[object]:
     if isinstance(output, T.Tensor):
         return np.stack(values) if values else np.empty((0, *output.shape), output.dtype)
     if isinstance(output, T.Tuple):
-        items = []
-        for i, item in enumerate(output.items):
-            items.append((yield _collate(item, [value[i] for value in values])))
+        items = yield each(
+            _collate(item, [value[i] for value in values]) for i, item in enumerate(output.items)
+        )
         return make_tuple(items, output.labels)
     if isinstance(output, T.Sequence):
         offsets = np.zeros(len(values) + 1, np.int64)

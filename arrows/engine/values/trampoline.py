@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from types import GeneratorType
 from typing import Any, TypeAlias, TypeVar
 
@@ -48,3 +48,17 @@ def trampoline(call: Recursion[R]) -> R:
                 push(value)
                 send = value.send
                 value = None
+
+
+def each(calls: Iterable[Any]) -> Recursion[list[Any]]:
+    """Makes calls one after another and lists what they return, for a comprehension cannot yield.
+
+    >>> def depths(tree):
+    ...     return 1 + max((yield each(depths(branch) for branch in tree)), default=0)
+    >>> trampoline(depths([[], [[]]]))
+    3
+    """
+    results = []
+    for call in calls:
+        results.append((yield call))
+    return results
