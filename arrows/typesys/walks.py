@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from arrows.typesys.compound_types import ElementType, Tuple
 from arrows.typesys.compound_types import assemble as assemble  # pickles of earlier versions look for it here
 from arrows.typesys.dtypes import dtype_name
 from arrows.typesys.leaf_types import Tensor, Type, parts_first
+
+
+def parts(t: Type) -> Iterator[Type]:
+    """`t` and all types inside it, depth first."""
+    todo = [t]
+    while todo:
+        t = todo.pop()
+        yield t
+        todo.extend(reversed(t.children))
 
 
 def leaves(t: Type) -> list[Tensor]:
@@ -18,15 +27,7 @@ def leaves(t: Type) -> list[Tensor]:
         >>> leaves(Tuple((Tensor((3,)), Sequence(Tensor((), "int32")), Input())))
         [float32[3], int32]
     """
-    tensors: list[Tensor] = []
-    todo = [t]
-    while todo:
-        t = todo.pop()
-        if isinstance(t, Tensor):
-            tensors.append(t)
-        else:
-            todo.extend(reversed(t.children))
-    return tensors
+    return [part for part in parts(t) if isinstance(part, Tensor)]
 
 
 def transform(t: Type, leaf: Callable[[Type], Type]) -> Type:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from arrows.combinators import Choice, Fan, Graph, Source
 from arrows.engine.lowering.expression_writer import ExpressionWriter, KeyLine, Walk
 from arrows.engine.lowering.symbols import ObjectSymbol, Symbol, TupleSymbol, bare, link, template
-from arrows.engine.values import Recursion, each, trampoline
+from arrows.engine.values import Recursion, each
 from arrows.inference import Typed
 from arrows.typesys import types as T
 
@@ -26,8 +26,9 @@ def emit_graph(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
     assert isinstance(typed.form, Graph)
     wires = [symbol]
     for node, part in zip(typed.form.nodes, typed.parts, strict=True):
-        wires.append((yield writer.walk(part, trampoline(_source(wires, node.source)))))
-    return trampoline(_source(wires, typed.form.output))
+        wires.append((yield writer.walk(part, (yield _source(wires, node.source)))))
+    result: Symbol = yield _source(wires, typed.form.output)
+    return result
 
 
 def _source(wires: list[Symbol], source: Source) -> Recursion[Symbol]:

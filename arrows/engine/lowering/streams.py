@@ -13,6 +13,7 @@ from typing import Any
 from arrows.combinators import Tap
 from arrows.engine.lowering.sites import FlowGraph
 from arrows.typesys import types as T
+from arrows.typesys.walks import parts
 
 Show = Callable[[Any], object]
 """Shows a tapped value, such as `print`."""
@@ -139,7 +140,7 @@ class StreamList:
         """Adds streams for values of a type."""
         leaves, first, level = T.leaves(type), len(self._leaves), self._levels
         self._leaves.extend(LeafStream(leaf, self._flow.join()) for leaf in leaves)
-        self._levels += count_sequences(type)
+        self._levels += sum(isinstance(part, T.Sequence) for part in parts(type))
         return ValueStreams(type, range(first, first + len(leaves)), range(level, self._levels))
 
     def link_leaf(self, number: int, place: int) -> None:
@@ -176,24 +177,4 @@ def holds_objects(type: T.Type) -> bool:
     >>> holds_objects(T.Tuple((T.Input(), T.Input()))), holds_objects(T.Tensor(()))
     (True, False)
     """
-    pending = [type]
-    while pending:
-        part = pending.pop()
-        if isinstance(part, T.Input):
-            return True
-        pending.extend(part.children)
-    return False
-
-
-def count_sequences(type: T.Type) -> int:
-    """How many sequences there are in a type.
-
-    >>> count_sequences(T.Tuple((T.Sequence(T.Sequence(T.Tensor(()))), T.Sequence(T.Void()))))
-    3
-    """
-    count, pending = 0, [type]
-    while pending:
-        part = pending.pop()
-        count += isinstance(part, T.Sequence)
-        pending.extend(part.children)
-    return count
+    return any(isinstance(part, T.Input) for part in parts(type))

@@ -2,12 +2,11 @@
 
 `evaluate` and `value_and_grad` are what the engine is measured against; `Block.eval` runs the first.
 `interpret` walks an example by the meanings of the forms and leaves it to a `Semantics` what a tensor is.
-The walk that computes nothing (`check_example`) says what is wrong with an example that the fast reader
-refuses.
+An `Explainer` says what is wrong with an example that the fast reader refuses.
 """
 
 from arrows.engine.reference.array_semantics import ArraySemantics, unwrap
-from arrows.engine.reference.diagnose import Explainer, LengthSemantics, check_example
+from arrows.engine.reference.diagnose import Explainer, LengthSemantics
 from arrows.engine.reference.evaluation import (
     ReferenceGradient,
     ReferenceResult,
@@ -28,7 +27,6 @@ __all__ = [
     "ReferenceGradient",
     "ReferenceResult",
     "Semantics",
-    "check_example",
     "evaluate",
     "interpret",
     "most_levels",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from arrows.combinators import Choice, Graph, Source
 from arrows.engine.reference.walk import Located, Walk
-from arrows.engine.values import ExamplePath, Recursion, describe_error, describe_key
+from arrows.engine.values import ExamplePath, Recursion, describe_error, describe_key, each
 from arrows.inference import Typed
 from arrows.typesys import types as T
+from arrows.typesys.walks import parts
 
 
 def pipe(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Recursion[Located]:
@@ -19,12 +19,7 @@ def pipe(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Recursion[L
 
 
 def fan(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Recursion[Located]:
-    results, paths = [], []
-    for part in typed.parts:
-        result, result_path = yield walk.visit(part, value, path)
-        results.append(result)
-        paths.append(result_path)
-    return tuple(results), path.joined(tuple(paths))
+    return _together((yield each(walk.visit(part, value, path) for part in typed.parts)), path)
 
 
 def graph(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Recursion[Located]:
@@ -32,28 +27,21 @@ def graph(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Recursion[
     assert isinstance(form, Graph)
     wires: list[Located] = [(value, path)]
     for node, part in zip(form.nodes, typed.parts, strict=True):
-        wires.append((yield walk.visit(part, *_read(node.source, wires, path))))
-    return _read(form.output, wires, path)
+        wires.append((yield walk.visit(part, *(yield _read(node.source, wires, path)))))
+    result: Located = yield _read(form.output, wires, path)
+    return result
 
 
-def _read(source: Source, wires: list[Located], path: ExamplePath) -> Located:
-    """The value of a source: that of a wire, or a tuple of sources' values, nested as deep as they are."""
+def _read(source: Source, wires: list[Located], path: ExamplePath) -> Recursion[Located]:
+    """The value of a source: that of a wire, or a tuple of sources' values."""
     if isinstance(source, int):
         return wires[source]
-    done: list[Located] = []
-    todo: list[tuple[Source, bool]] = [(source, False)]
-    while todo:
-        part, items_done = todo.pop()
-        if isinstance(part, int):
-            done.append(wires[part])
-        elif items_done:
-            items = done[len(done) - len(part) :]
-            del done[len(done) - len(part) :]
-            done.append((tuple(item for item, _ in items), path.joined(tuple(place for _, place in items))))
-        else:
-            todo.append((part, True))
-            todo.extend((item, False) for item in reversed(part))
-    return done[0]
+    return _together((yield each(_read(item, wires, path) for item in source)), path)
+
+
+def _together(items: list[Located], path: ExamplePath) -> Located:
+    """A tuple put together at `path` from values that stand below it."""
+    return tuple(item for item, _ in items), path.joined(tuple(place for _, place in items))
 
 
 def choice(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Recursion[Located]:
@@ -128,7 +116,7 @@ def _identity(type: T.Type, value: Any) -> tuple[int, ...]:
 
 def _explain_cycle(type: T.Type, first: ExamplePath, again: ExamplePath) -> str:
     """Why a recursion that is entered again on the same value of a type has no end."""
-    if not any(isinstance(part, T.Input) for part in _parts(type)):
+    if not any(isinstance(part, T.Input) for part in parts(type)):
         return "endless: the recursion came back to the same lengths, and nothing else could end it"
     if _keys(first) != _keys(again):
         return f"the data is cyclic: this is the object at {str(first) or 'the root'}"
@@ -136,15 +124,6 @@ def _explain_cycle(type: T.Type, first: ExamplePath, again: ExamplePath) -> str:
         "endless: the recursion came back to the same object without going into a part of it, "
         "as GetItem, Map or Fold would"
     )
-
-
-def _parts(type: T.Type) -> Iterator[T.Type]:
-    """A type and all the types in it."""
-    todo = [type]
-    while todo:
-        part = todo.pop()
-        yield part
-        todo.extend(part.children)
 
 
 def _keys(path: ExamplePath) -> list[list[str]]:

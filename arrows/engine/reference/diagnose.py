@@ -16,21 +16,6 @@ from arrows.ops.arrays import HostArray
 from arrows.typesys import types as T
 
 
-def check_example(typed: Typed, example: object, number: int, max_nodes: int) -> None:
-    """Walks one example without computing anything; returns if the walk finds nothing wrong.
-
-    Args:
-        typed: the model's expression.
-        example: the Python object.
-        number: its place in the batch.
-        max_nodes: when to call a recursion endless.
-
-    Raises:
-        InputError: what does not fit, and where.
-    """
-    interpret(typed, example, LengthSemantics(), number=number, max_nodes=max_nodes)
-
-
 @dataclass(frozen=True, slots=True)
 class Explainer:
     """Says what is wrong with an example of a model.
@@ -53,7 +38,8 @@ class Explainer:
         Args:
             example: the Python object.
             number: what it is called in messages.
-            values: whether to compute values, because the fault shows only in them.
+            values: whether to compute values, because the fault shows only in them; otherwise the walk
+                follows the lengths of sequences alone.
 
         Raises:
             InputError: what does not fit, and where.
@@ -68,7 +54,7 @@ class Explainer:
                 float_type=self.float_type,
             )
         else:
-            check_example(self.typed, example, number, self.max_nodes)
+            interpret(self.typed, example, LengthSemantics(), number=number, max_nodes=self.max_nodes)
 
 
 class LengthSemantics(Semantics):
@@ -89,12 +75,6 @@ class LengthSemantics(Semantics):
         levels = iter([var.rows for var in typed.trace.results])
         return trampoline(_result(typed.output, levels, lengths))
 
-    def metric(self, typed: Typed, value: object, label: object) -> None:
-        return
-
-    def tap(self, typed: Typed, value: object) -> None:
-        return
-
 
 def _empty(type: T.Type, length: int) -> Recursion[Any]:
     if isinstance(type, T.Tuple):
@@ -105,13 +85,8 @@ def _empty(type: T.Type, length: int) -> Recursion[Any]:
 
 
 def _result(type: T.Type, levels: Iterator[int], lengths: list[int]) -> Recursion[Any]:
-    """What an operation returns.
-
-    Args:
-        type: the result's type.
-        levels: for each tensor leaf of the result, which sequence of the input its rows belong to.
-        lengths: the lengths of the input's sequences.
-    """
+    """What an operation returns; `levels` says for each tensor leaf of the result to which of the input's
+    sequences, whose `lengths` there are, its rows belong."""
     if isinstance(type, T.Tuple):
         return tuple((yield each(_result(item, levels, lengths) for item in type.items)))
     if isinstance(type, T.Sequence):

@@ -32,9 +32,6 @@ def fields_of(function: Any) -> tuple[Any, ...]:
 
     A function that does anything else, such as to call something, is not run, and has none.
 
-    Args:
-        function: any callable.
-
     >>> fields_of(lambda r: r.customer.names[0]), fields_of(operator.attrgetter("customer.name"))
     (('customer', 'names', 0), ('customer', 'name'))
     >>> fields_of(lambda r: r.name.lower()), fields_of(lambda r: r.a or r.b), fields_of(len)
@@ -42,20 +39,20 @@ def fields_of(function: Any) -> tuple[Any, ...]:
     """
     if isinstance(function, FunctionType):
         code = function.__code__
-        given = code.co_argcount - len(function.__defaults__ or ())
-        if given > 1 or any(step.opname not in _READING for step in dis.get_instructions(code)):
+        required = code.co_argcount - len(function.__defaults__ or ())
+        if required > 1 or any(step.opname not in _READING for step in dis.get_instructions(code)):
             return ()
     elif not isinstance(function, (operator.attrgetter, operator.itemgetter)):
         return ()
     try:
-        found = function(_FieldProbe(()))
+        result = function(_FieldProbe(()))
     except Exception:  # noqa: BLE001 (it does something with what it reads)
         return ()
-    return object.__getattribute__(found, "_keys") if type(found) is _FieldProbe else ()
+    return object.__getattribute__(result, "_keys") if type(result) is _FieldProbe else ()
 
 
 class _FieldProbe:
-    """An object that remembers how it was come by."""
+    """Stands for the argument, and remembers which attributes and keys led to it."""
 
     __iter__: ClassVar[Any] = None  # else it would be iterated by index, without end
     __hash__: ClassVar[Any] = None  # else it could become a key of the user's own tables

@@ -48,8 +48,8 @@ def zip_columns(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Loca
     columns = [
         repeat(column.element)
         if isinstance(column, Endless)
-        else walk.elements(typed, of, column, path.child(i), whole=False)
-        for i, (of, column) in enumerate(zip(typed.input.items, value, strict=True))
+        else walk.elements(typed, type, column, path.child(i), whole=False)
+        for i, (type, column) in enumerate(zip(typed.input.items, value, strict=True))
     ]
     return list(zip(*columns, strict=False)), here
 

@@ -24,7 +24,7 @@ from arrows.typesys.errors import input_message
 
 
 class Semantics(Protocol):
-    """What a tensor is, in one walk.
+    """What a tensor is, in one walk; metrics and taps are ignored unless a class takes them in.
 
     Values of the walk: a `Tensor` is whatever the methods give; a `Tuple` is a tuple, a `Sequence` a list,
     `Void` None, an `Input` the Python object, an endless sequence an `Endless`.
@@ -41,9 +41,11 @@ class Semantics(Protocol):
 
     def metric(self, typed: Typed, value: Any, label: object) -> None:
         """Takes in a side output; `label` is None where the `Metric` has no label."""
+        return
 
     def tap(self, typed: Typed, value: Any) -> None:
         """Takes in what a `Tap` keeps."""
+        return
 
 
 class Endless:
@@ -71,10 +73,8 @@ Located: TypeAlias = tuple[Any, ExamplePath]
 
 
 def most_levels(max_nodes: int) -> int:
-    """How deep calls of recursive blocks may nest: one rule for everything that walks over an example.
-
-    Args:
-        max_nodes: how many calls there may be at all.
+    """How deep calls of recursive blocks may nest, if there may be `max_nodes` of them: one rule for
+    everything that walks over an example.
 
     >>> most_levels(1000), most_levels(10**7), most_levels(10**8)
     (1000, 500000, 5000000)
@@ -84,7 +84,11 @@ def most_levels(max_nodes: int) -> int:
 
 def too_many_nodes(max_nodes: int) -> str:
     """The reason why an example with more nodes is refused."""
-    return f"endless: more than {max_nodes:,} nodes; raise max_nodes if it is meant"
+    return _too_many(max_nodes, "nodes")
+
+
+def _too_many(most: int, things: str) -> str:
+    return f"endless: more than {most:,} {things}; raise max_nodes if it is meant"
 
 
 class Walk:
@@ -158,15 +162,15 @@ class Walk:
     def count_node(self, typed: Typed) -> None:
         self.nodes += 1
         if self.nodes > self.max_nodes:
-            self._endless(typed, f"more than {self.max_nodes:,} nodes")
+            self._endless(typed, self.max_nodes, "nodes")
 
     def count_call(self, typed: Typed) -> None:
         """Counts a call of a recursive block that has just been put on `active`."""
         self.calls += 1
         if self.calls > self.max_nodes:
-            self._endless(typed, f"more than {self.max_nodes:,} calls of recursive blocks")
+            self._endless(typed, self.max_nodes, "calls of recursive blocks")
         if len(self.active) > self.max_levels:
-            self._endless(typed, f"more than {self.max_levels:,} levels of recursion")
+            self._endless(typed, self.max_levels, "levels of recursion")
 
     def elements(
         self, typed: Typed, type: T.Type, value: Any, path: ExamplePath, *, whole: bool = True
@@ -210,12 +214,11 @@ class Walk:
         raise InputError(text) from cause
 
     def _too_long(self, typed: Typed, path: ExamplePath) -> NoReturn:
-        reason = f"endless: more than {self.max_nodes:,} elements; raise max_nodes if it is meant"
-        self.fail(typed, path, reason, None)
+        self.fail(typed, path, _too_many(self.max_nodes, "elements"), None)
 
-    def _endless(self, typed: Typed, reason: str) -> NoReturn:
+    def _endless(self, typed: Typed, most: int, things: str) -> NoReturn:
         path = self.active[-1][2] if self.active else ExamplePath()
-        self.fail(typed, path, f"endless: {reason}; raise max_nodes if it is meant", None)
+        self.fail(typed, path, _too_many(most, things), None)
 
     def _ambiguous_occurrence(self, typed: Typed) -> str:
         """Where a block stands in the expression, if its place in the data tells too little.

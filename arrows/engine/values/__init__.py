@@ -7,13 +7,13 @@ the place inside the example (`ExamplePath`).  Out come arrays, tuples with keys
 
 from arrows.engine.values.containers import IteratorReplay, nth
 from arrows.engine.values.descriptions import (
+    ExamplePath,
     describe,
     describe_error,
     describe_key,
     explain_no_element,
     explain_no_item,
 )
-from arrows.engine.values.example_path import ExamplePath
 from arrows.engine.values.results import (
     Labelled,
     NamedResults,
@@ -21,7 +21,6 @@ from arrows.engine.values.results import (
     collate,
     get_row,
     make_tuple,
-    slice_rows,
     to_numpy,
     unflatten,
 )
@@ -48,7 +47,6 @@ __all__ = [
     "get_row",
     "make_tuple",
     "nth",
-    "slice_rows",
     "to_numpy",
     "trampoline",
     "unflatten",

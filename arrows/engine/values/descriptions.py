@@ -1,8 +1,9 @@
-"""What errors say about a user's objects: what they are, what they lack, what they raised."""
+"""What errors say about an example: where a value stands, what it is or lacks, what user code raised."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
 from numbers import Real
@@ -13,6 +14,81 @@ import numpy as np
 
 from arrows.combinators import attributes, has_attributes
 from arrows.typesys.quoting import QUOTED, shortened
+from arrows.typesys.types import label
+
+# A longer path is printed by its two ends.
+_LONGEST = 16
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class ExamplePath:
+    """A place inside an example, as a chain of steps from the root; errors print `tree > right > word`.
+
+    It follows the *data*: `GetItem` and `Map` step into a part, a block that changes an object without taking
+    a part of it (`InputTransform`) does not move, and a tuple remembers the place of each of its items.
+
+    Attributes:
+        parent: the place one step up; None at the root.
+        step: the last step: a key, or the name of a block; None at the root.
+        items: the places of a tuple's items, if the tuple was put together from several places.
+
+    >>> str(ExamplePath().named("tree").child("right").child(3))
+    'tree > right > [3]'
+    """
+
+    parent: ExamplePath | None = None
+    step: object = None
+    items: tuple[ExamplePath, ...] | None = None
+
+    def named(self, name: str) -> ExamplePath:
+        """The same place, reached by way of a named block."""
+        return ExamplePath(self, _Name(name))
+
+    def child(self, key: object) -> ExamplePath:
+        """The place of an item; for an item of a tuple that was put together, the place that it came from."""
+        if self.items is not None and isinstance(key, int) and -len(self.items) <= key < len(self.items):
+            return self.items[key]
+        return ExamplePath(self, key)
+
+    def joined(self, items: tuple[ExamplePath, ...]) -> ExamplePath:
+        """This place, for a tuple put together from values that stand at `items`, all of them below it."""
+        return ExamplePath(self.parent, self.step, items)
+
+    @property
+    def keys(self) -> list[str]:
+        """The steps from the root that go into the data, without the names of blocks."""
+        return [_text(step) for step in self._steps() if not isinstance(step, _Name)][::-1]
+
+    def __str__(self) -> str:
+        steps = [_text(step) for step in self._steps()][::-1]
+        if len(steps) > _LONGEST:
+            half = _LONGEST // 2
+            steps = [*steps[:half], f"... {len(steps) - 2 * half} more ...", *steps[-half:]]
+        return " > ".join(steps)
+
+    def _steps(self) -> Iterator[object]:
+        """The steps from here up to the root."""
+        place = self
+        while place.parent is not None:
+            yield place.step
+            place = place.parent
+
+
+class _Name(str):
+    """The name of a block among the keys of data."""
+
+    __slots__ = ()
+
+
+def _text(step: Any) -> str:
+    if isinstance(step, _Name):
+        return str(step)
+    if isinstance(step, str):
+        return label(step)
+    if isinstance(step, slice):
+        return f"[{':'.join('' if bound is None else str(bound) for bound in (step.start, step.stop))}]"
+    return f"[{step!r}]"
+
 
 _RAISED = 300  # characters of an exception's own text
 
@@ -75,12 +151,7 @@ def describe_error(error: BaseException) -> str:
 
 
 def explain_no_element(container: object, place: Any, error: Exception) -> str:
-    """Why `nth` gave no element.
-
-    Args:
-        container: what it was asked of.
-        place: the number of the element.
-        error: what was raised.
+    """Why `nth` gave no element of a container, but raised an error.
 
     >>> explain_no_element([1, 2], 2, IndexError())
     'there is no element 2 in a list of 2'
@@ -97,12 +168,7 @@ def explain_no_element(container: object, place: Any, error: Exception) -> str:
 
 
 def explain_no_item(value: object, key: object, error: Exception) -> str:
-    """Why `GetItem` found no item.
-
-    Args:
-        value: what it was asked of.
-        key: the item's key.
-        error: what was raised.
+    """Why a value gave `GetItem` no item, but raised an error.
 
     >>> explain_no_item({"left": 1}, "right", KeyError("right"))
     "there is no 'right' among the keys 'left'"

@@ -97,7 +97,7 @@ class Ragged:
         if not -n <= i < n:
             raise IndexError(f"no sequence {i} among {n}")
         i %= n
-        return slice_rows(self.values, int(self.offsets[i]), int(self.offsets[i + 1]))
+        return trampoline(_slice_rows(self.values, int(self.offsets[i]), int(self.offsets[i + 1])))
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
@@ -110,15 +110,6 @@ class Ragged:
         values = self.values
         text = f"{values.dtype}{list(values.shape)}" if hasattr(values, "dtype") else type(values).__name__
         return f"Ragged({text} in {len(self)} sequences)"
-
-
-def slice_rows(result: object, start: int, stop: int) -> Any:
-    """Rows `start` to `stop` of every part of a result, as views.
-
-    >>> slice_rows((np.arange(4), None), 1, 3)
-    (array([1, 2]), None)
-    """
-    return trampoline(_slice_rows(result, start, stop))
 
 
 def get_row(result: object, i: int) -> Any:
@@ -151,12 +142,8 @@ def to_numpy(result: object) -> Any:
 
 
 def unflatten(output: T.Type, arrays: Iterable[Array | None], offsets: Iterable[HostArray]) -> Any:
-    """A result from flat parts.
-
-    Args:
-        output: the block's output type: tensors, tuples, sequences and Void.
-        arrays: one array `[rows, ...]` for each tensor leaf, in the order of `T.leaves(output)`.
-        offsets: one offset array for each `Sequence` inside, in the order in which the notation names them.
+    """A result of type `output` from flat parts: one array `[rows, ...]` for each tensor leaf and one offset
+    array for each `Sequence`, both in the order of the notation.
 
     >>> pairs = T.Sequence(T.Tuple((T.Tensor(()), T.Void())))
     >>> unflatten(pairs, [np.array([1.0, 2.0])], [np.array([0, 2, 2])]).tolist()
@@ -166,11 +153,7 @@ def unflatten(output: T.Type, arrays: Iterable[Array | None], offsets: Iterable[
 
 
 def collate(output: T.Type, values: list[Any]) -> Any:
-    """A batched result from the results of its examples, as the reference gives them.
-
-    Args:
-        output: the block's output type.
-        values: for each example an array, a tuple, a list (for a `Sequence`), or None.
+    """A batched result of type `output` from the results of its examples, as the reference gives them.
 
     >>> collate(T.Sequence(T.Tensor(())), [[np.float32(1)], []]).tolist()
     [[1.0], []]
@@ -188,6 +171,7 @@ def _labels(part: tuple[Any, ...]) -> tuple[Hashable, ...] | None:
 
 
 def _slice_rows(part: Any, start: int, stop: int) -> Recursion[Any]:
+    """Rows `start` to `stop` of a part of a result, as views."""
     if part is None:
         return None
     if isinstance(part, tuple):

@@ -37,14 +37,7 @@ class LeafError(ValueError):
 
 
 def convert(value: object, tensor: T.Tensor) -> HostArray:
-    """One leaf of an example as an array.
-
-    Args:
-        value: the Python object.
-        tensor: the type it must have.
-
-    Returns:
-        A new array of `tensor.shape` and `tensor.dtype`; 0-d for a scalar.
+    """One leaf of an example as a new array of `tensor.shape` and `tensor.dtype` (0-d for a scalar).
 
     Raises:
         LeafError: what was expected and what was found, and where inside a nested list.
@@ -62,11 +55,7 @@ def convert(value: object, tensor: T.Tensor) -> HostArray:
 
 
 def refuse_masked(value: object, tensor: T.Tensor) -> None:
-    """NumPy takes what stands under a mask for a number like the others.
-
-    Raises:
-        LeafError: an element is masked.
-    """
+    """Refuses masked elements by a `LeafError`: NumPy would read the number that stands under the mask."""
     count = masked_elements(value)
     if count:
         raise LeafError(
@@ -83,14 +72,8 @@ def _masked_words(value: object) -> str:
 
 
 def convert_many(values: Sequence[object], tensor: T.Tensor) -> HostArray:
-    """Many leaves of one type: the arrays that `convert` makes of them, stacked, in one NumPy call.
-
-    Args:
-        values: a list of `n` Python objects.
-        tensor: the type each must have.
-
-    Returns:
-        An array `[n, *tensor.shape]` of `tensor.dtype`.
+    """Many leaves of one type, as an array `[n, *tensor.shape]`: what `convert` makes of them, stacked, but
+    in one NumPy call where that can vouch for every element.
 
     Raises:
         LeafError: as `convert`, for the first value that does not fit; its `index` says which.

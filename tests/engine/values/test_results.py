@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from arrows.engine.device import FakeArray, get_device
-from arrows.engine.values import Labelled, Ragged, collate, slice_rows, to_numpy, unflatten
+from arrows.engine.values import Labelled, Ragged, collate, to_numpy, unflatten
 from arrows.ops import RowSparse
 from arrows.typesys import types as T
 
@@ -72,12 +72,6 @@ def test_ragged_of_tuples_of_raggeds_and_nothing() -> None:
     assert second["void"] is None
     assert Ragged(None, np.array([0, 2, 2])).tolist() == [[None, None], []]
     assert Ragged(None, np.array([0])).tolist() == []
-
-
-def test_rows() -> None:
-    part = slice_rows(Labelled((np.arange(4), Ragged(np.arange(3), np.array([0, 1, 1, 2, 3]))), "ab"), 2, 4)
-    assert part["a"].tolist() == [2, 3]
-    assert part["b"].tolist() == [[1], [2]]
 
 
 def test_assemble_and_collate_agree() -> None:
