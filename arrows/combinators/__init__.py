@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from arrows.combinators.apply import Apply, Concat, Function
 from arrows.combinators.attention import Attention
+from arrows.combinators.base.arguments import function_name, set_name
 from arrows.combinators.base.block import AnyBlock, Block
 from arrows.combinators.base.convert import NotYetABlock, as_block
-from arrows.combinators.base.naming import function_name, set_name
 from arrows.combinators.base.recorder import Source
 from arrows.combinators.base.traversal import has_effects, parts_first
 from arrows.combinators.base.wires import Wire

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeAlias, TypeVar, TypeVarTuple, overload
 
 from arrows import ops
+from arrows.combinators.base.arguments import function_name, set_name, wrong_argument
 from arrows.combinators.base.block import Block
-from arrows.combinators.base.naming import function_name, set_name
-from arrows.combinators.base.refusal import wrong_argument
 from arrows.ops import TensorLike
 from arrows.typesys import types as T
 

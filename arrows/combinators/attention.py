@@ -7,11 +7,10 @@ from typing import Any, Literal, TypeVar, overload
 
 from arrows import ops
 from arrows.combinators.apply import Misfit, Tensors
+from arrows.combinators.base.arguments import set_name, wrong_argument
 from arrows.combinators.base.block import AnyBlock
 from arrows.combinators.base.convert import as_block
-from arrows.combinators.base.naming import set_name
 from arrows.combinators.base.printing import Pieces
-from arrows.combinators.base.refusal import wrong_argument
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import DerivedBlock, Identity
 from arrows.combinators.default_result import DefaultResult, as_default_result, put_default, shown, unfit

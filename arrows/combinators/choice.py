@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Generic, NoReturn, TypeAlias, TypeVar, overload
 
+from arrows.combinators.base.arguments import (
+    function_name,
+    set_name,
+    value_refusal,
+    wrong_argument,
+    wrong_value,
+)
 from arrows.combinators.base.block import AnyBlock, Block
 from arrows.combinators.base.convert import NotYetABlock, are_pairs, as_block
-from arrows.combinators.base.naming import function_name, set_name
 from arrows.combinators.base.printing import Pieces, by_key
-from arrows.combinators.base.refusal import wrong_argument, wrong_value
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import DerivedBlock, Identity, Pipe
 from arrows.combinators.constant import InferredZeros
 from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import Transform
 from arrows.combinators.items import Item
-from arrows.typesys import ArrowValueError, SourceLine
-from arrows.typesys.errors import message, unhashed
+from arrows.typesys import SourceLine
+from arrows.typesys.errors import unhashed
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -171,12 +176,10 @@ class NoCases(NotYetABlock, Generic[A, K]):
         return chosen
 
     def refuse(self, where: str) -> NoReturn:
-        raise ArrowValueError(
-            message(
-                f"cannot use a OneOf without cases as {where} at {SourceLine.here()}",
-                reason=f"the OneOf made at {self._site} has no case to choose",
-                hint="ar.OneOf(key).case(True, f).case(False, g)",
-            )
+        raise value_refusal(
+            f"use a OneOf without cases as {where}",
+            f"the OneOf made at {self._site} has no case to choose",
+            hint="ar.OneOf(key).case(True, f).case(False, g)",
         )
 
     def __call__(self, *args: object) -> NoReturn:

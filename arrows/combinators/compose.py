@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from arrows.combinators.base.arguments import set_name
 from arrows.combinators.base.block import AnyBlock, Block
 from arrows.combinators.base.convert import as_block
-from arrows.combinators.base.naming import set_name
 from arrows.combinators.base.printing import Pieces, Precedence, call, chain_of
 from arrows.combinators.base.wires import Wire
 

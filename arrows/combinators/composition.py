@@ -6,16 +6,15 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Generic, NoReturn, TypeVar, overload
 
+from arrows.combinators.base.arguments import set_name, type_refusal, value_refusal
 from arrows.combinators.base.block import AnyBlock, Block, at_line
-from arrows.combinators.base.naming import set_name
 from arrows.combinators.base.printing import Pieces
 from arrows.combinators.base.recorder import CallRecorder, Source, current_recorder, switch
 from arrows.combinators.base.traversal import ignores_input
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import DerivedBlock
 from arrows.combinators.notation import Graph, GraphNode, drawn, output_source
-from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
-from arrows.typesys.errors import message
+from arrows.typesys import SourceLine
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -95,12 +94,10 @@ class Composition(DerivedBlock[A, B]):
             words = (
                 "is open already" if self._state == "open" else "was left by an error, and is not finished"
             )
-            raise ArrowValueError(
-                message(
-                    f"cannot enter the scope of {recorder.title} at {SourceLine.here()}",
-                    reason=f"it {words}",
-                    hint="a Composition has one scope; make another Composition",
-                )
+            raise value_refusal(
+                f"enter the scope of {recorder.title}",
+                f"it {words}",
+                hint="a Composition has one scope; make another Composition",
             )
         self.__dict__["_state"] = "open"
         return recorder
@@ -110,13 +107,11 @@ class Composition(DerivedBlock[A, B]):
         state = self.__dict__
         if finished and self._result is None:
             state["_state"] = "broken"
-            raise ArrowValueError(
-                message(
-                    f"cannot finish {recorder.title} at {SourceLine.here()}",
-                    reason="nothing is wired to its output",
-                    hint="composition.output.reads(wire); if there is nothing but side outputs: "
-                    "composition.output.reads()",
-                )
+            raise value_refusal(
+                f"finish {recorder.title}",
+                "nothing is wired to its output",
+                hint="composition.output.reads(wire); if there is nothing but side outputs: "
+                "composition.output.reads()",
             )
         if not finished:
             state["_state"] = "broken"
@@ -137,33 +132,25 @@ class Composition(DerivedBlock[A, B]):
             words = (
                 "its scope is not open" if self._state == "new" else "another scope is open inside of its own"
             )
-            raise ArrowTypeError(
-                message(
-                    f"cannot {attempt} at {SourceLine.here()}",
-                    reason=words,
-                    hint="with composition.scope(): composition.output.reads(wire)",
-                )
+            raise type_refusal(
+                f"{attempt}", words, hint="with composition.scope(): composition.output.reads(wire)"
             )
         if self._result is not None:
-            raise ArrowValueError(
-                message(
-                    f"cannot {attempt} at {SourceLine.here()}",
-                    at=recorder.inside,
-                    reason="it is wired already",
-                    hint="several wires are a tuple: composition.output.reads(a, b)",
-                )
+            raise value_refusal(
+                attempt,
+                "it is wired already",
+                at=recorder.inside,
+                hint="several wires are a tuple: composition.output.reads(a, b)",
             )
         read = sources or (recorder.nothing(),)
         self.__dict__["_result"] = output_source(recorder, read[0] if len(read) == 1 else read, attempt)
 
     def _over(self, attempt: str) -> NoReturn:
         words = f"the Composition {self.name}" if self.name is not None else "the Composition"
-        raise ArrowTypeError(
-            message(
-                f"cannot {attempt} {words} at {SourceLine.here()}",
-                reason=f"it was made at {self.site}, and is finished: its scope is over",
-                hint="it is a block now: use it as one, and make another for another wiring",
-            )
+        raise type_refusal(
+            f"{attempt} {words}",
+            f"it was made at {self.site}, and is finished: its scope is over",
+            hint="it is a block now: use it as one, and make another for another wiring",
         )
 
     def check_finished(self, where: str) -> None:
@@ -174,14 +161,12 @@ class Composition(DerivedBlock[A, B]):
             "open": "its scope is still open, and a block cannot hold itself",
             "broken": "its scope was left by an error",
         }[self._state]
-        raise ArrowTypeError(
-            message(
-                f"cannot use {self._recorder.title} as {where} at {SourceLine.here()}",
-                reason=f"it is not finished: {words}",
-                hint="make it anew"
-                if self._state == "broken"
-                else "inside its scope connect composition.input and composition.output; use it afterwards",
-            )
+        raise type_refusal(
+            f"use {self._recorder.title} as {where}",
+            f"it is not finished: {words}",
+            hint="make it anew"
+            if self._state == "broken"
+            else "inside its scope connect composition.input and composition.output; use it afterwards",
         )
 
     # As a value
@@ -227,12 +212,10 @@ class ScopeRecorder(CallRecorder):
 
     def check_open(self, attempt: str) -> None:
         if not self.open or current_recorder() is not self:
-            raise ArrowTypeError(
-                message(
-                    f"cannot {attempt} at {SourceLine.here()}",
-                    reason=f"the wire belongs to {self.title_and_site}, whose scope is not open here",
-                    hint="a wire is used in the scope of its Composition, and nowhere else",
-                )
+            raise type_refusal(
+                attempt,
+                f"the wire belongs to {self.title_and_site}, whose scope is not open here",
+                hint="a wire is used in the scope of its Composition, and nowhere else",
             )
 
     def place_of(self, x: object, attempt: str) -> int:
@@ -251,14 +234,11 @@ class ScopeRecorder(CallRecorder):
             occurrences = f"has {len(places)}, in lines {lines}"
         else:
             occurrences = "has read nothing here so far"
-        raise ArrowTypeError(
-            message(
-                f"cannot {attempt} at {SourceLine.here()}",
-                at=self.inside,
-                reason="a block that is read stands for its only occurrence in this scope, and "
-                f"{x.label} {occurrences}",
-                hint="keep the wire that reads returns, and use that: wire = block.reads(...)",
-            )
+        raise type_refusal(
+            attempt,
+            f"a block that is read stands for its only occurrence in this scope, and {x.label} {occurrences}",
+            at=self.inside,
+            hint="keep the wire that reads returns, and use that: wire = block.reads(...)",
         )
 
     def why_wires_do_not_read(self, wire: Wire[Any]) -> tuple[str, str]:
@@ -289,12 +269,10 @@ class Scope(Generic[A, B]):
         assert recorder is not None
         if current_recorder() is not recorder and kind is None:
             self._composition._leave(recorder, finished=False)
-            raise ArrowValueError(
-                message(
-                    f"cannot leave the scope of {recorder.title} at {SourceLine.here()}",
-                    reason="a scope that was entered later is still open, or another thread entered this one",
-                    hint="scopes are left in the reverse order of entering, as nested `with` statements do",
-                )
+            raise value_refusal(
+                f"leave the scope of {recorder.title}",
+                "a scope that was entered later is still open, or another thread entered this one",
+                hint="scopes are left in the reverse order of entering, as nested `with` statements do",
             )
         before = recorder.around
         while before is not None and not before.open:  # it was left too early
@@ -330,12 +308,10 @@ class Output(Generic[B]):
         """The output of a Composition is no source."""
         composition = self._composition
         title = composition._recorder.title if composition._recorder is not None else composition.label
-        raise ArrowTypeError(
-            message(
-                f"cannot {attempt} at {SourceLine.here()}",
-                reason=f"the output of {title} is written, and not read",
-                hint="read the wire that the output reads",
-            )
+        raise type_refusal(
+            attempt,
+            f"the output of {title} is written, and not read",
+            hint="read the wire that the output reads",
         )
 
     def __repr__(self) -> str:

@@ -7,9 +7,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from arrows import ops
+from arrows.combinators.base.arguments import set_name, shortened, wrong_argument
 from arrows.combinators.base.block import AnyBlock, Block
-from arrows.combinators.base.naming import set_name, shortened
-from arrows.combinators.base.refusal import wrong_argument
 from arrows.ops import TensorLike
 from arrows.ops.arrays import HostArray
 from arrows.typesys import static

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, NoReturn, TypeVar
 
+from arrows.combinators.base.arguments import require_name, type_refusal, value_refusal
 from arrows.combinators.base.block import Block
 from arrows.combinators.base.convert import NotYetABlock, as_block
-from arrows.combinators.base.naming import require_name
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.recursion import DECLARATION, DeclaredReference, Token
-from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys import types as T
-from arrows.typesys.errors import message
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -70,12 +68,10 @@ class ForwardDeclaration(NotYetABlock, Generic[A, B]):
         """The block that stands for the definition to come."""
         token = self._reference.token
         if token.definition is not None:
-            raise ArrowValueError(
-                message(
-                    f"cannot refer to {token.words} at {SourceLine.here()}",
-                    reason=f"it was made at {token.site}, and is resolved already",
-                    hint="use the finished block, which resolve_to returned",
-                )
+            raise value_refusal(
+                f"refer to {token.words}",
+                f"it was made at {token.site}, and is resolved already",
+                hint="use the finished block, which resolve_to returned",
             )
         return DeclaredReference(token)
 
@@ -95,13 +91,11 @@ class ForwardDeclaration(NotYetABlock, Generic[A, B]):
         token = self._reference.token
         if not token.define(as_block(block, f"the definition of {token.name}")):
             assert token.definition is not None
-            raise ArrowValueError(
-                message(
-                    f"cannot resolve {token.words} at {SourceLine.here()}",
-                    reason=f"it was made at {token.site}, and is resolved already, "
-                    f"to the block made at {token.definition.site}",
-                    hint="a declaration stands for one block; make another one for another block",
-                )
+            raise value_refusal(
+                f"resolve {token.words}",
+                f"it was made at {token.site}, and is resolved already, "
+                f"to the block made at {token.definition.site}",
+                hint="a declaration stands for one block; make another one for another block",
             )
         return self._reference
 
@@ -112,13 +106,11 @@ class ForwardDeclaration(NotYetABlock, Generic[A, B]):
         return _declaration_of, (self._reference,)
 
     def refuse(self, where: str) -> NoReturn:
-        raise ArrowTypeError(
-            message(
-                f"cannot use {self._reference.token.words} as {where} at {SourceLine.here()}",
-                reason=f"it was made at {self._reference.token.site}, and is no block itself",
-                hint="call it, without arguments, for a block that refers to it; once it is resolved, "
-                "use what resolve_to returned",
-            )
+        raise type_refusal(
+            f"use {self._reference.token.words} as {where}",
+            f"it was made at {self._reference.token.site}, and is no block itself",
+            hint="call it, without arguments, for a block that refers to it; once it is resolved, "
+            "use what resolve_to returned",
         )
 
 

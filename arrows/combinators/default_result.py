@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 
 from arrows import ops
-from arrows.combinators.base.refusal import wrong_argument
+from arrows.combinators.base.arguments import wrong_argument
 from arrows.ops import TensorLike
 from arrows.ops.arrays import HostArray
 from arrows.typesys import types as T

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from arrows.combinators.base.arguments import function_name, require_name, set_name, wrong_argument
 from arrows.combinators.base.block import AnyBlock, Block
 from arrows.combinators.base.convert import as_block
-from arrows.combinators.base.naming import function_name, require_name, set_name
-from arrows.combinators.base.refusal import wrong_argument
 from arrows.combinators.base.wires import Wire
 
 A = TypeVar("A")

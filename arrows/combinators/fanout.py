@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, Generic, TypeVar, TypeVarTuple, overload
 
+from arrows.combinators.base.arguments import set_name, wrong_argument, wrong_value
 from arrows.combinators.base.block import AnyBlock, Block, Operators
 from arrows.combinators.base.convert import as_block
-from arrows.combinators.base.naming import set_name
 from arrows.combinators.base.printing import Pieces, Precedence, by_key, chain_of, joined, within
-from arrows.combinators.base.refusal import wrong_argument, wrong_value
 from arrows.combinators.base.traversal import ignores_input
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import Pipe, chain

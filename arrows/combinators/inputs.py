@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar, get_origin, overload
 
+from arrows.combinators.base.arguments import function_name, set_name, wrong_argument
 from arrows.combinators.base.block import Block
-from arrows.combinators.base.naming import function_name, set_name
-from arrows.combinators.base.refusal import wrong_argument
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, static
 from arrows.typesys import types as T
 from arrows.typesys.errors import message

@@ -6,9 +6,8 @@ import dataclasses
 import inspect
 from typing import Any, TypeVar
 
+from arrows.combinators.base.arguments import set_name, wrong_argument, wrong_value
 from arrows.combinators.base.block import AnyBlock, Block
-from arrows.combinators.base.naming import set_name
-from arrows.combinators.base.refusal import wrong_argument, wrong_value
 
 A = TypeVar("A")
 B = TypeVar("B")

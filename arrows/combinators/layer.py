@@ -9,14 +9,12 @@ import numpy as np
 
 from arrows import ops
 from arrows.combinators.apply import Apply, Tensors
+from arrows.combinators.base.arguments import set_name, type_refusal
 from arrows.combinators.base.block import A1, A2, A3
-from arrows.combinators.base.naming import set_name
 from arrows.combinators.base.recorder import recorder_of
 from arrows.combinators.base.wires import Wire
 from arrows.ops import Parameter, ShapeError, TensorLike
-from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys import types as T
-from arrows.typesys.errors import message
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -191,12 +189,7 @@ def input_type(args: tuple[Tensors, ...]) -> T.Type:
         elif isinstance(x, TensorLike):
             done.append((x.type, x.rows))
         else:
-            raise ArrowTypeError(
-                message(
-                    f"cannot call a layer at {SourceLine.here()}",
-                    reason=f"expected tensors inside a Function, got {x!r}",
-                )
-            )
+            raise type_refusal("call a layer", f"expected tensors inside a Function, got {x!r}")
     return _sequence(*done[0])
 
 

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, overload
 
+from arrows.combinators.base.arguments import function_name, set_name, type_refusal, value_refusal
 from arrows.combinators.base.block import AnyBlock, Block, at_line
-from arrows.combinators.base.naming import function_name, set_name
 from arrows.combinators.base.printing import Pieces
 from arrows.combinators.base.recorder import BlockCall, CallRecorder, Nothing, Projection, Source, drawing
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.constant import Void
 from arrows.combinators.fanout import Fan
 from arrows.combinators.items import Item
-from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
+from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys.errors import message
 
 A = TypeVar("A")
@@ -125,12 +125,10 @@ class ArrowRecorder(CallRecorder):
 
     def check_open(self, attempt: str) -> None:
         if not self.open:
-            raise ArrowTypeError(
-                message(
-                    f"cannot {attempt} at {SourceLine.here()}",
-                    reason=f"the wire belongs to {self.title_and_site}, which is finished",
-                    hint="a wire is used in the body that it was drawn in, and nowhere else",
-                )
+            raise type_refusal(
+                attempt,
+                f"the wire belongs to {self.title_and_site}, which is finished",
+                hint="a wire is used in the body that it was drawn in, and nowhere else",
             )
 
     def place_of(self, x: object, attempt: str) -> int:
@@ -190,12 +188,10 @@ def arrow(body: Callable[..., Any]) -> Graph[Any, Any]:
         (2, 1)
     """
     if isinstance(body, Block) or not callable(body):
-        raise ArrowTypeError(
-            message(
-                f"cannot draw an arrow at {SourceLine.here()}",
-                reason=f"expected a function on wires, got {body!r}",
-                hint="@ar.arrow above `def f(x): return block(x)`",
-            )
+        raise type_refusal(
+            "draw an arrow",
+            f"expected a function on wires, got {body!r}",
+            hint="@ar.arrow above `def f(x): return block(x)`",
         )
     name = function_name(body)
     site = SourceLine.here()
@@ -264,22 +260,18 @@ def _parameter_names(body: Callable[..., Any], name: str) -> tuple[str, ...]:
     names = []
     for p in parameters:
         if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.KEYWORD_ONLY):
-            raise ArrowTypeError(
-                message(
-                    f"cannot draw the arrow {name} at {SourceLine.here()}",
-                    reason=f"each parameter is one wire, and {p} is none",
-                    hint="write the parameters out: def f(x, state)",
-                )
+            raise type_refusal(
+                f"draw the arrow {name}",
+                f"each parameter is one wire, and {p} is none",
+                hint="write the parameters out: def f(x, state)",
             )
         if p.default is p.empty:
             names.append(p.name)
     if not names:
-        raise ArrowValueError(
-            message(
-                f"cannot draw the arrow {name} at {SourceLine.here()}",
-                reason="its body has no parameter, so nothing could flow in",
-                hint="def f(x): ...",
-            )
+        raise value_refusal(
+            f"draw the arrow {name}",
+            "its body has no parameter, so nothing could flow in",
+            hint="def f(x): ...",
         )
     return tuple(names)
 
@@ -313,18 +305,11 @@ def unpack(wire: object, count: int) -> tuple[Wire[Any], ...]:
         1
     """
     if not isinstance(wire, Wire):
-        raise ArrowTypeError(
-            message(
-                f"cannot unpack {wire!r} at {SourceLine.here()}",
-                reason="expected a wire of the arrow being drawn",
-            )
-        )
+        raise type_refusal(f"unpack {wire!r}", "expected a wire of the arrow being drawn")
     if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-        raise ArrowTypeError(
-            message(
-                f"cannot unpack a wire at {SourceLine.here()}",
-                reason=f"the number of items must be an integer >= 0, not {count!r}",
-                hint="a, b = ar.unpack(wire, 2)",
-            )
+        raise type_refusal(
+            "unpack a wire",
+            f"the number of items must be an integer >= 0, not {count!r}",
+            hint="a, b = ar.unpack(wire, 2)",
         )
     return tuple(Wire(wire.recorder, None, wire, i, count) for i in range(count))

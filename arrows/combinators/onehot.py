@@ -9,10 +9,9 @@ import numpy as np
 
 from arrows import ops
 from arrows.combinators.apply import Function
+from arrows.combinators.base.arguments import set_name, shortened, wrong_argument, wrong_value
 from arrows.combinators.base.block import AnyBlock
-from arrows.combinators.base.naming import set_name, shortened
 from arrows.combinators.base.printing import Pieces
-from arrows.combinators.base.refusal import wrong_argument, wrong_value
 from arrows.combinators.compose import DerivedBlock
 from arrows.combinators.inputs import Scalar, Transform, Unfit
 from arrows.ops import TensorLike

@@ -7,10 +7,9 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
+from arrows.combinators.base.arguments import function_name, set_name, wrong_argument, wrong_value
 from arrows.combinators.base.block import AnyBlock, Block
 from arrows.combinators.base.convert import as_block
-from arrows.combinators.base.naming import function_name, set_name
-from arrows.combinators.base.refusal import wrong_argument, wrong_value
 from arrows.typesys import SourceLine
 from arrows.typesys import types as T
 

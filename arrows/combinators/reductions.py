@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from arrows import ops
 from arrows.combinators.apply import Apply, Misfit, Tensors
-from arrows.combinators.base.naming import set_name
+from arrows.combinators.base.arguments import set_name
 from arrows.combinators.base.printing import Pieces
 from arrows.combinators.compose import DerivedBlock
 from arrows.combinators.default_result import DefaultResult, as_default_result, put_default, shown, unfit

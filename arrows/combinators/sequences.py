@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from arrows.combinators.base.arguments import set_name, wrong_argument, wrong_value
 from arrows.combinators.base.block import AnyBlock, Block
 from arrows.combinators.base.convert import as_block
-from arrows.combinators.base.naming import set_name
 from arrows.combinators.base.printing import Pieces
-from arrows.combinators.base.refusal import wrong_argument, wrong_value
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import DerivedBlock
 from arrows.combinators.fanout import Fan

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeAlias, TypeVar, overload
 
+from arrows.combinators.base.arguments import type_refusal
 from arrows.combinators.base.copying import deep_copy, reduce, shallow_copy
 from arrows.combinators.base.frozen import Frozen
 from arrows.combinators.base.printing import Pieces, Precedence, call, expression
@@ -18,8 +19,7 @@ from arrows.combinators.base.recorder import call_on_wires, connect
 from arrows.combinators.base.traversal import has_effects
 from arrows.combinators.base.wires import Wire
 from arrows.ops.arrays import HostArray
-from arrows.typesys import ArrowTypeError, SourceLine
-from arrows.typesys.errors import message
+from arrows.typesys import SourceLine
 
 if TYPE_CHECKING:
     from arrows.combinators.compose import Identity
@@ -244,21 +244,17 @@ class Block(Frozen, Generic[A_contra, B_co]):
         return True
 
     def __iter__(self) -> NoReturn:
-        raise ArrowTypeError(
-            message(
-                f"cannot iterate over {self.label} at {SourceLine.here()}",
-                reason="a block has no items; its result has, once it is on a wire",
-                hint="in an @ar.arrow: `a, b = ar.unpack(block(x), 2)`; elsewhere: block >> ar.GetItem(0)",
-            )
+        raise type_refusal(
+            f"iterate over {self.label}",
+            "a block has no items; its result has, once it is on a wire",
+            hint="in an @ar.arrow: `a, b = ar.unpack(block(x), 2)`; elsewhere: block >> ar.GetItem(0)",
         )
 
     def __getitem__(self, key: object) -> NoReturn:
-        raise ArrowTypeError(
-            message(
-                f"cannot index {self.label} at {SourceLine.here()}",
-                reason="a block has no items; its result has",
-                hint=f"take the item of the result: block >> ar.GetItem({key!r})",
-            )
+        raise type_refusal(
+            f"index {self.label}",
+            "a block has no items; its result has",
+            hint=f"take the item of the result: block >> ar.GetItem({key!r})",
         )
 
     @property

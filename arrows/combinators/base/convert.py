@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
+from arrows.combinators.base.arguments import shortened, type_refusal
 from arrows.combinators.base.block import AnyBlock, Block
-from arrows.combinators.base.naming import shortened
 from arrows.combinators.base.wires import Wire
-from arrows.typesys import ArrowTypeError, SourceLine
-from arrows.typesys.errors import message
 
 
 class NotYetABlock(ABC):
@@ -64,12 +62,10 @@ def as_block(x: object, where: str) -> AnyBlock:
         return Block.operators.record(x)
     if isinstance(x, (np.ndarray, np.generic)):
         return Block.operators.constant(x)
-    raise ArrowTypeError(
-        message(
-            f"cannot use {_name(x)} as {where} at {SourceLine.here()}",
-            reason=f"expected a block, or a dict or tuple of blocks, got {_class_in_words(x)}",
-            hint=_hint(x),
-        )
+    raise type_refusal(
+        f"use {_name(x)} as {where}",
+        f"expected a block, or a dict or tuple of blocks, got {_class_in_words(x)}",
+        hint=_hint(x),
     )
 
 

@@ -12,9 +12,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias
 
+from arrows.combinators.base.arguments import type_refusal
 from arrows.combinators.base.wires import Wire
 from arrows.typesys import ArrowTypeError, SourceLine
-from arrows.typesys.errors import message
 
 if TYPE_CHECKING:
     from arrows.combinators.base.block import AnyBlock
@@ -180,24 +180,17 @@ class CallRecorder:
             other = f"scope, {owner.title_and_site}"
         else:
             other = f"arrow, {owner.name} ({owner.site})"
-        return ArrowTypeError(
-            message(
-                f"cannot {attempt} at {SourceLine.here()}",
-                at=self.inside,
-                reason=f"the wire {wire.describe()} belongs to another {other}",
-                hint=self.hint_for_foreign_wires,
-            )
+        return type_refusal(
+            attempt,
+            f"the wire {wire.describe()} belongs to another {other}",
+            at=self.inside,
+            hint=self.hint_for_foreign_wires,
         )
 
     def no_wire(self, x: object, attempt: str, hint: str) -> NoReturn:
         """Refuses what is no wire."""
-        raise ArrowTypeError(
-            message(
-                f"cannot {attempt} at {SourceLine.here()}",
-                at=self.inside,
-                reason=f"expected a wire or a tuple of wires, got {x!r}",
-                hint=hint,
-            )
+        raise type_refusal(
+            f"{attempt}", f"expected a wire or a tuple of wires, got {x!r}", at=self.inside, hint=hint
         )
 
     # Where arrows and Compositions differ
@@ -274,12 +267,10 @@ def call_on_wires(block: AnyBlock, args: tuple[Any, ...]) -> Wire[Any]:
         hint = "a Function computes by ar.ops and layers; put the block before or after the Function"
     else:
         hint = "to run it on an example: block.eval(x); to compose blocks: f >> g"
-    raise ArrowTypeError(
-        message(
-            f"cannot call {block.label} on {', '.join(map(repr, args)) or 'nothing'} at {SourceLine.here()}",
-            reason="a block is called on wires, inside the body of an @ar.arrow",
-            hint=hint,
-        )
+    raise type_refusal(
+        f"call {block.label} on {', '.join(map(repr, args)) or 'nothing'}",
+        "a block is called on wires, inside the body of an @ar.arrow",
+        hint=hint,
     )
 
 
@@ -292,11 +283,9 @@ def connect(block: AnyBlock, sources: tuple[object, ...]) -> Wire[Any]:
     recorder = current_recorder()
     if recorder is not None and recorder.connects:
         return recorder.apply(block, sources)
-    raise ArrowTypeError(
-        message(
-            f"cannot connect {block.label} at {SourceLine.here()}",
-            at=recorder.inside if recorder is not None else "",
-            reason="blocks read wires inside the scope of a Composition",
-            hint="with composition.scope(): ...; in the body of an @ar.arrow, call it: block(wire)",
-        )
+    raise type_refusal(
+        f"connect {block.label}",
+        "blocks read wires inside the scope of a Composition",
+        at=recorder.inside if recorder is not None else "",
+        hint="with composition.scope(): ...; in the body of an @ar.arrow, call it: block(wire)",
     )

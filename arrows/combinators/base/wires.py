@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, Type
 
 import numpy as np
 
+from arrows.combinators.base.arguments import type_refusal
 from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys.errors import message
 
@@ -149,14 +150,7 @@ class Wire(Generic[B_co]):
         self._refuse("connect something to", *self.recorder.why_wires_do_not_read(self))
 
     def _refuse(self, attempt: str, reason: str, hint: str) -> NoReturn:
-        raise ArrowTypeError(
-            message(
-                f"cannot {attempt} a wire at {SourceLine.here()}",
-                at=self.recorder.inside,
-                reason=reason,
-                hint=hint,
-            )
-        )
+        raise type_refusal(f"{attempt} a wire", reason, at=self.recorder.inside, hint=hint)
 
     def __repr__(self) -> str:
         return f"<wire {self.describe()} of {self.recorder.title}>"

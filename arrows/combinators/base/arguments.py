@@ -1,14 +1,45 @@
-"""The names of blocks, and of the functions that they hold."""
+"""The arguments of constructors: checks of names, arguments in words, and the one form of all refusals."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from arrows.combinators.base.refusal import wrong_argument, wrong_value
+from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
+from arrows.typesys.errors import Message, message
 from arrows.typesys.quoting import unwritable
 
 if TYPE_CHECKING:
     from arrows.combinators.base.block import AnyBlock
+
+
+def type_refusal(attempt: str, reason: str, *, at: str = "", hint: str = "") -> ArrowTypeError:
+    """The error of an attempt on this line that types forbid.
+
+    Example:
+        >>> print(type_refusal("iterate over f", "a block has no items"))
+        cannot iterate over f at ...
+          a block has no items
+    """
+    return ArrowTypeError(_refusal(attempt, reason, at, hint))
+
+
+def value_refusal(attempt: str, reason: str, *, at: str = "", hint: str = "") -> ArrowValueError:
+    """The error of an attempt on this line that a value, or the order of events, forbids."""
+    return ArrowValueError(_refusal(attempt, reason, at, hint))
+
+
+def _refusal(attempt: str, reason: str, at: str, hint: str) -> Message:
+    return message(f"cannot {attempt} at {SourceLine.here()}", at=at, reason=reason, hint=hint)
+
+
+def wrong_argument(block: str, reason: str, *, hint: str = "") -> ArrowTypeError:
+    """The error of a block that is given an argument of the wrong kind."""
+    return type_refusal(f"make {block}", reason, hint=hint)
+
+
+def wrong_value(block: str, reason: str, *, hint: str = "") -> ArrowValueError:
+    """The error of a block that is given an argument of the right kind, whose value cannot be."""
+    return value_refusal(f"make {block}", reason, hint=hint)
 
 
 def set_name(block: AnyBlock, name: str | None) -> None:
@@ -24,13 +55,7 @@ def set_name(block: AnyBlock, name: str | None) -> None:
 
 
 def require_name(kind: str, what: str, name: object, hint: str = "") -> None:
-    """Refuses what is no name.
-
-    Args:
-        kind: of the block that is being made.
-        what: the name, in words.
-        name: should be text that a file can hold.
-        hint: what to write instead of something else than text.
+    """Refuses what is no name for a block of this kind; `what` is the name in words.
 
     Raises:
         ArrowTypeError: the name is not text.
