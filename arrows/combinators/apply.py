@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeAlias, TypeVar, TypeVarTuple, overload
+from typing import Any, ClassVar, TypeAlias, TypeVarTuple, overload
 
 from arrows import ops
 from arrows.combinators.base.arguments import function_name, set_name, wrong_argument
-from arrows.combinators.base.block import Block
+from arrows.combinators.base.block import A, B, Block
 from arrows.ops import TensorLike
 from arrows.typesys import types as T
 
@@ -16,8 +16,6 @@ Tensors: TypeAlias = "TensorLike | tuple[Tensors, ...]"
 Misfit: TypeAlias = str | tuple[str, str] | None
 """Why a block does not take an input: the reason, or that and a hint; None if it does."""
 
-A = TypeVar("A")
-B = TypeVar("B")
 As = TypeVarTuple("As")
 
 

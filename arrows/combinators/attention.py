@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, overload
 
 from arrows import ops
 from arrows.combinators.apply import Misfit, Tensors
 from arrows.combinators.base.arguments import set_name, wrong_argument
-from arrows.combinators.base.block import AnyBlock
+from arrows.combinators.base.block import A, AnyBlock, B
 from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.printing import Pieces
 from arrows.combinators.base.wires import Wire
@@ -19,9 +19,6 @@ from arrows.combinators.reductions import ReductionWithDefault, each, has_sequen
 from arrows.combinators.sequences import Map
 from arrows.ops import TensorLike
 from arrows.typesys import types as T
-
-A = TypeVar("A")
-B = TypeVar("B")
 
 
 class Attention(DerivedBlock[Sequence[A], B]):

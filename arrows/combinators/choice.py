@@ -12,7 +12,7 @@ from arrows.combinators.base.arguments import (
     wrong_argument,
     wrong_value,
 )
-from arrows.combinators.base.block import AnyBlock, Block
+from arrows.combinators.base.block import A, AnyBlock, B, Block, C
 from arrows.combinators.base.convert import NotYetABlock, are_pairs, as_block
 from arrows.combinators.base.printing import Pieces, by_key
 from arrows.combinators.base.wires import Wire
@@ -24,9 +24,6 @@ from arrows.combinators.items import Item
 from arrows.typesys import SourceLine
 from arrows.typesys.errors import unhashed
 
-A = TypeVar("A")
-B = TypeVar("B")
-C = TypeVar("C")
 K = TypeVar("K")
 
 Key: TypeAlias = Callable[[Any], Hashable] | AnyBlock

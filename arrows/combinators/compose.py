@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from arrows.combinators.base.arguments import set_name
-from arrows.combinators.base.block import AnyBlock, Block
+from arrows.combinators.base.block import A, AnyBlock, B, Block
 from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.printing import Pieces, Precedence, call, chain_of
 from arrows.combinators.base.wires import Wire
-
-A = TypeVar("A")
-B = TypeVar("B")
-C = TypeVar("C")
 
 
 class Pipe(Block[A, B]):

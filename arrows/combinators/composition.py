@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Generic, NoReturn, TypeVar, overload
+from typing import Any, Generic, NoReturn, overload
 
 from arrows.combinators.base.arguments import set_name, type_refusal, value_refusal
-from arrows.combinators.base.block import AnyBlock, Block, at_line
+from arrows.combinators.base.block import B1, B2, A, AnyBlock, B, Block, at_line
 from arrows.combinators.base.printing import Pieces
 from arrows.combinators.base.recorder import CallRecorder, Source, current_recorder, switch
 from arrows.combinators.base.traversal import ignores_input
@@ -16,10 +16,6 @@ from arrows.combinators.compose import DerivedBlock
 from arrows.combinators.notation import Graph, GraphNode, drawn, output_source
 from arrows.typesys import SourceLine
 
-A = TypeVar("A")
-B = TypeVar("B")
-B1 = TypeVar("B1")
-B2 = TypeVar("B2")
 _Source = Wire[Any] | AnyBlock
 
 
@@ -133,7 +129,7 @@ class Composition(DerivedBlock[A, B]):
                 "its scope is not open" if self._state == "new" else "another scope is open inside of its own"
             )
             raise type_refusal(
-                f"{attempt}", words, hint="with composition.scope(): composition.output.reads(wire)"
+                attempt, words, hint="with composition.scope(): composition.output.reads(wire)"
             )
         if self._result is not None:
             raise value_refusal(

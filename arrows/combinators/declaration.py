@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, Generic, NoReturn
 
 from arrows.combinators.base.arguments import require_name, type_refusal, value_refusal
-from arrows.combinators.base.block import Block
+from arrows.combinators.base.block import A, B, Block
 from arrows.combinators.base.convert import NotYetABlock, as_block
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.recursion import DECLARATION, DeclaredReference, Token
 from arrows.typesys import types as T
-
-A = TypeVar("A")
-B = TypeVar("B")
 
 
 class ForwardDeclaration(NotYetABlock, Generic[A, B]):

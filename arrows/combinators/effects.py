@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from arrows.combinators.base.arguments import function_name, require_name, set_name, wrong_argument
-from arrows.combinators.base.block import AnyBlock, Block
+from arrows.combinators.base.block import A, AnyBlock, B, Block
 from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.wires import Wire
-
-A = TypeVar("A")
-B = TypeVar("B")
 
 
 class Metric(Block[Any, None]):
@@ -119,9 +116,6 @@ class Shared(Block[A, B]):
     def block(self) -> AnyBlock:
         """What is done once for each object."""
         return self.parts[0]
-
-    def arguments(self, depth: int = 2) -> str:
-        return self.parts[0].brief(depth - 1)
 
 
 def shared(block: Callable[[Wire[A]], Wire[B]], *, name: str | None = None) -> Shared[A, B]:

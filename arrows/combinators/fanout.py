@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import Any, Generic, TypeVar, TypeVarTuple, overload
+from typing import Any, Generic, TypeVarTuple, overload
 
 from arrows.combinators.base.arguments import set_name, wrong_argument, wrong_value
-from arrows.combinators.base.block import AnyBlock, Block, Operators
+from arrows.combinators.base.block import B1, B2, B3, A, AnyBlock, B, Block, C, Operators
 from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.printing import Pieces, Precedence, by_key, chain_of, joined, within
 from arrows.combinators.base.traversal import ignores_input
@@ -16,13 +16,6 @@ from arrows.combinators.constant import Constant
 from arrows.combinators.items import Item
 from arrows.typesys.errors import unhashed
 
-A = TypeVar("A")
-B = TypeVar("B")
-B1 = TypeVar("B1")
-B2 = TypeVar("B2")
-B3 = TypeVar("B3")
-B4 = TypeVar("B4")
-C = TypeVar("C")
 Bs = TypeVarTuple("Bs")
 
 

@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from arrows.combinators.base.arguments import set_name
-from arrows.combinators.base.block import AnyBlock, Block
+from arrows.combinators.base.block import A, AnyBlock, Block
 from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.printing import Pieces
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.constant import InferredZeros
 
-A = TypeVar("A")
 S = TypeVar("S")
 
 
@@ -56,9 +55,6 @@ class Fold(Block[Sequence[A], S]):
     def start(self) -> AnyBlock:
         """The first state."""
         return self.parts[1]
-
-    def arguments(self, depth: int = 2) -> str:
-        return f"{self.parts[0].brief(depth - 1)}, {self.parts[1].brief(depth - 1)}"
 
 
 class Reduce(Block[Sequence[A], A]):

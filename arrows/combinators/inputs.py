@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, TypeVar, get_origin, overload
+from typing import Any, Literal, get_origin, overload
 
 from arrows.combinators.base.arguments import function_name, set_name, wrong_argument
-from arrows.combinators.base.block import Block
+from arrows.combinators.base.block import A, B, Block
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, static
 from arrows.typesys import types as T
 from arrows.typesys.errors import message
-
-A = TypeVar("A")
-B = TypeVar("B")
 
 Floats = Literal["float16", "float32", "float64"]
 Ints = Literal["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]

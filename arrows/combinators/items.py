@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from typing import Any, TypeVar
+from typing import Any
 
 from arrows.combinators.base.arguments import set_name, wrong_argument, wrong_value
-from arrows.combinators.base.block import AnyBlock, Block
-
-A = TypeVar("A")
-B = TypeVar("B")
+from arrows.combinators.base.block import A, AnyBlock, B, Block
 
 
 class Item(Block[A, B]):
@@ -157,9 +154,6 @@ class Nth(AnyBlock):
         >>> ar.compile(block)([{"of": [1, 2, 3], "at": 1}]).tolist()
         [2.0]
     """
-
-    def __init__(self, *, name: str | None = None) -> None:
-        set_name(self, name)
 
 
 def take(x: Any, key: Any) -> Any:

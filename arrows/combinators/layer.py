@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Self, TypeGuard, TypeVar, overload
+from typing import Any, Self, TypeGuard, overload
 
 import numpy as np
 
 from arrows import ops
 from arrows.combinators.apply import Apply, Tensors
-from arrows.combinators.base.arguments import set_name, type_refusal
-from arrows.combinators.base.block import A1, A2, A3
+from arrows.combinators.base.arguments import type_refusal
+from arrows.combinators.base.block import A1, A2, A3, A, B
 from arrows.combinators.base.recorder import recorder_of
 from arrows.combinators.base.wires import Wire
 from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.typesys import types as T
-
-A = TypeVar("A")
-B = TypeVar("B")
 
 
 class Layer(Apply[A, B]):
@@ -58,9 +55,6 @@ class Layer(Apply[A, B]):
         words += [f"{k}={_word(v)}" for k, v in kwargs.items() if k != "name"]
         self.__dict__["_words"] = ", ".join(w for w in words if w and not w.endswith("="))
         return self
-
-    def __init__(self, *, name: str | None = None) -> None:
-        set_name(self, name)
 
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
         """The layer's parameters for an input of this type.

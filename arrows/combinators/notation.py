@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, overload
 
 from arrows.combinators.base.arguments import function_name, set_name, type_refusal, value_refusal
-from arrows.combinators.base.block import AnyBlock, Block, at_line
+from arrows.combinators.base.block import A1, A2, A3, A4, B1, B2, A, AnyBlock, B, Block, at_line
 from arrows.combinators.base.printing import Pieces
 from arrows.combinators.base.recorder import BlockCall, CallRecorder, Nothing, Projection, Source, drawing
 from arrows.combinators.base.wires import Wire
@@ -17,16 +17,6 @@ from arrows.combinators.fanout import Fan
 from arrows.combinators.items import Item
 from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys.errors import message
-
-A = TypeVar("A")
-A1 = TypeVar("A1")
-A2 = TypeVar("A2")
-A3 = TypeVar("A3")
-A4 = TypeVar("A4")
-B = TypeVar("B")
-B1 = TypeVar("B1")
-B2 = TypeVar("B2")
-B3 = TypeVar("B3")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,22 +5,13 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar, overload
+from typing import Any, overload
 
 from arrows.combinators.base.arguments import function_name, set_name, wrong_argument, wrong_value
-from arrows.combinators.base.block import AnyBlock, Block
+from arrows.combinators.base.block import A1, A2, A3, B1, B2, B3, A, AnyBlock, B, Block
 from arrows.combinators.base.convert import as_block
 from arrows.typesys import SourceLine
 from arrows.typesys import types as T
-
-A = TypeVar("A")
-B = TypeVar("B")
-A1 = TypeVar("A1")
-A2 = TypeVar("A2")
-A3 = TypeVar("A3")
-B1 = TypeVar("B1")
-B2 = TypeVar("B2")
-B3 = TypeVar("B3")
 
 
 class Token:

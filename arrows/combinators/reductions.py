@@ -110,9 +110,6 @@ class Sum(Reduction):
 
     verb = "adds"
 
-    def __init__(self, *, name: str | None = None) -> None:
-        set_name(self, name)
-
     def of_rows(self, rows: TensorLike, default: DefaultResult | None) -> TensorLike:
         return ops.segment_sum(rows)
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, TypeVar, overload
 
 from arrows.combinators.apply import Concat
 from arrows.combinators.base.arguments import set_name, wrong_argument, wrong_value
-from arrows.combinators.base.block import AnyBlock, Block
+from arrows.combinators.base.block import A, AnyBlock, B, Block, C
 from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.printing import Pieces
 from arrows.combinators.base.wires import Wire
@@ -17,9 +17,6 @@ from arrows.combinators.fanout import Fan
 from arrows.combinators.items import GetItem
 from arrows.combinators.sequences import ZipWith
 
-A = TypeVar("A")
-B = TypeVar("B")
-C = TypeVar("C")
 H = TypeVar("H")
 S = TypeVar("S")
 

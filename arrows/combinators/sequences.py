@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from arrows.combinators.base.arguments import set_name, wrong_argument, wrong_value
-from arrows.combinators.base.block import AnyBlock, Block
+from arrows.combinators.base.block import A, AnyBlock, B, Block
 from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.printing import Pieces
 from arrows.combinators.base.wires import Wire
@@ -15,9 +15,6 @@ from arrows.combinators.fanout import Fan
 from arrows.combinators.items import Item
 from arrows.typesys import static
 from arrows.typesys import types as T
-
-A = TypeVar("A")
-B = TypeVar("B")
 
 MOST = 10_000
 """A tuple of elements has no more: its items are written down one by one."""
@@ -54,9 +51,6 @@ class Map(Block[Sequence[A], Sequence[B]]):
         """The block on every element."""
         return self.parts[0]
 
-    def arguments(self, depth: int = 2) -> str:
-        return self.parts[0].brief(depth - 1)
-
 
 class Zip(Block[Any, Sequence[Any]]):
     """Goes over several sequences at once: from a tuple of sequences to the sequence of tuples.
@@ -81,9 +75,6 @@ class Zip(Block[Any, Sequence[Any]]):
         ... )
         [('a', 3), ('tree', 1)]
     """
-
-    def __init__(self, *, name: str | None = None) -> None:
-        set_name(self, name)
 
 
 class ZipWith(DerivedBlock[Any, Sequence[B]]):
@@ -138,9 +129,6 @@ class Broadcast(AnyBlock):
         >>> ar.compile(scaled)([{"numbers": [1, 2, 3], "factor": 10}]).tolist()
         [[10.0, 20.0, 30.0]]
     """
-
-    def __init__(self, *, name: str | None = None) -> None:
-        set_name(self, name)
 
     # Generic in its own call, so that checkers solve its type at the place of use.
     def __call__(self, x: Wire[A], /) -> Wire[Sequence[A]]:  # type: ignore[override]

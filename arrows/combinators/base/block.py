@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeAlias, TypeVar, overload
 
-from arrows.combinators.base.arguments import type_refusal
+from arrows.combinators.base.arguments import set_name, type_refusal
 from arrows.combinators.base.copying import deep_copy, reduce, shallow_copy
 from arrows.combinators.base.frozen import Frozen
 from arrows.combinators.base.printing import Pieces, Precedence, call, expression
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from arrows.combinators.fanout import AndFan
     from arrows.combinators.recursion import Token
 
+# The type variables that the blocks of this folder share.
 A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
@@ -34,6 +35,9 @@ A1 = TypeVar("A1")
 A2 = TypeVar("A2")
 A3 = TypeVar("A3")
 A4 = TypeVar("A4")
+B1 = TypeVar("B1")
+B2 = TypeVar("B2")
+B3 = TypeVar("B3")
 A_contra = TypeVar("A_contra", contravariant=True)
 B_co = TypeVar("B_co", covariant=True)
 
@@ -75,6 +79,9 @@ class Block(Frozen, Generic[A_contra, B_co]):
         self = super().__new__(cls)
         self.__dict__.update(name=None, site=SourceLine.here(), _parts=())
         return self
+
+    def __init__(self, *, name: str | None = None) -> None:
+        set_name(self, name)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -119,7 +126,10 @@ class Block(Frozen, Generic[A_contra, B_co]):
 
     def arguments(self, depth: int = 2) -> str:
         """What stands between the brackets of `label`."""
-        return "".join(x if isinstance(x, str) else x.brief(depth - 1) for x in self.written() or ())
+        written = self.written()
+        if written is None:
+            return ", ".join(part.brief(depth - 1) for part in self.parts)
+        return "".join(x if isinstance(x, str) else x.brief(depth - 1) for x in written)
 
     def written(self) -> Pieces | None:
         """What stands between the brackets when the block is printed in full; None: its parts, one by one."""

@@ -190,7 +190,7 @@ class CallRecorder:
     def no_wire(self, x: object, attempt: str, hint: str) -> NoReturn:
         """Refuses what is no wire."""
         raise type_refusal(
-            f"{attempt}", f"expected a wire or a tuple of wires, got {x!r}", at=self.inside, hint=hint
+            attempt, f"expected a wire or a tuple of wires, got {x!r}", at=self.inside, hint=hint
         )
 
     # Where arrows and Compositions differ
