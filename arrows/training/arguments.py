@@ -14,11 +14,7 @@ from arrows.typesys.quoting import printable, shortened
 
 
 def described(value: object) -> str:
-    """A value in a few words, for messages.
-
-    >>> described(None), described([1]), described(dict), described("adam")
-    ('None', 'a value of the type list', 'the class dict', "'adam'")
-    """
+    """A value in a few words, for messages."""
     if isinstance(value, type):
         return f"the class {value.__name__}"
     if value is None or isinstance(value, (int, float)) or (isinstance(value, str) and len(value) <= 40):
@@ -38,27 +34,12 @@ def escaped(text: str, most: int = 1000) -> str:
 
 
 def is_whole(value: object, least: int = 0) -> TypeGuard[int]:
-    """Whether a value of a file is an integer of 64 bits, `least` or more.
-
-    >>> is_whole(3), is_whole(True), is_whole(3.0), is_whole(2**70), is_whole(0, least=1)
-    (True, False, False, False, False)
-    """
+    """Whether a value of a file is an integer of 64 bits, `least` or more."""
     return type(value) is int and least <= value < 2**63
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a single real number: Python's, NumPy's, or an array without axes of any device.
-
-    >>> import numpy as np
-    >>> (
-    ...     is_number(1),
-    ...     is_number(np.float32(1)),
-    ...     is_number(np.array(1.0)),
-    ...     is_number("1"),
-    ...     is_number(np.ones(1)),
-    ... )
-    (True, True, True, False, False)
-    """
+    """Whether a value is a single real number: Python's, NumPy's, or an array without axes of any device."""
     if isinstance(value, Real):
         return True
     kind = getattr(getattr(value, "dtype", None), "kind", None)
@@ -66,30 +47,13 @@ def is_number(value: object) -> bool:
 
 
 def require_number(argument: str, value: object, also: str = "") -> None:
-    """Refuses a value that is not a number.
-
-    Args:
-        argument: what the message calls it.
-        value: the value.
-        also: what else it may be.
-
-    >>> require_number("Adam: epsilon", "0.1")
-    Traceback (most recent call last):
-    ...
-    arrows.typesys.errors.ArrowTypeError: Adam: epsilon must be a number, not '0.1'
-    """
+    """Refuses a value that is not a number; `also` says what else it may be."""
     if not is_number(value):
         raise ArrowTypeError(f"{argument} must be a number{also}, not {described(value)}")
 
 
 def require_range(owner: str, name: str, value: float, least: float, below: float = float("inf")) -> None:
-    """Refuses a hyperparameter outside [least, below), NaN included.
-
-    >>> require_range("SGD", "momentum", 1.5, 0.0, 1.0)
-    Traceback (most recent call last):
-    ...
-    arrows.typesys.errors.ArrowValueError: SGD: momentum is 1.5, and should be at least 0 and below 1
-    """
+    """Refuses a hyperparameter outside [least, below), NaN included."""
     require_number(f"{owner}: {name}", value)
     if not least <= value < below:
         bound = "" if below == float("inf") else f" and below {below:g}"
@@ -97,30 +61,14 @@ def require_range(owner: str, name: str, value: float, least: float, below: floa
 
 
 def require_above(owner: str, name: str, value: float, bound: float = 0.0) -> None:
-    """Refuses a hyperparameter that is not above `bound`, NaN included.
-
-    >>> require_above("Adam", "epsilon", 0.0)
-    Traceback (most recent call last):
-    ...
-    arrows.typesys.errors.ArrowValueError: Adam: epsilon is 0.0, and should be above 0
-    """
+    """Refuses a hyperparameter that is not above `bound`, NaN included."""
     require_number(f"{owner}: {name}", value)
     if not value > bound:
         raise ArrowValueError(f"{owner}: {name} is {value}, and should be above {bound:g}")
 
 
 def whole_number(argument: str, value: object, least: int) -> int:
-    """An integer of any kind as Python's.
-
-    Raises:
-        ArrowTypeError: the value is not an integer.
-        ArrowValueError: it is below `least`.
-
-    >>> whole_number("train: epochs", 1.5, 0)
-    Traceback (most recent call last):
-    ...
-    arrows.typesys.errors.ArrowTypeError: train: epochs must be a whole number, not 1.5
-    """
+    """An integer of any kind as Python's; refuses other values, and one below `least`."""
     if not isinstance(value, Integral):
         raise ArrowTypeError(f"{argument} must be a whole number, not {described(value)}")
     if value < least:
@@ -129,18 +77,7 @@ def whole_number(argument: str, value: object, least: int) -> int:
 
 
 def require_model(call: str, model: object, *needed: str) -> None:
-    """Refuses a value that is not a model.
-
-    Args:
-        call: the call that the message names, such as `save(model, path)`.
-        model: the value.
-        needed: members that it must have besides its parameters and their device.
-
-    >>> require_model("save(model, path)", "m")
-    Traceback (most recent call last):
-    ...
-    arrows.typesys.errors.ArrowTypeError: save(model, path): model must be what ar.compile returns, not 'm'
-    """
+    """Refuses a value that is not a model with the members `needed` besides its parameters."""
     has_members = isinstance(getattr(model, "params", None), Mapping) and all(
         hasattr(model, name) for name in needed
     )
@@ -150,27 +87,13 @@ def require_model(call: str, model: object, *needed: str) -> None:
 
 
 def require_optimizer(call: str, optimizer: object, *needed: str) -> None:
-    """Refuses a value that is not an optimizer with the members `needed`.
-
-    >>> class Adam: ...
-    >>> require_optimizer("train(model, examples, optimizer)", Adam, "step")
-    Traceback (most recent call last):
-    ...
-    arrows.typesys.errors.ArrowTypeError: train(model, examples, optimizer): optimizer must be one such as
-    Adam(0.001), not the class Adam
-    """
+    """Refuses a value that is not an optimizer with the members `needed`."""
     if isinstance(optimizer, type) or not all(hasattr(optimizer, name) for name in needed):
         raise ArrowTypeError(f"{call}: optimizer must be one such as Adam(0.001), not {described(optimizer)}")
 
 
 def require_path(argument: str, path: object) -> Path:
-    """A path or text as a path; refuses the empty one, which would be the current folder.
-
-    >>> require_path("save(model, path): path", 3)
-    Traceback (most recent call last):
-    ...
-    arrows.typesys.errors.ArrowTypeError: save(model, path): path must be a path, not 3
-    """
+    """A path or text as a path; refuses the empty one, which would be the current folder."""
     if not isinstance(path, (str, os.PathLike)):
         raise ArrowTypeError(f"{argument} must be a path, not {described(path)}")
     if not os.fspath(path) or "\0" in str(path):

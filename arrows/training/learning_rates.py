@@ -16,13 +16,8 @@ Rate = float | Schedule
 class Rates:
     """Separate learning rates for the parameters whose names match a pattern.
 
-    Args:
-        by_pattern: pattern -> rate. `fnmatch` reads the patterns (`*`, `?`, `[abc]`), case-sensitively. Where
-            several patterns match a name, the first one counts. The number 0 freezes a parameter.
-
-    Raises:
-        ArrowTypeError: a rate is neither number nor schedule.
-        ArrowValueError: a rate below 0.
+    `fnmatch` reads the patterns (`*`, `?`, `[abc]`), case-sensitively. Where several match a name, the first
+    one counts. The number 0 freezes a parameter.
 
     >>> Rates({"embed/*": 0.1}).by_name(["embed/weight", "fc/weight"])
     {'embed/weight': 0.1}
@@ -35,16 +30,7 @@ class Rates:
         self._matches: dict[tuple[str, ...], dict[str, Rate]] = {}  # patterns are matched once a model
 
     def by_name(self, names: Iterable[str]) -> Mapping[str, Rate]:
-        """The separate rates of those of the named parameters that have one.
-
-        Raises:
-            ArrowValueError: a pattern matches none of the names; the message lists them all.
-
-        >>> Rates({"embd/*": 0.1}).by_name(["embed/weight"])
-        Traceback (most recent call last):
-        ...
-        arrows.typesys.errors.ArrowValueError: rates: no parameter matches 'embd/*'; there are embed/weight
-        """
+        """The separate rates of those parameters that have one; refuses a pattern that matches none."""
         if not self.by_pattern:
             return {}
         key = tuple(names)
@@ -62,15 +48,7 @@ class Rates:
 
 
 def rate_at(rate: Rate, steps: int) -> float:
-    """The learning rate of the step that follows `steps` steps.
-
-    Raises:
-        ArrowTypeError: a schedule gives no number.
-        ArrowValueError: it gives a number below 0, or one that is not finite.
-
-    >>> rate_at(0.1, 7), rate_at(lambda steps: 1 / (1 + steps), 3)
-    (0.1, 0.25)
-    """
+    """The learning rate of the step that follows `steps` steps; refuses what is no rate from a schedule."""
     if not callable(rate):
         return rate
     value = rate(steps)
@@ -83,22 +61,12 @@ def rate_at(rate: Rate, steps: int) -> float:
 
 
 def is_frozen(rate: Rate | None) -> bool:
-    """Whether a parameter's separate rate is the number 0; a schedule that reaches 0 does not freeze.
-
-    >>> is_frozen(0), is_frozen(None), is_frozen(lambda steps: 0.0)
-    (True, False, False)
-    """
+    """Whether a parameter's separate rate is the number 0; a schedule that reaches 0 does not freeze."""
     return rate is not None and not callable(rate) and rate == 0
 
 
 def require_rate(what: str, rate: Rate) -> None:
-    """Refuses a rate that is neither a number nor a schedule, and a number that is negative or not finite.
-
-    >>> require_rate("Adam: learning_rate", -1.0)
-    Traceback (most recent call last):
-    ...
-    arrows.typesys.errors.ArrowValueError: Adam: learning_rate is -1.0, and should be at least 0
-    """
+    """Refuses a rate that is neither a number nor a schedule, and a number that is negative or not finite."""
     if not callable(rate) or isinstance(rate, type):
         require_number(what, rate, also=" or a schedule")
     if not callable(rate) and not 0 <= rate < float("inf"):

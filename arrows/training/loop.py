@@ -27,8 +27,8 @@ from arrows.training.arguments import (
     require_path,
     whole_number,
 )
+from arrows.training.finite_checks import require_finite_loss, require_finite_parameters
 from arrows.training.interrupt import Interrupts
-from arrows.training.not_finite import require_finite_loss, require_finite_parameters
 from arrows.training.optimizers import Optimizer
 from arrows.training.parameters import Trainable, as_float
 from arrows.training.progress import Epoch, Progress, figures_of
@@ -39,11 +39,7 @@ NAN = ("stop", "ignore")
 
 
 class Learner(Trainable, Protocol):
-    """What the loop needs of a model on top of `Trainable`; `arrows.compile` makes one.
-
-    >>> def prepared(model: Learner, examples: list) -> int:
-    ...     return len(model.prepare(examples))
-    """
+    """What the loop needs of a model on top of `Trainable`; `arrows.compile` makes one."""
 
     def prepare(self, examples: Any, /) -> Prepared:
         """The examples, lowered once; a prepared set is returned as it is."""
@@ -180,7 +176,7 @@ def train(
         if evaluate is not None:
             checkpointer.save()  # if a long evaluation is interrupted, the epoch is not lost
         with optimizer.use_averages(model) if optimizer.averages is not None else nullcontext():
-            figures = figures_of(evaluate(), partial(as_float, model.device)) if evaluate is not None else {}
+            figures = figures_of(evaluate(), model.device) if evaluate is not None else {}
             epoch = _epoch_of(run, figures, best_by, unit)
             run.history.append(epoch)
             if after_epoch is not None:

@@ -24,13 +24,7 @@ class Described(Protocol):
 
 
 class Trainable(Protocol):
-    """What optimizers and checkpoints need of a model: its live parameters by name, and their device.
-
-    >>> import numpy as np
-    >>> from types import SimpleNamespace
-    >>> from arrows.engine.device import get_device
-    >>> model: Trainable = SimpleNamespace(params={"w": np.ones(2)}, device=get_device("cpu"))
-    """
+    """What optimizers and checkpoints need of a model: its live parameters by name, and their device."""
 
     @property
     def params(self) -> Mapping[str, Array]:
@@ -42,12 +36,7 @@ class Trainable(Protocol):
 
 
 def notation(array: Described) -> str:
-    """Element type and shape of an array of any device, in the short notation of types.
-
-    >>> import numpy as np
-    >>> notation(np.zeros((3, 4), "float32")), notation(np.float64(1))
-    ('float32[3, 4]', 'float64')
-    """
+    """Element type and shape of an array of any device, in the short notation of types."""
     return f"{array.dtype}{list(array.shape)}" if array.shape else str(array.dtype)
 
 

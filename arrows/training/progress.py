@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from arrows.engine.device import Device
 from arrows.training.arguments import described, require_number
+from arrows.training.parameters import as_float
 from arrows.typesys import ArrowTypeError
 
 
@@ -41,20 +43,8 @@ class Epoch:
         return f"epoch {self.number}: loss {self.loss:.4f}, {figures}{rate}"
 
 
-def figures_of(result: object, to_float: Callable[[Any], float] = float) -> dict[str, float]:
-    """The result of `evaluate` with plain floats.
-
-    Args:
-        result: maps names to numbers: Python's, NumPy's, or arrays without axes.
-        to_float: converts a number, or an array of the model's device, to a float.
-
-    Raises:
-        ArrowTypeError: `result` is something else.
-
-    >>> import numpy as np
-    >>> figures_of({"accuracy": np.float32(0.5), "seen": np.array(3)})
-    {'accuracy': 0.5, 'seen': 3.0}
-    """
+def figures_of(result: object, device: Device) -> dict[str, float]:
+    """The result of `evaluate` with plain floats; refuses one that does not map names to numbers."""
     if not isinstance(result, Mapping):
         raise ArrowTypeError(
             "train: evaluate must return figures by name, such as {'accuracy': 0.5}, "
@@ -64,7 +54,7 @@ def figures_of(result: object, to_float: Callable[[Any], float] = float) -> dict
         if not isinstance(name, str):
             raise ArrowTypeError(f"train: figures of evaluate are named by text, not by {described(name)}")
         require_number(f"train: the figure {name!r} of evaluate", value)
-    return {name: to_float(value) for name, value in result.items()}
+    return {name: as_float(device, value) for name, value in result.items()}
 
 
 @dataclass(slots=True)

@@ -56,11 +56,7 @@ class Settings:
 
 
 def without_addresses(text: str) -> str:
-    """A text without the memory addresses that Python prints of objects.
-
-    >>> without_addresses("<function f at 0x7f2a>")
-    '<function f>'
-    """
+    """A text without the memory addresses that Python prints of objects."""
     return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
@@ -71,9 +67,6 @@ def functions_in(schedule: object) -> Iterator[str]:
 
     Raises:
         ArrowValueError: the content of one of them cannot be identified.
-
-    >>> [(name[:8], len(name)) for name in functions_in(lambda steps: 0.1)]
-    [('<lambda>', 25)]
     """
     if is_dataclass(schedule) and not isinstance(schedule, type):
         for field in fields(schedule):

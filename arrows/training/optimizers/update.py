@@ -48,16 +48,7 @@ class Updater:
         self._buffers: dict[tuple[str, np.dtype[Any]], Array] = {}
 
     def apply(self, device: Device, parameter: Array, gradient: Gradient, update: Update) -> None:
-        """Changes a parameter and its state in place; the gradient stays as it is.
-
-        >>> from arrows.engine.device import get_device
-        >>> from arrows.training import Momentum
-        >>> w, ones, rule = np.zeros(2), np.ones(2), Momentum(0.5)
-        >>> update = Update(rule=rule, state={}, scale=None, rate=0.5, count=1)
-        >>> Updater().apply(get_device("cpu"), w, ones, update)
-        >>> w.tolist()
-        [-0.5, -0.5]
-        """
+        """Changes a parameter and its state in place; the gradient stays as it is."""
         if isinstance(gradient, RowSparse):
             self._apply_to_rows(device, parameter, gradient, update)
             return
@@ -117,10 +108,6 @@ def clip_scale(device: Device, gradients: Sequence[Gradient], clip_norm: float |
     """The factor of gradient clipping, min(1, clip_norm / norm); None without clipping.
 
     It stays on the device: to read it here would wait for all that the device still has to do.
-
-    >>> from arrows.engine.device import get_device
-    >>> float(clip_scale(get_device("cpu"), [np.array([3.0]), np.array([4.0])], clip_norm=1.0))
-    0.2
     """
     if clip_norm is None or not gradients:
         return None

@@ -83,10 +83,7 @@ def require_hyperparameters(
 ) -> None:
     """Refuses hyperparameters out of range: shares are in [0, 1), amounts at least 0, divisors above 0.
 
-    Args:
-        owner: the optimizer that the message names.
-        rule: the rule, whose learning rate is checked as well.
-        shares, amounts, divisors: names of hyperparameters.
+    The learning rate is checked as well. `owner` is the optimizer that the message names.
     """
     require_rate(f"{owner}: learning_rate", rule.learning_rate)
     for name in shares:

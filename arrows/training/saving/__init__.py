@@ -7,8 +7,7 @@ used, and before memory is taken for it.
 
 from arrows.training.saving.checkpoint import STATE, load_state, save_state
 from arrows.training.saving.parameter_files import differences, load, read_metadata, save
-from arrows.training.saving.safetensors_file import open_file, require_memory
-from arrows.training.saving.safetensors_header import Entry
+from arrows.training.saving.safetensors_file import Entry, open_file, require_memory
 
 __all__ = [
     "STATE",

@@ -25,10 +25,10 @@ from arrows.training.saving.safetensors_file import (
     OURS,
     OpenFile,
     open_file,
+    quoted,
     require_texts,
     write_file,
 )
-from arrows.training.saving.safetensors_header import quoted
 from arrows.training.saving.saved_run import SavedRun
 from arrows.training.saving.unnamed_layers import changed_order, unnamed_layers
 from arrows.typesys import ArrowValueError

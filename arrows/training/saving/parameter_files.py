@@ -10,8 +10,14 @@ from pathlib import Path
 from arrows.training.arguments import require_model, require_path
 from arrows.training.interrupt import undisturbed
 from arrows.training.parameters import Described, Trainable, notation
-from arrows.training.saving.safetensors_file import OURS, OpenFile, open_file, require_texts, write_file
-from arrows.training.saving.safetensors_header import quoted
+from arrows.training.saving.safetensors_file import (
+    OURS,
+    OpenFile,
+    open_file,
+    quoted,
+    require_texts,
+    write_file,
+)
 from arrows.training.saving.unnamed_layers import Sites, alike_layers, changed_order, sites_of, unnamed_layers
 from arrows.typesys import ArrowValueError
 
@@ -154,16 +160,7 @@ def read_metadata(path: str | Path) -> dict[str, str]:
 
 
 def differences(entries: Mapping[str, Described], params: Mapping[str, Described]) -> list[str]:
-    """The differences between the arrays of a file and the parameters of a model, a line each.
-
-    Args:
-        entries: the file's arrays, or what its header says of them, by name.
-        params: the model's arrays or their descriptions, by name.
-
-    >>> import numpy as np
-    >>> differences({"w": np.zeros(2)}, {"w": np.zeros(3)})
-    ["'w': float64[2] in the file, float64[3] in the model"]
-    """
+    """The differences between the arrays of a file and the parameters of a model, a line each."""
     problems = []
     for name, array in params.items():
         expected = notation(array)

@@ -4,8 +4,8 @@ The format (https://huggingface.co/docs/safetensors): eight bytes with the lengt
 JSON with the name, element type, shape and place of each array and a table of texts; then the numbers.
 
 The library of that name writes the files. This module reads them itself, because the library allocates as
-much memory as a stranger's header asks for, and panics where the header lies. `safetensors_header.py` checks
-the header first; after that, reading is only copying bytes.
+much memory as a stranger's header asks for, and panics where the header lies. Everything in the header is
+checked first, before memory is taken for it; after that, reading is only copying bytes.
 """
 
 from __future__ import annotations
@@ -13,20 +13,43 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import math
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import safetensors.numpy
 
 from arrows.files import replacing
 from arrows.ops.arrays import HostArray
-from arrows.training.saving.safetensors_header import BYTES, LONGEST, Entry, Header, quoted, read_header
+from arrows.training.arguments import escaped, is_whole
 from arrows.typesys import ArrowValueError
 
+LONGEST = 100_000_000  # bytes of a header, the limit of the library safetensors
+MOST_AXES = 32
+DTYPES = {
+    "F64": "float64",
+    "F32": "float32",
+    "F16": "float16",
+    "I64": "int64",
+    "I32": "int32",
+    "I16": "int16",
+    "I8": "int8",
+    "U64": "uint64",
+    "U32": "uint32",
+    "U16": "uint16",
+    "U8": "uint8",
+    "BOOL": "bool",
+}
+"""safetensors' element types -> NumPy's. Some, such as BF16, NumPy does not have."""
+BYTES = {name: np.dtype(name).itemsize for name in DTYPES.values()}
+_OTHER_DTYPE = re.compile(r"[A-Z][A-Z0-9_]{0,15}")
 OURS = "arrows."
 """The beginning of the keys that this package reserves for its own texts."""
 # Keys of two checksums: one of the numbers, and one of all else, the first checksum included. A file that has
@@ -72,13 +95,7 @@ def write_file(path: Path, arrays: Mapping[str, HostArray], texts: Mapping[str, 
 
 
 def require_texts(texts: Mapping[str, str]) -> None:
-    """Refuses metadata that does not map text to text.
-
-    >>> require_texts({"epoch": 3})
-    Traceback (most recent call last):
-    ...
-    arrows.typesys.errors.ArrowValueError: metadata maps text to text; 'epoch': 3 is not
-    """
+    """Refuses metadata that does not map text to text."""
     for key, value in texts.items():
         if not (isinstance(key, str) and isinstance(value, str)):
             raise ArrowValueError(f"metadata maps text to text; {key!r}: {value!r} is not")
@@ -119,9 +136,6 @@ class OpenFile:
                 f"{self.path}: {quoted(other)} is {self.entries[other].dtype}, which NumPy does not have"
             )
         require_memory(self.path, sum(entry.stop - entry.start for entry in self.entries.values()))
-        return self._arrays()
-
-    def _arrays(self) -> dict[str, HostArray]:
         arrays = {name: self._array(self.entries[name]) for name in sorted(self.entries)}
         if self._checksum is not None and _numbers_checksum(arrays) != self._checksum:
             raise ArrowValueError(
@@ -148,12 +162,6 @@ def open_file(path: Path) -> Iterator[OpenFile]:
     Raises:
         ArrowValueError: the file is not a safetensors file, was cut off, or has a damaged header.
         OSError: the file cannot be read.
-
-    >>> with open_file(Path("/nowhere")) as file:
-    ...     file.texts
-    Traceback (most recent call last):
-    ...
-    FileNotFoundError: [Errno 2] No such file or directory: '/nowhere'
     """
     if path.exists() and not path.is_file():  # to open a pipe would wait for its writer
         raise OSError(errno.EINVAL, "this is not a file", str(path))
@@ -166,25 +174,13 @@ def open_file(path: Path) -> Iterator[OpenFile]:
 
 
 def read_file(path: Path) -> tuple[dict[str, HostArray], dict[str, str]]:
-    """Reads all arrays and texts of a file; see `open_file`.
-
-    >>> read_file(Path("/nowhere"))
-    Traceback (most recent call last):
-    ...
-    FileNotFoundError: [Errno 2] No such file or directory: '/nowhere'
-    """
+    """Reads all arrays and texts of a file; see `open_file`."""
     with open_file(path) as file:
         return file.arrays(), file.texts
 
 
 def require_memory(path: Path, needed: int) -> None:
-    """Refuses a file whose numbers do not fit in the machine's memory.
-
-    >>> require_memory(Path("model.safetensors"), 1 << 60)
-    Traceback (most recent call last):
-    ...
-    arrows.typesys.errors.ArrowValueError: model.safetensors has 1,152,921,504.6 GB of numbers, and ... memory
-    """
+    """Refuses a file whose numbers do not fit in the machine's memory."""
     if not hasattr(os, "sysconf"):
         return
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -210,3 +206,85 @@ def _header_checksum(kinds: Mapping[str, tuple[str, tuple[int, ...]]], texts: Ma
 
 def _bytes(array: HostArray) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An array of a file.
+
+    Attributes:
+        dtype: NumPy's name of the element type, or safetensors' name if NumPy has none.
+        shape: sizes of the axes.
+        start: where its bytes begin, counted from the end of the header.
+        stop: where they end.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The content of a file, without its numbers.
+
+    Attributes:
+        entries: the arrays by name.
+        texts: the metadata.
+        offset: where the numbers begin in the file.
+    """
+
+    entries: Mapping[str, Entry]
+    texts: Mapping[str, str]
+    offset: int
+
+
+def read_header(file: BinaryIO, size: int) -> Header:
+    """Reads the header of a file of `size` bytes; refuses one that the numbers that follow do not match."""
+    first = file.read(8)
+    length = int.from_bytes(first, "little")
+    if len(first) < 8 or length > min(LONGEST, size - 8):
+        raise ArrowValueError("its first 8 bytes are not the length of a header")
+    try:
+        content = json.loads(file.read(length).decode("utf-8"))
+    except (ValueError, RecursionError):  # RecursionError: nested too deep
+        raise ArrowValueError("its header is not JSON") from None
+    if not isinstance(content, dict):
+        raise ArrowValueError("its header is not a JSON object")
+    texts = content.pop("__metadata__", {})
+    if not (isinstance(texts, dict) and all(isinstance(text, str) for text in texts.values())):
+        raise ArrowValueError("its metadata does not map text to text")
+    entries = {name: _entry(name, fields) for name, fields in content.items()}
+    end = 0
+    for name, entry in sorted(entries.items(), key=lambda item: (item[1].start, item[1].stop)):
+        if entry.start != end:
+            raise ArrowValueError(f"the numbers of {quoted(name)} do not begin where those before them end")
+        end = entry.stop
+    if 8 + length + end != size:
+        rest = size - 8 - length
+        raise ArrowValueError(f"its header describes {end:,} bytes of numbers, and {rest:,} follow")
+    return Header(entries, texts, offset=8 + length)
+
+
+def quoted(name: str) -> str:
+    """A name in a file, fit for a message: in quotes, cut short, and with control characters spelt out."""
+    return f"'{escaped(name, 100)}'"
+
+
+def _entry(name: str, fields: object) -> Entry:
+    if not (isinstance(fields, dict) and set(fields) == {"dtype", "shape", "data_offsets"}):
+        raise ArrowValueError(f"its header does not give dtype, shape and data_offsets of {quoted(name)}")
+    dtype, shape, offsets = fields["dtype"], fields["shape"], fields["data_offsets"]
+    if not (isinstance(dtype, str) and _OTHER_DTYPE.fullmatch(dtype)):
+        raise ArrowValueError(f"the element type of {quoted(name)} is not one of safetensors")
+    if not (isinstance(shape, list) and len(shape) <= MOST_AXES and all(is_whole(n) for n in shape)):
+        raise ArrowValueError(f"the shape of {quoted(name)} is not a list of sizes")
+    if not (isinstance(offsets, list) and len(offsets) == 2 and all(is_whole(n) for n in offsets)):
+        raise ArrowValueError(f"the data_offsets of {quoted(name)} are not two positions")
+    start, stop = offsets
+    element_type = DTYPES.get(dtype, dtype)
+    size = math.prod(shape) * BYTES[element_type] if element_type in BYTES else stop - start
+    if size != stop - start or size < 0:
+        raise ArrowValueError(f"the numbers of {quoted(name)} do not take as many bytes as its shape says")
+    return Entry(element_type, tuple(shape), start, stop)

@@ -58,17 +58,7 @@ class SavedRun:
 
     @classmethod
     def of(cls, text: str) -> SavedRun:
-        """Reads what `as_text` wrote.
-
-        Raises:
-            ArrowValueError: the text is of another version, or a value in it is not valid; the message says
-                which.
-
-        >>> SavedRun.of('{"version": 1, "steps": -3}')
-        Traceback (most recent call last):
-        ...
-        arrows.typesys.errors.ArrowValueError: is damaged: 'optimizer' is missing
-        """
+        """Reads what `as_text` wrote; refuses another version, and a value that is not valid."""
         try:
             values = json.loads(text)
         except (ValueError, RecursionError):

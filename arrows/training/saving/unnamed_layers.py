@@ -23,13 +23,7 @@ Sites: TypeAlias = Mapping[str, tuple[str, int]]
 
 
 def unnamed_layers(model: Trainable) -> dict[str, tuple[str, int]]:
-    """The layers of a model that the user has not named, with the file and line that made each.
-
-    >>> import arrows as ar
-    >>> model = ar.compile(ar.Vector(2) >> ar.FC(2) >> ar.FC(1, name="last"))
-    >>> list(unnamed_layers(model))
-    ['FC_1']
-    """
+    """The layers of a model that the user has not named, with the file and line that made each."""
     owner_of = getattr(model.params, "owner", None)
     if owner_of is None:
         return {}
@@ -43,12 +37,7 @@ def unnamed_layers(model: Trainable) -> dict[str, tuple[str, int]]:
 
 
 def alike_layers(model: Trainable) -> str | None:
-    """A warning for a model whose unnamed layers could take each other's weights; None if none could.
-
-    >>> import arrows as ar
-    >>> print(alike_layers(ar.compile(ar.Vector(2) >> (ar.FC(2) & ar.FC(2)))))
-    FC_1, FC_2: these layers have the same shapes and no names of their own. If ...
-    """
+    """A warning for a model whose unnamed layers could take each other's weights; None if none could."""
     shapes = _shapes(model)
     alike: dict[tuple[str, ...], list[str]] = {}
     for layer in unnamed_layers(model):
@@ -65,11 +54,7 @@ def alike_layers(model: Trainable) -> str | None:
 
 
 def sites_of(table: object) -> Sites | None:
-    """The value of `unnamed_layers` as JSON gives it back; None if it is something else.
-
-    >>> sites_of({"FC_1": ["model.py", 3]}), sites_of({"FC_1": "model.py:3"})
-    ({'FC_1': ('model.py', 3)}, None)
-    """
+    """The value of `unnamed_layers` as JSON gives it back; None if it is something else."""
     if not isinstance(table, dict):
         return None
     sites = {}
@@ -85,15 +70,7 @@ def sites_of(table: object) -> Sites | None:
 def changed_order(path: Path, saved: Sites, model: Trainable) -> Message | None:
     """An error for a file whose unnamed layers have changed places since; None if nothing shows that.
 
-    Args:
-        path: the file.
-        saved: the `unnamed_layers` of the model that was saved.
-        model: a model whose parameters have the names and shapes of those in the file.
-
-    >>> import arrows as ar
-    >>> model = ar.compile(ar.Vector(2) >> (ar.FC(2) & ar.FC(2)))
-    >>> changed_order(Path("model.safetensors"), unnamed_layers(model), model) is None
-    True
+    The parameters of the model have the names and shapes of those in the file.
     """
     now, shapes = unnamed_layers(model), _shapes(model)
     # Only layers of the same class and shapes can swap weights unnoticed, and only lines of one file have an

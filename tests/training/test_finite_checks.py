@@ -57,7 +57,7 @@ def stopped(model: Any, examples: Any, optimizer: Any, **more: Any) -> str:
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_the_first_that_is_not_finite_is_named(schedule, device):
     make = {"schedule": schedule, "device": device}
-    here = r"\(test_not_finite\.py:\d+\)"
+    here = r"\(test_finite_checks\.py:\d+\)"
     for function, examples, words in [
         (
             ar.ops.exp,

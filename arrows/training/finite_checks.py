@@ -15,21 +15,7 @@ ADVICE = "a smaller learning rate or clip_norm= may help; train(..., nan='ignore
 
 
 def require_finite_parameters(model: Trainable, epoch: int, step: int) -> None:
-    """Refuses parameters that are not finite.
-
-    Raises:
-        NotFiniteError: it names epoch, step and parameter.
-
-    >>> from types import SimpleNamespace
-    >>> from arrows.engine.device import get_device
-    >>> model = SimpleNamespace(params={"w": np.array([1, np.nan, 3])}, device=get_device("cpu"))
-    >>> require_finite_parameters(model, 1, 20)
-    Traceback (most recent call last):
-    ...
-    arrows.typesys.errors.NotFiniteError: epoch 1, step 20: after it, 1 of the 3 numbers of the parameter 'w'
-    is not finite
-    ...
-    """
+    """Refuses parameters that are not finite; the error names epoch, step and parameter."""
     problem = not_finite_parameter(model)
     if problem is not None:
         raise _with_advice(f"epoch {epoch}, step {step}: after it, {problem}")
@@ -40,16 +26,9 @@ def require_finite_loss(
 ) -> None:
     """Refuses a loss that is not finite, before the optimizer takes the step.
 
-    Args:
-        model: the model.
-        batch: what the loss is of.
-        loss: the loss.
-        epoch, step: where the run is, for the message.
-        model_step: the model's own count of steps before the batch, on which its dropout masks depend; None
-            for a model that does not count.
-
-    Raises:
-        NotFiniteError: it names epoch, step, and the first parameter, input or operation that is not finite.
+    The error names epoch, step, and the first parameter, input or operation that is not finite. `model_step`
+    is the model's own count of steps before the batch, on which its dropout masks depend; None for a model
+    that does not count.
     """
     value = as_float(model.device, loss)
     if math.isfinite(value):
@@ -64,16 +43,7 @@ def require_finite_loss(
 
 
 def not_finite_parameter(model: Trainable) -> str | None:
-    """Says which parameter is the first with numbers that are not finite; None if all are finite.
-
-    >>> import numpy as np
-    >>> from types import SimpleNamespace
-    >>> from arrows.engine.device import get_device
-    >>> not_finite_parameter(
-    ...     SimpleNamespace(params={"w": np.array([1, np.nan, 3])}, device=get_device("cpu"))
-    ... )
-    "1 of the 3 numbers of the parameter 'w' is not finite"
-    """
+    """Says which parameter is the first with numbers that are not finite; None if all are finite."""
     for name, array in model.params.items():
         values = model.device.to_numpy(array)
         if values.dtype.kind == "f" and not np.isfinite(values).all():
