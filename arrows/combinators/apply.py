@@ -156,7 +156,9 @@ class Concat(Apply[Any, Any]):
                 T.Tensor: "`>>` binds closer than `&`: (f & g) >> ar.Concat()",
                 T.Sequence: "a sequence of known length is joined by ar.Stack(length), of any by ar.Sum()",
             }
-            return f"Concat joins the tensors of a tuple, and {input} is none", hints.get(type(input), "")
+            return f"Concat joins the tensors of a tuple, but {input} is not a tuple", hints.get(
+                type(input), ""
+            )
         items = _flat(input) if self.flatten else list(input.items)
         if not items:
             return "there is nothing to join in an empty tuple"

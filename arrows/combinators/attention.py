@@ -171,7 +171,7 @@ class _Pool(ReductionWithDefault):
         for leaf in T.leaves(value):
             cast = f"convert the values: ar.Function(lambda x: x.cast({score.dtype!r}))"
             if not leaf.floating:
-                return f"the mean of {leaf.dtype} would be no {leaf.dtype}", cast
+                return f"the mean of {leaf.dtype} values would not be {leaf.dtype}", cast
             if leaf.dtype != score.dtype:
                 return f"scores are {score.dtype} and values {leaf.dtype}", cast
         if has_sequence(value):

@@ -101,18 +101,16 @@ class Composition(DerivedBlock[A, B]):
     def _leave(self, recorder: ScopeRecorder, finished: bool) -> None:
         recorder.open = False
         state = self.__dict__
+        state["_state"] = "broken"
         if finished and self._result is None:
-            state["_state"] = "broken"
             raise value_refusal(
                 f"finish {recorder.title}",
                 "nothing is wired to its output",
                 hint="composition.output.reads(wire); if there is nothing but side outputs: "
                 "composition.output.reads()",
             )
-        if not finished:
-            state["_state"] = "broken"
+        if not finished or self._result is None:
             return
-        assert self._result is not None
         nodes, blocks = drawn(recorder)
         graph = ScopeGraph(nodes, blocks, self._result, recorder.title)
         state["_parts"] = (at_line(graph, self.site),)
@@ -125,9 +123,7 @@ class Composition(DerivedBlock[A, B]):
             self._over("wire the output of")
         attempt = f"wire the output of {recorder.title}"
         if current_recorder() is not recorder:
-            words = (
-                "its scope is not open" if self._state == "new" else "another scope is open inside of its own"
-            )
+            words = "its scope is not open" if self._state == "new" else "another scope is open inside it"
             raise type_refusal(
                 attempt, words, hint="with composition.scope(): composition.output.reads(wire)"
             )
@@ -160,7 +156,7 @@ class Composition(DerivedBlock[A, B]):
         raise type_refusal(
             f"use {self._recorder.title} as {where}",
             f"it is not finished: {words}",
-            hint="make it anew"
+            hint="make a new one"
             if self._state == "broken"
             else "inside its scope connect composition.input and composition.output; use it afterwards",
         )

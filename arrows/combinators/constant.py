@@ -184,7 +184,7 @@ def _array(value: object, dtype: str | None) -> HostArray:
     if masked_elements(value):
         raise wrong_argument(
             "a Constant",
-            f"a masked element has no value, and {shortened(value)} has some",
+            f"a masked element has no value, and {shortened(value)} has masked elements",
             hint="fill it first: ar.Constant(x.filled(0))",
         )
     try:

@@ -27,30 +27,15 @@ def as_default_result(value: object, kind: str) -> DefaultResult | None:
         >>> as_default_result((1, [2.0, 3.0]), "Max")
         (1, array([2., 3.]))
     """
-    if value is None:
-        return None
-    done: list[list[DefaultResult]] = [[]]
-    todo: list[object] = [value]
-    while todo:
-        x = todo.pop()
-        if x is _END_OF_TUPLE:
-            items = tuple(done.pop())
-            done[-1].append(items)
-        elif isinstance(x, tuple):
-            done.append([])
-            todo.append(_END_OF_TUPLE)
-            todo.extend(reversed(x))
-        elif isinstance(x, (int, float)) and not isinstance(x, bool):
-            done[-1].append(x)
-        else:
-            done[-1].append(_frozen(x, value, kind))
-    return done[0][0]
-
-
-_END_OF_TUPLE = object()
+    return None if value is None else _frozen(value, value, kind)
 
 
 def _frozen(x: object, value: object, kind: str) -> DefaultResult:
+    """`x`, a part of the default `value` of a block of this kind."""
+    if isinstance(x, tuple):
+        return tuple(_frozen(item, value, kind) for item in x)
+    if isinstance(x, (int, float)) and not isinstance(x, bool):
+        return x
     try:
         array = np.array(x)
     except (TypeError, ValueError):
@@ -125,12 +110,9 @@ def shown(default: DefaultResult) -> str:
 
 
 def put_default(rows: TensorLike, result: TensorLike, default: DefaultResult | None) -> TensorLike:
-    """The result of a sequence with elements, the default for one without.
+    """`result`, one tensor for each example, with the default where the example has no `rows`.
 
-    Args:
-        rows: the sequence, inside a Function.
-        result: what was made of it, one tensor for each example.
-        default: a number, or an array of the result's shape; None changes nothing.
+    The default is a number or an array of the result's shape; None changes nothing.
     """
     if default is None:
         return result

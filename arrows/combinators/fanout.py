@@ -195,7 +195,7 @@ class Record(Fan[Any, Any]):
         if twice:
             raise wrong_value(
                 "a Record",
-                f"a key stands twice in {labels!r}",
+                f"a key appears twice in {labels!r}",
                 hint="read a field twice with ar.AllOf(ar.GetItem(key) >> f, ar.GetItem(key) >> g)",
             )
         keys: Iterable[Hashable] = labels if labels is not None else range(len(blocks))

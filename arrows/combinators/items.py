@@ -100,7 +100,7 @@ class Slice(Item[Any, Any]):
             if place is not None and (isinstance(place, bool) or not isinstance(place, int)):
                 raise wrong_argument("a Slice", f"{word} is an integer or None, not {place!r}")
         if step == 0:
-            raise wrong_value("a Slice", "with a step of 0 it would not move")
+            raise wrong_value("a Slice", "the step must not be 0")
         super().__init__(slice(start, stop, step), name=name)
 
     def arguments(self, depth: int = 2) -> str:

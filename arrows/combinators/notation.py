@@ -252,7 +252,7 @@ def _parameter_names(body: Callable[..., Any], name: str) -> tuple[str, ...]:
         if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.KEYWORD_ONLY):
             raise type_refusal(
                 f"draw the arrow {name}",
-                f"each parameter is one wire, and {p} is none",
+                f"each parameter is one wire, but {p} is not",
                 hint="write the parameters out: def f(x, state)",
             )
         if p.default is p.empty:

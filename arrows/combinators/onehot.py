@@ -52,7 +52,7 @@ class OneHot(DerivedBlock[int, static.Tensor[Any, tuple[Any]]]):
             if isinstance(bound, bool) or not isinstance(bound, int):
                 raise wrong_argument(
                     "a OneHot",
-                    f"the bounds are integers, and {bound!r} is none",
+                    f"the bounds must be integers, not {bound!r}",
                     hint="ar.OneHot(10) takes 0 to 9; one of some things is "
                     "ar.OneHotFromList(['noun', 'verb'])",
                 )
@@ -134,7 +134,7 @@ class OneHotFromList(DerivedBlock[Any, static.Tensor[Any, tuple[Any]]]):
         if not listed and self.strict:
             raise wrong_value(
                 "a OneHotFromList",
-                "there are no elements, so that nothing could be read",
+                "the list has no elements, so no input could ever be read",
                 hint="strict=False reads anything as a vector of no elements",
             )
         size = len(listed)

@@ -70,7 +70,7 @@ class Reduction(Apply[Any, Any]):
                 if isinstance(input, T.Tensor)
                 else ""
             )
-            return f"{kind} {verb} the elements of a sequence, and {input} is none", along
+            return f"{kind} {verb} the elements of a sequence, but {input} is not a sequence", along
         if not input.items:
             return f"the {kind.lower()} of an empty tuple has no type"
         for i, item in enumerate(input.items):
@@ -249,7 +249,7 @@ class Mean(ReductionWithDefault):
         for leaf in T.leaves(element):
             if not leaf.floating:
                 return (
-                    f"the mean of {leaf.dtype} would be no {leaf.dtype}",
+                    f"the mean of {leaf.dtype} values would not be {leaf.dtype}",
                     "convert the elements first: ar.Map(ar.Function(lambda x: x.cast('float32')))",
                 )
         return super()._check_element(element)

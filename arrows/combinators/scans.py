@@ -121,13 +121,13 @@ def _step_and_start(
     if from_input and start is not None:
         raise wrong_value(
             kind,
-            "with start_from_input its first state is in the input, and a start is given too",
+            "start_from_input takes the first state from the input, but a start is given too",
             hint="drop one of them",
         )
     if start is None and not from_input and not block.by_state:
         raise wrong_argument(
             kind,
-            "nothing says what it starts from",
+            "the first state is missing",
             hint=f"ar.{block.kind}(step, ar.Zeros(type)), or start_from_input=True",
         )
     if start is None:

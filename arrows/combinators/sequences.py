@@ -172,7 +172,7 @@ class Length(Block[Any, static.Tensor[Any, tuple[()]]]):
         if self.type.dtype == "bool":
             raise wrong_argument(
                 "a Length",
-                "a length is a number, and bool holds none",
+                "a length is a number, which bool cannot hold",
                 hint="ar.Length() is int32, ar.Length('float32') can be divided by",
             )
 

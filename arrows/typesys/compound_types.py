@@ -63,7 +63,7 @@ class Tuple(CompoundType):
             if len(labels) != len(items):
                 raise ArrowValueError(f"{len(labels)} labels for a tuple type of {len(items)} items")
             if len(set(labels)) != len(labels):
-                raise ArrowValueError(f"a label stands twice in {labels!r}")
+                raise ArrowValueError(f"a label appears twice in {labels!r}")
         object.__setattr__(self, "items", items)
         object.__setattr__(self, "labels", labels)
         self._seal(("Tuple", items), pure, pure or convertible, labelled, has_input, max(width, 1))

@@ -57,7 +57,7 @@ def test_attributes_are_asked_for_without_harm() -> None:
             x.word
         copy.copy(x)
         with pytest.raises(AttributeError):
-            ar.wires.Wire.__new__(ar.wires.Wire).key
+            ar.Wire.__new__(ar.Wire).key
         return x
 
     assert seen == [(False, True, 3, False)]

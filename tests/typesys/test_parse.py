@@ -108,7 +108,7 @@ def test_notation(text, type):
         ("(Input,, Void)", "character 8 is ',', and a type should stand there"),
         ("(a: Input, Void)", "is the item Void, which has no label, and others have one"),
         ("(Input, a: Void)", "is the item Void, which has a label, and others have none"),
-        ("(a: Input, a: Void)", "a label stands twice"),
+        ("(a: Input, a: Void)", "a label appears twice"),
         ("(<x>: Void)", "character 2 is '<', which stands in no type"),
         ("(b: )", "is ')', and a type should stand there"),
         ("Sequence int32", "should be '(' after Sequence, and there is 'int32'"),

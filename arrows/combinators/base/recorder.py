@@ -97,7 +97,7 @@ class CallRecorder:
     @property
     def title(self) -> str:
         """What is drawn, in words."""
-        return f"the {self.kind} {self.name}" if self.name else f"the {self.kind} made at {self.site}"
+        return f"the {self.kind} {self.name}" if self.name else f"the {self.kind} ({self.site})"
 
     @property
     def title_and_site(self) -> str:

@@ -80,11 +80,11 @@ class Wire(Generic[B_co]):
         return Wire(self.recorder, None, self, key)
 
     def __iter__(self) -> Iterator[Any]:
-        self._refuse("iterate over", f"a wire has no length while the {self.recorder.kind} is drawn", _UNPACK)
+        self._refuse("iterate over", f"a wire has no length until the {self.recorder.kind} runs", _UNPACK)
 
     def __len__(self) -> int:  # noqa: PLE0303  it always raises
         self._refuse(
-            "take the length of", f"a wire has no length while the {self.recorder.kind} is drawn", _UNPACK
+            "take the length of", f"a wire has no length until the {self.recorder.kind} runs", _UNPACK
         )
 
     def __bool__(self) -> bool:  # noqa: PLE0304  it always raises
@@ -98,7 +98,7 @@ class Wire(Generic[B_co]):
     def __eq__(self, other: object) -> NoReturn:
         self._refuse(
             "compare",
-            f"a wire holds no value while the {self.recorder.kind} is drawn",
+            f"a wire carries no value until the {self.recorder.kind} runs",
             "choose by value with ar.OneOf(key); tensors are compared in ar.Function(lambda x, y: x == y)",
         )
 
@@ -108,7 +108,7 @@ class Wire(Generic[B_co]):
     def __contains__(self, item: object) -> NoReturn:
         self._refuse(
             "look into",
-            f"a wire holds no value while the {self.recorder.kind} is drawn",
+            f"a wire carries no value until the {self.recorder.kind} runs",
             f"choose by what is there with ar.OneOf(lambda x: {item!r} in x, ...) or ar.Optional",
         )
 
@@ -122,12 +122,12 @@ class Wire(Generic[B_co]):
             if hasattr(dict, name):
                 hint = f"a field is read by {wire}['name']; for anything else: ar.InputTransform(f)({wire})"
             elif hasattr(np.ndarray, name):
-                hint += f"; what computes is put into a block: ar.Function(lambda x: x.{name})({wire})"
+                hint += f"; to compute something, use a block: ar.Function(lambda x: x.{name})({wire})"
             raise WireAttributeError(
                 message(
                     f"cannot take the attribute {name!r} of a wire at {SourceLine.here()}",
                     at=self.recorder.inside,
-                    reason=f"a wire holds no object while the {self.recorder.kind} is drawn",
+                    reason=f"a wire carries no object until the {self.recorder.kind} runs",
                     hint=hint,
                 )
             )
@@ -135,7 +135,7 @@ class Wire(Generic[B_co]):
     def _number(self, *_: object, **__: object) -> NoReturn:
         self._refuse(
             "calculate with",
-            f"a wire holds no number while the {self.recorder.kind} is drawn",
+            f"a wire carries no number until the {self.recorder.kind} runs",
             "put the formula into a block: ar.Function(lambda x, y: x * y)(u, v)",
         )
 
