@@ -317,11 +317,6 @@ def take(xp: ArrayModule, values: Array, index: Array, axis: int, out: Array | N
     return put(xp.take(values, index, axis=axis), out)
 
 
-def contiguous(array: Array) -> bool:
-    """True if a reshape of the array is a view of it."""
-    return array.flags.c_contiguous
-
-
 def module_of(array: Array) -> ArrayModule:
     """The array module that an array belongs to: NumPy, CuPy, or what its `__array_namespace__` names.
 

@@ -188,19 +188,6 @@ def _where_rule(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
     return Tensor(broadcast("where", condition, a, b), same_dtype("where", a, b))
 
 
-def _where_kernel(xp: ArrayModule) -> Run:
-    def run(condition: Array, a: Array, b: Array, out: Array | None = None) -> Array:
-        return put(xp.where(condition, a, b), out)
-
-    return run
-
-
-def _where_vjp(
-    g: TensorLike, result: TensorLike, condition: TensorLike, a: TensorLike, b: TensorLike
-) -> Gradients:
-    return None, sum_to(where(condition, g, 0), a.shape), sum_to(where(condition, 0, g), b.shape)
-
-
 def _clip_rule(x: Tensor, low: float | None, high: float | None) -> Tensor:
     arithmetic("clip", x)
     if not x.floating and any(isinstance(bound, float) for bound in (low, high)):
@@ -249,7 +236,19 @@ _greater, _greater_equal = _compare("greater"), _compare("greater_equal")
 
 _equal = _compare("equal", lambda name, kind: kind)
 
-_where = register(Primitive("where", _where_rule, _where_kernel, _where_vjp, elementwise=True))
+_where = register(
+    Primitive(
+        "where",
+        _where_rule,
+        lambda xp: lambda condition, a, b, out=None: put(xp.where(condition, a, b), out),
+        lambda g, result, condition, a, b: (
+            None,
+            sum_to(where(condition, g, 0), a.shape),
+            sum_to(where(condition, 0, g), b.shape),
+        ),
+        elementwise=True,
+    )
+)
 
 _clip = register(Primitive("clip", _clip_rule, _clip_kernel, _clip_vjp, elementwise=True))
 

@@ -12,14 +12,7 @@ from arrows.ops.arrays import Array, ArrayModule, HostArray, put
 from arrows.ops.bind import bind, constant
 from arrows.ops.errors import ShapeError
 from arrows.ops.lookup import lookup
-from arrows.ops.primitive import (
-    Gradients,
-    Primitive,
-    Run,
-    lift_each,
-    lift_rows,
-    register,
-)
+from arrows.ops.primitive import Gradients, Primitive, Run, lift_each, lift_rows, register
 from arrows.ops.shape_rules import arithmetic, negative_axis, same_dtype
 from arrows.ops.shaping import reshape, shape_of
 from arrows.ops.tensorlike import Operand, TensorLike
@@ -160,10 +153,7 @@ def _index_rule(x: Tensor, key: Key) -> Tensor:
 def _index_kernel(xp: ArrayModule, key: Key, rows: bool = False) -> Run:
     place = _slices(key, rows)
 
-    def run(x: Array, out: Array | None = None) -> Array:
-        return put(x[place], out)
-
-    return run
+    return lambda x, out=None: put(x[place], out)
 
 
 def _pad_slice_kernel(xp: ArrayModule, key: Key, shape: tuple[int, ...], rows: bool = False) -> Run:
@@ -217,7 +207,6 @@ def _concat_kernel(xp: ArrayModule, axis: int, rows: tuple[bool, ...] = ()) -> R
 
 
 def _concat_vjp(g: TensorLike, result: TensorLike, *xs: TensorLike, axis: int) -> Gradients:
-
     parts, start = [], 0
     for x in xs:
         stop = start + x.shape[axis]

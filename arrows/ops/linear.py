@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from arrows.ops.arrays import HOST, Array, ArrayModule, contiguous, put
+from arrows.ops.arrays import HOST, Array, ArrayModule, put
 from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
 from arrows.ops.primitive import Attributes, Gradients, HasRows, Primitive, Run, SumRun, Types, register
@@ -157,10 +157,7 @@ def _rows_by_matrix(a: Array, b: Array, out: Array | None = None) -> Array:
 def _swapped(multiply: Run) -> Run:
     """[m, k] or [k], without rows, times rows of vectors [n, k]: one product with the rows in front."""
 
-    def run(a: Array, b: Array, out: Array | None = None) -> Array:
-        return multiply(b, a.T, out=out)
-
-    return run
+    return lambda a, b, out=None: multiply(b, a.T, out=out)
 
 
 _Place: TypeAlias = "tuple[slice | int | None, ...] | EllipsisType"
@@ -200,7 +197,7 @@ def _flattened(multiply: Run) -> Run:
         flat = a.reshape((n * m, k))
         if out is None:
             return multiply(flat, b).reshape(shape)
-        if not contiguous(out):
+        if not out.flags.c_contiguous:  # a reshape of it would be a copy
             return put(multiply(flat, b).reshape(shape), out)
         multiply(flat, b, out=out.reshape((n * m, *b.shape[1:])))
         return out
@@ -277,10 +274,7 @@ def _outer_rule(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _outer_kernel(xp: ArrayModule) -> Run:
-    def run(a: Array, b: Array, out: Array | None = None) -> Array:
-        return xp.multiply(a[..., :, None], b[..., None, :], out=out)
-
-    return run
+    return lambda a, b, out=None: xp.multiply(a[..., :, None], b[..., None, :], out=out)
 
 
 def _outer_sum_rows(xp: ArrayModule, has_rows: HasRows, types: Types) -> SumRun:

@@ -12,7 +12,7 @@ from arrows.ops import elementwise as e
 from arrows.ops.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Gradients, Kernel, Primitive, Run, ShapeRule, register
+from arrows.ops.primitive import Gradients, Primitive, Run, ShapeRule, register
 from arrows.ops.shape_rules import Axis, Check, arithmetic, floating, negative_axes, negative_axis
 from arrows.ops.shaping import broadcast_to, cast, reshape, shape_of
 from arrows.ops.sums import sum_axes
@@ -171,31 +171,15 @@ def reduced(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tu
     return tuple(n for i, n in enumerate(shape) if i not in dropped)
 
 
-def _spread(y: TensorLike, x: TensorLike, axes: tuple[int, ...]) -> TensorLike:
-    """A reduced tensor in the shape of the whole one."""
-    return broadcast_to(_kept(y, x, axes), x.shape)
-
-
 def _kept(y: TensorLike, x: TensorLike, axes: tuple[int, ...]) -> TensorLike:
     return reshape(y, reduced(x.shape, axes, True))
 
 
-def _sum_kernel(xp: ArrayModule, axes: tuple[int, ...], keepdims: bool) -> Run:
-    def run(x: Array, out: Array | None = None) -> Array:
-        return sum_axes(x, axes, keepdims, out)
-
-    return run
-
-
-def _extreme_kernel(method: str) -> Kernel:
+def _extreme(name: str) -> Primitive:
     def kernel(xp: ArrayModule, axes: tuple[int, ...], keepdims: bool) -> Run:
-        def run(x: Array, out: Array | None = None) -> Array:
-            result: Array = getattr(x, method)(axis=axes, out=out, keepdims=keepdims)
-            return result
+        return lambda x, out=None: getattr(x, name)(axis=axes, out=out, keepdims=keepdims)
 
-        return run
-
-    return kernel
+    return register(Primitive(name, _rule(name, arithmetic, empty=False), kernel, _extreme_vjp))
 
 
 def _extreme_vjp(
@@ -213,10 +197,7 @@ def _place_of(name: str) -> Primitive:
         return Tensor(reduced(x.shape, (axis,), False), "int64")
 
     def kernel(xp: ArrayModule, axis: int) -> Run:
-        def run(x: Array, out: Array | None = None) -> Array:
-            return put(getattr(x, name)(axis=axis).astype("int64"), out)
-
-        return run
+        return lambda x, out=None: put(getattr(x, name)(axis=axis).astype("int64"), out)
 
     return register(Primitive(name, rule, kernel))
 
@@ -230,19 +211,9 @@ def _cumsum_kernel(xp: ArrayModule, axis: int, reverse: bool) -> Run:
         return x.cumsum(axis=axis, dtype=wide).astype(x.dtype)
 
     def run(x: Array, out: Array | None = None) -> Array:
-        if reverse:
-            return put(total(x[turned])[turned], out)
-        return put(total(x), out)
+        return put(total(x[turned])[turned] if reverse else total(x), out)
 
     return run
-
-
-def _cumsum_rule(x: Tensor, axis: int, reverse: bool) -> Tensor:
-    return arithmetic("cumsum", x)
-
-
-def _cumsum_vjp(g: TensorLike, result: TensorLike, x: TensorLike, axis: int, reverse: bool) -> Gradients:
-    return (bind(_cumsum, g, axis=axis, reverse=not reverse),)
 
 
 def _along_rule(name: str) -> ShapeRule:
@@ -283,14 +254,6 @@ def _logsumexp_kernel(xp: ArrayModule, axes: tuple[int, ...], keepdims: bool) ->
     return run
 
 
-def _log_softmax_vjp(g: TensorLike, result: TensorLike, x: TensorLike, axis: int) -> Gradients:
-    return (g - e.exp(result) * sum(g, axis, keepdims=True),)
-
-
-def _softmax_vjp(g: TensorLike, result: TensorLike, x: TensorLike, axis: int) -> Gradients:
-    return (result * (g - sum(g * result, axis, keepdims=True)),)
-
-
 def _logsumexp_vjp(
     g: TensorLike, result: TensorLike, x: TensorLike, axes: tuple[int, ...], keepdims: bool
 ) -> Gradients:
@@ -301,24 +264,42 @@ _sum = register(
     Primitive(
         "sum",
         _rule("sum", arithmetic, empty=True),
-        _sum_kernel,
-        lambda g, result, x, axes, keepdims: (_spread(g, x, axes),),
+        lambda xp, axes, keepdims: lambda x, out=None: sum_axes(x, axes, keepdims, out),
+        lambda g, result, x, axes, keepdims: (broadcast_to(_kept(g, x, axes), x.shape),),
         additive=True,
     )
 )
 
-_max = register(Primitive("max", _rule("max", arithmetic, empty=False), _extreme_kernel("max"), _extreme_vjp))
-
-_min = register(Primitive("min", _rule("min", arithmetic, empty=False), _extreme_kernel("min"), _extreme_vjp))
+_max, _min = _extreme("max"), _extreme("min")
 
 _argmax, _argmin = _place_of("argmax"), _place_of("argmin")
 
-_cumsum: Primitive = register(Primitive("cumsum", _cumsum_rule, _cumsum_kernel, _cumsum_vjp, additive=True))
+_cumsum: Primitive = register(
+    Primitive(
+        "cumsum",
+        lambda x, axis, reverse: arithmetic("cumsum", x),
+        _cumsum_kernel,
+        lambda g, result, x, axis, reverse: (cumsum(g, axis, not reverse),),
+        additive=True,
+    )
+)
 
-_softmax = register(Primitive("softmax", _along_rule("softmax"), _softmax_kernel, _softmax_vjp))
+_softmax = register(
+    Primitive(
+        "softmax",
+        _along_rule("softmax"),
+        _softmax_kernel,
+        lambda g, result, x, axis: (result * (g - sum(g * result, axis, keepdims=True)),),
+    )
+)
 
 _log_softmax = register(
-    Primitive("log_softmax", _along_rule("log_softmax"), _log_softmax_kernel, _log_softmax_vjp)
+    Primitive(
+        "log_softmax",
+        _along_rule("log_softmax"),
+        _log_softmax_kernel,
+        lambda g, result, x, axis: (g - e.exp(result) * sum(g, axis, keepdims=True),),
+    )
 )
 
 _logsumexp = register(

@@ -15,15 +15,7 @@ from arrows.ops.bind import bind
 from arrows.ops.comparison import equal, maximum, minimum
 from arrows.ops.elementwise import add, divide, multiply
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import (
-    Gradients,
-    Kernel,
-    Primitive,
-    Run,
-    Vjp,
-    lift_rows,
-    register,
-)
+from arrows.ops.primitive import Gradients, Kernel, Primitive, Run, Vjp, lift_rows, register
 from arrows.ops.segments import Segments, reduce_segments
 from arrows.ops.shape_rules import Check, arithmetic, floating, one_operand
 from arrows.ops.shaping import cast
@@ -141,24 +133,12 @@ def _default(name: str, default: float | None) -> float | None:
 
 def _sum_kernel(xp: ArrayModule, rows: bool = False) -> Run:
     def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
-        if not rows:
-            return sum_rows(x, out)
-        return reduce_segments(xp, "add", x, segments, 0, out)
+        return reduce_segments(xp, "add", x, segments, 0, out) if rows else sum_rows(x, out)
 
     return run
 
 
-def _max_kernel(xp: ArrayModule, default: float | None, rows: bool = False) -> Run:
-    return _extreme(xp, "max", default, rows)
-
-
-def _min_kernel(xp: ArrayModule, default: float | None, rows: bool = False) -> Run:
-    return _extreme(xp, "min", default, rows)
-
-
-def _extreme(xp: ArrayModule, name: str, default: float | None, rows: bool) -> Run:
-    combine = {"max": "maximum", "min": "minimum"}[name]
-
+def _extreme_kernel(xp: ArrayModule, name: str, default: float | None, rows: bool) -> Run:
     def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
         fill = default
         if fill is None:
@@ -166,7 +146,7 @@ def _extreme(xp: ArrayModule, name: str, default: float | None, rows: bool) -> R
                 raise ArrowValueError(f"segment_{name}: a sequence is empty")
             fill = _neutral(name, x.dtype)
         if rows:
-            return reduce_segments(xp, combine, x, segments, fill, out)
+            return reduce_segments(xp, f"{name}imum", x, segments, fill, out)
         if not x.shape[0]:
             return put(xp.full(x.shape[1:], fill, x.dtype), out)
         result: Array = getattr(x, name)(axis=0, out=out)
@@ -227,7 +207,7 @@ def _position_kernel(xp: ArrayModule, rows: bool = False) -> Run:
     return run
 
 
-def _max_vjp(g: TensorLike, result: TensorLike, x: TensorLike, default: float | None) -> Gradients:
+def _extreme_vjp(g: TensorLike, result: TensorLike, x: TensorLike, default: float | None) -> Gradients:
     ties = cast(equal(x, segment_broadcast(result, x)), x.dtype)
     # No division by zero where a sequence is empty: its share goes nowhere.
     share = divide(g, maximum(segment_sum(ties), 1))
@@ -247,8 +227,20 @@ def _segmented(name: str, kernel: Kernel, vjp: Vjp, check: Check, collapses: boo
 _segment_sum = _segmented(
     "segment_sum", _sum_kernel, lambda g, result, x: (segment_broadcast(g, x),), arithmetic, collapses=True
 )
-_segment_max = _segmented("segment_max", _max_kernel, _max_vjp, arithmetic, collapses=True)
-_segment_min = _segmented("segment_min", _min_kernel, _max_vjp, arithmetic, collapses=True)
+_segment_max = _segmented(
+    "segment_max",
+    lambda xp, default, rows=False: _extreme_kernel(xp, "max", default, rows),
+    _extreme_vjp,
+    arithmetic,
+    collapses=True,
+)
+_segment_min = _segmented(
+    "segment_min",
+    lambda xp, default, rows=False: _extreme_kernel(xp, "min", default, rows),
+    _extreme_vjp,
+    arithmetic,
+    collapses=True,
+)
 _segment_softmax = _segmented("segment_softmax", _softmax_kernel, _softmax_vjp, floating)
 _segment_count = register(
     Primitive(

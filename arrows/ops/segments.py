@@ -134,17 +134,6 @@ def reduce_segments(
     return out
 
 
-def reduce_rows(function: np.ufunc, values: Array) -> Array:
-    """All rows of a NumPy array, [n, ...] with n >= 1, reduced to one.
-
-    >>> reduce_rows(np.add, np.ones((5000, 2))).tolist()
-    [5000.0, 5000.0]
-    """
-    if function is np.add:
-        return sum_rows(values)
-    return np.asarray(function.reduce(values, axis=0))
-
-
 def _on_host(
     function: np.ufunc,
     values: Array,
@@ -186,7 +175,8 @@ def _on_host(
     sums = rows(starts)
     long = int(np.searchsorted(-lengths, -SHORT))  # so many are longer than SHORT
     for s in range(long):
-        sums[s] = reduce_rows(function, rows(slice(starts[s], starts[s] + lengths[s])))
+        segment = rows(slice(starts[s], starts[s] + lengths[s]))
+        sums[s] = sum_rows(segment) if function is np.add else function.reduce(segment, axis=0)
     for r in range(1, int(lengths[long]) if long < len(lengths) else 0):
         end = int(np.searchsorted(-lengths, -r))  # so many have an r-th row
         function(sums[long:end], rows(starts[long:end] + r), out=sums[long:end])

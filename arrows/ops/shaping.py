@@ -10,7 +10,7 @@ import numpy as np
 from arrows.ops.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind, refuse_wire
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Gradients, Primitive, Run, lift_rows, register
+from arrows.ops.primitive import Primitive, Run, lift_rows, register
 from arrows.ops.shape_rules import arithmetic, negative_axis, sizes
 from arrows.ops.sums import sum_axes
 from arrows.ops.tensorlike import Operand, TensorLike
@@ -125,26 +125,12 @@ def shape_of(x: Operand) -> tuple[int, ...]:
 
 
 def _reshape_kernel(xp: ArrayModule, shape: tuple[int, ...], rows: bool = False) -> Run:
-    def run(x: Array, out: Array | None = None) -> Array:
-        return put(x.reshape((x.shape[0], *shape) if rows else shape), out)
-
-    return run
+    return lambda x, out=None: put(x.reshape((x.shape[0], *shape) if rows else shape), out)
 
 
 def _transpose_kernel(xp: ArrayModule, axes: tuple[int, ...], rows: bool = False) -> Run:
     order = (0, *axes) if rows else axes
-
-    def run(x: Array, out: Array | None = None) -> Array:
-        return put(x.transpose(order), out)
-
-    return run
-
-
-def _transpose_vjp(g: TensorLike, result: TensorLike, x: TensorLike, axes: tuple[int, ...]) -> Gradients:
-    back = [0] * len(axes)
-    for place, axis in enumerate(axes):
-        back[axis] = place
-    return (transpose(g, back),)
+    return lambda x, out=None: put(x.transpose(order), out)
 
 
 def _broadcast_kernel(xp: ArrayModule, shape: tuple[int, ...], rows: bool = False) -> Run:
@@ -160,36 +146,15 @@ def _sum_to_kernel(xp: ArrayModule, shape: tuple[int, ...], rows: bool = False) 
     def run(x: Array, out: Array | None = None) -> Array:
         have = x.shape[1:] if rows else x.shape
         axes = tuple(i - ndim for i in range(ndim) if shape[i] == 1 and have[i] != 1)
-        if not axes:
-            return put(x, out)
-        return sum_axes(x, axes, True, out)
+        return sum_axes(x, axes, True, out) if axes else put(x, out)
 
     return run
-
-
-def _cast_kernel(xp: ArrayModule, dtype: str) -> Run:
-    def run(x: Array, out: Array | None = None) -> Array:
-        return put(x.astype(dtype) if out is None else x, out)
-
-    return run
-
-
-def _cast_vjp(g: TensorLike, result: TensorLike, x: TensorLike, dtype: str) -> Gradients:
-    return (cast(g, x.dtype) if x.type.floating and result.type.floating else None,)
-
-
-def _sum_to_rule(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    return Tensor(shape, arithmetic("sum_to", x).dtype)
-
-
-def _shape_rule(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    return Tensor(shape, x.dtype)
 
 
 _reshape = register(
     Primitive(
         "reshape",
-        _shape_rule,
+        lambda x, shape: Tensor(shape, x.dtype),
         _reshape_kernel,
         lambda g, result, x, shape: (reshape(g, x.shape),),
         lift=lift_rows,
@@ -203,7 +168,7 @@ _transpose = register(
         "transpose",
         lambda x, axes: Tensor(tuple(x.shape[axis] for axis in axes), x.dtype),
         _transpose_kernel,
-        _transpose_vjp,
+        lambda g, result, x, axes: (transpose(g, sorted(range(len(axes)), key=axes.__getitem__)),),
         lift=lift_rows,
         additive=True,
         view=True,
@@ -213,7 +178,7 @@ _transpose = register(
 _broadcast_to = register(
     Primitive(
         "broadcast_to",
-        _shape_rule,
+        lambda x, shape: Tensor(shape, x.dtype),
         _broadcast_kernel,
         lambda g, result, x, shape: (sum_to(g, x.shape),),
         lift=lift_rows,
@@ -225,7 +190,7 @@ _broadcast_to = register(
 _sum_to = register(
     Primitive(
         "sum_to",
-        _sum_to_rule,
+        lambda x, shape: Tensor(shape, arithmetic("sum_to", x).dtype),
         _sum_to_kernel,
         lambda g, result, x, shape: (broadcast_to(g, x.shape),),
         lift=lift_rows,
@@ -234,5 +199,11 @@ _sum_to = register(
 )
 
 _cast = register(
-    Primitive("cast", lambda x, dtype: Tensor(x.shape, dtype), _cast_kernel, _cast_vjp, elementwise=True)
+    Primitive(
+        "cast",
+        lambda x, dtype: Tensor(x.shape, dtype),
+        lambda xp, dtype: lambda x, out=None: x.astype(dtype) if out is None else put(x, out),
+        lambda g, result, x, dtype: (cast(g, x.dtype) if x.type.floating and result.type.floating else None,),
+        elementwise=True,
+    )
 )
