@@ -1,22 +1,26 @@
-"""What recurrent cells share: arguments, the state (h, c), the bias of the forget gates, dropout."""
+"""`LSTMCell` and `GRUCell`: one step of a recurrent network; and what all recurrent cells share."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from arrows import ops
 from arrows.combinators import Layer
-from arrows.layers.arguments import float_type, function_of, rate_of, size_of
-from arrows.ops import ShapeError, TensorLike
+from arrows.layers import initializers
+from arrows.layers.arguments import float_type, function_of, items, rate_of, size_of, vector
+from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.ops.arrays import HostArray
 from arrows.ops.context import Initializer
 from arrows.typesys import types as T
+from arrows.typesys.static import F32, Axis, Tensor
 
 A = TypeVar("A")
 B = TypeVar("B")
+N = TypeVar("N", bound=Axis)
 
 
 class Cell(Layer[A, B]):
@@ -124,3 +128,200 @@ class GateBias:
         bias = np.zeros(shape, dtype)
         bias[self.start :] = self.forget
         return bias
+
+
+class LSTMCell(MemoryCell[A, B]):
+    """One step of an LSTM: from (x, (h, c)) to the next (h, c); x is a vector [in], h and c are [size].
+
+    Hochreiter, Schmidhuber, "Long Short-Term Memory", 1997, with the forget gates of Gers, Schmidhuber,
+    Cummins, 2000::
+
+        u, i, o, f = split(concat(x, h) @ weight + bias)       one product for all gates, in this order
+        c' = sigmoid(i) * tanh(u) + sigmoid(f) * c
+        h' = sigmoid(o) * tanh(c')
+
+    It is the Tree-LSTM of one child: same state, same order of gates.
+
+    Args:
+        size: length of h and of c: a number, or an `Axis` that type checkers see.
+        dropout: rate of the recurrent dropout, 0 <= dropout < 1, of the update tanh(u), while training (see
+            `ops.drop`).  Semeniuta, Severyn, Barth, "Recurrent Dropout without Memory Loss", COLING 2016,
+            (15).
+        forget_bias: first value of the bias of f.
+        initializer: first values of the weight.
+        dtype: element type of the state, and of x.
+        name: the name in messages, and of the parameters: `name/weight`.
+
+    Attributes:
+        state: the type of (h, c), as `ar.Zeros` takes it.
+
+    Parameters of the layer:
+        weight [in + size, 4 * size], bias [4 * size].
+
+    Raises:
+        ArrowTypeError, ArrowValueError: an argument is none of these.
+        ShapeError: when types are checked, the input is not (x, (h, c)).
+
+    >>> import arrows as ar
+    >>> cell = ar.LSTMCell(4)
+    >>> step = ar.Function(lambda state, x: cell(x, state))
+    >>> h, c = (ar.Map(ar.Vector(3)) >> ar.Fold(step, ar.Zeros(cell.state))).eval([[1, 2, 3], [4, 5, 6]])
+    >>> h.shape
+    (4,)
+    """
+
+    @overload
+    def __init__(
+        self: LSTMCell[
+            tuple[Tensor[F32, Any], tuple[Tensor[F32, tuple[N]], Tensor[F32, tuple[N]]]],
+            tuple[Tensor[F32, tuple[N]], Tensor[F32, tuple[N]]],
+        ],
+        size: type[N],
+        *,
+        dropout: float = 0.0,
+        forget_bias: float = 1.0,
+        initializer: Initializer = initializers.glorot_uniform,
+        name: str | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: LSTMCell[Any, Any],
+        size: int,
+        *,
+        dropout: float = 0.0,
+        forget_bias: float = 1.0,
+        initializer: Initializer = initializers.glorot_uniform,
+        dtype: str = "float32",
+        name: str | None = None,
+    ) -> None: ...
+    def __init__(
+        self,
+        size: object,
+        *,
+        dropout: float = 0.0,
+        forget_bias: float = 1.0,
+        initializer: Initializer = initializers.glorot_uniform,
+        dtype: str = "float32",
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            size,
+            dropout=dropout,
+            forget_bias=forget_bias,
+            initializer=initializer,
+            dtype=dtype,
+            name=name,
+        )
+
+    def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
+        x, state = items("LSTMCell", input, "(x, (h, c))", 2)
+        x = vector("LSTMCell", x, "x")
+        self.check_state(state, x, "state")
+        n = self.size
+        return (
+            Parameter("weight", (x.shape[0] + n, 4 * n), x.dtype, self.initializer),
+            Parameter("bias", (4 * n,), x.dtype, GateBias(3 * n, self.forget_bias)),
+        )
+
+    def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> tuple[TensorLike, TensorLike]:
+        x, (h, c) = args
+        u, opened = self.gates(ops.concat([x, h]) @ parameters["weight"] + parameters["bias"])
+        return self.next_state(u, opened, opened[2 * self.size :] * c)
+
+
+class GRUCell(Cell[A, B]):
+    """One step of a gated recurrent unit: from (x, h) to the next h; x is a vector [in], h is [size].
+
+    Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder for Statistical Machine
+    Translation", EMNLP 2014, section 2.3, with biases::
+
+        r, z = split(sigmoid(concat(x, h) @ weight + bias))       one product for both gates, in this order
+        u = tanh(concat(x, r * h) @ update_weight + update_bias)
+        h' = z * h + (1 - z) * u
+
+    Args:
+        size: length of h: a number, or an `Axis` that type checkers see.
+        dropout: rate of the recurrent dropout, 0 <= dropout < 1, of the update u, while training (see
+            `ops.drop`).  Semeniuta, Severyn, Barth, "Recurrent Dropout without Memory Loss", COLING 2016,
+            (16).
+        initializer: first values of the weights.
+        dtype: element type of the state, and of x.
+        name: the name in messages, and of the parameters: `name/weight`.
+
+    Attributes:
+        state: the type of h, as `ar.Zeros` takes it.
+
+    Parameters of the layer:
+        weight [in + size, 2 * size], bias [2 * size], update_weight [in + size, size], update_bias [size].
+
+    Raises:
+        ArrowTypeError, ArrowValueError: an argument is none of these.
+        ShapeError: when types are checked, the input is not (x, h).
+
+    >>> import arrows as ar
+    >>> cell = ar.GRUCell(4)
+    >>> step = ar.Function(lambda h, x: cell(x, h))
+    >>> (ar.Map(ar.Vector(3)) >> ar.Fold(step, ar.Zeros(cell.state))).eval([[1, 2, 3], [4, 5, 6]]).shape
+    (4,)
+    """
+
+    @overload
+    def __init__(
+        self: GRUCell[tuple[Tensor[F32, Any], Tensor[F32, tuple[N]]], Tensor[F32, tuple[N]]],
+        size: type[N],
+        *,
+        dropout: float = 0.0,
+        initializer: Initializer = initializers.glorot_uniform,
+        name: str | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: GRUCell[Any, Any],
+        size: int,
+        *,
+        dropout: float = 0.0,
+        initializer: Initializer = initializers.glorot_uniform,
+        dtype: str = "float32",
+        name: str | None = None,
+    ) -> None: ...
+    def __init__(
+        self,
+        size: object,
+        *,
+        dropout: float = 0.0,
+        initializer: Initializer = initializers.glorot_uniform,
+        dtype: str = "float32",
+        name: str | None = None,
+    ) -> None:
+        super().__init__(size, dropout=dropout, initializer=initializer, dtype=dtype, name=name)
+
+    @property
+    def state(self) -> T.Tensor:
+        """The type of the state h."""
+        return T.Tensor((self.size,), self.dtype)
+
+    def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
+        x, state = items("GRUCell", input, "(x, h)", 2)
+        x = vector("GRUCell", x, "x")
+        n = self.size
+        wanted = T.Tensor((n,), x.dtype)
+        if state != wanted:
+            other = state == self.state
+            hint = f"x is {x}; give the layer dtype={x.dtype!r}, or cast x" if other else None
+            raise ShapeError(f"the state of GRUCell is h: {wanted}, and {state} is not", hint=hint)
+        rows = x.shape[0] + n
+        return (
+            Parameter("weight", (rows, 2 * n), x.dtype, self.initializer),
+            Parameter("bias", (2 * n,), x.dtype, initializers.zeros),
+            Parameter("update_weight", (rows, n), x.dtype, self.initializer),
+            Parameter("update_bias", (n,), x.dtype, initializers.zeros),
+        )
+
+    def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> TensorLike:
+        x, h = args
+        n = self.size
+        gates = ops.sigmoid(ops.concat([x, h]) @ parameters["weight"] + parameters["bias"])
+        r, z = gates[:n], gates[n:]
+        u = ops.tanh(ops.concat([x, r * h]) @ parameters["update_weight"] + parameters["update_bias"])
+        state: TensorLike = z * h + (1 - z) * self.dropped(u)
+        return state

@@ -24,52 +24,7 @@ Activation: TypeAlias = Callable[[Any], Any]
 """A function of a tensor, such as `ar.ops.tanh`."""
 
 
-class Affine(Layer[A, B]):
-    """Base of `FC` and `Linear`, which differ in the arguments that they take."""
-
-    def __init__(
-        self,
-        size: object,
-        *,
-        activation: Activation | None,
-        bias: bool,
-        initializer: Initializer,
-        weight_norm: bool,
-        name: str | None,
-    ) -> None:
-        super().__init__(name=name)
-        layer = self.kind
-        self.size = size_of(layer, size)
-        self.activation = function_of(layer, "activation", activation)
-        if isinstance(bias, int) and bias not in (0, 1):
-            hint = f"ar.{layer}({bias}): the size of the input is found, not given"
-            raise ArrowTypeError(message(f"the bias of {layer} is True or False, got {bias!r}", hint=hint))
-        self.bias = bool(bias)
-        self.initializer = function_of(layer, "initializer", initializer)
-        self.weight_norm = bool(weight_norm)
-
-    def default_output(self) -> T.Type:
-        return T.Tensor((self.size,))
-
-    def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
-        x = vector(self.kind, input)
-        weight = Parameter("weight", (*x.shape, self.size), x.dtype, self.initializer)
-        gain = Parameter("gain", (self.size,), x.dtype, initializers.ones)
-        bias = Parameter("bias", (self.size,), x.dtype, initializers.zeros)
-        return (weight, *([gain] if self.weight_norm else []), *([bias] if self.bias else []))
-
-    def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> Any:
-        (x,) = args
-        weight = parameters["weight"]
-        if self.weight_norm:  # of parameters alone, so it is computed once a batch
-            weight = weight * (parameters["gain"] / ops.norm(weight, axis=0))
-        y = ops.matmul(x, weight)
-        if self.bias:
-            y = y + parameters["bias"]
-        return y if self.activation is None else self.activation(y)
-
-
-class FC(Affine[A, B]):
+class FC(Layer[A, B]):
     """Fully connected: `activation(x @ weight + bias)`, from a vector [in] to a vector [size].
 
     The element type is that of the input.  The source is as old as the field; called `FC` after TensorFlow
@@ -129,14 +84,36 @@ class FC(Affine[A, B]):
         weight_norm: bool = False,
         name: str | None = None,
     ) -> None:
-        super().__init__(
-            size,
-            activation=activation,
-            bias=bias,
-            initializer=initializer,
-            weight_norm=weight_norm,
-            name=name,
-        )
+        super().__init__(name=name)
+        layer = self.kind
+        self.size = size_of(layer, size)
+        self.activation = function_of(layer, "activation", activation)
+        if isinstance(bias, int) and bias not in (0, 1):
+            hint = f"ar.{layer}({bias}): the size of the input is found, not given"
+            raise ArrowTypeError(message(f"the bias of {layer} is True or False, got {bias!r}", hint=hint))
+        self.bias = bool(bias)
+        self.initializer = function_of(layer, "initializer", initializer)
+        self.weight_norm = bool(weight_norm)
+
+    def default_output(self) -> T.Type:
+        return T.Tensor((self.size,))
+
+    def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
+        x = vector(self.kind, input)
+        weight = Parameter("weight", (*x.shape, self.size), x.dtype, self.initializer)
+        gain = Parameter("gain", (self.size,), x.dtype, initializers.ones)
+        bias = Parameter("bias", (self.size,), x.dtype, initializers.zeros)
+        return (weight, *([gain] if self.weight_norm else []), *([bias] if self.bias else []))
+
+    def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> Any:
+        (x,) = args
+        weight = parameters["weight"]
+        if self.weight_norm:  # of parameters alone, so it is computed once a batch
+            weight = weight * (parameters["gain"] / ops.norm(weight, axis=0))
+        y = ops.matmul(x, weight)
+        if self.bias:
+            y = y + parameters["bias"]
+        return y if self.activation is None else self.activation(y)
 
 
 class Linear(FC[A, B]):
@@ -182,20 +159,12 @@ class Linear(FC[A, B]):
         name: str | None = None,
     ) -> None: ...
     def __init__(
-        self,
-        size: object,
+        self: Linear[Any, Any],
+        size: Any,
         bias: bool = True,
         initializer: Initializer = initializers.glorot_uniform,
         *,
         weight_norm: bool = False,
         name: str | None = None,
     ) -> None:
-        Affine.__init__(
-            self,
-            size,
-            activation=None,
-            bias=bias,
-            initializer=initializer,
-            weight_norm=weight_norm,
-            name=name,
-        )
+        super().__init__(size, None, bias, initializer, weight_norm=weight_norm, name=name)
