@@ -3,8 +3,7 @@
 >>> from arrows.models import sentiment
 """
 
-from arrows.models.examination import Examination, accuracies, node_labels
-from arrows.models.sentiment import Sentiment, sentiment
+from arrows.models.sentiment import Examination, Sentiment, accuracies, node_labels, sentiment
 from arrows.models.tagger import Lexicon, TagExamination, Tagger, tagger
 
 __all__ = [

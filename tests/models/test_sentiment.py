@@ -1,4 +1,4 @@
-"""The sentiment model: its two blocks, the order of its nodes, and learning what words alone cannot tell."""
+"""The sentiment model: its blocks, the order of its nodes, what words alone cannot tell, accuracies."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 
 import arrows as ar
 from arrows.cli.demo import accuracy
-from arrows.data import generate, parse_tree, vocabulary
-from arrows.models import node_labels, sentiment
+from arrows.data import generate, parse_labelled_tree, parse_tree, vocabulary
+from arrows.models import Examination, accuracies, node_labels, sentiment
 from arrows.training import Adagrad, train
 from arrows.typesys.errors import InputError
 
@@ -86,3 +86,45 @@ def test_dropout_acts_in_training_only():
         first, second = (float(model.value_and_grad(TREES)[0]) for _ in range(2))
         assert len({float(expected), first, second}) == 3
         np.testing.assert_array_equal(judge(TREES), plain_judge(TREES))
+
+
+def test_labels_come_in_the_order_of_visits():
+    tree = {"label": 4, "left": {"label": 1, "word": "a"}, "right": {"label": 0, "word": "b"}}
+    assert node_labels({"label": 3, "left": tree, "right": {"label": 2, "word": "c"}}) == [1, 0, 4, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("scores", "label", "expected"),
+    [
+        (
+            [0, 0, 9, 1, 0],
+            3,
+            (0, 1),
+        ),  # neutral is the likeliest class, but the positive side the likelier one
+        ([0, 0, 9, 1, 0], 1, (0, 0)),
+        ([2, 0, 0, 1.9, 1.9], 0, (1, 0)),
+        ([0, 0, 1, 0, 0], 2, (1, 0)),  # a neutral label is not asked for a side
+        ([0, 0, 0, 0, 0], 4, (0, 0)),  # no side is the likelier one: not positive
+    ],
+)
+def test_the_two_accuracies(scores, label, expected):
+    assert accuracies(np.array([scores], float), np.array([label])) == expected
+
+
+def test_large_scores_do_not_overflow():
+    assert accuracies(np.array([[0, 0, 0, 0, 1e4]]), np.array([4])) == (1, 1)
+
+
+def test_figures_do_not_depend_on_batches():
+    trees = generate(30, seed=2)
+    judge = ar.compile(sentiment(vocabulary(trees), size=4).judge, seed=3)
+    whole = Examination(judge, trees)()
+    assert Examination(judge, trees)(batch_size=7) == whole
+    scores = np.array([judge([tree])[0] for tree in trees])
+    assert (whole["fine"], whole["binary"]) == accuracies(scores, np.array([t["label"] for t in trees]))
+
+
+def test_nothing_to_judge_is_no_error():
+    judge = ar.compile(sentiment({}, size=2).judge)
+    assert set(Examination(judge, [])().values()) == {0.0}
+    assert Examination(judge, [parse_labelled_tree("(2 so)")])()["binary"] == 0
