@@ -1,12 +1,12 @@
-"""Feed-forward attention on the addition problem: a sum of two numbers that lie anywhere in a long sequence.
+"""Feed-forward attention on the addition problem: add two marked numbers of a long sequence.
 
-Raffel, Ellis, "Feed-forward networks with attention can solve some long-term memory problems", 2015: no
-recurrence; a softmax over learned scores picks the elements that matter. Appendix A of Looks et al., "Deep
-learning with dynamic computation graphs" (ICLR 2017) has the same model.
+The model has no recurrence: a softmax over learned scores picks the elements that matter (Raffel, Ellis,
+"Feed-forward networks with attention can solve some long-term memory problems", 2015). Looks et al., "Deep
+learning with dynamic computation graphs" (ICLR 2017), appendix A, write it in TensorFlow Fold.
 
     python examples/feed_forward_attention.py
 
-trains it for some seconds on sequences of 20 to 60 elements and prints the error on new ones.
+trains it on sequences of 20 to 60 elements, which takes some seconds, and prints the error on new ones.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ answer = ar.FC(SIZE, activation=ops.leaky_relu, name="mixed") >> ar.FC(1, name="
 
 
 def model(attention: ar.Block[Any, Any]) -> ar.Block[Any, Any]:
-    """From an example to its answer, with the loss at the side."""
+    """The network around a form of attention: it answers an example, and records the loss as a metric."""
 
     @ar.arrow
     def network(example: Any) -> Any:
@@ -55,10 +55,10 @@ network, by_hand = model(attention), model(spelled_out)
 
 
 def addition(generator: random.Random, shortest: int, longest: int) -> dict[str, Any]:
-    """A sequence of pairs (number, mark): the answer is the sum of the two numbers that are marked by 1.
+    """A sequence of pairs (number, mark), and the sum of the two numbers that have the mark 1.
 
-    Source: Hochreiter, Schmidhuber, "Long short-term memory", 1997, section 5.4; marks and scale as Raffel
-        and Ellis have them.
+    The problem is that of Hochreiter, Schmidhuber, "Long short-term memory", 1997, section 5.4; marks and
+    scale are those of Raffel and Ellis.
     """
     length = generator.randint(shortest, longest)
     marked = {generator.randrange(1, 10), generator.randrange(10, length // 2 + 5)}
@@ -70,7 +70,7 @@ def addition(generator: random.Random, shortest: int, longest: int) -> dict[str,
 
 
 def main(examples: int = 1500, epochs: int = 10) -> tuple[float, float]:
-    """Trains; the mean squared error on new examples, before and after."""
+    """Trains a model and returns its mean squared error on new examples, before and after."""
     generator = random.Random(0)
     data = [addition(generator, 20, 60) for _ in range(examples)]
     unseen = [addition(generator, 20, 60) for _ in range(300)]

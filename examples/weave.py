@@ -1,13 +1,13 @@
-"""Graph convolutions by weave modules: atoms and pairs of atoms of molecules of any size.
+"""Graph convolutions by weave modules, on molecules of any size.
 
-Kearnes, McCloskey, Berndl, Pande, Riley, "Molecular graph convolutions: moving beyond fingerprints", 2016,
-section 2.3: each module makes new features of every atom and of every pair of atoms, out of both. Pairs are a
-sequence of sequences. Appendix B of Looks et al., "Deep learning with dynamic computation graphs" (ICLR 2017)
-has the same model.
+Each module computes new features of every atom and of every pair of atoms from those of both; pairs are a
+sequence of sequences (Kearnes, McCloskey, Berndl, Pande, Riley, "Molecular graph convolutions: moving beyond
+fingerprints", 2016, section 2.3). Looks et al., "Deep learning with dynamic computation graphs" (ICLR 2017),
+appendix B, write it in TensorFlow Fold.
 
     python examples/weave.py
 
-trains it for some seconds to count the carbon-oxygen bonds of generated molecules of 2 to 9 atoms.
+trains it to count the carbon-oxygen bonds of generated molecules of 2 to 9 atoms, which takes some seconds.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ model = (molecule & loss) >> ar.GetItem(0)
 
 
 def generated(generator: random.Random, atoms: int) -> dict[str, Any]:
-    """A tree of atoms, with a ring now and then; what counts is the number of its bonds between C and O."""
+    """A molecule, which is a tree of atoms or has one ring, and how many bonds between C and O it has."""
     elements = [generator.choice(ELEMENTS) for _ in range(atoms)]
     bonds = {(generator.randrange(i), i) for i in range(1, atoms)}
     if atoms > 3 and generator.random() < 0.5:
@@ -80,7 +80,7 @@ def generated(generator: random.Random, atoms: int) -> dict[str, Any]:
 
 
 def main(examples: int = 400, epochs: int = 12) -> tuple[float, float]:
-    """Trains; the mean squared error on new molecules, before and after."""
+    """Trains the model and returns its mean squared error on new molecules, before and after."""
     generator = random.Random(0)
     data = [generated(generator, generator.randint(2, 9)) for _ in range(examples)]
     unseen = [generated(generator, generator.randint(2, 9)) for _ in range(100)]
