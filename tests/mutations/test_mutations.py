@@ -30,13 +30,13 @@ SITE = re.compile(r"\b\w+\.py:\d+")
 def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the parameters whose first values are made."""
     names: list[str] = []
-    first_values = params._first_values
+    first_values = params.first_values
 
     def noted(spec: Any, seed: int, name: str) -> Any:
         names.append(name)
         return first_values(spec, seed, name)
 
-    monkeypatch.setattr(params, "_first_values", noted)
+    monkeypatch.setattr(params, "first_values", noted)
     return names
 
 

@@ -256,7 +256,7 @@ _CLASSES: dict[str, type[Device]] = {"cpu": _Numpy, "cuda": _Cupy, "fake": _Fake
 
 
 @cache
-def _only_device(name: str) -> Device:
+def shared_device(name: str) -> Device:
     return _CLASSES[name]()
 
 
@@ -282,7 +282,7 @@ def get_device(device: str | Device) -> Device:
         return device
     if not isinstance(device, str) or device not in _CLASSES:
         raise ArrowValueError(f"device is {device!r}; it must be 'cpu' or 'cuda'")
-    return _only_device(device)
+    return shared_device(device)
 
 
 def host_array(array: object) -> HostArray:

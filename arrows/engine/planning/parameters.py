@@ -121,7 +121,7 @@ def make_params(typed: Typed, device: Device, seed: int, source: Mapping[str, An
     problems: list[str] = []
     for name, (owner, spec) in _named_parameters(typed).items():
         if source is None:
-            values: Any = device.to_device(_first_values(spec, seed, name))
+            values: Any = device.to_device(first_values(spec, seed, name))
         elif isinstance(source, Params):
             values = source._arrays.get((id(owner), spec.name))
         else:
@@ -200,7 +200,7 @@ def _site(owner: object) -> str:
     return str(owner.site) if isinstance(owner, Block) else "an unknown place"
 
 
-def _first_values(spec: Parameter, seed: int, name: str) -> HostArray:
+def first_values(spec: Parameter, seed: int, name: str) -> HostArray:
     generator = np.random.default_rng([seed, zlib.crc32(name.encode())])
     values = spec.initializer(generator, spec.shape, spec.dtype)
     if masked_elements(values):

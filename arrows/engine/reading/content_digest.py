@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import hashlib
 import marshal
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from operator import itemgetter
 from typing import Any
 
 from arrows.engine.planning import components
@@ -25,6 +24,14 @@ from arrows.engine.reading.object_content import ObjectContent, Unhashable, cont
 # Values without parts, which `marshal` writes the same way in every process.
 _PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), type(...)})
 _FLAT = _PLAIN | {list, tuple}
+# The name of each kind of container, and whether the order of what it holds counts.
+_CONTAINERS: dict[type, tuple[bytes, bool]] = {
+    list: (b"list", True),
+    tuple: (b"tuple", True),
+    dict: (b"dict", False),
+    set: (b"set", False),
+    frozenset: (b"set", False),
+}
 # More nodes, and more looks at the nodes of a circle, would take longer than some seconds. Plain numbers and
 # texts in lists and dicts are no nodes.
 MOST = 300_000
@@ -120,26 +127,20 @@ class _ObjectGraph:
 
     def _described(self, number: int, value: Any) -> _ObjectNode:
         kind = type(value)
-        if kind is list or kind is tuple:
-            flat = _flat(value)
-            if flat is not None:
-                return _ObjectNode(_hash(kind.__name__.encode(), flat), [], True)
-            items = [(f"[{place}]", item) for place, item in enumerate(value)]
-            return self._with(number, ObjectContent(kind.__name__.encode(), items))
+        if kind not in _CONTAINERS:
+            if kind is _Pair:
+                return self._with(number, ObjectContent(b"pair", [("", item) for item in value]))
+            return self._with(number, content_of(value))
+        name, ordered = _CONTAINERS[kind]
+        flat = _flat(value, ordered)
+        if flat is not None:
+            return _ObjectNode(_hash(name, flat), [], True)
+        parts: list[tuple[str, object]]
         if kind is dict:
-            flat = _flat_dict(value)
-            if flat is not None:
-                return _ObjectNode(_hash(b"dict", flat), [], True)
-            pairs = [(_key(item[0]), _Pair(item)) for item in value.items()]
-            return self._with(number, ObjectContent(b"dict", pairs, ordered=False))
-        if kind is _Pair:
-            return self._with(number, ObjectContent(b"pair", [("", item) for item in value]))
-        if kind is set or kind is frozenset:
-            flat = _flat_sorted(value)
-            if flat is not None:
-                return _ObjectNode(_hash(b"set", flat), [], True)
-            return self._with(number, ObjectContent(b"set", [("", item) for item in value], ordered=False))
-        return self._with(number, content_of(value))
+            parts = [(_key(item[0]), _Pair(item)) for item in value.items()]
+        else:
+            parts = [(f"[{place}]" if ordered else "", item) for place, item in enumerate(value)]
+        return self._with(number, ObjectContent(name, parts, ordered))
 
     def _with(self, number: int, content: ObjectContent) -> _ObjectNode:
         children = [self._child(value, number, name) for name, value in content.parts]
@@ -163,41 +164,26 @@ def _flat_bytes(value: Any) -> bytes:
     return b"." + marshal.dumps(value, 2)  # version 2 writes nothing of identities
 
 
-def _flat(values: Collection[object]) -> bytes | None:
-    """The bytes of a list of plain values, or of tuples and lists of such; None if it holds others."""
+def _is_flat(values: Collection[object]) -> bool:
+    """Whether values are plain, or tuples and lists of plain ones."""
     kinds = set(map(type, values))
     if not kinds <= _FLAT:
+        return False
+    inner = chain.from_iterable(value for value in values if type(value) is list or type(value) is tuple)
+    return kinds <= _PLAIN or set(map(type, inner)) <= _PLAIN
+
+
+def _flat(values: Any, ordered: bool) -> bytes | None:
+    """The bytes of a container of such values, which are quick to hash; None if it holds others."""
+    if not _is_flat(values):
         return None
-    if not kinds <= _PLAIN:
-        inner = chain.from_iterable(value for value in values if type(value) is list or type(value) is tuple)
-        if not set(map(type, inner)) <= _PLAIN:
+    if ordered:
+        return marshal.dumps(list(values), 2)
+    if isinstance(values, dict):
+        if not _is_flat(values.values()):
             return None
-    return marshal.dumps(list(values), 2)
-
-
-def _flat_sorted(values: Collection[Any]) -> bytes | None:
-    """The bytes of a set of such values, whatever its order."""
-    kinds = set(map(type, values))
-    if len(kinds) == 1 and kinds <= {str, int, bytes}:
-        return marshal.dumps(sorted(values), 2)
-    if _flat(values) is None:
-        return None
+        values = values.items()
     return marshal.dumps(sorted(marshal.dumps(value, 2) for value in values), 2)
-
-
-def _flat_dict(value: Mapping[Any, Any]) -> bytes | None:
-    """The bytes of a dict of such values, whatever its order."""
-    if _flat(value.keys()) is None or _flat(value.values()) is None:
-        return None
-    if set(map(type, value.values())) == {int} and len(set(value.values())) == len(value):
-        # Numbers are sorted faster than words, and a vocabulary's are sorted as it is.
-        items = sorted(value.items(), key=itemgetter(1))
-        return marshal.dumps([[key for key, _ in items], [number for _, number in items]], 2)
-    kinds = set(map(type, value))
-    if len(kinds) == 1 and kinds <= {str, int, bytes}:
-        keys = sorted(value)
-        return marshal.dumps([keys, [value[key] for key in keys]], 2)
-    return marshal.dumps(sorted(marshal.dumps(item, 2) for item in value.items()), 2)
 
 
 # ------------------------------------------------------------------------------------------------- circles

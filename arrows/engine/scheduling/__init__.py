@@ -8,9 +8,8 @@ rows that it gathers, and the steps; `step_order` puts these in order, by the mo
 from __future__ import annotations
 
 from arrows.engine.scheduling.batch_input import BatchInput, BatchReader, Examples
-from arrows.engine.scheduling.merge import Merged, OperationRows, PortRows, merge
+from arrows.engine.scheduling.merge import Merged, OperationRows, PortRows, Timeline, merge, timeline
 from arrows.engine.scheduling.prepared_set import Batch, Prepared, WiredBatch
-from arrows.engine.scheduling.timeline import Timeline, timeline
 
 __all__ = [
     "Batch",

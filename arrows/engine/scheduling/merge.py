@@ -276,3 +276,36 @@ def _raw(plan: Plan, wirings: Wirings, places: HostArray, bounds: Sequence[int])
             a, z = bounds[operation.index : operation.index + 2]
             values[operation.stream] = wirings.raw[operation.stream].values[places[a:z]]
     return tuple(values)
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """A batch's schedule.
+
+    Attributes:
+        schedule: its name, such as `strata`.
+        examples: how many examples are in the batch.
+        operations: the names of the operations, in the order in which they first run.
+        steps: for each step, the operation (by its place in `operations`) and the number of rows.
+    """
+
+    schedule: str
+    examples: int
+    operations: tuple[str, ...]
+    steps: tuple[tuple[int, int], ...]
+
+    @property
+    def rows(self) -> int:
+        """How many rows run in all."""
+        return sum(rows for _, rows in self.steps)
+
+
+def timeline(plan: Plan, merged: Merged) -> Timeline:
+    """The timeline of a merged batch; `Model.timeline` makes that of a batch of examples."""
+    places: dict[int, int] = {}
+    steps = []
+    for o, step in merged.steps:
+        bounds = merged.operations[o].bounds
+        steps.append((places.setdefault(o, len(places)), int(bounds[step + 1] - bounds[step])))
+    names = tuple(plan.operations[o].name for o in places)
+    return Timeline(plan.schedule, merged.examples, names, tuple(steps))

@@ -151,10 +151,10 @@ def test_cuda_without_cupy_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> N
     from arrows.engine.device import device as module
 
     monkeypatch.setitem(sys.modules, "cupy", None)  # what makes an import fail, wherever this runs
-    module._only_device.cache_clear()
+    module.shared_device.cache_clear()
     with pytest.raises(ImportError) as caught:
         get_device("cuda")
-    module._only_device.cache_clear()
+    module.shared_device.cache_clear()
     assert str(caught.value) == (
         'device="cuda" needs CuPy, which is not installed: '
         "pip install cupy-cuda12x (or cupy-cuda13x for CUDA 13)"

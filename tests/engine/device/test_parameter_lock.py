@@ -22,7 +22,7 @@ import arrows as ar
 from arrows import machine
 from arrows.engine import model as model_module
 from arrows.engine.device import parameter_lock
-from arrows.engine.reading import example_reader, example_streams, generated_code
+from arrows.engine.reading import example_reader, generated_code
 from arrows.engine.running import batch_runner, executors, outputs
 from arrows.engine.scheduling import batch_input
 from arrows.training import SGD, Optimizer
@@ -308,7 +308,6 @@ MODULES = (
     batch_input,
     example_reader,
     generated_code,
-    example_streams,
     executors,
     model_module,
     outputs,
