@@ -26,7 +26,7 @@ from arrows.combinators.folds import Fold, NoDefault, Reduce
 from arrows.combinators.inputs import Input, InputTransform, Read, Scalar, Tensor, Transform, Unfit, Vector
 from arrows.combinators.items import GetItem, Item, Nth, Reverse, Slice, attributes, has_attributes, take
 from arrows.combinators.layer import Layer
-from arrows.combinators.notation import Graph, GraphNode, arrow, unpack
+from arrows.combinators.notation import Graph, arrow, unpack
 from arrows.combinators.onehot import OneHot, OneHotFromList
 from arrows.combinators.recursion import Fix, Reference, Token, fix
 from arrows.combinators.reductions import Max, Mean, Min, Stack, Sum
@@ -108,7 +108,6 @@ __all__ += [
     "AndFan",
     "AnyBlock",
     "DerivedBlock",
-    "GraphNode",
     "InferredZeros",
     "NoDefault",
     "NotYetABlock",

@@ -274,12 +274,7 @@ def _choice(key: Key, pairs: Sequence[tuple[Any, object]], name: str | None, pre
 
 
 def _checked(pairs: Sequence[tuple[Any, object]]) -> tuple[tuple[Hashable, ...], tuple[object, ...]]:
-    """The keys and the cases.
-
-    Raises:
-        ArrowTypeError: a key cannot be hashed, or is a block.
-        ArrowValueError: a key twice.
-    """
+    """The keys and the cases, once each key can be hashed and stands there once."""
     seen: set[Hashable] = set()
     for k, case in pairs:
         if isinstance(k, Block) and not isinstance(case, Block):

@@ -150,11 +150,7 @@ def Tensor(
 
 
 def _tensor(kind: str, shape: list[int] | tuple[int, ...], dtype: str, hint: str) -> T.Tensor:
-    """The type that a block reads.
-
-    Raises:
-        ArrowTypeError, ArrowValueError: there is no such type.
-    """
+    """The type that a block reads; if there is no such type, the error names the block."""
     try:
         return T.Tensor(shape, dtype)
     except (ArrowTypeError, ArrowValueError) as error:

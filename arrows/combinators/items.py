@@ -159,16 +159,8 @@ class Nth(AnyBlock):
 def take(x: Any, key: Any) -> Any:
     """The item of a Python object, as `GetItem` takes it.
 
-    It is `x[key]`, but that text as a key is an attribute where `x` has none but attributes: of a NamedTuple,
-    and of whatever cannot be indexed, such as a dataclass.
-
-    Args:
-        x: a mapping, a sequence, a NamedTuple, a dataclass or any other object.
-        key: an index, a slice, a key, the name of an attribute.
-
-    Raises:
-        LookupError, TypeError, AttributeError: there is no such item; whatever an object's own `__getitem__`
-            raises.
+    It is `x[key]`, except that text names an attribute where `x` has only attributes: a NamedTuple, or what
+    cannot be indexed, such as a dataclass. Raises whatever Python raises where there is no such item.
 
     Example:
         >>> from types import SimpleNamespace

@@ -102,21 +102,17 @@ class Layer(Apply[A, B]):
         return super().__call__(*args)
 
     def _run(self, *args: Tensors) -> Any:
-        specs = _checked(self._specs(input_type(args)), type(self).__name__)
-        return self.forward({spec.name: ops.parameter(self, spec) for spec in specs}, *args)
-
-    def _specs(self, input: T.Type) -> tuple[Parameter, ...]:
-        """The parameters for what the layer is called on inside a Function.
-
-        There a layer may be called on the rows of a sequence. A layer that takes sequences gets the sequence;
-        any other layer acts on each element.
-        """
+        input = _input_type(args)
         try:
-            return self.parameters(input)
+            specs = self.parameters(input)
         except ShapeError:
+            # Inside a Function a layer may be called on the rows of a sequence: one that takes no sequences
+            # acts on each element.
             if not isinstance(input, T.Sequence):
                 raise
-            return self.parameters(input.element)
+            specs = self.parameters(input.element)
+        checked = _checked(specs, type(self).__name__)
+        return self.forward({spec.name: ops.parameter(self, spec) for spec in checked}, *args)
 
 
 def _checked(specs: object, layer: str) -> tuple[Parameter, ...]:
@@ -158,12 +154,8 @@ def _are_tensors(args: tuple[object, ...]) -> TypeGuard[tuple[Tensors, ...]]:
     return True
 
 
-def input_type(args: tuple[Tensors, ...]) -> T.Type:
-    """The input type that spread tensor-likes stand for; rows of unknown number are sequences.
-
-    Raises:
-        ArrowTypeError: an argument is no tensor.
-    """
+def _input_type(args: tuple[Tensors, ...]) -> T.Type:
+    """The input type that spread tensor-likes stand for; rows of unknown number are sequences."""
     whole = args[0] if len(args) == 1 else args
     done: list[tuple[T.Type, int]] = []  # the type of one row, and the level: >= 0 for rows of a sequence
     todo: list[tuple[Any, bool]] = [(whole, False)]

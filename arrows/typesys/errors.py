@@ -217,13 +217,8 @@ def message(
 ) -> Message:
     """The text of a type error, in the one form that all of them have.
 
-    Args:
-        attempt: what was attempted, without a full stop (`cannot compose f >> g`).
-        sides: who took part.
-        at: path down the expression; left out if empty.
-        reason: why it cannot be, in one sentence; lines break where it has line breaks, and at `WIDTH`
-            columns.
-        hint: what to do about it; left out if empty.
+    The arguments are the attributes of `Message`; what is empty is left out. Lines break where the reason has
+    line breaks, and at `WIDTH` columns.
 
     Example:
         >>> print(
@@ -275,18 +270,12 @@ def message(
 def input_message(
     example: int | None, path: str, reason: str, block: str = "", site: SourceLine | None = None, at: str = ""
 ) -> str:
-    """The text of an input error.
+    """The text of an input error: what is wrong (`reason`) where in an example (`path`).
 
-    Args:
-        example: place of the example in its batch, from 0; None if there is no batch.
-        path: where in the example, `tree > right > word`.
-        reason: what is wrong there.
-        block: the block that read it.
-        site: where that block was made.
-        at: where it stands in the expression; left out if empty.
+    The example is named by its place in the batch, from 0, if there is one. The `block` that read it was made
+    at `site`, and stands in the expression at `at`.
 
     Example:
-        >>> from arrows.typesys.errors import SourceLine
         >>> print(
         ...     input_message(
         ...         17, "tree > word", "expected int, got None", "Scalar('int32')", SourceLine("model.py", 3)

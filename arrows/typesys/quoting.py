@@ -17,13 +17,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
-    r"""A text whose control characters are spelt out: a file must not steer the terminal.
-
-    Args:
-        text: of any length; line breaks are spelt out too.
-
-    Returns:
-        The text, which can be written in UTF-8.
+    r"""A text in UTF-8 with control characters and line breaks spelt out: a file must not steer the terminal.
 
     >>> print(printable("a\x1b[31m\n\ud800"))
     a\x1b[31m\x0a\ud800
@@ -42,11 +36,7 @@ def printable_lines(text: str) -> str:
 
 
 def quoted(text: str, most: int = QUOTED) -> str:
-    """A text in quotes for a message, as `repr` writes it; of a long one the beginning and the length.
-
-    Args:
-        text: of any length.
-        most: characters that are shown.
+    """A text in quotes, as `repr` writes it; of more than `most` characters the beginning and the length.
 
     >>> quoted("film")
     "'film'"

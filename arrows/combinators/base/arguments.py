@@ -43,24 +43,14 @@ def wrong_value(block: str, reason: str, *, hint: str = "") -> ArrowValueError:
 
 
 def set_name(block: AnyBlock, name: str | None) -> None:
-    """Gives a block that is being made its name.
-
-    Raises:
-        ArrowTypeError: the name is not text.
-        ArrowValueError: no file can hold it.
-    """
+    """Gives a block that is being made its name, which must be text that a file can hold."""
     if name is not None:
         require_name(block.kind, "its name", name)
     block.name = name
 
 
 def require_name(kind: str, what: str, name: object, hint: str = "") -> None:
-    """Refuses what is no name for a block of this kind; `what` is the name in words.
-
-    Raises:
-        ArrowTypeError: the name is not text.
-        ArrowValueError: no file can hold it.
-    """
+    """Refuses a name that is not text or that no file can hold; `what` describes it in the message."""
     if not isinstance(name, str):
         raise wrong_argument(f"a {kind}", f"{what} must be a string, not {name!r}", hint=hint)
     if reason := unwritable(name):

@@ -107,8 +107,7 @@ class Block(Frozen, Generic[A_contra, B_co]):
     def check_finished(self, where: str) -> None:
         """Refuses a block that cannot be used yet: a `Composition` whose scope has not been left.
 
-        Args:
-            where: what it is wanted for, for the message.
+        The message says with `where` what the block is wanted for.
         """
 
     # What a block looks like

@@ -19,11 +19,7 @@ class NotYetABlock(ABC):
 
     @abstractmethod
     def refuse(self, where: str) -> NoReturn:
-        """Says what is missing.
-
-        Args:
-            where: what a block is wanted for.
-        """
+        """Says what is missing; `where` is what a block is wanted for."""
 
     if not TYPE_CHECKING:  # for type checkers it has no operators
 
@@ -38,12 +34,9 @@ class NotYetABlock(ABC):
 
 
 def as_block(x: object, where: str) -> AnyBlock:
-    """`x` as a block.
+    """`x` as a block: dicts and tuples of blocks and lists of pairs are records, NumPy arrays are constants.
 
-    Args:
-        x: a block; a dict of blocks, a tuple of blocks, or a list of pairs: a record; a NumPy array: a
-            constant.
-        where: what the block is wanted for, for the message (`the left side of >>`).
+    Messages say with `where` what the block is wanted for (`the left side of >>`).
 
     Raises:
         ArrowTypeError: `x` stands for no block; for a bare function the hint says how to wrap it.

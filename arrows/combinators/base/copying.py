@@ -46,13 +46,7 @@ def reduce(block: AnyBlock) -> tuple[Any, ...]:
 
 
 def restore(rows: list[Row], root: int, knots: list[tuple[Token, int]]) -> AnyBlock:
-    """The block that `reduce` took apart.
-
-    Args:
-        rows: the blocks, parts first.
-        root: the place of the block.
-        knots: the tokens of references, and the place of each one's definition.
-    """
+    """The block that `reduce` took apart; `knots` are the tokens, each with the place of its definition."""
     blocks: list[AnyBlock] = []
     for row in rows:
         if not isinstance(row, tuple):
