@@ -1,10 +1,6 @@
 """Benchmarks: `python -m benchmarks NAME`.
 
 Each gives medians of interleaved runs, and the machine that they were measured on.
-
->>> from benchmarks import NAMES
->>> NAMES
-('treelstm', 'iclr', 'bilstm', 'bilstm-char', 'growth', 'host', 'infer', 'steps', 'pair')
 """
 
 from __future__ import annotations

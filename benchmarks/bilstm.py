@@ -7,7 +7,6 @@ where the best automatic batching reached 0.79 of the speed of batching by hand.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ from benchmarks.datasets import numbered_sentences
 from benchmarks.networks import bilstm_tagger
 from benchmarks.report import Result
 from benchmarks.systems import RATE, train_steps, variants
-from benchmarks.timing import measure, repeats
+from benchmarks.timing import measure, random_batches
 
 NAME = "bilstm"
 SIZES = {"vocabulary": 1000, "embedding": 200, "size": 256, "layers": 2, "labels": 300}
@@ -47,7 +46,6 @@ def run(
     if installed:
         by_torch = TorchTagger(parameters)
         systems["torch-hand"] = lambda batch, _: by_torch.train_step(words[batch], labels[batch], rate=RATE)
-    times = repeats(partial(systems["arrows"], np.arange(batch), 0), seconds)
-    batches = [random.integers(0, count, batch) for _ in range(max(2, times))]
+    batches = random_batches(random, systems["arrows"], np.arange(batch), count, seconds)
     config = {"mode": "train", "state": sizes["size"], "batch": batch, "length": length}
     yield from measure(NAME, config, systems, batches, rounds=5 if quick else 11, unit="sentences/s")

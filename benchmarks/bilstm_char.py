@@ -6,7 +6,6 @@ By hand, PyTorch pads words and sentences and packs them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from benchmarks.datasets import load_sentences
 from benchmarks.networks import character_tagger
 from benchmarks.report import Result
 from benchmarks.systems import RATE, train_steps, variants
-from benchmarks.timing import measure, repeats
+from benchmarks.timing import measure, random_batches
 
 NAME = "bilstm-char"
 OFTEN = 5  # words that occur less often are read by their characters
@@ -47,7 +46,6 @@ def run(
         systems["torch-hand"] = lambda batch, _: by_torch.train_step([prepared[i] for i in batch], rate=RATE)
     random = np.random.default_rng(0)
     first = random.integers(0, len(sentences), batch)
-    times = repeats(partial(systems["arrows"], first, 0), seconds)
-    batches = [random.integers(0, len(sentences), batch) for _ in range(max(2, times))]
+    batches = random_batches(random, systems["arrows"], first, len(sentences), seconds)
     config = {"mode": "train", "state": sizes["size"], "batch": batch, "sentences": source}
     yield from measure(NAME, config, systems, batches, rounds=5 if quick else 11, unit="sentences/s")

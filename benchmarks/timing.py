@@ -7,10 +7,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 
 from arrows import machine
+from benchmarks.datasets import Ints
 from benchmarks.report import Result
 from benchmarks.systems import System
 
@@ -87,6 +89,14 @@ def repeats(run: Callable[[], object], seconds: float, most: int = 512) -> int:
     start = time.perf_counter()
     run()
     return max(1, min(most, round(seconds / max(time.perf_counter() - start, 1e-9))))
+
+
+def random_batches(
+    random: np.random.Generator, system: System, first: Ints, examples: int, seconds: float
+) -> list[Ints]:
+    """As many random batches as a system needs about so many seconds for, each as large as `first`."""
+    count = repeats(partial(system, first, 0), seconds)
+    return [random.integers(0, examples, len(first)) for _ in range(max(2, count))]
 
 
 def measure(

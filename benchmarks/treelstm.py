@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +24,7 @@ from benchmarks.baselines.treelstm_torch import TorchHand, TorchNodewise
 from benchmarks.datasets import load_trees
 from benchmarks.report import Result
 from benchmarks.systems import RATE, System, calls, train_steps, variants
-from benchmarks.timing import measure, repeats
+from benchmarks.timing import measure, random_batches
 
 NAME = "treelstm"
 
@@ -65,8 +64,7 @@ def run(
                 systems.pop("torch-nodewise", None)
             random = np.random.default_rng(0)
             first = random.integers(0, len(trees), size.batch)
-            count = repeats(partial(systems["arrows"], first, 0), seconds)
-            batches = [random.integers(0, len(trees), size.batch) for _ in range(max(2, count))]
+            batches = random_batches(random, systems["arrows"], first, len(trees), seconds)
             systems["bound"] = _bound(mode, parameters, forest, batches)
             config = {"mode": mode, **asdict(size), "float_type": "float32", "trees": source}
             yield from measure(NAME, config, systems, batches, rounds=5 if quick else 11)

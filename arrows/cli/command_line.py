@@ -12,6 +12,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
+from types import ModuleType
 from typing import NoReturn
 
 from arrows.cli import check, demo, predict_sentiment, show, train_sentiment, train_tagger
@@ -73,42 +74,43 @@ def _parser() -> argparse.ArgumentParser:
         help="threads of NumPy's matrix products (default: 1 for demo, train and predict, whose products are "
         "small; otherwise NumPy's own default)",
     )
-    # Products as small as those of the ready models gain nothing from a second thread, and on a busy machine
-    # threads that wait for each other cost fifty times the work (measured).
-    parser.set_defaults(default_threads=1)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    command = commands.add_parser("demo", help="train a sentiment Tree-LSTM on generated trees and try it")
-    demo.add_options(command)
-    command.set_defaults(run=demo.run_command)
-
-    command = commands.add_parser("check", help="print types, parameters and operations of a file's blocks")
-    check.add_options(command)
-    command.set_defaults(run=check.run, default_threads=None)
-
-    command = commands.add_parser("show", help="draw a block as text, mermaid, svg or html")
-    show.add_options(command)
-    command.set_defaults(run=show.run, default_threads=None)
+    _add(commands, "demo", "train a sentiment Tree-LSTM on generated trees and try it", demo)
+    _add(commands, "check", "print types, parameters and operations of a file's blocks", check, threads=None)
+    _add(commands, "show", "draw a block as text, mermaid, svg or html", show, threads=None)
 
     train = commands.add_parser("train", help="train a model on real data")
     models = train.add_subparsers(dest="model_kind", required=True, metavar="MODEL")
-    command = models.add_parser("sentiment", help="a Tree-LSTM on the Stanford Sentiment Treebank")
-    train_sentiment.add_options(command)
-    command.set_defaults(run=train_sentiment.run)
-    command = models.add_parser("tagger", help="a BiLSTM tagger on Universal Dependencies")
-    train_tagger.add_options(command)
-    command.set_defaults(run=train_tagger.run)
+    _add(models, "sentiment", "a Tree-LSTM on the Stanford Sentiment Treebank", train_sentiment)
+    _add(models, "tagger", "a BiLSTM tagger on Universal Dependencies", train_tagger)
 
     predict = commands.add_parser("predict", help="apply a trained model")
     models = predict.add_subparsers(dest="model_kind", required=True, metavar="MODEL")
-    command = models.add_parser("sentiment", help="classify trees")
-    predict_sentiment.add_options(command)
-    command.set_defaults(run=predict_sentiment.run)
+    _add(models, "sentiment", "classify trees", predict_sentiment)
 
     command = commands.add_parser("bench", help="moved: python -m benchmarks, in a clone of the repository")
     command.add_argument("arguments", nargs=argparse.REMAINDER)
     command.set_defaults(run=_refuse_bench, default_threads=None)
     return parser
+
+
+def _add(
+    commands: argparse._SubParsersAction[_Parser],
+    name: str,
+    help: str,
+    module: ModuleType,
+    *,
+    threads: int | None = 1,
+) -> None:
+    """Adds the subcommand of a module, which has `add_options` and `run`.
+
+    Products as small as those of the ready models gain nothing from a second thread, and on a busy machine
+    threads that wait for each other cost fifty times the work (measured). So one thread is the default.
+    """
+    command = commands.add_parser(name, help=help)
+    module.add_options(command)
+    command.set_defaults(run=module.run, default_threads=threads)
 
 
 def _refuse_bench(options: argparse.Namespace) -> int:

@@ -42,9 +42,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--save", default="sentiment.safetensors", metavar="FILE", help="default: sentiment.safetensors")
 
 
-def run_command(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Runs `arrows demo`; returns the exit status 0."""
-    run(
+    demonstrate(
         options.trees,
         examples=options.examples,
         epochs=options.epochs,
@@ -54,7 +54,7 @@ def run_command(options: argparse.Namespace) -> int:
     return 0
 
 
-def run(
+def demonstrate(
     trees: Sequence[str] = (),
     *,
     examples: int = 4000,

@@ -51,27 +51,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="RATE",
         help="learning rate of the word vectors (default: --learning-rate); 0 freezes them",
     )
-    add(
-        "--dropout",
-        type=share,
-        default=0.5,
-        metavar="SHARE",
-        help="dropout of the state before the classifier (default: 0.5)",
-    )
-    add(
-        "--word-dropout",
-        type=share,
-        default=0.3,
-        metavar="SHARE",
-        help="dropout of the word vectors (default: 0.3)",
-    )
-    add(
-        "--recurrent-dropout",
-        type=share,
-        default=0.0,
-        metavar="SHARE",
-        help="dropout of what a node adds to its memory (default: 0)",
-    )
+    dropouts = [
+        ("--dropout", 0.5, "the state before the classifier"),
+        ("--word-dropout", 0.3, "the word vectors"),
+        ("--recurrent-dropout", 0.0, "what a node adds to its memory"),
+    ]
+    for option, default, target in dropouts:
+        help = f"dropout of {target} (default: {default:g})"
+        add(option, type=share, default=default, metavar="SHARE", help=help)
     add(
         "--average",
         type=decay,

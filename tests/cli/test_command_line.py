@@ -74,7 +74,7 @@ def test_errors_of_the_request_are_one_line(error, status, line, capsys, monkeyp
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr(demo, "run", fail)
+    monkeypatch.setattr(demo, "demonstrate", fail)
     assert cli.main(["demo"]) == status
     assert capsys.readouterr().err == line
 
@@ -83,14 +83,14 @@ def test_errors_of_the_program_are_not_hidden(monkeypatch):
     def fail(*_, **__):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(demo, "run", fail)
+    monkeypatch.setattr(demo, "demonstrate", fail)
     with pytest.raises(ZeroDivisionError):
         cli.main(["demo"])
 
 
 def test_options_of_the_demo_arrive(monkeypatch):
     seen = {}
-    monkeypatch.setattr(demo, "run", lambda trees, **options: seen.update(options, trees=trees))
+    monkeypatch.setattr(demo, "demonstrate", lambda trees, **options: seen.update(options, trees=trees))
     assert (
         cli.main(["demo", "a", "(b c)", "--examples", "10", "--epochs", "2", "--seed", "3", "--save", "m"])
         == 0

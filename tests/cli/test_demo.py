@@ -19,7 +19,7 @@ from arrows.typesys.errors import ArrowValueError
 
 def test_the_whole_demonstration(capsys, tmp_path):
     path = tmp_path / "m.safetensors"
-    root = demo.run(["(dull film)", "novel"], examples=200, epochs=2, path=path)
+    root = demo.demonstrate(["(dull film)", "novel"], examples=200, epochs=2, path=path)
     out, err = capsys.readouterr()
     assert 0 <= root <= 1
     for words in ("cell: (float32[64], ", "epoch 2: loss", "root 0.", "trees/s", "speed-up:", str(path)):
@@ -55,11 +55,11 @@ def test_a_saved_model_of_another_size_does_not_fit(tmp_path):
 
 def test_a_folder_that_is_not_there_is_known_before_training(tmp_path, capsys):
     with pytest.raises(FileNotFoundError, match=r"no such folder: '.*nowhere'"):
-        demo.run(path=tmp_path / "nowhere" / "m")
+        demo.demonstrate(path=tmp_path / "nowhere" / "m")
     assert not capsys.readouterr().out
 
 
 def test_trees_of_the_user_are_read_before_anything_else(capsys):
     with pytest.raises(ValueError, match="tree 1:1:5"):
-        demo.run(["(a b"])
+        demo.demonstrate(["(a b"])
     assert not capsys.readouterr().out
