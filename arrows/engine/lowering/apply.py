@@ -83,14 +83,15 @@ class _Operands:
         rows: the code of the value ids of one row.
         ports: the operands of one row that vary.
         constants: the operands that are always the same constant, as (leaf, constant).
-        sequences: for each sequence its code, and for each tensor of its elements the leaf, the place and the
-            code of the list of value ids.
+        sequences: the code of each sequence.
+        columns: for each tensor of a sequence's elements the port, and the code of the list of value ids.
     """
 
     rows: list[str] = field(default_factory=list)
     ports: list[Port] = field(default_factory=list)
     constants: list[tuple[int, int]] = field(default_factory=list)
-    sequences: list[tuple[str, list[tuple[int, int, str]]]] = field(default_factory=list)
+    sequences: list[str] = field(default_factory=list)
+    columns: list[tuple[Port, str]] = field(default_factory=list)
 
 
 def emit_apply(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
@@ -98,28 +99,24 @@ def emit_apply(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol
     trace = typed.trace
     assert trace is not None
     operands = _operands(trace, symbol)
-    lengths = [f"len({code})" for code, _ in operands.sequences]
+    lengths = [f"len({code})" for code in operands.sequences]
     least, most = typed.form.counts if isinstance(typed.form, Apply) else (0, None)
     if least or most is not None:
         limit = "" if most is None else f" <= {most}"
         for length in lengths:
             writer.put(f"if not {least} <= {length}{limit}: raise ValueError")
-    rows, ports, lists = tuple(operands.rows), list(operands.ports), []
-    for domain, (_, leaves) in enumerate(operands.sequences):
-        for leaf, place, ids in leaves:
-            lists.append(writer.assign("l", ids))
-            ports.append(Port(leaf, place, domain))
-    outputs = tuple(var.type for var in trace.results if var.rows < 0)
+    rows = tuple(operands.rows)
+    lists = tuple(writer.assign("l", ids) for _, ids in operands.columns)
     site = writer.sites.add(
         ApplySite(
             index=writer.sites.next_index,
-            outputs=outputs,
+            outputs=tuple(var.type for var in trace.results if var.rows < 0),
             typed=typed,
-            ports=tuple(ports),
+            ports=(*operands.ports, *(port for port, _ in operands.columns)),
             constants=tuple(operands.constants),
         )
     )
-    first = _node(writer, site, rows, tuple(lists))
+    first = _node(writer, site, rows, lists)
     if len(rows) == 1:
         writer.put(f"SRC_append({rows[0]})")
     elif rows:
@@ -148,12 +145,11 @@ def _operands(trace: Trace, symbol: Symbol) -> _Operands:
             case TupleSymbol(items=items):
                 pending.extend(reversed(items))
             case ListSymbol(code=code, element=element):
-                leaves = [
-                    (leaf + n, place, f"[e{path} for e in {code}]" if path else code)
-                    for n, (path, place) in enumerate(columns(element))
-                ]
-                leaf += len(leaves)
-                operands.sequences.append((code, leaves))
+                for path, place in columns(element):
+                    port = Port(leaf, place, len(operands.sequences))
+                    operands.columns.append((port, f"[e{path} for e in {code}]" if path else code))
+                    leaf += 1
+                operands.sequences.append(code)
             case _:
                 raise AssertionError("an operation takes tensors")
     return operands
@@ -195,26 +191,25 @@ def _results(
         writer.put(f"S_extend([{element.index}] * {lengths[domain]})")
         writer.put(f"K_extend([K[-1]] * {lengths[domain]})")
         elements[domain] = element, start
-    leaves: deque[tuple[int, Symbol]] = deque()
-    counts: Counter[int] = Counter()
-    for var in results:
-        owner = site if var.rows < 0 else elements[var.rows][0]
-        output = counts[owner.index]
-        counts[owner.index] += 1
-        if var.rows >= 0:
-            code = f"(j << @W) + {output}"
-        else:
-            code = f"({first} + {output})" if output else first
-        leaves.append((var.rows, TensorSymbol(code, writer.sites.place(owner, output))))
+    leaves = deque(results)
+    counts: Counter[int] = Counter()  # by site, the outputs that have a symbol
 
     def build(type: T.Type) -> Recursion[Symbol]:
         match type:
             case T.Tensor():
-                return leaves.popleft()[1]
+                rows = leaves.popleft().rows
+                owner = site if rows < 0 else elements[rows][0]
+                output = counts[owner.index]
+                counts[owner.index] += 1
+                if rows >= 0:
+                    code = f"(j << @W) + {output}"
+                else:
+                    code = f"({first} + {output})" if output else first
+                return TensorSymbol(code, writer.sites.place(owner, output))
             case T.Tuple(items=items, labels=labels):
                 return TupleSymbol(tuple((yield each(map(build, items)))), labels)
             case T.Sequence(element=element):
-                domain, _ = leaves[0]
+                domain = leaves[0].rows
                 pattern = yield build(element)
                 start = elements[domain][1]
                 stop = f"{start} + {lengths[domain]}"

@@ -98,9 +98,10 @@ class ExpressionWriter:
     """
 
     def __init__(self, emitters: Mapping[type[AnyBlock], Emitter], root: Typed) -> None:
-        metrics = ((typed.form, typed.input) for typed in root.walk())
         labelled = {
-            form.metric for form, type in metrics if isinstance(form, Metric) and isinstance(type, T.Tuple)
+            typed.form.metric
+            for typed in root.walk()
+            if isinstance(typed.form, Metric) and isinstance(typed.input, T.Tuple)
         }
         self.sites = SiteList()
         self.flow = self.sites.flow
@@ -207,8 +208,6 @@ class ExpressionWriter:
         self.body.is_generator = True
         return self.unpacked(self.assign("r", f"yield {code}"), result)
 
-    # ------------------------------------------------------------------------------------- putting together
-
     def pack(self, symbol: Symbol) -> str:
         """Returns the Python expression of the whole value."""
         code, _ = trampoline(self._pack(symbol))
@@ -283,9 +282,6 @@ class ExpressionWriter:
                 return ListSymbol(code, viewed(inner, element))
             case _:
                 return symbol
-
-    # ------------------------------------------------------------------------------------- where branches
-    # meet
 
     def merged(self, branches: Sequence[Symbol]) -> Symbol:
         """Returns the symbol, with fresh names, of whichever of ``branches`` is taken."""

@@ -27,21 +27,13 @@ _MOST_EQUATIONS = 100
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Composed(Typed):
-    """Occurrences of functions that follow one another, as one.
-
-    Attributes:
-        steps: these.
-    """
+    """Occurrences of functions that follow one another, its steps, as one."""
 
     steps: tuple[Typed, ...] = ()
 
 
 class Compositions:
-    """Which functions of an expression always follow one another.
-
-    Args:
-        root: the typed expression.
-    """
+    """Which functions of an expression always follow one another."""
 
     def __init__(self, root: Typed) -> None:
         places: Counter[Hashable] = Counter()  # by trace
@@ -112,11 +104,7 @@ def _size(steps: Sequence[Typed]) -> int:
 
 
 def compose(traces: Sequence[Trace]) -> Trace:
-    """The trace of functions that follow one another.
-
-    Args:
-        traces: the result of each is the input of the next, tensor by tensor.
-    """
+    """The trace of functions that follow one another: the result of each is the input of the next."""
     recorder = TraceRecorder()
     values = [recorder.input(var.type, var.rows) for var in traces[0].inputs]
     for trace in traces:

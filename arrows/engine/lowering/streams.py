@@ -62,12 +62,7 @@ class TensorTap:
 
 @dataclass(frozen=True, slots=True)
 class ObjectTap:
-    """What is collected under one name, if there are Python objects in it.
-
-    Attributes:
-        name: the name.
-        stream: the number of its stream of objects.
-    """
+    """What is collected under one name, if there are Python objects in it, and the number of its stream."""
 
     name: str
     stream: int
@@ -108,12 +103,7 @@ class Streams:
 
 
 class StreamList:
-    """The streams that lowering has met so far.
-
-    Args:
-        flow: where the streams get their places.
-        labelled: the names of the metrics that have labels somewhere.
-    """
+    """The streams that lowering has met so far; the metrics `labelled` have labels somewhere."""
 
     def __init__(self, flow: FlowGraph, labelled: Container[str]) -> None:
         self._flow, self._labelled = flow, labelled

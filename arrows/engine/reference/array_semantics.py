@@ -149,12 +149,7 @@ def _rebuild_elements(
 
 
 def unwrap(output: T.Type, value: Any) -> Any:
-    """A value of the walk as users see it: arrays instead of recorded values, tuples with their keys.
-
-    Args:
-        output: its type.
-        value: what the walk gave.
-    """
+    """A value of the walk as users see it: arrays instead of recorded values, tuples with their keys."""
     return trampoline(_unwrap(output, value))
 
 

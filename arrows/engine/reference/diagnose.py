@@ -61,7 +61,7 @@ class LengthSemantics(Semantics):
     """A tensor is None; sequences have their lengths, since these decide what runs."""
 
     def constant(self, typed: Typed) -> Any:
-        return trampoline(_empty(typed.output, 0))
+        return trampoline(_empty(typed.output))
 
     def read(self, typed: Typed, leaf: object) -> None:
         assert isinstance(typed.output, T.Tensor)
@@ -76,12 +76,11 @@ class LengthSemantics(Semantics):
         return trampoline(_result(typed.output, levels, lengths))
 
 
-def _empty(type: T.Type, length: int) -> Recursion[Any]:
+def _empty(type: T.Type) -> Recursion[Any]:
+    """A value whose sequences have no elements."""
     if isinstance(type, T.Tuple):
-        return tuple((yield each(_empty(item, length) for item in type.items)))
-    if isinstance(type, T.Sequence):
-        return [(yield _empty(type.element, 0))] * length
-    return None
+        return tuple((yield each(map(_empty, type.items))))
+    return [] if isinstance(type, T.Sequence) else None
 
 
 def _result(type: T.Type, levels: Iterator[int], lengths: list[int]) -> Recursion[Any]:
@@ -91,7 +90,7 @@ def _result(type: T.Type, levels: Iterator[int], lengths: list[int]) -> Recursio
         return tuple((yield each(_result(item, levels, lengths) for item in type.items)))
     if isinstance(type, T.Sequence):
         level, *_ = [next(levels) for _ in T.leaves(type.element)]
-        return [(yield _empty(type.element, 0))] * lengths[level]
+        return [(yield _empty(type.element))] * lengths[level]
     next(levels)
     return None
 

@@ -7,7 +7,7 @@ against it in every property test, and `eval` runs it.  It is slow and meant to 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -58,7 +58,7 @@ class ReferenceGradient:
 
     value: float
     parameters: dict[ParameterKey, HostArray]
-    inputs: list[dict[str, list[HostArray]]] = field(default_factory=list)
+    inputs: list[dict[str, list[HostArray]]]
 
 
 def evaluate(
@@ -70,18 +70,10 @@ def evaluate(
     max_nodes: int = MAX_NODES,
     float_type: str | None = None,
 ) -> ReferenceResult:
-    """The value of a typed expression on one example.
-
-    Args:
-        typed: the expression, as `infer` gives it (with the same `float_type`).
-        example: a Python object.
-        lookup: `lookup(owner, parameter) -> array`, the parameters' values.
-        number: the example's place in its batch, for messages.
-        max_nodes: when to call a recursion endless.
-        float_type: the element type that all floats have, if `infer` was told one.
+    """The value of a typed expression, inferred with the same `float_type`, on one example.
 
     Raises:
-        InputError: the example does not fit; see `interpret`.
+        InputError: the example, which is the `number`-th of its batch, does not fit; see `interpret`.
 
     >>> import arrows as ar
     >>> evaluate(ar.infer(ar.Map(ar.Scalar()) >> ar.Sum()), [1, 2, 3], lambda owner, parameter: None).value
@@ -110,15 +102,9 @@ def value_and_grad(
 ) -> ReferenceGradient:
     """The mean loss of a batch and its gradients, one example after the other.
 
-    Args:
-        typed: the expression.
-        examples: Python objects.
-        lookup: the parameters' values.
-        loss: None: the expression's own result, a scalar; a name: the sum of that `Metric` within an example;
-            a dict: the weighted sum of several.  A metric that is no scalar counts with its elements' sum.
-        inputs: names of inputs (`Scalar(name=...)`, ...) whose gradients are wanted.
-        max_nodes: when to call a recursion endless.
-        float_type: the element type that all floats have, if `infer` was told one.
+    The `loss` is the expression's own result, a scalar (None), the sum of a `Metric` within an example (its
+    name), or the weighted sum of several metrics.  A metric that is no scalar counts with its elements' sum.
+    `inputs` names the inputs (`Scalar(name=...)`, ...) whose gradients are wanted.
 
     Raises:
         InputError: an example does not fit.

@@ -58,7 +58,7 @@ class _FieldProbe:
     __hash__: ClassVar[Any] = None  # else it could become a key of the user's own tables
 
     def __init__(self, keys: tuple[Any, ...]) -> None:
-        object.__setattr__(self, "_keys", keys)
+        self._keys = keys
 
     def __getattribute__(self, name: str) -> _FieldProbe:
         return _FieldProbe((*object.__getattribute__(self, "_keys"), name))

@@ -52,15 +52,12 @@ def interpret(
     """Walks a typed expression over one example.
 
     Args:
-        typed: the expression, as `infer` gives it.
-        example: a Python object (a value of `typed.input`).
-        semantics: what tensors are.
+        typed: the expression.
+        example: a value of `typed.input`.
+        semantics: what tensors are; it says what values of the walk, such as the result, look like.
         number: the example's place in its batch, for messages.
         max_nodes: how many blocks may run on tensors, or how many calls of recursive blocks there may be,
             before the walk counts as endless.
-
-    Returns:
-        The result, as a value of the walk (see `Semantics`).
 
     Raises:
         InputError: the example does not fit, a user's function failed on it (its error is chained), or there

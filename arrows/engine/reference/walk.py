@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import count
 from typing import Any, NoReturn, Protocol, TypeAlias
 
@@ -48,6 +49,7 @@ class Semantics(Protocol):
         return
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class Endless:
     """An endless sequence: one element, again and again.
 
@@ -55,10 +57,7 @@ class Endless:
     Endless(3)
     """
 
-    __slots__ = ("element",)
-
-    def __init__(self, element: Any) -> None:
-        self.element = element
+    element: Any
 
     def __repr__(self) -> str:
         return f"Endless({self.element!r})"
@@ -175,14 +174,9 @@ class Walk:
     def elements(
         self, typed: Typed, type: T.Type, value: Any, path: ExamplePath, *, whole: bool = True
     ) -> Iterator[Any]:
-        """Goes over the elements of a value.
+        """Goes over the elements of a sequence of the walk, or of any object that can be iterated.
 
-        Args:
-            typed: the occurrence that asks, for messages.
-            type: the value's type.
-            value: a sequence of the walk, or any object that can be iterated.
-            path: where the value stands.
-            whole: whether all elements will be asked for, so that too many can be refused before the first.
+        `whole` says that all elements will be asked for, so that too many can be refused before the first.
         """
         if not isinstance(type, T.Input):
             yield from value
