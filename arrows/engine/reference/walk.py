@@ -86,8 +86,8 @@ def too_many_nodes(max_nodes: int) -> str:
     return _too_many(max_nodes, "nodes")
 
 
-def _too_many(most: int, things: str) -> str:
-    return f"endless: more than {most:,} {things}; raise max_nodes if it is meant"
+def _too_many(most: int, unit: str) -> str:
+    return f"endless: more than {most:,} {unit}; raise max_nodes if it is meant"
 
 
 class Walk:
@@ -210,9 +210,9 @@ class Walk:
     def _too_long(self, typed: Typed, path: ExamplePath) -> NoReturn:
         self.fail(typed, path, _too_many(self.max_nodes, "elements"), None)
 
-    def _endless(self, typed: Typed, most: int, things: str) -> NoReturn:
+    def _endless(self, typed: Typed, most: int, unit: str) -> NoReturn:
         path = self.active[-1][2] if self.active else ExamplePath()
-        self.fail(typed, path, _too_many(most, things), None)
+        self.fail(typed, path, _too_many(most, unit), None)
 
     def _ambiguous_occurrence(self, typed: Typed) -> str:
         """Where a block stands in the expression, if its place in the data tells too little.
