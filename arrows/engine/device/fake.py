@@ -182,6 +182,15 @@ def _unary(name: str) -> Callable[[FakeArray], FakeArray]:
     return operator
 
 
+def _reads(what: str) -> Callable[..., Any]:
+    """A method that would read a value of the device, and refuses."""
+
+    def method(self: FakeArray, *arguments: object) -> NoReturn:
+        refuse(f"{what} reads the device; bring the value down with to_numpy")
+
+    return method
+
+
 def _method(name: str) -> Callable[..., Any]:
     """A method of arrays: shapes, axes and element types pass, arrays are checked."""
 
@@ -278,32 +287,9 @@ class FakeArray:
     def __iter__(self) -> Iterator[NoReturn]:
         refuse("iterating a device array reads it element by element; bring it down with to_numpy")
 
-    def __contains__(self, item: object) -> bool:
-        refuse("`in` reads the device; bring the value down with to_numpy")
-
-    def __bool__(self) -> bool:  # noqa: PLE0304 (it raises, and only it)
-        refuse("bool() reads the device; bring the value down with to_numpy")
-
-    def __float__(self) -> float:
-        refuse("float() reads the device; bring the value down with to_numpy")
-
-    def __int__(self) -> int:
-        refuse("int() reads the device; bring the value down with to_numpy")
-
-    def __index__(self) -> int:  # noqa: PLE0305 (it raises, and only it)
-        refuse("an index reads the device; bring the value down with to_numpy")
-
-    def __complex__(self) -> complex:
-        refuse("complex() reads the device; bring the value down with to_numpy")
-
-    def __round__(self, digits: int = 0) -> NoReturn:
-        refuse("round() reads the device; bring the value down with to_numpy")
-
-    def item(self, *arguments: object) -> NoReturn:
-        refuse("item() reads the device; bring the value down with to_numpy")
-
-    def tolist(self) -> NoReturn:
-        refuse("tolist() reads the device; bring the value down with to_numpy")
+    __contains__, __bool__, __index__ = _reads("`in`"), _reads("bool()"), _reads("an index")
+    __float__, __int__, __complex__ = _reads("float()"), _reads("int()"), _reads("complex()")
+    __round__, item, tolist = _reads("round()"), _reads("item()"), _reads("tolist()")
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         refuse("a device array does not pickle; bring it down with to_numpy")

@@ -37,11 +37,6 @@ class LiveParameter:
     spec: Parameter
     array: Array
 
-    @property
-    def key(self) -> Key:
-        """What tells the parameter from all others."""
-        return id(self.owner), self.spec.name
-
 
 class Params(Mapping[str, Any]):
     """The live parameters of a model by name, in the order of the expression; arrays of the model's device.
@@ -63,7 +58,7 @@ class Params(Mapping[str, Any]):
     def __init__(self, lock: ParameterLock, parameters: Mapping[str, LiveParameter]) -> None:
         self.lock = lock
         self._parameters = parameters
-        self._arrays = {parameter.key: parameter.array for parameter in parameters.values()}
+        self._arrays = {(id(each.owner), each.spec.name): each.array for each in parameters.values()}
 
     def __getitem__(self, name: str) -> Any:
         try:

@@ -68,10 +68,8 @@ class Fingerprint:
 def fingerprint(block: str, names: Mapping[str, object], stated: str | None) -> Fingerprint:
     """How a model reads examples now.
 
-    Args:
-        block: the hash of how its block reads.
-        names: the functions and tables that its generated code reads with, by name.
-        stated: what the user says of what functions hold; None: it is looked at.
+    ``names`` are the functions and tables that its generated code reads with; if the user states nothing of
+    what they hold, it is looked at.
     """
     if stated is not None:
         return Fingerprint(block, stated=stated)
@@ -84,13 +82,7 @@ def fingerprint(block: str, names: Mapping[str, object], stated: str | None) -> 
 
 
 def described(plan: Plan, index_ports: Sequence[IndexPort], source: str) -> str:
-    """A hash of how a block reads, without what its functions say.
-
-    Args:
-        plan: the model's plan.
-        index_ports: the operands that are indices.
-        source: the completed source of the code that reads examples.
-    """
+    """A hash of how a block reads, without what its functions say; ``source``: the generated code."""
     operations = [_rows_of(operation) for operation in plan.operations]
     said = [
         plan.schedule,

@@ -1,4 +1,4 @@
-"""Integers that are read from examples and used as an index, and into how many rows: checked at lowering."""
+"""Checks integers that are read from examples and used as an index against the number of rows there."""
 
 from __future__ import annotations
 
@@ -9,17 +9,12 @@ import numpy as np
 from arrows.engine.lowering import ApplySite
 from arrows.engine.planning import Plan, ReadOperation
 from arrows.engine.reading.wiring import source_layout
+from arrows.ops.arrays import HostArray
 
 
 @dataclass(frozen=True, slots=True)
 class IndexPort:
-    """An operand that is used as an index.
-
-    Attributes:
-        site: where.
-        place: which of the site's operands of one row.
-        limit: into how many rows.
-    """
+    """An operand of a site that is an index: its place among those of one row, and the number of rows."""
 
     site: int
     place: int
@@ -27,11 +22,7 @@ class IndexPort:
 
 
 def index_ports(plan: Plan) -> list[IndexPort]:
-    """The operands that operations use as they are to look something up.
-
-    Args:
-        plan: the model's plan.
-    """
+    """The operands by which operations look something up, without computing with them first."""
     ports = []
     for site in plan.lowered.sites:
         if not isinstance(site, ApplySite):
@@ -51,22 +42,14 @@ def index_ports(plan: Plan) -> list[IndexPort]:
 def first_out_of_range(
     plan: Plan,
     ports: list[IndexPort],
-    site: np.ndarray,
-    sources: np.ndarray,
-    counts: np.ndarray,
-    raw: list[np.ndarray],
+    site: HostArray,
+    sources: HostArray,
+    counts: HostArray,
+    raw: list[HostArray],
 ) -> tuple[int, int, int] | None:
-    """The first node that is given an index it cannot use, as it was read from an example.
+    """The first node with an index out of range, the index and the limit; None if all is well.
 
-    Args:
-        plan: the model's plan.
-        ports: as `index_ports` gives them.
-        site: the site of each node, those of the constants first.
-        sources, counts: as in `Wirings`.
-        raw: for each tensor type that is read, its values in the order of the nodes.
-
-    Returns:
-        The node, the index and the limit; None if all is well.
+    ``ports`` are those of `index_ports`; the arrays are those of `structural_hash.node_hashes`.
     """
     if not ports:
         return None

@@ -35,14 +35,7 @@ class DropoutSeed:
 
 
 def dropout_keys(batch: WiredBatch, merged: Merged, operation: int, dropout: DropoutSeed) -> HostArray:
-    """The dropout keys of an operation's nodes, in the order of its rows (uint64).
-
-    Args:
-        batch: the examples.
-        merged: their schedule.
-        operation: the operation's number.
-        dropout: what the keys depend on beside the nodes.
-    """
+    """The dropout keys of an operation's nodes, in the order of its rows (uint64)."""
     example, number = merged.nodes(operation)
     sites = batch.wirings.site
     site = sites.values[sites.offsets[batch.indices[example]] + number]

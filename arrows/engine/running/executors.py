@@ -14,13 +14,6 @@ from arrows.engine.running.execute import Executor
 class Executors:
     """Makes executors when they are first asked for, and keeps them and their memory from call to call.
 
-    Args:
-        plan: the model's plan.
-        device: its device.
-        params: its parameters.
-        weights: of what its loss is made of.
-        jit: whether element-wise chains are compiled.
-
     Attributes:
         clock: of a profile that is being made; None at other times.
         arena: the memory that the executors share.
@@ -37,13 +30,7 @@ class Executors:
     def get(
         self, inputs: tuple[str, ...] = (), *, training: bool = False, gradients: bool = False
     ) -> Executor:
-        """The executor for one choice of what to differentiate.
-
-        Args:
-            inputs: the named inputs whose gradients are wanted.
-            training: whether dropout acts.
-            gradients: whether the loss is differentiated.
-        """
+        """The executor for one choice: whether dropout acts, and of what the loss is differentiated."""
         if self._lost_holders != self.params.lock.lost_holders:
             # The process was forked while a thread, which is lost here, was writing to this memory.
             self.release()

@@ -68,13 +68,7 @@ def join_rows(device: Device, pieces: Sequence[Array], row: T.Tensor) -> Array:
 
 
 def collect_result(plan: Plan, device: Device, parts: Sequence[OutputRows], outputs: Outputs) -> Any:
-    """The result of a batch.
-
-    Args:
-        plan, device: the model's.
-        parts: the rows of the runs that the batch took.
-        outputs: what comes out of its examples.
-    """
+    """The result of a batch, from the rows of the runs that it took."""
     result = plan.lowered.streams.result
     arrays = [_leaf(plan, device, parts, number) for number in result.leaves]
     return _collect_values(result, arrays, [column.values for column in outputs.levels])
@@ -83,13 +77,7 @@ def collect_result(plan: Plan, device: Device, parts: Sequence[OutputRows], outp
 def collect_record(
     plan: Plan, device: Device, parts: Sequence[OutputRows], outputs: Outputs | None
 ) -> CallRecord:
-    """What a batch leaves beside its result.
-
-    Args:
-        plan, device: the model's.
-        parts: the rows of the runs that the batch took.
-        outputs: what comes out of its examples; None before the first call.
-    """
+    """What a batch leaves beside its result; before the first call, ``outputs`` is None."""
     metrics: dict[str, Ragged] = {}
     labels: dict[str, list[list[Any]]] = {}
     for number, stream in enumerate(plan.lowered.streams.metrics):
@@ -117,13 +105,7 @@ def _leaf(plan: Plan, device: Device, parts: Sequence[OutputRows], number: int) 
 
 
 def _collect_taps(taps: Taps, arrays: Sequence[Array | None], outputs: Outputs | None) -> dict[str, Any]:
-    """For each name what was tapped, by example, then visit.
-
-    Args:
-        taps: the taps of the model; there are some.
-        arrays: one array for each leaf stream of the model.
-        outputs: what comes out of the batch; None before the first call.
-    """
+    """For each name what was tapped, by example, then visit; ``arrays`` are by leaf stream of the model."""
     visits = outputs.visits if outputs is not None else None
     if visits is None:
         visits = Visits.none(len(taps.streams))
@@ -146,13 +128,7 @@ def _collect_taps(taps: Taps, arrays: Sequence[Array | None], outputs: Outputs |
 def _collect_values(
     streams: ValueStreams, arrays: Sequence[Array | None], lengths: Sequence[HostArray]
 ) -> Any:
-    """All values that went into some streams, as one result.
-
-    Args:
-        streams: which.
-        arrays: of all leaf streams.
-        lengths: of all levels.
-    """
+    """All values that went into some streams, as one result; arrays and lengths are those of all streams."""
     levels = [lengths[level] for level in streams.levels]
     offsets = [np.concatenate(([0], np.cumsum(column, dtype=np.int64))) for column in levels]
     return unflatten(streams.type, [arrays[leaf] for leaf in streams.leaves], offsets)

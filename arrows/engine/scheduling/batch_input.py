@@ -120,24 +120,13 @@ def _short_type(value: object) -> str:
 
 
 class BatchReader:
-    """Takes batches for a model.
-
-    Args:
-        reader: reads examples for it.
-        stated: what the user says of the data of its functions; None: they are looked at.
-    """
+    """Takes batches for a model; ``stated``: what the user says of its functions' data, or None."""
 
     def __init__(self, reader: ExampleReader, stated: str | None) -> None:
         self.reader, self.stated = reader, stated
 
     def read(self, examples: Examples, purpose: str, ids: object) -> BatchInput:
-        """Reads a batch.
-
-        Args:
-            examples: the batch.
-            purpose: what is to be done with it, for messages.
-            ids: the caller's; None: the examples' numbers.
-        """
+        """Reads a batch; ``purpose``: what is to be done with it, for messages."""
         if isinstance(examples, Prepared):
             examples = examples[:]
         objects = None

@@ -135,16 +135,7 @@ class Merged:
 
 
 def merge(plan: Plan, batch: WiredBatch, *, share: bool = True) -> Merged:
-    """Merges the wirings of a batch.
-
-    Args:
-        plan: the model's plan.
-        batch: the examples.
-        share: compute nodes once that compute the same, where the wirings say which do.
-
-    Returns:
-        The schedule: steps in order, and for each operation the rows that its ports gather.
-    """
+    """Makes a schedule of a batch's wirings; ``share``: compute equal nodes once, where they are known."""
     share = share and plan.shares
     if not share:
         batch = batch.apart()
@@ -222,13 +213,9 @@ _ONE_STEP = np.array([0, 1])
 def _steps(
     plan: Plan, starts: HostArray, pairs: HostArray, count: int
 ) -> tuple[HostArray, HostArray, HostArray]:
-    """An operation's ``bounds``, ``parts`` and ``components``, as in `OperationRows`.
+    """The ``bounds``, ``parts`` and ``components`` of an operation of ``count`` nodes; see `OperationRows`.
 
-    Args:
-        plan: the model's plan.
-        starts: where the runs of its nodes with one key start.
-        pairs: for each run, its (operation, component).
-        count: how many nodes it has.
+    Its runs of nodes with one key start at ``starts``; ``pairs`` has the (operation, component) of each.
     """
     if plan.schedule == "none":
         return np.arange(count + 1), np.array([0, count]), np.zeros(1, np.int32)

@@ -76,13 +76,7 @@ class NodeTable:
 
 
 def node_table(plan: Plan, wirings: Wirings, share: bool) -> NodeTable:
-    """Makes the table of a set.
-
-    Args:
-        plan: the model's plan.
-        wirings: the set.
-        share: give nodes that compute the same one number, where the wirings say which do.
-    """
+    """Makes the table of a set; ``share``: equal nodes get one number, where they are known."""
     site = wirings.site.values
     nodes, constants = len(site), len(plan.lowered.constants)
     same = wirings.same if share else None
@@ -154,12 +148,7 @@ def _largest_examples_first(plan: Plan, offsets: HostArray) -> HostArray:
 
 
 def _first_of_classes(classes: HostArray, nodes: HostArray) -> HostArray:
-    """The first node of each class, in the order of the nodes.
-
-    Args:
-        classes: the class of each node.
-        nodes: all of them, in an order.
-    """
+    """The first node of each class, in the order of ``nodes``, which has all of them."""
     turn = np.full(int(classes.max(initial=-1)) + 1, -1, nodes.dtype)
     # Of several numbers written to one place NumPy keeps the last, so they are written backwards.
     turn[classes[nodes[::-1]]] = np.arange(len(nodes), dtype=nodes.dtype)[::-1]
@@ -169,13 +158,7 @@ def _first_of_classes(classes: HostArray, nodes: HostArray) -> HostArray:
 
 
 def ordered_keys(plan: Plan, pair: HostArray, depth: HostArray) -> NodeKeys:
-    """Keys of nodes.
-
-    Args:
-        plan: the model's plan.
-        pair: the number of (operation, component) of each node; these ascend by operation.
-        depth: of each node.
-    """
+    """Keys of nodes, from the pair (which ascend by operation) and the depth of each."""
     span = int(depth.max(initial=0)) + 1
     wide = pair.astype(np.int64) * span + depth
     if len(plan.pairs.operation) * span <= 4 * len(wide) + 2**16:  # a table of all is small: no sort
@@ -229,12 +212,7 @@ def _to_set_ids(plan: Plan, wirings: Wirings) -> Callable[[Column], Column]:
 
 
 def _to_table_ids(plan: Plan, number_of: HostArray) -> Callable[[Column], Column]:
-    """A function from ids that count all nodes of the set to those of the table.
-
-    Args:
-        plan: the model's plan.
-        number_of: the number of each node.
-    """
+    """A function from ids that count all nodes of the set to those of the table."""
     constants, shift = len(plan.lowered.constants), plan.shift
     dtype = index_type((len(number_of) + constants) << shift)
     number = np.concatenate([np.arange(constants), number_of + constants]).astype(dtype)

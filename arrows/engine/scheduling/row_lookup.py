@@ -56,12 +56,8 @@ def row_lookup(
 ) -> HostArray | FarRows:
     """The row of each value of the batch, by its id; other ids have any number.
 
-    Args:
-        plan: the model's plan.
-        table: of the nodes.
-        numbers: those of the batch, by operation, in the order of its rows.
-        begins: for each operation and output, the first row less the operation's first place in ``numbers``.
-        count: how many nodes each operation has.
+    ``numbers`` are by operation, in the order of its rows; ``begins`` has, for each operation and output, the
+    first row less the operation's first place in ``numbers``; ``count`` its number of nodes.
     """
     constants, shift = len(plan.lowered.constants), plan.shift
     nodes = constants + len(table.place)

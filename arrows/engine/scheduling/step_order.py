@@ -37,12 +37,8 @@ def by_depth(
 ) -> tuple[list[Step], list[Span]]:
     """Orders steps by component, depth and operation.
 
-    Components are numbered in topological order, so a step's operands are there when it runs.
-
-    Args:
-        plan: the model's plan.
-        operation, pair, depth: of each run of nodes with one key, in the order of the rows.
-        first_run: the first run of each operation.
+    Components are numbered in topological order, so a step's operands are there when it runs.  The arrays are
+    over runs of nodes with one key, in the order of the rows; ``first_run`` is by operation.
     """
     component = plan.pairs.component[pair]
     order = np.lexsort((operation, depth, component))
@@ -57,14 +53,7 @@ def by_depth(
 def one_by_one(
     plan: Plan, place: HostArray, operation: HostArray, first: HostArray
 ) -> tuple[list[Step], list[Span]]:
-    """Makes each node a step, in the order in which the examples were read.
-
-    Args:
-        plan: the model's plan.
-        place: the place of each node in the set.
-        operation: the operation of each node.
-        first: where the nodes of each operation start.
-    """
+    """Makes each node a step, by its place in the set; ``first``: by operation, its first node."""
     order = np.argsort(place, kind="stable")
     order = order[plan.applies[operation[order]]]
     operation = operation[order]
@@ -75,13 +64,8 @@ def one_by_one(
 def agenda_keys(plan: Plan, table: NodeTable, numbers: HostArray, index: HostArray) -> NodeKeys:
     """Keys of a batch's nodes by which the steps of the agenda are their depths.
 
-    The rows that an operation gives for the elements of a sequence have the step of its node.
-
-    Args:
-        plan: the model's plan.
-        table: of the nodes of the set.
-        numbers: those of the batch's nodes.
-        index: memory for a number by node of the table, overwritten.
+    The rows that an operation gives for the elements of a sequence have the step of its node.  ``index`` is
+    memory for a number by node of the table, and is overwritten.
     """
     nodes = len(numbers)
     order = np.argsort(table.place[numbers])  # a node comes before the rows of its sequences
