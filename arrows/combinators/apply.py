@@ -130,7 +130,7 @@ class Concat(Apply[Any, Any]):
                 hint="the tensors come as a tuple: (f & g) >> ar.Concat()" if hasattr(dim, "parts") else "",
             )
         if not isinstance(flatten, bool):
-            raise wrong_argument("a Concat", f"flatten is True or False, not {flatten!r}")
+            raise wrong_argument("a Concat", f"flatten must be True or False, not {flatten!r}")
         self.dim = dim
         self.flatten = flatten
 

@@ -98,7 +98,7 @@ class Attention(DerivedBlock[Sequence[A], B]):
     ) -> None:
         set_name(self, name)
         if not isinstance(weights, bool):
-            raise wrong_argument("an Attention", f"weights is True or False, not {weights!r}")
+            raise wrong_argument("an Attention", f"weights must be True or False, not {weights!r}")
         self.weights = weights
         pool = _Pool(as_default_result(default, "Attention"), weights)
         scored = as_block(score, "the score of an Attention")
@@ -156,13 +156,13 @@ class _Pool(ReductionWithDefault):
 
     def check(self, input: T.Type) -> Misfit:
         if isinstance(input, T.Broadcast):
-            return f"{input} has no end, and so no softmax over its elements"
+            return f"{input} has no end, so a softmax over its elements does not exist"
         pair = input.children[0]
         assert isinstance(pair, T.Tuple)
         score, value = pair.items
         if not isinstance(score, T.Tensor) or not score.floating or score.shape not in ((), (1,)):
             return (
-                f"a score is a floating number, and here it is {score}",
+                f"a score must be one floating-point number, and this one is {score}",
                 "end the score with a layer that gives one number: ar.FC(1)",
             )
         if value.has_input:

@@ -240,7 +240,7 @@ def OneOf(key: Any, cases: Any = None, *, pre_block: Any = None, name: str | Non
     if isinstance(key, Mapping) and cases is None:
         raise wrong_argument(
             "a OneOf",
-            "the first argument is the key that chooses, and it got the cases",
+            "the first argument must be the key that chooses, and it is the cases",
             hint="ar.OneOf(lambda x: x['kind'], {'leaf': f, 'pair': g})",
         )
     if isinstance(key, (NotYetABlock, Block)) or (isinstance(key, (Mapping, tuple)) and key):

@@ -235,7 +235,7 @@ class ScopeRecorder(CallRecorder):
 
     def why_wires_do_not_read(self, wire: Wire[Any]) -> tuple[str, str]:
         if wire.place == 0:
-            return "the input is what flows in: blocks read it", "block.reads(composition.input)"
+            return "blocks read the input; it reads nothing itself", "block.reads(composition.input)"
         return "a wire holds the result of a block, which has read what it needed", "block.reads(wire)"
 
 

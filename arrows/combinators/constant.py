@@ -198,7 +198,7 @@ def _array(value: object, dtype: str | None) -> HostArray:
         raise wrong_argument(
             "a Constant",
             f"expected a number, nested lists of numbers of one shape, or an array, got {shortened(value)}",
-            hint="a Python object, whatever the input, is ar.InputTransform(lambda x: value)",
+            hint="for a Python object that never changes: ar.InputTransform(lambda x: value)",
         ) from cause
     if dtype is None:
         if isinstance(value, (np.ndarray, np.generic)):

@@ -105,7 +105,7 @@ class ForwardDeclaration(NotYetABlock, Generic[A, B]):
     def refuse(self, where: str) -> NoReturn:
         raise type_refusal(
             f"use {self._reference.token.words} as {where}",
-            f"it was made at {self._reference.token.site}, and is no block itself",
+            f"it was made at {self._reference.token.site}, and is not a block itself",
             hint="call it, without arguments, for a block that refers to it; once it is resolved, "
             "use what resolve_to returned",
         )

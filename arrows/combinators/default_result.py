@@ -43,7 +43,7 @@ def _frozen(x: object, value: object, kind: str) -> DefaultResult:
     if array.dtype.kind not in "iuf" or masked_elements(x):
         raise wrong_argument(
             f"{'an' if kind[0] in 'AEIO' else 'a'} {kind}",
-            f"a default is a number, an array, or a tuple of these, and this is {value!r}",
+            f"a default must be a number, an array, or a tuple of these, not {value!r}",
         )
     if array.ndim == 0:
         number: DefaultResult = array.item()
@@ -57,7 +57,7 @@ def unfit(default: DefaultResult, element: T.Type) -> tuple[str, str] | None:
 
     Example:
         >>> unfit(2.5, T.Tensor((3,), "int32"))[0]
-        'the default 2.5 is no int32'
+        'the default 2.5 is not int32'
     """
     reason = _unfit(default, element)
     hint = "a default is a number, or an array of the shape of an element"
@@ -79,7 +79,7 @@ def _unfit(default: DefaultResult, element: T.Type) -> str | None:
             if isinstance(value, tuple) or (isinstance(value, np.ndarray) and value.shape != type.shape):
                 return misfit
             if not _holds(type.dtype, value):
-                return f"the default {shown(value)} is no {type.dtype}"
+                return f"the default {shown(value)} is not {type.dtype}"
     return None
 
 

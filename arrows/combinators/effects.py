@@ -80,7 +80,7 @@ class Tap(AnyBlock):
         if show is not None and (isinstance(show, Block) or not callable(show)):
             raise wrong_argument(
                 f"the Tap {tap!r}",
-                f"what shows its values must be a function of one value, not {show!r}",
+                f"show must be a function of one value, not {show!r}",
                 hint="ar.Tap('state', show=print)",
             )
         self.tap = tap

@@ -145,7 +145,7 @@ def Tensor(
     """
     hint = "ar.Tensor([3, 4], 'int32')"
     if isinstance(shape, (list, tuple)) and None in shape:
-        hint = "what differs in length from example to example is a sequence: ar.Map(ar.Vector(3))"
+        hint = "an axis whose length differs from example to example is a sequence: ar.Map(ar.Vector(3))"
     return ReadTensor(_tensor("Tensor", shape, dtype, hint), name=name)
 
 
@@ -187,9 +187,7 @@ def _function_hint(argument: object) -> str:
     if isinstance(argument, Block):
         return f"{argument.label} is a block already: f >> {argument.label}"
     if isinstance(argument, Mapping):
-        return (
-            "to look something up: ar.InputTransform(table.get), whose result is None for what is not in it"
-        )
+        return "to look something up: ar.InputTransform(table.get), which gives None for a missing key"
     return "ar.InputTransform(len)"
 
 

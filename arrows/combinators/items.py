@@ -98,7 +98,7 @@ class Slice(Item[Any, Any]):
     ) -> None:
         for word, place in (("start", start), ("stop", stop), ("step", step)):
             if place is not None and (isinstance(place, bool) or not isinstance(place, int)):
-                raise wrong_argument("a Slice", f"{word} is an integer or None, not {place!r}")
+                raise wrong_argument("a Slice", f"{word} must be an integer or None, not {place!r}")
         if step == 0:
             raise wrong_value("a Slice", "the step must not be 0")
         super().__init__(slice(start, stop, step), name=name)

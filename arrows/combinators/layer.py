@@ -63,7 +63,7 @@ class Layer(Apply[A, B]):
             ShapeError: the layer takes no such input.
         """
         name = type(self).__name__
-        hint = "one without any: def parameters(self, input): return ()"
+        hint = "for a layer without parameters: def parameters(self, input): return ()"
         raise ShapeError(f"{name} does not say its parameters", hint=hint)
 
     def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> Any:
@@ -126,7 +126,7 @@ def _checked(specs: object, layer: str) -> tuple[Parameter, ...]:
     elif isinstance(specs, Parameter) or specs is None:
         got = "one alone" if specs is not None else "None"
     raise ShapeError(
-        f"{layer}.parameters gives a tuple of ar.ops.Parameter, and returned {got}",
+        f"{layer}.parameters must return a tuple of ar.ops.Parameter, and returned {got}",
         hint="return (ar.ops.Parameter(name, shape, dtype, initializer),)",
     )
 

@@ -126,7 +126,7 @@ class ArrowRecorder(CallRecorder):
         self.no_wire(x, attempt, "call the block on a wire: block(wire)" if callable(x) else constant)
 
     def why_wires_do_not_read(self, wire: Wire[Any]) -> tuple[str, str]:
-        return "in the body of an arrow blocks are called on wires", "block(wire)"
+        return "in the body of an arrow, blocks are called on wires", "block(wire)"
 
 
 @overload
@@ -179,7 +179,7 @@ def arrow(body: Callable[..., Any]) -> Graph[Any, Any]:
     """
     if isinstance(body, Block) or not callable(body):
         raise type_refusal(
-            "draw an arrow",
+            "build an arrow",
             f"expected a function on wires, got {body!r}",
             hint="@ar.arrow above `def f(x): return block(x)`",
         )
@@ -191,9 +191,9 @@ def arrow(body: Callable[..., Any]) -> Graph[Any, Any]:
         if result is None:
             raise ArrowTypeError(
                 message(
-                    f"cannot draw the arrow {name} ({site})",
+                    f"cannot build the arrow {name} ({site})",
                     reason="its body returned None, not a wire",
-                    hint="return the wire that is the result; nothing is `return ar.Void()(x)`",
+                    hint="return the wire that is the result; to return nothing: `return ar.Void()(x)`",
                 )
             )
         output = output_source(recorder, result, f"return {result!r} from the arrow {name}")
@@ -251,7 +251,7 @@ def _parameter_names(body: Callable[..., Any], name: str) -> tuple[str, ...]:
     for p in parameters:
         if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.KEYWORD_ONLY):
             raise type_refusal(
-                f"draw the arrow {name}",
+                f"build the arrow {name}",
                 f"each parameter is one wire, but {p} is not",
                 hint="write the parameters out: def f(x, state)",
             )
@@ -259,7 +259,7 @@ def _parameter_names(body: Callable[..., Any], name: str) -> tuple[str, ...]:
             names.append(p.name)
     if not names:
         raise value_refusal(
-            f"draw the arrow {name}",
+            f"build the arrow {name}",
             "its body has no parameter, so nothing could flow in",
             hint="def f(x): ...",
         )

@@ -53,15 +53,15 @@ class OneHot(DerivedBlock[int, static.Tensor[Any, tuple[Any]]]):
                 raise wrong_argument(
                     "a OneHot",
                     f"the bounds must be integers, not {bound!r}",
-                    hint="ar.OneHot(10) takes 0 to 9; one of some things is "
+                    hint="ar.OneHot(10) takes 0 to 9; to choose from a list: "
                     "ar.OneHotFromList(['noun', 'verb'])",
                 )
         first, end = (0, start) if stop is None else (start, stop)
         if end <= first:
             raise wrong_value(
                 "a OneHot",
-                f"there is no integer from {first} on and below {end}",
-                hint="the end of the range is not in it: ar.OneHot(10) takes 0 to 9",
+                f"the range from {first} to {end} is empty",
+                hint="the end is exclusive: ar.OneHot(10) takes 0 to 9",
             )
         words = f"{start}" if stop is None else f"{start}, {stop}"
         size = end - first
@@ -121,8 +121,8 @@ class OneHotFromList(DerivedBlock[Any, static.Tensor[Any, tuple[Any]]]):
             except Exception as error:  # noqa: BLE001 (its own __hash__ or __eq__ may raise anything)
                 raise wrong_argument(
                     "a OneHotFromList",
-                    f"{unhashed(element, error)}, and so not be looked up",
-                    hint="text, numbers and tuples of them can be",
+                    f"{unhashed(element, error)}, so it cannot be looked up",
+                    hint="text, numbers and tuples of them can be looked up",
                 ) from (None if isinstance(error, TypeError) else error)
             if first != place:
                 raise wrong_value(

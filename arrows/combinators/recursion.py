@@ -197,7 +197,7 @@ def fix(definition: Callable[..., Any]) -> Any:
     if not parameters:
         raise wrong_value(
             f"the recursive block {name}",
-            "its function has no parameter, and so nothing that stands for the block",
+            "its function has no parameter, so nothing in it can stand for the block",
             hint="one parameter, `me`: the reference to the block itself; "
             "or one for each of several blocks: ar.fix(lambda a, b: (f, g))",
         )

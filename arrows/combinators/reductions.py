@@ -58,7 +58,7 @@ class Reduction(Apply[Any, Any]):
     def check(self, input: T.Type) -> Misfit:
         kind, verb = self.kind, self.verb
         if isinstance(input, T.Broadcast):
-            return f"{input} has no end, and so no {kind.lower()}"
+            return f"{input} has no end, so it has no {kind.lower()}"
         if isinstance(input, T.Input):
             read = f"read the elements first: ar.Map(ar.Scalar()) >> ar.{kind}()"
             return f"{kind} {verb} tensors, and the input is a Python object", read
@@ -66,7 +66,8 @@ class Reduction(Apply[Any, Any]):
             return self._check_element(input.element)
         if not isinstance(input, T.Tuple):
             along = (
-                f"along axes: ar.Function(ar.ops.{kind.lower()}); over a list, ar.Map what reads an item"
+                f"to reduce axes: ar.Function(ar.ops.{kind.lower()}); to reduce a list: read its items with "
+                "ar.Map first"
                 if isinstance(input, T.Tensor)
                 else ""
             )

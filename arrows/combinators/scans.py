@@ -117,7 +117,7 @@ def _step_and_start(
     kind = f"an {block.kind}" if block.kind == "RNN" else f"a {block.kind}"
     for word, flag in (("reverse", reverse), ("start_from_input", from_input)):
         if not isinstance(flag, bool):
-            raise wrong_argument(kind, f"{word} is True or False, not {flag!r}")
+            raise wrong_argument(kind, f"{word} must be True or False, not {flag!r}")
     if from_input and start is not None:
         raise wrong_value(
             kind,

@@ -211,7 +211,7 @@ class NGrams(DerivedBlock[Any, Sequence[Any]]):
     def __init__(self, n: int, *, name: str | None = None) -> None:
         set_name(self, name)
         if isinstance(n, bool) or not isinstance(n, int):
-            raise wrong_argument("NGrams", f"n is an integer, not {n!r}")
+            raise wrong_argument("NGrams", f"n must be an integer, not {n!r}")
         if n < 1:
             raise wrong_value("NGrams", f"a run has at least one element, and n is {_number(n)}")
         if n > MOST:
@@ -259,11 +259,11 @@ class Unroll(AnyBlock):
     def __init__(self, length: int) -> None:
         block = f"a {self.kind}"
         if isinstance(length, bool) or not isinstance(length, int):
-            raise wrong_argument(block, f"the length is an integer, not {length!r}")
+            raise wrong_argument(block, f"the length must be an integer, not {length!r}")
         if length < 1:
-            raise wrong_value(block, f"the length is at least 1, not {_number(length)}")
+            raise wrong_value(block, f"the length must be at least 1, not {_number(length)}")
         if length > MOST:
-            reason = f"its elements make a tuple of at most {MOST:,}, and the length is {_number(length)}"
+            reason = f"its elements become a tuple of at most {MOST:,}, and the length is {_number(length)}"
             raise wrong_value(block, reason, hint="ar.Map, ar.Sum and their kin take any length")
         self.length = length
 

@@ -131,7 +131,7 @@ class ItemRule(TypeRule):
             solver.unify(self.occurrence.output, solver.view(v).args[0])
         else:
             raise Misfit(
-                f"an element of a sequence is taken by its number, not by {form.key!r}",
+                f"an element of a sequence is taken by its index, not by {form.key!r}",
                 f"to take the item of every element, use ar.Map(ar.GetItem({form.key!r}))",
             )
 
@@ -325,7 +325,10 @@ class UnrollRule(TypeRule):
         if not structure:
             raise Misfit(f"{kind} joins the elements of a sequence, and {v.head} has none")
         if structure == "broadcast":
-            raise Misfit("an endless sequence has no length", f"{kind} what is beside it, after a Zip")
+            raise Misfit(
+                "an endless sequence has no length",
+                f"zip it with a sequence first, and use {kind} on the result",
+            )
         args = solver.view(v).args
         if structure == "sequence":
             solver.bind(self.occurrence.output, "tuple", [args[0]] * length, None, self.occurrence, None)

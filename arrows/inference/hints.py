@@ -105,7 +105,7 @@ def _record_in_tuple(occurrence: Occurrence, t: T.Type | None, around: Enclosing
         return NOTHING
     keys = ", ".join(f"{key!r}: ..." for key in inner.labels[:3])
     return (
-        "it gets a tuple with one item, and this item is the record",
+        "its input is a tuple with one item, and that item is the record",
         f"write the record as ar.Record({{{keys}}}): ar.AllOf around it makes a tuple with one item",
     )
 

@@ -114,7 +114,7 @@ class ZipRule(TypeRule):
             if not isinstance(item.head, T.Input) and not compound(item.head):
                 raise Misfit(
                     f"item {i} is {item.head}, which has no elements",
-                    "put what stands beside every element into the block that is applied to the elements",
+                    "to put one value beside every element, repeat it with ar.Broadcast: g >> ar.Broadcast()",
                 )
             elements.append(TypeVariable())
             endless = spread_elements(solver, item, elements[-1], place) and endless

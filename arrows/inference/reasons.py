@@ -224,7 +224,7 @@ def repair(left: TypeVariable, right: TypeVariable, b: Occurrence | None, a: Occ
                 hint += "; the key may be such a block: ar.OneOf(ar.GetItem(0) >> ar.InputTransform(f), ...)"
             return hint
         return (
-            f"{name} takes a Python object, and a tensor cannot become one again; "
+            f"{name} takes a Python object, and a tensor cannot be turned back into one; "
             "a function of tensors is ar.Function(f)"
         )
     if isinstance(x, T.Tensor) and isinstance(y, T.Tensor):

@@ -199,7 +199,7 @@ def explain_mixed_items(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
     return problem(
         f"cannot go over {notation(owner.input)} with {name_of(owner)}",
         owner,
-        "only a tuple whose items all have one type can be gone over, "
-        f"and these are {notation(clash.right)} and {notation(clash.left)}",
-        "treat the items one by one with a Record or ar.GetItem",
+        "a tuple has elements only if all its items have one type, "
+        f"and here they are {notation(clash.right)} and {notation(clash.left)}",
+        "take the items one by one: ar.Record or ar.GetItem",
     )

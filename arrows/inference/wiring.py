@@ -164,11 +164,11 @@ def _unread(graph: Occurrence, j: int) -> ArrowTypeError:
     if not form.title:
         hint = f"return it, pass it on, or drop it: ar.Void()({parameter or 'wire'})"
         if parameter:
-            hint += f"; name a parameter that is not needed _{parameter}"
+            hint += f"; name an unused parameter _{parameter}"
     return problem(
         f"cannot leave {words} unread in {form.words}",
         graph,
-        "nobody reads this wire, so it would be computed for nothing",
+        "no block reads this wire, so it would be computed for nothing",
         hint,
         Side(parameter or block.label, str(ground(graph.parts[j].output)), call.site),
     )

@@ -88,12 +88,12 @@ def vector(layer: str, kind: T.Type, what: str = "input") -> T.Tensor:
     if not isinstance(kind, T.Tensor) or kind.ndim != 1:
         hint = None
         if isinstance(kind, T.Tensor) and not kind.ndim:
-            hint = "a vector of one number is ar.Vector(1), of several (f & g) >> ar.Concat()"
+            hint = "for a vector of one number: ar.Vector(1); of several: (f & g) >> ar.Concat()"
         elif isinstance(kind, T.Tuple):
             hint = "make a vector of it with ar.Concat()"
-        raise ShapeError(f"the {what} of {layer} is a vector, and {kind} is none", hint=hint)
+        raise ShapeError(f"the {what} of {layer} must be a vector, not {kind}", hint=hint)
     if not kind.floating:
-        raise ShapeError(f"the {what} of {layer} is floating, and {kind} is not", hint="cast it: ar.ops.cast")
+        raise ShapeError(f"the {what} of {layer} must be floating, not {kind}", hint="cast it: ar.ops.cast")
     return kind
 
 
@@ -107,7 +107,7 @@ def items(layer: str, kind: T.Type, form: str, count: int, what: str = "input") 
     (float32[3], float32)
     """
     if not isinstance(kind, T.Tuple) or len(kind.items) != count:
-        raise ShapeError(f"the {what} of {layer} is {form}, and {kind} is not")
+        raise ShapeError(f"the {what} of {layer} must be {form}, not {kind}")
     return kind.items
 
 

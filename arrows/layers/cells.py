@@ -95,7 +95,7 @@ class MemoryCell(Cell[A, B]):
             hint = None
             if isinstance(state, T.Tuple) and T.with_float(state, x.dtype) == wanted:
                 hint = f"x is {x}; give the layer dtype={x.dtype!r}, or cast x"
-            raise ShapeError(f"the {what} of {self.kind} is (h, c): {wanted}, and {state} is not", hint=hint)
+            raise ShapeError(f"the {what} of {self.kind} must be (h, c): {wanted}, not {state}", hint=hint)
 
     def gates(self, products: TensorLike) -> tuple[TensorLike, TensorLike]:
         """The update u and the opened gates i, o, f1 .. fN, from their products in this order."""
@@ -308,7 +308,7 @@ class GRUCell(Cell[A, B]):
         if state != wanted:
             other = state == self.state
             hint = f"x is {x}; give the layer dtype={x.dtype!r}, or cast x" if other else None
-            raise ShapeError(f"the state of GRUCell is h: {wanted}, and {state} is not", hint=hint)
+            raise ShapeError(f"the state of GRUCell must be h: {wanted}, not {state}", hint=hint)
         rows = x.shape[0] + n
         return (
             Parameter("weight", (rows, 2 * n), x.dtype, self.initializer),

@@ -40,7 +40,7 @@ class Dropout(Layer[Any, Any]):
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
         kind = input.element if isinstance(input, T.Sequence) else input
         if not isinstance(kind, T.Tensor) or not kind.floating:
-            raise ShapeError(f"the input of Dropout is a tensor of floating numbers, and {input} is none")
+            raise ShapeError(f"the input of Dropout must be a tensor of floats, not {input}")
         return ()
 
     def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> TensorLike:

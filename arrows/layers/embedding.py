@@ -128,7 +128,7 @@ class Embedding(Layer[A, B]):
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
         if not isinstance(input, T.Tensor) or input.floating or input.dtype == "bool":
             raise ShapeError(
-                f"the input of Embedding is an integer, and {input} is not",
+                f"the input of Embedding must be an integer, not {input}",
                 hint='read it with ar.Scalar("int32")',
             )
         shape = self.buckets, self.size

@@ -75,7 +75,7 @@ class SoftmaxCrossEntropy(Loss):
     def loss(self, prediction: TensorLike, target: TensorLike) -> TensorLike:
         scores, label = prediction.type, target.type
         if scores.ndim != 1 or not scores.floating:
-            raise ShapeError(f"the scores of SoftmaxCrossEntropy are a floating vector, and {scores} is none")
+            raise ShapeError(f"the scores of SoftmaxCrossEntropy must be a floating vector, not {scores}")
         if label == scores:
             return -ops.sum(target * ops.log_softmax(prediction))
         if label.ndim or label.floating or label.dtype == "bool":

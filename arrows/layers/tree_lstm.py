@@ -112,7 +112,7 @@ class TreeLSTM(MemoryCell[Any, Any]):
         x = vector("TreeLSTM", x, "x")
         if not isinstance(states, T.Sequence):
             raise ShapeError(
-                f"the states of TreeLSTM(children=None) are a sequence, and {states} is none",
+                f"the states of TreeLSTM(children=None) must be a sequence, not {states}",
                 hint=f"give it children={len(states.items)}" if isinstance(states, T.Tuple) else None,
             )
         n = self.size

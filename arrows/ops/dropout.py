@@ -95,7 +95,7 @@ def drop(x: TensorOrOther, rate: float) -> TensorOrOther | TensorLike:
 def _rule(x: Tensor, key: Tensor, rate: float) -> Tensor:
     floating("dropout", x)
     if key.shape or key.dtype != "uint64":
-        raise ShapeError(f"dropout: the key is a uint64 scalar, and {key} is none")
+        raise ShapeError(f"dropout: the key must be a uint64 scalar, not {key}")
     return x
 
 

@@ -40,9 +40,7 @@ def same_dtype(name: str, *types: Tensor) -> str:
 def floating(name: str, kind: Tensor) -> Tensor:
     """The type, if its elements are floating; else a ShapeError that says so."""
     if not kind.floating:
-        raise ShapeError(
-            f"{name} takes floating numbers, and {kind} is none", hint='cast it: x.cast("float32")'
-        )
+        raise ShapeError(f"{name} takes floating numbers, not {kind}", hint='cast it: x.cast("float32")')
     return kind
 
 
@@ -58,9 +56,7 @@ def arithmetic(name: str, kind: Tensor) -> Tensor:
 def integral(name: str, kind: Tensor) -> Tensor:
     """The type, if its elements are integers; else a ShapeError that says so."""
     if kind.floating or kind.dtype == "bool":
-        raise ShapeError(
-            f"{name} takes integers as an index, and {kind} is none", hint='cast it: x.cast("int32")'
-        )
+        raise ShapeError(f"{name} takes integers as an index, not {kind}", hint='cast it: x.cast("int32")')
     return kind
 
 

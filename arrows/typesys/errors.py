@@ -70,7 +70,7 @@ class ArrowValueError(_Told, ValueError):
         ...     Tensor((-1,))
         ... except ValueError as error:
         ...     print(error)
-        a size must not be negative, as -1 is in the shape [-1]
+        a size must not be negative: -1 in the shape [-1]
     """
 
 

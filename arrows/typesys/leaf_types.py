@@ -204,7 +204,7 @@ def _shape(shape: object) -> tuple[int, ...]:
         if isinstance(n, (bool, np.bool_)) or not isinstance(n, (int, np.integer)):
             raise ArrowTypeError(f"a size must be an integer, not {n!r}, in the shape {list(shape)!r}")
         if n < 0:
-            raise ArrowValueError(f"a size must not be negative, as {n} is in the shape {list(shape)!r}")
+            raise ArrowValueError(f"a size must not be negative: {n} in the shape {list(shape)!r}")
         sizes.append(int(n))
     return tuple(sizes)
 

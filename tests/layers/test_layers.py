@@ -378,37 +378,37 @@ REFUSED: list[tuple[Any, T.Type, str]] = [
     (
         FC(3),
         T.Tensor(()),
-        r"the input of FC is a vector, and float32 is none\n  hint  a vector of one number",
+        r"the input of FC must be a vector, not float32\n  hint  for a vector of one number",
     ),
-    (FC(3), T.Tensor((3,), "int32"), r"the input of FC is floating, and int32\[3\] is not"),
-    (FC(3), T.Tuple((V3, V3)), r"the input of FC is a vector, and \(float32\[3\], float32\[3\]\) is none"),
-    (Dropout(0.5), I32, "the input of Dropout is a tensor of floating numbers, and int32 is none"),
-    (Embedding(3, 2), V3, r"the input of Embedding is an integer, and float32\[3\] is not"),
-    (Linear(3), T.Tensor(()), r"the input of Linear is a vector, and float32 is none"),
+    (FC(3), T.Tensor((3,), "int32"), r"the input of FC must be floating, not int32\[3\]"),
+    (FC(3), T.Tuple((V3, V3)), r"the input of FC must be a vector, not \(float32\[3\], float32\[3\]\)"),
+    (Dropout(0.5), I32, "the input of Dropout must be a tensor of floats, not int32"),
+    (Embedding(3, 2), V3, r"the input of Embedding must be an integer, not float32\[3\]"),
+    (Linear(3), T.Tensor(()), r"the input of Linear must be a vector, not float32"),
     (LayerNorm(), T.Tensor(()), r"the input of LayerNorm is a floating tensor with elements along a last"),
-    (GRUCell(3), V3, r"the input of GRUCell is \(x, h\), and float32\[3\] is not"),
-    (GRUCell(3), T.Tuple((V3, V4)), r"the state of GRUCell is h: float32\[3\], and float32\[4\] is not"),
+    (GRUCell(3), V3, r"the input of GRUCell must be \(x, h\), not float32\[3\]"),
+    (GRUCell(3), T.Tuple((V3, V4)), r"the state of GRUCell must be h: float32\[3\], not float32\[4\]"),
     (
         GRUCell(3),
         T.Tuple((T.Tensor((2,), "float64"), V3)),
         r"hint  x is float64\[2\]; give the layer dtype='float64'",
     ),
-    (LSTMCell(3), T.Tuple((V3, V3, V3)), r"the input of LSTMCell is \(x, \(h, c\)\), and"),
+    (LSTMCell(3), T.Tuple((V3, V3, V3)), r"the input of LSTMCell must be \(x, \(h, c\)\), not"),
     (
         LSTMCell(4),
         T.Tuple((V3, STATE)),
-        r"the state of LSTMCell is \(h, c\): \(float32\[4\], float32\[4\]\), and",
+        r"the state of LSTMCell must be \(h, c\): \(float32\[4\], float32\[4\]\), not",
     ),
-    (TreeLSTM(3), T.Tuple((V3, STATE)), r"the state of child 0 of TreeLSTM is \(h, c\)"),
+    (TreeLSTM(3), T.Tuple((V3, STATE)), r"the state of child 0 of TreeLSTM must be \(h, c\)"),
     (
         TreeLSTM(3),
         T.Tuple((V3, T.Tuple((STATE,)))),
-        r"second item of the input of TreeLSTM is a tuple of 2 states, and \(\(float32",
+        r"second item of the input of TreeLSTM must be a tuple of 2 states, not \(\(float32",
     ),
     (
         TreeLSTM(3),
         T.Tuple((I32, T.Tuple((STATE, STATE)))),
-        r"the x of TreeLSTM is a vector, and int32 is none",
+        r"the x of TreeLSTM must be a vector, not int32",
     ),
     (
         TreeLSTM(3),
@@ -418,9 +418,13 @@ REFUSED: list[tuple[Any, T.Type, str]] = [
     (
         TreeLSTM(3, None),
         T.Tuple((V3, T.Tuple((STATE,) * 2))),
-        r"are a sequence, and .*\n  hint  give it children=2",
+        r"must be a sequence, not .*\n  hint  give it children=2",
     ),
-    (TreeLSTM(3, None), T.Tuple((V3, T.Sequence(V3))), r"the states of the children of TreeLSTM is \(h, c\)"),
+    (
+        TreeLSTM(3, None),
+        T.Tuple((V3, T.Sequence(V3))),
+        r"the states of the children of TreeLSTM must be \(h, c\)",
+    ),
 ]
 
 
@@ -433,7 +437,7 @@ def test_inputs_of_a_wrong_type(layer: Any, kind: T.Type, text: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "text"),
     [
-        (T.Tuple((I32, I32)), "the scores of SoftmaxCrossEntropy are a floating vector, and int32 is none"),
+        (T.Tuple((I32, I32)), "the scores of SoftmaxCrossEntropy must be a floating vector, not int32"),
         (T.Tuple((V3, V4)), r"is an integer or a distribution float32\[3\], and float32\[4\] is neither"),
     ],
 )

@@ -255,7 +255,7 @@ class Block(Frozen, Generic[A_contra, B_co]):
     def __iter__(self) -> NoReturn:
         raise type_refusal(
             f"iterate over {self.label}",
-            "a block has no items; its result has, once it is on a wire",
+            "a block has no items; its result has them, once it is on a wire",
             hint="in an @ar.arrow: `a, b = ar.unpack(block(x), 2)`; elsewhere: block >> ar.GetItem(0)",
         )
 

@@ -98,10 +98,10 @@ def _hint(x: object) -> str:
     if isinstance(x, (bool, int, float)):
         return f"a constant is ar.Constant({x!r})"
     if isinstance(x, str):
-        return f"a field is read by ar.GetItem({x!r})"
+        return f"read a field with ar.GetItem({x!r})"
     if isinstance(x, list):
         return (
-            "blocks one after the other are ar.Pipe(*blocks), on one input side by side ar.AllOf(*blocks); "
+            "blocks one after the other are ar.Pipe(*blocks); side by side on one input, ar.AllOf(*blocks); "
             "a record by position is a tuple (f, g)"
         )
     return ""

@@ -262,7 +262,7 @@ def call_on_wires(block: AnyBlock, args: tuple[Any, ...]) -> Wire[Any]:
     if recorder is not None:
         return recorder.apply(block, args)
     if len(args) == 1 and hasattr(args[0], "parts"):  # a block
-        hint = f"to apply it to what that block gives: {args[0].label} >> {block.label}"
+        hint = f"to apply it to that block's result: {args[0].label} >> {block.label}"
     elif args and all(hasattr(a, "rows") for a in args):
         hint = "a Function computes by ar.ops and layers; put the block before or after the Function"
     else:

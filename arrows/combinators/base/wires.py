@@ -107,9 +107,9 @@ class Wire(Generic[B_co]):
 
     def __contains__(self, item: object) -> NoReturn:
         self._refuse(
-            "look into",
+            "test what is in",
             f"a wire carries no value until the {self.recorder.kind} runs",
-            f"choose by what is there with ar.OneOf(lambda x: {item!r} in x, ...) or ar.Optional",
+            f"choose by what it contains with ar.OneOf(lambda x: {item!r} in x, ...) or ar.Optional",
         )
 
     if not TYPE_CHECKING:  # for type checkers a wire has no other attributes
@@ -118,9 +118,9 @@ class Wire(Generic[B_co]):
             if name.startswith("_") or name in Wire.__slots__:  # what Python, NumPy and the like ask for
                 raise AttributeError(name)
             wire = self.describe()
-            hint = f"a field is read by {wire}[{name!r}]"
+            hint = f"read a field with {wire}[{name!r}]"
             if hasattr(dict, name):
-                hint = f"a field is read by {wire}['name']; for anything else: ar.InputTransform(f)({wire})"
+                hint = f"read a field with {wire}['name']; for anything else: ar.InputTransform(f)({wire})"
             elif hasattr(np.ndarray, name):
                 hint += f"; to compute something, use a block: ar.Function(lambda x: x.{name})({wire})"
             raise WireAttributeError(
@@ -147,7 +147,7 @@ class Wire(Generic[B_co]):
 
     def reads(self, *_: object) -> NoReturn:
         """Wires do not read; blocks do."""
-        self._refuse("connect something to", *self.recorder.why_wires_do_not_read(self))
+        self._refuse("call reads on", *self.recorder.why_wires_do_not_read(self))
 
     def _refuse(self, attempt: str, reason: str, hint: str) -> NoReturn:
         raise type_refusal(f"{attempt} a wire", reason, at=self.recorder.inside, hint=hint)
@@ -166,5 +166,6 @@ class Wire(Generic[B_co]):
 
 
 _UNPACK = (
-    "take it apart with `a, b = ar.unpack(wire, 2)`, or by wire[0]; go over a sequence with ar.Map or ar.Fold"
+    "take it apart with `a, b = ar.unpack(wire, 2)` or with wire[0]; "
+    "go over a sequence with ar.Map or ar.Fold"
 )
