@@ -16,17 +16,7 @@ F = TypeVar("F")
 
 
 def size_of(layer: str, size: object, what: str = "size") -> int:
-    """A positive size, given as a number or as a named axis.
-
-    Raises:
-        ArrowTypeError: it is neither.
-        ArrowValueError: it is not positive.
-
-    >>> class Hidden(Axis):
-    ...     size = 300
-    >>> size_of("FC", Hidden), size_of("FC", 5)
-    (300, 5)
-    """
+    """A positive size, given as a number or as a named axis; else an ArrowTypeError or an ArrowValueError."""
     number = size.size if isinstance(size, type) and issubclass(size, Axis) else size
     if isinstance(number, bool) or not isinstance(number, Integral):
         hint = f"make the block first, then call it on the wire, as ar.{layer}(300)(wire)"
@@ -42,15 +32,7 @@ def size_of(layer: str, size: object, what: str = "size") -> int:
 
 
 def float_type(layer: str, dtype: Any) -> str:
-    """The name of a floating element type.
-
-    Raises:
-        ArrowTypeError: it is no element type.
-        ArrowValueError: it is not floating.
-
-    >>> float_type("Embedding", "float64")
-    'float64'
-    """
+    """The name of a floating element type; else an ArrowTypeError or an ArrowValueError."""
     kind = T.Tensor((), dtype)
     if not kind.floating:
         raise ArrowValueError(f"the element type of {layer} is floating, got {kind.dtype}")
@@ -58,13 +40,7 @@ def float_type(layer: str, dtype: Any) -> str:
 
 
 def function_of(layer: str, what: str, function: F) -> F:
-    """A function, or None.
-
-    Raises:
-        ArrowTypeError: it is neither.
-
-    >>> function_of("FC", "activation", None)
-    """
+    """A function, or None; else an ArrowTypeError."""
     if function is None or callable(function):
         return function
     example = "arrows.layers.initializers.uniform(0.1)" if what == "initializer" else "ar.ops.tanh"
@@ -77,14 +53,7 @@ def function_of(layer: str, what: str, function: F) -> F:
 
 
 def vector(layer: str, kind: T.Type, what: str = "input") -> T.Tensor:
-    """The type, if it is a vector of floating numbers.
-
-    Raises:
-        ShapeError: it is not.
-
-    >>> vector("FC", T.Tensor((3,)))
-    float32[3]
-    """
+    """The type, if it is a vector of floating numbers; else a ShapeError."""
     if not isinstance(kind, T.Tensor) or kind.ndim != 1:
         hint = None
         if isinstance(kind, T.Tensor) and not kind.ndim:
@@ -98,48 +67,29 @@ def vector(layer: str, kind: T.Type, what: str = "input") -> T.Tensor:
 
 
 def items(layer: str, kind: T.Type, form: str, count: int, what: str = "input") -> tuple[T.Type, ...]:
-    """The items of a tuple type of that many.
-
-    Raises:
-        ShapeError: it is none; the text shows the form that the layer takes.
-
-    >>> items("LSTMCell", T.Tuple((T.Tensor((3,)), T.Tensor(()))), "(x, (h, c))", 2)
-    (float32[3], float32)
-    """
+    """The items of a tuple type of that many; else a ShapeError that shows the form that the layer takes."""
     if not isinstance(kind, T.Tuple) or len(kind.items) != count:
         raise ShapeError(f"the {what} of {layer} must be {form}, not {kind}")
     return kind.items
 
 
 def rate_of(layer: str, rate: object) -> float:
-    """A rate of dropout: a number with 0 <= rate < 1.
-
-    Raises:
-        ArrowTypeError: it is no number.
-        ArrowValueError: it is out of range.
-
-    >>> rate_of("Dropout", 0.5)
-    0.5
-    """
-    if isinstance(rate, bool) or not isinstance(rate, (int, float)):
-        raise ArrowTypeError(f"the rate of {layer} is a number, got {rate!r}")
-    if not 0 <= rate < 1:
+    """A rate of dropout, 0 <= rate < 1; else an ArrowTypeError or an ArrowValueError."""
+    number = _number("rate", layer, rate)
+    if not 0 <= number < 1:
         raise ArrowValueError(f"the rate of {layer} is at least 0 and below 1, got {rate}")
-    return float(rate)
+    return number
 
 
-def positive(what: str, layer: str, number: object) -> float:
-    """A number above 0.
-
-    Raises:
-        ArrowTypeError: it is no number.
-        ArrowValueError: it is not above 0.
-
-    >>> positive("margin", "Hinge", 2)
-    2.0
-    """
-    if isinstance(number, bool) or not isinstance(number, (int, float)):
-        raise ArrowTypeError(f"the {what} of {layer} is a number, got {number!r}")
+def positive(what: str, layer: str, value: object) -> float:
+    """A number above 0; else an ArrowTypeError or an ArrowValueError."""
+    number = _number(what, layer, value)
     if not number > 0:
-        raise ArrowValueError(f"the {what} of {layer} is positive, got {number}")
-    return float(number)
+        raise ArrowValueError(f"the {what} of {layer} is positive, got {value}")
+    return number
+
+
+def _number(what: str, layer: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ArrowTypeError(f"the {what} of {layer} is a number, got {value!r}")
+    return float(value)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -279,25 +280,12 @@ them nor raises, whatever `np.errstate` the caller has set.  A device behaves th
 
 
 def ufunc(name: str) -> Callable[[ArrayModule], Function]:
-    """The kernel that is a function of `xp` itself, so that a call has no overhead.
-
-    >>> ufunc("add")(np) is np.add
-    True
-    """
-
-    def kernel(xp: ArrayModule) -> Function:
-        function: Function = getattr(xp, name)
-        return function
-
-    return kernel
+    """The kernel that is a function of `xp` itself, so that a call has no overhead."""
+    return attrgetter(name)
 
 
 def put(result: Array, out: Array | None) -> Array:
-    """`result`, written to `out` if there is one.
-
-    >>> put(np.ones(2), None).tolist()
-    [1.0, 1.0]
-    """
+    """`result`, written to `out` if there is one."""
     if out is None:
         return result
     out[...] = result
@@ -305,11 +293,7 @@ def put(result: Array, out: Array | None) -> Array:
 
 
 def take(xp: ArrayModule, values: Array, index: Array, axis: int, out: Array | None) -> Array:
-    """Rows of `values` along an axis.  NumPy does not check the indices again.
-
-    >>> take(np, np.array([5.0, 6.0]), np.array([1, 1]), 0, None).tolist()
-    [6.0, 6.0]
-    """
+    """Rows of `values` along an axis.  NumPy does not check the indices again."""
     if xp is np:  # with its default mode, "raise", NumPy writes to a copy of `out` first
         return HOST.take(values, index, axis, out, "clip")
     if out is not None and out.flags.c_contiguous:
@@ -318,14 +302,7 @@ def take(xp: ArrayModule, values: Array, index: Array, axis: int, out: Array | N
 
 
 def module_of(array: Array) -> ArrayModule:
-    """The array module that an array belongs to: NumPy, CuPy, or what its `__array_namespace__` names.
-
-    Raises:
-        ArrowValueError: it is none of these.
-
-    >>> module_of(np.zeros(2)) is np
-    True
-    """
+    """The array module that an array belongs to: NumPy, CuPy, or what its `__array_namespace__` names."""
     if isinstance(array, np.ndarray):
         return HOST
     cupy = sys.modules.get("cupy")

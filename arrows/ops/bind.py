@@ -56,13 +56,8 @@ def bind(
 def constant(value: object, beside: Tensor | None = None) -> HostArray:
     """A Python number, a NumPy number or an array as an array.
 
-    A Python number gets the element type of `beside`, the type of the tensor beside it.
-
-    Raises:
-        ShapeError: it is something else, or does not fit the element type.
-
-    >>> constant(2).dtype.name
-    'int64'
+    A Python number gets the element type of `beside`, the type of the tensor beside it. What is something
+    else, or does not fit that type, is a ShapeError.
     """
     if isinstance(value, (np.ndarray, np.generic)):
         array = np.array(value)
@@ -95,10 +90,7 @@ def constant(value: object, beside: Tensor | None = None) -> HostArray:
 
 
 def refuse_wire(value: object) -> None:
-    """Lets a wire of an arrow, which stands for a value that is not there yet, refuse in its own words.
-
-    >>> refuse_wire(2.0)
-    """
+    """Lets a wire of an arrow, which stands for a value that is not there yet, refuse in its own words."""
     refuse = getattr(value, "_no_tensor", None)
     if refuse is not None:
         refuse()

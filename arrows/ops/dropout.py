@@ -6,6 +6,7 @@ the batch that a row stands in nor on the order of execution.
 
 from __future__ import annotations
 
+from math import prod
 from typing import TypeVar
 
 import numpy as np
@@ -68,7 +69,7 @@ def drop(x: TensorOrOther, rate: float) -> TensorOrOther | TensorLike:
     In `Model.value_and_grad`, `Model.train_step` and `model(examples, training=True)` a random part of the
     elements is zeroed and the rest scaled up (`dropout`); the mask depends on the model's seed and step, the
     example, the place in the expression and the visit, and on nothing else: not on the batch, not on the
-        schedule. Everywhere else, in the reference too, the tensor is handed on as it is.
+    schedule. Everywhere else, in the reference too, the tensor is handed on as it is.
 
     Args:
         x: floating numbers.
@@ -113,12 +114,9 @@ def _kernel(
 
     def run(x: Array, key: Array, out: Array | None = None) -> Array:
         row_shape = x.shape if shape is None else shape
-        count = 1
-        for n in row_shape:
-            count *= n
         # Arrays with axes throughout: numbers of their own would warn where they wrap around.
         keys = finalise(xp, key.reshape((-1, 1)) + np.uint64(GOLDEN))
-        counters = xp.multiply(xp.arange(1, count + 1, dtype="uint64"), np.uint64(GOLDEN))
+        counters = xp.multiply(xp.arange(1, prod(row_shape) + 1, dtype="uint64"), np.uint64(GOLDEN))
         kept = _kept(xp, keys, counters, least)
         kept = kept.reshape((len(keys), *row_shape) if any(rows) else row_shape)
         if out is None:

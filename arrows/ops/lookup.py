@@ -8,6 +8,8 @@ On a device they do not check, since the host would have to wait for the answer.
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from arrows.ops.arrays import Array, ArrayModule, put, take
@@ -136,13 +138,7 @@ def _indices(index: Operand) -> Operand:
 
 
 def check_index(xp: ArrayModule, name: str, index: Array, size: int, rows: bool) -> None:
-    """Raise `IndexOutOfRange` if an index is not in 0..size-1; on a device nothing is looked at.
-
-    >>> check_index(np, "lookup", np.array([0, -1]), 5, rows=True)
-    Traceback (most recent call last):
-    ...
-    arrows.ops.errors.IndexOutOfRange: lookup: index -1 is out of range for an axis of size 5
-    """
+    """Raises `IndexOutOfRange` if an index is not in 0..size-1; on a device nothing is looked at."""
     if xp is not np or not index.size:
         return
     # Read as unsigned, negative numbers are large, so one pass finds both ends.
@@ -212,12 +208,9 @@ def _flat(
     """Rows of values and their indices, one below the other, with what has no rows repeated for each."""
     shape = index.shape[1:] if rows[1] else index.shape
     rest = x.shape[rows[0] + rank :]
-    x = xp.broadcast_to(x, (n, *shape, *rest))
-    index = xp.broadcast_to(index, (n, *shape))
-    count = n
-    for m in shape:
-        count *= m
-    return x.reshape((count, *rest)), index.reshape((count,))
+    count = n * prod(shape)
+    x = xp.broadcast_to(x, (n, *shape, *rest)).reshape((count, *rest))
+    return x, xp.broadcast_to(index, (n, *shape)).reshape((count,))
 
 
 def _scatter_sum_rows(

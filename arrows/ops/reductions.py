@@ -5,6 +5,8 @@ Axes count from the end, so that a kernel means the same axes whether or not row
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from arrows.ops import comparison
@@ -38,9 +40,7 @@ def mean(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
     [2.0, 3.0]
     """
     shape = shape_of(x)
-    count = 1
-    for a in negative_axes("mean", axis, len(shape)):
-        count *= shape[a]
+    count = prod(shape[a] for a in negative_axes("mean", axis, len(shape)))
     if not count:
         raise ShapeError(f"mean: {list(shape)} has no elements along the axis")
     floating("mean", _type(x))

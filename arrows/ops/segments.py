@@ -108,16 +108,10 @@ def reduce_segments(
     out: Array | None = None,
     order: Array | None = None,
 ) -> Array:
-    """Reduce the rows of each segment with "add", "maximum" or "minimum"; `fill` for empty ones.
+    """Reduces the rows of each segment with "add", "maximum" or "minimum"; `fill` for empty ones.
 
-    Args:
-        xp: array module.
-        combine: name of the function of `xp`.
-        values: [total, ...].
-        segments: their bounds.
-        fill: value of the result for an empty segment.
-        out: [count, ...], or None.
-        order: integers [total], where in `values` the rows of the segments lie; one after another without it.
+    [total, ...] becomes [count, ...]. `order`, integers [total], says where in `values` the rows of the
+    segments lie; without it they lie one after another.
 
     >>> reduce_segments(np, "add", np.array([1, 2, 3]), Segments.of(np, np.array([0, 2, 2, 3])), 0).tolist()
     [3, 0, 3]

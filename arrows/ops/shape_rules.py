@@ -16,24 +16,15 @@ Check: TypeAlias = Callable[[str, Tensor], Tensor]
 Axis: TypeAlias = int | tuple[int, ...] | None
 """One axis, several, or None: all."""
 
-CAST = 'cast one of them, as in x.cast("float32")'
-
 
 def same_dtype(name: str, *types: Tensor) -> str:
-    """The element type that all have.
-
-    Raises:
-        ShapeError: they differ.
-
-    >>> same_dtype("add", Tensor((3,)), Tensor((), "int32"))
-    Traceback (most recent call last):
-    ...
-    arrows.ops.errors.ShapeError: add: float32[3] and int32 have different element types
-      hint  cast one of them, as in x.cast("float32")
-    """
+    """The element type that all have; else a ShapeError."""
     for kind in types[1:]:
         if kind.dtype != types[0].dtype:
-            raise ShapeError(f"{name}: {types[0]} and {kind} have different element types", hint=CAST)
+            raise ShapeError(
+                f"{name}: {types[0]} and {kind} have different element types",
+                hint='cast one of them, as in x.cast("float32")',
+            )
     return types[0].dtype
 
 
@@ -61,14 +52,7 @@ def integral(name: str, kind: Tensor) -> Tensor:
 
 
 def broadcast(name: str, *types: Tensor) -> tuple[int, ...]:
-    """The shape that operands of equal rank have together: sizes agree, or are 1.
-
-    Raises:
-        ShapeError: two sizes differ and neither is 1.
-
-    >>> broadcast("add", Tensor((3, 1)), Tensor((1, 4)))
-    (3, 4)
-    """
+    """The shape that operands of equal rank have together: sizes agree, or are 1; else a ShapeError."""
     first = types[0].shape
     shape = list(first)
     for kind in types[1:]:
@@ -78,11 +62,10 @@ def broadcast(name: str, *types: Tensor) -> tuple[int, ...]:
             if shape[axis] == 1:
                 shape[axis] = n
             elif n not in (1, shape[axis]):
-                sides = f"{shape[axis]} on the left and {n} on the right"
-                if len(types) != 2:
-                    sides = f"{shape[axis]} and {n}"
+                left, right = (" on the left", " on the right") if len(types) == 2 else ("", "")
                 raise ShapeError(
-                    f"{name}: {' and '.join(map(str, types))} do not fit: axis {axis} is {sides}"
+                    f"{name}: {' and '.join(map(str, types))} do not fit: "
+                    f"axis {axis} is {shape[axis]}{left} and {n}{right}"
                 )
     return tuple(shape)
 
@@ -112,11 +95,7 @@ def two_operands(name: str, check: Check, dtype: str | None = None) -> ShapeRule
 def negative_axis(name: str, axis: SupportsIndex, ndim: int) -> int:
     """The axis counted from the end (-1 the last), so that it means the same with rows in front.
 
-    Raises:
-        ShapeError: it is no axis of the tensor.
-
-    >>> negative_axis("sum", 0, 2)
-    -2
+    A ShapeError if it is no axis of the tensor.
     """
     try:
         place = as_int(axis)
@@ -139,11 +118,7 @@ def negative_axes(name: str, axis: Axis, ndim: int) -> tuple[int, ...]:
 
 
 def sizes(name: str, shape: SupportsIndex | Sequence[SupportsIndex]) -> tuple[int, ...]:
-    """A shape given as an integer or several.
-
-    Raises:
-        ShapeError: something in it is no integer.
-    """
+    """A shape given as an integer or several; a ShapeError where something in it is no integer."""
     try:
         return tuple(as_int(n) for n in (shape if isinstance(shape, (tuple, list)) else (shape,)))
     except TypeError:

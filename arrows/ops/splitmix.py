@@ -25,12 +25,8 @@ def finalise(
     """Scrambles words in place and returns them: every bit of a result depends on every bit of the word.
 
     Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014, figure 14. It is a
-    bijection, so different words stay different.
-
-    Args:
-        xp: the array module.
-        words: uint64, any shape; overwritten.
-        first, second: odd factors, by default those of the paper; arrays give each row of words its own.
+    bijection, so different words (uint64, of any shape) stay different. The odd factors `first` and `second`
+    are by default those of the paper; arrays give each row of words its own.
 
     >>> finalise(np, np.array([GOLDEN], np.uint64)).tolist() == [0xE220A8397B1DCDAF]  # of the seed 0
     True

@@ -21,8 +21,7 @@ _CLOSE = object()
 def spread(input: T.Type, leaf: Callable[[T.Tensor, int], object]) -> tuple[object, ...]:
     """The arguments of a function whose input has this type; `leaf(type, level)` makes each tensor.
 
-    Raises:
-        ShapeError: something in the type is no tensor, tuple or sequence of tensors.
+    A ShapeError if something in the type is no tensor, tuple or sequence of tensors.
 
     >>> spread(T.Tuple((T.Tensor(()), T.Sequence(T.Tensor((3,))))), lambda type, rows: (str(type), rows))
     (('float32', -1), ('float32[3]', 0))
@@ -65,8 +64,7 @@ def spread(input: T.Type, leaf: Callable[[T.Tensor, int], object]) -> tuple[obje
 def collect(returned: object, context: Context, name: str) -> tuple[list[Any], T.Type]:
     """The tensor leaves of what a function returned, depth first, and its type; numbers become constants.
 
-    Raises:
-        ShapeError: there is something in it that is no tensor.
+    A ShapeError if there is something in it that is no tensor.
     """
     leaves: list[Any] = []  # tensors of the class that belongs to the context
     types: list[list[T.Type]] = [[]]

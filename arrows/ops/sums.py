@@ -32,11 +32,7 @@ _MANY = 4096  # of a product of one example, whose inner axis is as long as it s
 
 
 def sum_rows(values: Array, out: Array | None = None) -> Array:
-    """The sum over the first axis, of the same element type.
-
-    Args:
-        values: [n, ...].
-        out: [...], or None.
+    """The sum over the first axis of [n, ...], of the same element type.
 
     >>> int(sum_rows(np.full((10**6, 2), 0.1, np.float32))[0])
     100000
@@ -47,17 +43,7 @@ def sum_rows(values: Array, out: Array | None = None) -> Array:
 
 
 def sum_axes(values: Array, axes: tuple[int, ...], keepdims: bool = False, out: Array | None = None) -> Array:
-    """The sum over some axes, of the same element type.
-
-    Args:
-        values: any shape.
-        axes: the axes, counted from the end, ascending.
-        keepdims: the axes stay, with size 1.
-        out: the result's array, or None.
-
-    >>> sum_axes(np.ones((2, 3)), (-2,)).tolist()
-    [2.0, 2.0, 2.0]
-    """
+    """The sum over axes (counted from the end, ascending), of the same element type."""
     count = prod(values.shape[axis] for axis in axes)
     if not isinstance(values, np.ndarray) or values.dtype.kind != "f" or count <= _FEW:
         return values.sum(axis=axes, dtype=values.dtype, out=out, keepdims=keepdims)
@@ -94,16 +80,7 @@ def _along(values: HostArray, axis: int) -> HostArray:
 
 
 def sum_products(xp: ArrayModule, a: Array, b: Array, out: Array | None = None) -> Array:
-    """The sum over rows of a * b, without making the product.
-
-    Args:
-        xp: the array module.
-        a, b: [n, m], of one element type.
-        out: [m], or None.
-
-    >>> sum_products(np, np.ones((3, 2)), np.ones((3, 2))).tolist()
-    [3.0, 3.0]
-    """
+    """The sum over rows of a * b, both [n, m] of one element type, without making the product."""
     n, m = a.shape
     if xp is not np or n <= _FEW or a.dtype.kind != "f":
         return put(xp.einsum("ij,ij->j", a, b), out)
@@ -118,22 +95,14 @@ def sum_products(xp: ArrayModule, a: Array, b: Array, out: Array | None = None) 
 
 
 def sum_matmul(xp: ArrayModule, a: Array, b: Array, out: Array | None = None) -> Array:
-    """The matrix product, where the inner axis is long: rows that are summed over.
-
-    Args:
-        xp: the array module.
-        a: [m, n].
-        b: [n, p].
-        out: [m, p], or None.
+    """[m, n] @ [n, p], where the inner axis is long: rows that are summed over.
 
     >>> int(sum_matmul(np, np.full((1, 10**6), 0.1, np.float32), np.ones((10**6, 1), np.float32))[0, 0])
     100000
     """
     (m, n), p = a.shape, b.shape[1]
     narrow = m * p <= _NARROW or min(m, p) <= _THIN
-    least = _LONG
-    if narrow:
-        least = _INNER if xp is np else _MANY  # a device would wait for the calls
+    least = _LONG if not narrow else _INNER if xp is np else _MANY  # a device would wait for the calls
     if n <= least or a.dtype != np.float32 or not m * p:
         return xp.matmul(a, b, out=out)
     total = xp.zeros((m, p), "float64")
@@ -153,11 +122,7 @@ def sum_matmul(xp: ArrayModule, a: Array, b: Array, out: Array | None = None) ->
 
 
 def matmul(a: Array, b: Array, out: Array | None = None) -> Array:
-    """NumPy's `matmul` of up to three axes, which keeps its digits where the inner axis is long.
-
-    >>> matmul(np.ones((2, 3)), np.ones(3)).tolist()
-    [3.0, 3.0]
-    """
+    """NumPy's `matmul` of up to three axes, which keeps its digits where the inner axis is long."""
     if a.shape[-1] <= _MANY or a.dtype != np.float32:
         return HOST.matmul(a, b, out=out)
     left = a if a.ndim > 1 else a[None, :]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import prod
 from typing import TYPE_CHECKING, Any, NoReturn, Union
 
 import numpy as np
@@ -75,10 +76,7 @@ class TensorLike:
     @property
     def size(self) -> int:
         """Number of elements of one row."""
-        count = 1
-        for n in self.type.shape:
-            count *= n
-        return count
+        return prod(self.type.shape)
 
     @property
     def T(self) -> TensorLike:
