@@ -1,4 +1,4 @@
-"""Layered layout of one frame: which row each box stands in, in which order, and how far to the right.
+"""Layered layout of one frame: which row (rank) each box stands in, in which order, and how far to the right.
 
 Source: Sugiyama, Tagawa, Toda, "Methods for visual understanding of hierarchical system structures" (1981):
 rows by longest paths, orders by barycentres; the places in a row are the least squares fit to what they are
@@ -16,8 +16,8 @@ PASSES = 9
 STIFF = 6  # weight of keeping a wire that passes a row straight; that of centring a box is 1
 
 
-class LayerRows:
-    """The rows of a frame.
+class Ranks:
+    """The rows of a frame, which layered graph drawing calls ranks.
 
     Attributes:
         rows: for each row, the nodes in it from left to right.
