@@ -11,7 +11,7 @@ from arrows import ops
 from arrows.combinators.apply import Apply, Tensors
 from arrows.combinators.base.arguments import type_refusal
 from arrows.combinators.base.block import A1, A2, A3, A, B
-from arrows.combinators.base.recorder import recorder_of
+from arrows.combinators.base.recorder import call_on_wires, lazy_context_of, recorder_of
 from arrows.combinators.base.wires import Wire
 from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.typesys import types as T
@@ -97,9 +97,12 @@ class Layer(Apply[A, B]):
     @overload
     def __call__(self, *args: Any) -> Any: ...
     def __call__(self, *args: Any) -> Any:
+        batch = lazy_context_of(args)
+        if batch is not None:
+            return batch.call_block(self, args)
         if recorder_of(args) is None and args and _are_tensors(args):
             return self._run(*args)
-        return super().__call__(*args)
+        return call_on_wires(self, args)
 
     def _run(self, *args: Tensors) -> Any:
         input = _input_type(args)

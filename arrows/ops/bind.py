@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 
 from arrows.ops.arrays import HostArray
-from arrows.ops.context import Context
+from arrows.ops.context import Context, LazyContext
 from arrows.ops.errors import ShapeError
 from arrows.ops.evaluate import Evaluation, Value
 from arrows.ops.primitive import INVARIANT, ROW, Attributes, Primitive, get
@@ -45,6 +45,8 @@ def bind(
     context = _context(primitive, operands, like)
     if context is None:
         return cast("TensorLike", _compute(primitive, operands, attributes))
+    if isinstance(context, LazyContext):
+        return context.call_primitive(primitive, operands, attributes)
     values = _tensors(context, primitive, operands)
     if primitive.elementwise:
         values = _equal_rank(values)
@@ -96,13 +98,22 @@ def refuse_wire(value: object) -> None:
         refuse()
 
 
-def _context(primitive: Primitive, operands: tuple[Operand, ...], like: TensorLike | None) -> Context | None:
-    context: Context | None = None
+def _context(
+    primitive: Primitive, operands: tuple[Operand, ...], like: TensorLike | None
+) -> Context | LazyContext | None:
+    context: Context | LazyContext | None = None
     for operand in (*operands, like):
         if isinstance(operand, TensorLike):
             if context is None:
                 context = operand.context
             elif context is not operand.context:
+                if isinstance(context, LazyContext) or isinstance(operand.context, LazyContext):
+                    raise ShapeError(
+                        f"{primitive.name}: its operands belong to different batches, or one of them to a "
+                        "Function",
+                        hint="compute with tensors of one `with net.batch()`; bring the value of another by "
+                        "x.numpy(); give a Function its tensors as arguments",
+                    )
                 raise ShapeError(
                     f"{primitive.name}: a tensor of another function call got in; "
                     "a Function must not keep tensors between calls"

@@ -86,6 +86,54 @@ class Context(Protocol):
     ) -> TensorLike: ...
 
 
+class LazyContext:
+    """What records calls to run them later, in batches: operations and blocks hand it what they are called on.
+
+    `arrows.onthefly` has the one there is.
+
+    Attributes:
+        float_type: the element type that every float gets; None leaves them.
+    """
+
+    float_type: str | None
+
+    def constant(self, array: HostArray) -> TensorLike:
+        """A constant as a tensor of this context."""
+        raise NotImplementedError
+
+    def call_primitive(
+        self, primitive: Primitive, operands: tuple[Any, ...], attributes: Attributes
+    ) -> TensorLike:
+        """Records one operation; at least one of its operands is a tensor of this context."""
+        raise NotImplementedError
+
+    def call_dropout(self, x: TensorLike, rate: float) -> TensorLike:
+        """Records dropout."""
+        raise NotImplementedError
+
+    def call_block(self, block: Any, arguments: tuple[Any, ...]) -> Any:
+        """Records a block on tensors of this context, plain values, and tuples and lists of these."""
+        raise NotImplementedError
+
+
+_innermost: ContextVar[LazyContext | None] = ContextVar("arrows_lazy_context", default=None)
+
+
+def innermost_lazy() -> LazyContext | None:
+    """The lazy context that plain values belong to; None outside of any, and inside of a Function."""
+    return _innermost.get() if _current.get() is None else None
+
+
+def enter_lazy(context: LazyContext) -> Token[LazyContext | None]:
+    """Makes a lazy context the innermost one; `leave_lazy` takes the token."""
+    return _innermost.set(context)
+
+
+def leave_lazy(token: Token[LazyContext | None]) -> None:
+    """Makes the lazy context before the innermost one again."""
+    _innermost.reset(token)
+
+
 _current: ContextVar[Context | None] = ContextVar("arrows_ops_context", default=None)
 
 

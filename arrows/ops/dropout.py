@@ -13,6 +13,7 @@ import numpy as np
 
 from arrows.ops.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind
+from arrows.ops.context import LazyContext
 from arrows.ops.errors import ShapeError
 from arrows.ops.primitive import Attributes, HasRows, Primitive, Run, Types, get, register
 from arrows.ops.segment_ops import segment_broadcast, segment_position
@@ -85,6 +86,8 @@ def drop(x: TensorOrOther, rate: float) -> TensorOrOther | TensorLike:
     >>> sorted(set(model([[1, 1, 1, 1]] * 9, training=True).ravel().tolist()))
     [0.0, 2.0]
     """
+    if isinstance(x, TensorLike) and isinstance(x.context, LazyContext):
+        return x.context.call_dropout(x, rate)
     if not isinstance(x, TensorLike) or not isinstance(x.context, TraceRecorder):
         return x
     key: TensorLike = x.context.dropout_key_input()

@@ -14,7 +14,7 @@ from arrows.ops.errors import ShapeError
 from arrows.typesys.types import Tensor as TensorType
 
 if TYPE_CHECKING:
-    from arrows.ops.context import Context
+    from arrows.ops.context import Context, LazyContext
 
 Operand = Union["TensorLike", HostArray, np.generic, float, int, bool]
 """What functions of `arrows.ops` take: a tensor of the function, a NumPy constant or a Python number."""
@@ -56,7 +56,7 @@ class TensorLike:
         def rows(self) -> int: ...
 
         @property
-        def context(self) -> Context: ...
+        def context(self) -> Context | LazyContext: ...
 
     @property
     def shape(self) -> tuple[int, ...]:

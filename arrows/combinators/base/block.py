@@ -15,7 +15,7 @@ from arrows.combinators.base.arguments import set_name, type_refusal
 from arrows.combinators.base.copying import deep_copy, reduce, shallow_copy
 from arrows.combinators.base.frozen import Frozen
 from arrows.combinators.base.printing import Pieces, Precedence, call, expression
-from arrows.combinators.base.recorder import call_on_wires, connect
+from arrows.combinators.base.recorder import call_on_wires, lazy_context_of, connect
 from arrows.combinators.base.traversal import has_effects
 from arrows.combinators.base.wires import Wire
 from arrows.ops.arrays import HostArray
@@ -167,7 +167,8 @@ class Block(Frozen, Generic[A_contra, B_co]):
         self: Block[tuple[A1, A2, A3, A4], B], x1: Wire[A1], x2: Wire[A2], x3: Wire[A3], x4: Wire[A4], /
     ) -> Wire[B]: ...
     def __call__(self, *args: Any) -> Any:
-        return call_on_wires(self, args)
+        batch = lazy_context_of(args)
+        return call_on_wires(self, args) if batch is None else batch.call_block(self, args)
 
     @overload
     def reads(self) -> Wire[B_co]: ...

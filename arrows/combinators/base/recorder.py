@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias
 
 from arrows.combinators.base.arguments import type_refusal
 from arrows.combinators.base.wires import Wire
+from arrows.ops import TensorLike
+from arrows.ops.context import LazyContext, innermost_lazy
 from arrows.typesys import ArrowTypeError, SourceLine
 
 if TYPE_CHECKING:
@@ -250,6 +252,23 @@ def recorder_of(args: tuple[object, ...]) -> CallRecorder | None:
         if isinstance(x, tuple):
             todo.extend(reversed(x))
     return None
+
+
+def lazy_context_of(args: tuple[object, ...]) -> LazyContext | None:
+    """The batch on the fly that a call belongs to: that of a tensor among nested arguments.
+
+    Plain values alone belong to the innermost batch; None where there is a wire, or nothing lazy at all.
+    """
+    todo: list[object] = list(reversed(args))
+    while todo:
+        x = todo.pop()
+        if isinstance(x, TensorLike):
+            return x.context if isinstance(x.context, LazyContext) else None
+        if isinstance(x, (tuple, list)):
+            todo.extend(reversed(x))
+        elif isinstance(x, Wire):
+            return None
+    return None if _current.get() is not None else innermost_lazy()
 
 
 def call_on_wires(block: AnyBlock, args: tuple[Any, ...]) -> Wire[Any]:
