@@ -87,7 +87,7 @@ class Context(Protocol):
 
 
 class LazyContext:
-    """What records calls to run them later, in batches: operations and blocks hand it what they are called on.
+    """Records calls, to run them later in batches; operations and blocks hand it what they are called on.
 
     `arrows.onthefly` has the one there is.
 

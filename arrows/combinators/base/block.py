@@ -15,7 +15,7 @@ from arrows.combinators.base.arguments import set_name, type_refusal
 from arrows.combinators.base.copying import deep_copy, reduce, shallow_copy
 from arrows.combinators.base.frozen import Frozen
 from arrows.combinators.base.printing import Pieces, Precedence, call, expression
-from arrows.combinators.base.recorder import call_on_wires, lazy_context_of, connect
+from arrows.combinators.base.recorder import call_on_wires, connect, lazy_context_of
 from arrows.combinators.base.traversal import has_effects
 from arrows.combinators.base.wires import Wire
 from arrows.ops.arrays import HostArray

@@ -11,11 +11,12 @@ from __future__ import annotations
 from arrows.engine.lowering.expression_writer import KeyLine
 from arrows.engine.lowering.lower import Lowered, lower
 from arrows.engine.lowering.merge_chains import Composed, Compositions, compose
-from arrows.engine.lowering.sites import ApplySite, ConstantSite, ElementSite, ReadSite, Site
+from arrows.engine.lowering.sites import ApplySite, CarriedSite, ConstantSite, ElementSite, ReadSite, Site
 from arrows.engine.lowering.streams import ObjectTap, Taps, ValueStreams, holds_objects
 
 __all__ = [
     "ApplySite",
+    "CarriedSite",
     "Composed",
     "Compositions",
     "ConstantSite",

@@ -165,6 +165,11 @@ class ReadSite(Site):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class CarriedSite(Site):
+    """Where values that an earlier run computed come back; one for each type of tensor."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class ConstantSite(Site):
     """A constant of the expression; all equal constants have one site.
 

@@ -18,18 +18,22 @@ from arrows.engine.planning.differentiation import (
 )
 from arrows.engine.planning.operations import (
     ApplyOperation,
+    CarriedOperation,
     ConstantOperation,
     ElementOperation,
     Operation,
     ReadOperation,
+    StreamOperation,
 )
 from arrows.engine.planning.parameters import Params, make_params, named_parameters
 from arrows.engine.planning.plan import SCHEDULES, Plan, make_plan
+from arrows.engine.planning.slabs import slabs_by_type
 from arrows.engine.planning.strata import components
 
 __all__ = [
     "SCHEDULES",
     "ApplyOperation",
+    "CarriedOperation",
     "ConstantOperation",
     "ElementOperation",
     "LossCheck",
@@ -38,6 +42,7 @@ __all__ = [
     "Params",
     "Plan",
     "ReadOperation",
+    "StreamOperation",
     "SupportsStep",
     "check_output",
     "components",
@@ -47,4 +52,5 @@ __all__ = [
     "named_parameters",
     "parse_loss",
     "read_sites",
+    "slabs_by_type",
 ]

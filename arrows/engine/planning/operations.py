@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 from arrows.combinators import AnyBlock
-from arrows.engine.lowering import ApplySite, Composed, ConstantSite, ElementSite, ReadSite, Site
+from arrows.engine.lowering import ApplySite, CarriedSite, Composed, ConstantSite, ElementSite, ReadSite, Site
 from arrows.inference import Typed
 from arrows.ops import Trace
 from arrows.ops.arrays import HostArray
@@ -70,16 +70,30 @@ class ApplyOperation(Operation):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class ReadOperation(Operation):
-    """Inputs of one tensor type that are read from examples.
+class StreamOperation(Operation):
+    """Values of one tensor type that are there before anything is computed.
+
+    Attributes:
+        stream: the number of the raw stream that holds them.
+    """
+
+    stream: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ReadOperation(StreamOperation):
+    """Inputs that are read from examples.
 
     Attributes:
         typed: the occurrence at its first site.
-        stream: the number of the raw stream that holds the values.
     """
 
     typed: Typed
-    stream: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CarriedOperation(StreamOperation):
+    """What earlier runs computed; the stream holds ids of values."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -140,8 +154,8 @@ def _work(site: Site, operation: Sequence[int]) -> Hashable:
     match site:
         case ApplySite():
             return site.trace.key(), tuple((port.leaf, port.domain) for port in site.ports), site.constants
-        case ReadSite(outputs=(output,)):
-            return output
+        case ReadSite(outputs=(output,)) | CarriedSite(outputs=(output,)):
+            return type(site), output
         case ElementSite(parent=parent, domain=domain):
             return operation[parent], domain
         case ConstantSite(constant=constant):
@@ -159,6 +173,8 @@ def operation_name(site: Site) -> str:
             return _form_name(typed.form)
         case ElementSite():
             return "element"
+        case CarriedSite():
+            return "carried"
         case _:
             return "constant"
 

@@ -3,15 +3,16 @@ run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from arrows.engine.lowering import ApplySite, ConstantSite, ElementSite, Lowered, ReadSite
+from arrows.engine.lowering import ApplySite, CarriedSite, ConstantSite, ElementSite, Lowered, ReadSite
 from arrows.engine.planning.operations import (
     ApplyOperation,
+    CarriedOperation,
     ConstantOperation,
     ElementOperation,
     Operation,
@@ -21,7 +22,7 @@ from arrows.engine.planning.operations import (
     group_sites,
     operation_name,
 )
-from arrows.engine.planning.slabs import Output, PlannedSlabs, Slab, plan_slabs
+from arrows.engine.planning.slabs import Output, PlannedSlabs, Slab, slabs_by_meeting
 from arrows.engine.planning.strata import strata
 from arrows.ops.arrays import HostArray
 
@@ -156,15 +157,21 @@ def bits_for(outputs: int) -> int:
     return max(outputs - 1, 0).bit_length()
 
 
-def make_plan(lowered: Lowered, schedule: str) -> Plan:
+def make_plan(
+    lowered: Lowered,
+    schedule: str,
+    slabs_of: Callable[[Lowered, SiteGroups], PlannedSlabs] = slabs_by_meeting,
+) -> Plan:
     """Plans a lowered expression for a schedule.
 
     Args:
-        lowered: what `arrows.engine.lowering.lower` makes of a typed expression.
+        lowered: what `arrows.engine.lowering.lower` makes of a typed expression, or what was observed of a
+            program that runs on the fly.
         schedule: one of `SCHEDULES`.
+        slabs_of: decides which outputs share a slab.
     """
     groups = group_sites(lowered.sites)
-    slabs = plan_slabs(lowered, groups)
+    slabs = slabs_of(lowered, groups)
     successors = _successors(lowered)
     if schedule == "strata":
         component = strata(successors, groups.operation)
@@ -212,7 +219,10 @@ def _operations(
                     )
                 )
             case ReadSite(typed=typed, outputs=(type,)):
-                operations.append(ReadOperation(*common, typed=typed, stream=raw_streams[type]))
+                operations.append(ReadOperation(*common, stream=raw_streams[type], typed=typed))
+            case CarriedSite():
+                carried = sum(isinstance(operation, CarriedOperation) for operation in operations)
+                operations.append(CarriedOperation(*common, stream=len(raw_streams) + carried))
             case ElementSite(parent=parent, domain=domain):
                 operations.append(ElementOperation(*common, parent=groups.operation[parent], domain=domain))
             case ConstantSite(constant=constant):

@@ -84,8 +84,8 @@ class _DisjointSets:
         self._parent[self.find(b)] = self.find(a)
 
 
-def plan_slabs(lowered: Lowered, groups: SiteGroups) -> PlannedSlabs:
-    """Decides which outputs share a slab, and which slab each reader reads."""
+def slabs_by_meeting(lowered: Lowered, groups: SiteGroups) -> PlannedSlabs:
+    """Lets outputs share a slab that can meet at a reader, as is known of a block before any data."""
     firsts, operation_of = groups.firsts, groups.operation
     sets = _DisjointSets()
     members = {(o, k): sets.add() for o, site in enumerate(firsts) for k in range(len(site.outputs))}
@@ -135,4 +135,37 @@ def plan_slabs(lowered: Lowered, groups: SiteGroups) -> PlannedSlabs:
         results=tuple(slab_of[member] for member in results),
         metrics=tuple(slab_of[member] for member in metrics),
         constant_rows=constant_rows,
+    )
+
+
+def slabs_by_type(lowered: Lowered, groups: SiteGroups) -> PlannedSlabs:
+    """Lets all outputs of one type share a slab: of ordinary code nobody knows which values will meet.
+
+    Slabs keep their numbers when more sites are observed.
+    """
+    numbers: dict[T.Tensor, int] = {}
+    slab_outputs: list[list[Output]] = []
+
+    def slab(type: T.Tensor) -> int:
+        if type not in numbers:
+            numbers[type] = len(slab_outputs)
+            slab_outputs.append([])
+        return numbers[type]
+
+    outputs: dict[Output, int] = {}
+    operands: dict[Operand, int] = {}
+    for o, site in enumerate(groups.firsts):
+        for k, type in enumerate(site.outputs):
+            outputs[o, k] = slab(type)
+            slab_outputs[outputs[o, k]].append((o, k))
+        if isinstance(site, ApplySite):
+            for port in site.ports:
+                operands[o, port.leaf, port.domain] = slab(site.trace.inputs[port.leaf].type)
+    return PlannedSlabs(
+        slabs=tuple(Slab(type, (), tuple(slab_outputs[number])) for type, number in numbers.items()),
+        outputs=outputs,
+        operands=operands,
+        results=(),
+        metrics=(),
+        constant_rows=np.zeros(len(lowered.constants), np.int32),
     )

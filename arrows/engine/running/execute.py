@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.device import Arena, Device, Upload
-from arrows.engine.planning import ApplyOperation, ElementOperation, Operation, Plan, ReadOperation
+from arrows.engine.planning import (
+    ApplyOperation,
+    CarriedOperation,
+    ElementOperation,
+    Operation,
+    Plan,
+    StreamOperation,
+)
 from arrows.engine.program import Clock, Program, make_program
 from arrows.engine.program.rooms import all_apart, shared_rooms
 from arrows.engine.reading import lengths_of
@@ -56,9 +63,11 @@ class Run:
         upload: Upload,
         keys: Mapping[int, np.ndarray],
         flows: Mapping[int, Flow],
+        arena: Arena,
+        carry: Callable[[Array, np.ndarray], None] | None,
     ) -> None:
         self.executor, self.merged, self.bindings, self.upload = executor, merged, bindings, upload
-        self.keys, self.flows = keys, flows
+        self.keys, self.flows, self.arena, self.carry = keys, flows, arena, carry
         self.slabs: list[Array] = []
 
     @quiet
@@ -69,15 +78,19 @@ class Run:
             StepRefused: a kernel refused what an example gave it.
         """
         executor, merged = self.executor, self.merged
-        plan, device, arena = executor.plan, executor.device, executor.arena
+        plan, device, arena = executor.plan, executor.device, self.arena
         for room, slab, rows in zip(executor.rooms.slabs, plan.slabs, merged.slab_rows, strict=True):
             self.slabs.append(arena.array(("slab", room), (rows, *slab.type.shape), slab.type.dtype))
         for operation in plan.operations:
-            if isinstance(operation, ReadOperation):
+            if isinstance(operation, StreamOperation):
                 found = merged.operations[operation.index]
                 if found.count:
-                    values = merged.raw[operation.stream]
-                    self._rows(operation.index, 0)[...] = device.to_device(np.ascontiguousarray(values))
+                    values, rows = merged.raw[operation.stream], self._rows(operation.index, 0)
+                    if isinstance(operation, CarriedOperation):
+                        assert self.carry is not None
+                        self.carry(rows, values)
+                    else:
+                        rows[...] = device.to_device(np.ascontiguousarray(values))
         running: tuple[int, int | None] = 0, None
         try:
             for o, binding in self.bindings.items():
@@ -131,20 +144,28 @@ class Run:
         index = self.executor.device.to_device(rows.astype(self.executor.device.index_dtype))
         return self.executor.device.take(self.slabs[slab], index)
 
-    @quiet
     def backward(self, seeds: Seeds) -> dict[ParameterKey, Gradient]:
         """Computes the gradients of all parameters, from the weights of the values that make the loss."""
-        executor, merged = self.executor, self.merged
-        plan, arena = executor.plan, executor.arena
-        self.gradients: list[Array] = [
-            arena.zeros(("gradient", s), (rows, *slab.type.shape), slab.type.dtype)
-            if s in executor.receiving
-            else None
-            for s, (slab, rows) in enumerate(zip(plan.slabs, merged.slab_rows, strict=True))
-        ]
-        if not executor.receiving:  # the loss depends on nothing that can change
+        self.begin_backward()
+        if not self.executor.receiving:  # the loss depends on nothing that can change
             return {}
         self._seed(seeds)
+        return self.flow_back()
+
+    def begin_backward(self) -> None:
+        """Makes slabs of gradients, zero everywhere."""
+        plan, executor = self.executor.plan, self.executor
+        self.gradients: list[Array] = [
+            self.arena.zeros(("gradient", s), (rows, *slab.type.shape), slab.type.dtype)
+            if s in executor.receiving
+            else None
+            for s, (slab, rows) in enumerate(zip(plan.slabs, self.merged.slab_rows, strict=True))
+        ]
+
+    @quiet
+    def flow_back(self) -> dict[ParameterKey, Gradient]:
+        """Computes the gradients of all parameters, from what has been put into the slabs of gradients."""
+        executor, merged = self.executor, self.merged
         for o, binding in self.bindings.items():
             binding.bind_backward(self.gradients, self._outputs(self.gradients, o))
         for o, binding in self.bindings.items():
@@ -214,9 +235,10 @@ class Executor:
         device: the device.
         arena: memory, shared by the executors of a model.
         parameter: gives the live array of a layer's parameter.
-        loss: the metric streams that make the loss; empty for none.
-        result: whether the (scalar) result is the loss.
+        seeds: the slabs that gradients come into from outside; empty for inference.
         inputs: the read sites whose gradients are wanted.
+        keep_values: whether all slabs are to be there when a batch has run.
+        programs: those of operations that did not change since an earlier executor, by what they depend on.
         training: whether dropout acts.
         jit: whether element-wise chains are compiled.
         clock: notes where the time goes, for a profile.
@@ -228,20 +250,20 @@ class Executor:
         device: Device,
         arena: Arena,
         parameter: Callable[[object, Parameter], Array],
-        loss: Sequence[int] = (),
-        result: bool = False,
+        seeds: Collection[int] = (),
         inputs: Sequence[int] = (),
         training: bool = False,
         jit: bool = False,
         clock: Clock | None = None,
+        keep_values: bool = False,
+        programs: dict[Hashable, Program] | None = None,
     ) -> None:
         self.clock = clock
         self.plan, self.device, self.arena, self.parameter = plan, device, arena, parameter
-        seeds = {plan.metrics[m] for m in loss} | ({plan.results[0]} if result else set())
         self.moving = _moving_slabs(plan, set(inputs))
-        self.receiving = _receiving_slabs(plan, seeds, self.moving) if seeds else set()
+        self.receiving = _receiving_slabs(plan, set(seeds), self.moving) if seeds else set()
         # Gradients need the values of all slabs; without them, memory that is no longer read is used again.
-        self.rooms = all_apart(plan) if self.receiving else shared_rooms(plan)
+        self.rooms = all_apart(plan) if self.receiving or keep_values else shared_rooms(plan)
         # Inputs whose gradients are wanted are told apart by their place, not by their value.
         self.share = not inputs and not (training and plan.has_dropout)
         self._constants: dict[int, Array] = {}
@@ -253,9 +275,15 @@ class Executor:
             wanted = [port.slab in self.moving and port.slab in self.receiving for port in operation.ports]
             places = plan.result_places[operation.index]
             seeded = [plan.operations[owner].slabs[output] in self.receiving for owner, output in places]
-            self.programs[operation.index] = make_program(
-                operation, device.xp, wanted, seeded, training=training, jit=jit, clock=clock
-            )
+            key = operation.index, operation.early, operation.ports, *wanted, None, *seeded
+            program = None if programs is None else programs.get(key)
+            if program is None:
+                program = make_program(
+                    operation, device.xp, wanted, seeded, training=training, jit=jit, clock=clock
+                )
+                if programs is not None:
+                    programs[key] = program
+            self.programs[operation.index] = program
         self.gradients = GradientMemory(self.programs, device)
         self._program_constants = {
             o: tuple(device.to_device(np.asarray(array)) for array in program.constants)
@@ -317,8 +345,21 @@ class Executor:
             self.clock.tick("merge")
         return bound
 
-    def bound(self, merged: Merged, keys: Mapping[int, np.ndarray] = MappingProxyType({})) -> Run:
-        """Binds the operations of a merged batch and sends its index arrays; ``keys`` are those of chance."""
+    def bound(
+        self,
+        merged: Merged,
+        keys: Mapping[int, np.ndarray] = MappingProxyType({}),
+        arena: Arena | None = None,
+        carry: Callable[[Array, np.ndarray], None] | None = None,
+    ) -> Run:
+        """Binds the operations of a merged batch and sends its index arrays.
+
+        Args:
+            merged: the batch.
+            keys: dropout keys, by operation.
+            arena: the memory of the run; None: what all runs share.
+            carry: ``carry(rows, ids)`` writes values of earlier runs to rows.
+        """
         upload = Upload(self.device)
         bindings = {}
         operations = list(merged.operations)
@@ -332,7 +373,7 @@ class Executor:
             present = {o: binding.program for o, binding in bindings.items()}
             found = flows(self.plan, replace(merged, operations=tuple(operations)), present, upload)
         upload.send()
-        return Run(self, merged, bindings, upload, keys, found)
+        return Run(self, merged, bindings, upload, keys, found, self.arena if arena is None else arena, carry)
 
 
 def _moving_slabs(plan: Plan, wanted_sites: set[int]) -> set[int]:

@@ -41,14 +41,18 @@ class Executors:
                 self.device,
                 self.arena,
                 self.params.of,
-                loss=list(self.weights.metrics) if gradients else [],
-                result=gradients and self.weights.result is not None,
+                seeds=self._seeds() if gradients else (),
                 inputs=[site.index for name in inputs for site in read_sites(self.plan, name)],
                 training=training,
                 jit=self.jit,
                 clock=self.clock,
             )
         return self.kept[key]
+
+    def _seeds(self) -> set[int]:
+        """The slabs of what the loss is made of."""
+        seeds = {self.plan.metrics[metric] for metric in self.weights.metrics}
+        return seeds if self.weights.result is None else seeds | {self.plan.results[0]}
 
     @property
     def bytes(self) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from arrows.engine.device import Upload
-from arrows.engine.planning import ElementOperation, Plan, ReadOperation
+from arrows.engine.planning import ElementOperation, Plan, StreamOperation
 from arrows.engine.program import Program
 from arrows.engine.program.operands import Gradients
 from arrows.engine.reading import lengths_of
@@ -123,7 +123,7 @@ def _components(plan: Plan, merged: Merged, slab: int) -> np.ndarray:
     found = np.full(merged.slab_rows[slab], -1, np.int64)
     for o, output in plan.slabs[slab].outputs:
         rows = merged.operations[o]
-        if not isinstance(plan.operations[o], ReadOperation):
+        if not isinstance(plan.operations[o], StreamOperation):
             first = rows.first_rows[output]
             found[first : first + rows.count] = np.repeat(
                 rows.components, lengths_of(rows.bounds[rows.parts])

@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from arrows.engine.planning import ApplyOperation, Operation, Plan, ReadOperation
+from arrows.engine.planning import ApplyOperation, Operation, Plan, StreamOperation
 from arrows.engine.reading import (
     Column,
     Outputs,
@@ -259,7 +259,7 @@ def _raw(plan: Plan, wirings: Wirings, places: HostArray, bounds: Sequence[int])
     """The values that were read, in the order of their rows; ``places``: where they are in the set."""
     values = [column.values[:0] for column in wirings.raw]
     for operation in plan.operations:
-        if isinstance(operation, ReadOperation):
+        if isinstance(operation, StreamOperation):
             a, z = bounds[operation.index : operation.index + 2]
             values[operation.stream] = wirings.raw[operation.stream].values[places[a:z]]
     return tuple(values)

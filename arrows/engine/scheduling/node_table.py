@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from arrows.engine.planning import ApplyOperation, Plan, ReadOperation
+from arrows.engine.planning import ApplyOperation, Plan, StreamOperation
 from arrows.engine.reading import (
     Column,
     Outputs,
@@ -102,7 +102,7 @@ def node_table(plan: Plan, wirings: Wirings, share: bool) -> NodeTable:
             place[start:stop] = in_step
             number[classes[in_step]] = np.arange(start, stop)
     for operation in plan.operations:
-        if isinstance(operation, ReadOperation):
+        if isinstance(operation, StreamOperation):
             reads = np.flatnonzero(plan.sites.operation[site] == operation.index)
             first[reads] = np.arange(len(reads))
     number_of = number[classes]
