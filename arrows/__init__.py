@@ -87,6 +87,7 @@ from arrows.layers import (
     initializers,
 )
 from arrows.machine import set_threads, show_config
+from arrows.onthefly import LazyTensor, OnTheFly
 from arrows.typesys import ArrowTypeError, ArrowValueError, InputError, types
 from arrows.version import __version__
 
@@ -139,6 +140,7 @@ __all__ = [
     "LSTMCell",
     "Layer",
     "LayerNorm",
+    "LazyTensor",
     "Length",
     "Linear",
     "Map",
@@ -149,6 +151,7 @@ __all__ = [
     "Model",
     "NGrams",
     "Nth",
+    "OnTheFly",
     "OneHot",
     "OneHotFromList",
     "OneOf",

@@ -38,6 +38,7 @@ LEANS_ON: dict[str, set[str]] = {
     "layers": BLOCKS,
     "drawing": BLOCKS | {"inference"},
     "engine": BLOCKS | {"inference"},
+    "onthefly": ENGINE,
     "training": ENGINE | {"files"},
     "models": ENGINE | {"layers", "data", "training", FRONT_DOOR},
     "cli": ENGINE

@@ -244,13 +244,13 @@ class TensorLike:
             raise ShapeError(f"a scalar ({self.type}) has no length")
         return self.type.shape[0]
 
-    def __float__(self) -> NoReturn:
+    def __float__(self) -> float:
         raise ShapeError(
             f"the value of a tensor ({self.type}) is not known while the function is built",
             hint="a function of tensors is made of arrows.ops: ops.exp(x), not math.exp(x)",
         )
 
-    def __int__(self) -> NoReturn:
+    def __int__(self) -> int:
         raise ShapeError(
             f"the value of a tensor ({self.type}) is not known while the function is built",
             hint='to round is x.cast("int32")',
@@ -262,7 +262,7 @@ class TensorLike:
             hint="arrows.ops.lookup(x, i) or x[i] takes it as an index",
         )
 
-    def __array__(self, *arguments: object, **keywords: object) -> NoReturn:
+    def __array__(self, *arguments: Any, **keywords: Any) -> Any:
         raise ShapeError(
             f"a tensor ({self.type}) of a Function is no NumPy array", hint="use the functions of arrows.ops"
         )

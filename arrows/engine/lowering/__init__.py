@@ -11,7 +11,16 @@ from __future__ import annotations
 from arrows.engine.lowering.expression_writer import KeyLine
 from arrows.engine.lowering.lower import Lowered, lower
 from arrows.engine.lowering.merge_chains import Composed, Compositions, compose
-from arrows.engine.lowering.sites import ApplySite, CarriedSite, ConstantSite, ElementSite, ReadSite, Site
+from arrows.engine.lowering.observed import ObservedFlow, observed_sites
+from arrows.engine.lowering.sites import (
+    ApplySite,
+    CarriedSite,
+    ConstantSite,
+    ElementSite,
+    Port,
+    ReadSite,
+    Site,
+)
 from arrows.engine.lowering.streams import ObjectTap, Taps, ValueStreams, holds_objects
 
 __all__ = [
@@ -24,6 +33,8 @@ __all__ = [
     "KeyLine",
     "Lowered",
     "ObjectTap",
+    "ObservedFlow",
+    "Port",
     "ReadSite",
     "Site",
     "Taps",
@@ -31,4 +42,5 @@ __all__ = [
     "compose",
     "holds_objects",
     "lower",
+    "observed_sites",
 ]

@@ -25,7 +25,7 @@ from arrows.engine.planning.operations import (
     ReadOperation,
     StreamOperation,
 )
-from arrows.engine.planning.parameters import Params, make_params, named_parameters
+from arrows.engine.planning.parameters import GrowingParams, Params, make_params, named_parameters
 from arrows.engine.planning.plan import SCHEDULES, Plan, make_plan
 from arrows.engine.planning.slabs import slabs_by_type
 from arrows.engine.planning.strata import components
@@ -36,6 +36,7 @@ __all__ = [
     "CarriedOperation",
     "ConstantOperation",
     "ElementOperation",
+    "GrowingParams",
     "LossCheck",
     "LossWeights",
     "Operation",

@@ -112,11 +112,48 @@ def make_params(typed: Typed, device: Device, seed: int, source: Mapping[str, An
         ArrowTypeError: two layers have the same name.
         ArrowValueError: a parameter is missing in ``source``, or has another shape or element type there.
     """
+    maker = _Maker(device, seed, source)
     parameters: dict[str, LiveParameter] = {}
     problems: list[str] = []
     for name, (owner, spec) in _named_parameters(typed).items():
+        try:
+            parameters[name] = maker.make(name, owner, spec)
+        except _Unfit as unfit:
+            problems.append(str(unfit))
+    if problems:
+        raise ArrowValueError("\n  ".join([_UNFIT, *problems]))
+    return Params(maker.lock, parameters)
+
+
+_UNFIT = "the given parameters do not fit the model:"
+
+
+class _Unfit(Exception):
+    """What is wrong with one of the given parameters."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Maker:
+    """Makes parameters; attributes as the arguments of `make_params`."""
+
+    device: Device
+    seed: int
+    source: Mapping[str, Any] | None
+
+    @property
+    def lock(self) -> ParameterLock:
+        """That of the models that share the parameters."""
+        return self.source.lock if isinstance(self.source, Params) else ParameterLock()
+
+    def make(self, name: str, owner: object, spec: Parameter) -> LiveParameter:
+        """Makes one parameter.
+
+        Raises:
+            _Unfit: the given one is missing, or of another shape or element type.
+        """
+        device, source = self.device, self.source
         if source is None:
-            values: Any = device.to_device(first_values(spec, seed, name))
+            values: Any = device.to_device(first_values(spec, self.seed, name))
         elif isinstance(source, Params):
             values = source._arrays.get((id(owner), spec.name))
         else:
@@ -124,21 +161,55 @@ def make_params(typed: Typed, device: Device, seed: int, source: Mapping[str, An
         if values is None:
             other = isinstance(source, Params) and name in source
             reason = "of another layer object; dict(params) copies by name" if other else "missing"
-            problems.append(f"{name!r}: {reason}")
-        elif not _fits(values, spec.shape, spec.dtype):
-            problems.append(
-                f"{name!r}: {_described(values)} given, {spec.dtype}{list(spec.shape)} in the model"
-            )
-        else:
-            if isinstance(source, Params):
-                if not device.is_array(values):
-                    raise ArrowValueError(f"the given parameters are not on the device {device.name!r}")
-            elif source is not None:
-                values = device.to_device(np.array(host_array(values)))
-            parameters[name] = LiveParameter(owner, spec, values)
-    if problems:
-        raise ArrowValueError("\n  ".join(["the given parameters do not fit the model:", *problems]))
-    return Params(source.lock if isinstance(source, Params) else ParameterLock(), parameters)
+            raise _Unfit(f"{name!r}: {reason}")
+        if not _fits(values, spec.shape, spec.dtype):
+            raise _Unfit(f"{name!r}: {_described(values)} given, {spec.dtype}{list(spec.shape)} in the model")
+        if isinstance(source, Params):
+            if not device.is_array(values):
+                raise ArrowValueError(f"the given parameters are not on the device {device.name!r}")
+        elif source is not None:
+            values = device.to_device(np.array(host_array(values)))
+        return LiveParameter(owner, spec, values)
+
+
+class GrowingParams(Params):
+    """Parameters that are made when a layer is first called, as a program on the fly does.
+
+    Layers without a name are numbered in the order of their first calls.
+
+    Args:
+        device, seed, source: as in `make_params`.
+    """
+
+    def __init__(self, device: Device, seed: int, source: Mapping[str, Any] | None) -> None:
+        self._maker = _Maker(device, seed, source)
+        self._names = LayerNames()
+        self._grown: dict[str, LiveParameter] = {}
+        super().__init__(self._maker.lock, self._grown)
+
+    def ensure(self, owner: object, spec: Parameter) -> None:
+        """Makes a layer's parameter unless it is there.
+
+        Raises:
+            ArrowTypeError: the layer had other parameters before, for another type of input; or two layers
+                have one name.
+            ArrowValueError: the given parameters lack it, or hold one that does not fit.
+        """
+        name = f"{self._names.of(owner)}/{spec.name}"
+        if name in self._grown:
+            before = self._grown[name].spec
+            if (before.shape, before.dtype) != (spec.shape, spec.dtype):
+                raise ArrowTypeError(
+                    f"parameter {name!r} is {before.type}, and this input would make it {spec.type}; "
+                    "a layer has one input type: use another layer here"
+                )
+            return
+        try:
+            parameter = self._maker.make(name, owner, spec)
+        except _Unfit as unfit:
+            raise ArrowValueError("\n  ".join([_UNFIT, str(unfit)])) from None
+        self._grown[name] = parameter
+        self._arrays[parameter.key] = parameter.array
 
 
 def named_parameters(typed: Typed) -> dict[str, Parameter]:
@@ -151,8 +222,8 @@ def named_parameters(typed: Typed) -> dict[str, Parameter]:
 
 
 def _named_parameters(typed: Typed) -> dict[str, tuple[object, Parameter]]:
-    names = _layer_names(typed)
-    return {f"{names[id(owner)]}/{spec.name}": (owner, spec) for owner, spec in _parameters(typed)}
+    names = LayerNames()
+    return {f"{names.of(owner)}/{spec.name}": (owner, spec) for owner, spec in _parameters(typed)}
 
 
 def _parameters(typed: Typed) -> Iterator[tuple[object, Parameter]]:
@@ -164,31 +235,39 @@ def _parameters(typed: Typed) -> Iterator[tuple[object, Parameter]]:
                 yield owner, spec
 
 
-def _layer_names(typed: Typed) -> dict[int, str]:
-    """A layer is called by its ``name``, else by its class and a number in the order of the expression."""
-    names: dict[int, str] = {}
-    owners: dict[str, object] = {}
-    counts: Counter[str] = Counter()
-    for owner, _ in _parameters(typed):
-        if id(owner) in names:
-            continue
+class LayerNames:
+    """Names layers: by their ``name``, else by their class and a number in the order in which they come."""
+
+    def __init__(self) -> None:
+        self._names: dict[int, str] = {}
+        self._owners: dict[str, object] = {}
+        self._counts: Counter[str] = Counter()
+
+    def of(self, owner: object) -> str:
+        """The name of a layer.
+
+        Raises:
+            ArrowTypeError: another layer has it.
+        """
+        if id(owner) in self._names:
+            return self._names[id(owner)]
         name = getattr(owner, "name", None)
         if name is None:
             class_name = type(owner).__name__
-            counts[class_name] += 1
-            name = f"{class_name}_{counts[class_name]}"
-        if name in owners:
+            self._counts[class_name] += 1
+            name = f"{class_name}_{self._counts[class_name]}"
+        if name in self._owners:
             raise ArrowTypeError(
                 message(
                     f"cannot name the parameters of two layers {name!r}",
-                    reason=f"one was made at {_site(owners[name])}, another at {_site(owner)}, "
+                    reason=f"one was made at {_site(self._owners[name])}, another at {_site(owner)}, "
                     "and parameters go by the name of their layer",
                     hint="give one another name=, or use one layer in both places to share its weights",
                 )
             )
-        names[id(owner)] = name
-        owners[name] = owner
-    return names
+        self._names[id(owner)] = name
+        self._owners[name] = owner
+        return name
 
 
 def _site(owner: object) -> str:

@@ -21,6 +21,7 @@ from arrows.engine.reading.index_arrays import (
     starts_of_runs,
     with_stop,
 )
+from arrows.engine.reading.index_bounds import index_limit
 from arrows.engine.reading.object_content import Unhashable
 from arrows.engine.reading.process_pool import checked_processes
 from arrows.engine.reading.wiring import Column, Outputs, Visits, Wirings, source_layout
@@ -36,6 +37,7 @@ __all__ = [
     "checked_processes",
     "digests",
     "fingerprint",
+    "index_limit",
     "index_type",
     "largest_first",
     "lengths_of",

@@ -9,6 +9,7 @@ import numpy as np
 from arrows.engine.lowering import ApplySite
 from arrows.engine.planning import Plan, ReadOperation
 from arrows.engine.reading.wiring import source_layout
+from arrows.ops import Trace
 from arrows.ops.arrays import HostArray
 
 
@@ -28,15 +29,21 @@ def index_ports(plan: Plan) -> list[IndexPort]:
         if not isinstance(site, ApplySite):
             continue
         for place, port in enumerate(port for port in site.ports if port.domain is None):
-            limits = []
-            for equation in site.trace.equations:
-                name, operands = equation.primitive.name, equation.operands
-                if name in ("lookup", "pick") and operands[1] == site.trace.inputs[port.leaf]:
-                    shape = operands[0].type.shape
-                    limits.append(shape[0] if name == "lookup" else shape[-1])
-            if limits:
-                ports.append(IndexPort(site.index, place, min(limits)))
+            limit = index_limit(site.trace, port.leaf)
+            if limit is not None:
+                ports.append(IndexPort(site.index, place, limit))
     return ports
+
+
+def index_limit(trace: Trace, leaf: int) -> int | None:
+    """Into how many rows an operand is used as an index; None if it is not."""
+    limits = []
+    for equation in trace.equations:
+        name, operands = equation.primitive.name, equation.operands
+        if name in ("lookup", "pick") and operands[1] == trace.inputs[leaf]:
+            shape = operands[0].type.shape
+            limits.append(shape[0] if name == "lookup" else shape[-1])
+    return min(limits, default=None)
 
 
 def first_out_of_range(

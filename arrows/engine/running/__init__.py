@@ -8,17 +8,23 @@ device; what a step refuses, or what is not finite, is traced back to an example
 from __future__ import annotations
 
 from arrows.engine.running.batch_runner import BatchRunner, Differentiated, ModelCall, only_reads
+from arrows.engine.running.execute import Executor, Run
 from arrows.engine.running.executors import Executors
-from arrows.engine.running.gradients import Gradient, own
+from arrows.engine.running.gradients import Gradient, add_gradients, own
+from arrows.engine.running.input_errors import StepRefused
 from arrows.engine.running.outputs import CallRecord, collect_record, show_tapped, show_taps
 
 __all__ = [
     "BatchRunner",
     "CallRecord",
     "Differentiated",
+    "Executor",
     "Executors",
     "Gradient",
     "ModelCall",
+    "Run",
+    "StepRefused",
+    "add_gradients",
     "collect_record",
     "only_reads",
     "own",

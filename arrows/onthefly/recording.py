@@ -1,0 +1,103 @@
+"""The nodes of a batch on the fly: the flat lists that reading an example fills, written by the program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from arrows.onthefly.tensor import OUTPUT_BITS
+from arrows.ops.arrays import HostArray
+from arrows.typesys import types as T
+
+
+@dataclass(eq=False, slots=True)
+class Reads:
+    """Values of one type that came in.
+
+    Attributes:
+        nodes: the nodes that stand for them, ascending; those that have run are dropped.
+        values: the values.
+    """
+
+    nodes: list[int] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)
+
+
+class GrowingColumn:
+    """An integer array that follows a growing list.
+
+    >>> numbers = [1, 2]
+    >>> column = GrowingColumn(numbers)
+    >>> numbers.append(3)
+    >>> column.array().tolist()
+    [1, 2, 3]
+    """
+
+    def __init__(self, source: list[int]) -> None:
+        self._source = source
+        self._array = np.zeros(1024, np.int64)
+        self._count = 0
+
+    def array(self) -> HostArray:
+        """The whole list; only what is new is copied."""
+        count = len(self._source)
+        if count > len(self._array):
+            larger = np.empty(2 * count, np.int64)
+            larger[: self._count] = self._array[: self._count]
+            self._array = larger
+        self._array[self._count : count] = self._source[self._count :]
+        self._count = count
+        return self._array[:count]
+
+
+class Recording:
+    """The nodes of a batch.
+
+    Attributes:
+        site: the site of each node.
+        start: where the sources of each node start, and where those of the last end.
+        sources: the ids of the values that each node reads.
+        lengths: by node, the lengths of the sequences among its operands.
+        reads: by type, the values that came in.
+        dropout: by node with dropout, the instance that called it, and how many such calls the instance had
+            made before.
+        rows: by node whose operation gives rows for the elements of sequences, the nodes of these rows.
+        row_of: by such a node of a row, the node of the operation.
+    """
+
+    def __init__(self) -> None:
+        self.site: list[int] = []
+        self.start: list[int] = [0]
+        self.sources: list[int] = []
+        self.lengths: dict[int, tuple[int, ...]] = {}
+        self.reads: dict[T.Tensor, Reads] = {}
+        self.dropout: dict[int, tuple[int, int]] = {}
+        self.rows: dict[int, list[range]] = {}
+        self.row_of: dict[int, int] = {}
+        self.site_column = GrowingColumn(self.site)
+        self.start_column = GrowingColumn(self.start)
+        self.source_column = GrowingColumn(self.sources)
+
+    def add_read(self, site: int, type: T.Tensor, value: object) -> int:
+        """Adds a value that comes in; returns its id."""
+        node = len(self.site)
+        self.site.append(site)
+        self.start.append(len(self.sources))
+        reads = self.reads.get(type)
+        if reads is None:
+            reads = self.reads[type] = Reads()
+        reads.nodes.append(node)
+        reads.values.append(value)
+        return node << OUTPUT_BITS
+
+    def add_rows(self, node: int, site: int, length: int) -> int:
+        """Adds the nodes of the rows that an operation gives for a sequence's elements; returns the first."""
+        first = len(self.site)
+        self.site.extend([site] * length)
+        self.start.extend([len(self.sources)] * length)
+        rows = range(first, first + length)
+        self.rows.setdefault(node, []).append(rows)
+        self.row_of.update(dict.fromkeys(rows, node))
+        return first

@@ -1,0 +1,116 @@
+"""Lazy tensors: what ordinary code computes with in a batch on the fly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from arrows.ops.arrays import HostArray
+from arrows.ops.errors import ShapeError
+from arrows.ops.primitive import ROW
+from arrows.ops.tensorlike import TensorLike
+from arrows.typesys import types as T
+
+if TYPE_CHECKING:
+    from arrows.onthefly.batch import LazyBatch
+
+OUTPUT_BITS = 10
+"""The id of a value is ``node << OUTPUT_BITS | output``."""
+
+
+class LazyTensor(TensorLike):
+    """A tensor that is computed when somebody asks for its value, together with all that waits like it.
+
+    Operators, `arrows.ops`, layers and blocks take it as they take tensors inside a `Function`.  `numpy()`,
+    `float(x)` and `int(x)` ask for the value: what it needs runs, in large batches, and the rest stays lazy.
+
+    Attributes:
+        batch: the batch that it belongs to.
+        id: what it is called there.
+        type: its shape and element type.
+
+    Example:
+        >>> import arrows as ar
+        >>> net = ar.OnTheFly()
+        >>> with net.batch() as g:
+        ...     x = g.tensor([1.0, 2.0])
+        ...     (x * x).numpy().tolist()
+        [1.0, 4.0]
+    """
+
+    __slots__ = ("batch", "id", "type")
+
+    type: T.Tensor
+    rows = ROW
+
+    def __init__(self, batch: LazyBatch, id: int, type: T.Tensor) -> None:
+        self.batch = batch
+        self.id = id
+        self.type = type
+
+    @property
+    def context(self) -> LazyBatch:
+        return self.batch
+
+    def numpy(self) -> HostArray:
+        """Its value, on the host."""
+        array: HostArray = self.batch.numpy(self)
+        return array
+
+    def item(self) -> Any:
+        """The value of a tensor of one element, as a Python number."""
+        return self.numpy().item()
+
+    def __float__(self) -> float:
+        return float(self.numpy())
+
+    def __int__(self) -> int:
+        return int(self.numpy())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
+        return np.asarray(self.numpy(), dtype)
+
+    def __bool__(self) -> NoReturn:
+        raise ShapeError(
+            f"the truth of a lazy tensor ({self.type}) is not known before it is computed",
+            hint="to wait for one value: `if float(x) > 0`; for those of many instances at a time: "
+            "`value = yield x` in a generator that g.run_all runs",
+        )
+
+    def __repr__(self) -> str:
+        return f"LazyTensor({self.type} of {self.batch.origin(self.id)})"
+
+
+class LazyConstant(LazyTensor):
+    """A constant of the program, such as `g.zeros(...)`: operations are specialised to it.
+
+    Attributes:
+        number: the constant's number.
+    """
+
+    __slots__ = ("number",)
+
+    def __init__(self, batch: LazyBatch, number: int, type: T.Tensor) -> None:
+        super().__init__(batch, -1, type)
+        self.number = number
+
+    def __repr__(self) -> str:
+        return f"LazyConstant({self.type})"
+
+
+def type_of(value: Any, of_plain: Callable[[Any], T.Type] = lambda value: T.Input()) -> T.Type:
+    """The type of nested tuples and lists of lazy tensors.
+
+    Args:
+        value: the value.
+        of_plain: the type of what is no lazy tensor.
+    """
+    if isinstance(value, LazyTensor):
+        return value.type
+    if isinstance(value, tuple):
+        return T.Tuple([type_of(item, of_plain) for item in value])
+    if isinstance(value, list) and any(isinstance(item, (LazyTensor, tuple)) for item in value):
+        return T.Sequence(type_of(value[0], of_plain))
+    return of_plain(value)
