@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 class LazySemantics(Semantics):
-    """Tensors as lazy tensors of a batch."""
+    """Tensors as lazy tensors of a batch.
+
+    Metrics and taps are ignored: on the fly the program has every value in its hands.
+    """
 
     def __init__(self, batch: LazyBatch) -> None:
         self.batch = batch
@@ -47,12 +50,6 @@ class LazySemantics(Semantics):
 
     def apply(self, typed: Typed, value: Any) -> Any:
         return self.batch.call_typed(typed, value)
-
-    def metric(self, typed: Typed, value: Any, label: object) -> None:
-        """Side outputs belong to a model; on the fly the program has every value in its hands."""
-
-    def tap(self, typed: Typed, value: Any) -> None:
-        """As `metric`."""
 
 
 def run_block(batch: LazyBatch, block: Any, arguments: tuple[Any, ...]) -> Any:

@@ -418,13 +418,14 @@ class Runs:
                     else:  # one run after another writes to the same memory
                         sums[key] = gradient if number == involved[0] else own(gradient)
                 self._hand_back(run)
-        params = net.params
         executor = self._finished[last].run.executor
-        return value, {
-            name: sums[key] if key in sums else executor.no_gradient(*params.owner(name))
-            for name, key in params.keys_by_name().items()
-            if params.owner(name)[1].has_gradient
-        }
+        gradients: dict[str, Gradient] = {}
+        for name in net.params:
+            owner, spec = net.params.owner(name)
+            if spec.has_gradient:
+                key = id(owner), spec.name
+                gradients[name] = sums[key] if key in sums else executor.no_gradient(owner, spec)
+        return value, gradients
 
     def _involved(self, last: int) -> list[int]:
         """The runs that the values of one depend on, itself included, ascending."""

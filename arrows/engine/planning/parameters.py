@@ -209,7 +209,7 @@ class GrowingParams(Params):
         except _Unfit as unfit:
             raise ArrowValueError("\n  ".join([_UNFIT, str(unfit)])) from None
         self._grown[name] = parameter
-        self._arrays[parameter.key] = parameter.array
+        self._arrays[id(owner), spec.name] = parameter.array
 
 
 def named_parameters(typed: Typed) -> dict[str, Parameter]:

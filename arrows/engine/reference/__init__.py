@@ -9,7 +9,7 @@ from arrows.engine.reference.array_semantics import ArraySemantics, unwrap
 from arrows.engine.reference.diagnose import Explainer, LengthSemantics
 from arrows.engine.reference.evaluation import evaluate, parameters, value_and_grad
 from arrows.engine.reference.interpreter import MEANINGS, interpret
-from arrows.engine.reference.walk import MAX_NODES, Endless, most_levels, too_many_nodes
+from arrows.engine.reference.walk import MAX_NODES, Endless, Semantics, most_levels, too_many_nodes
 
 __all__ = [
     "MAX_NODES",
@@ -18,6 +18,7 @@ __all__ = [
     "Endless",
     "Explainer",
     "LengthSemantics",
+    "Semantics",
     "evaluate",
     "interpret",
     "most_levels",

@@ -8,10 +8,9 @@ device; what a step refuses, or what is not finite, is traced back to an example
 from __future__ import annotations
 
 from arrows.engine.running.batch_runner import BatchRunner, Differentiated, ModelCall, only_reads
-from arrows.engine.running.execute import Executor, Run
+from arrows.engine.running.execute import Executor, Run, StepRefused
 from arrows.engine.running.executors import Executors
 from arrows.engine.running.gradients import Gradient, add_gradients, own
-from arrows.engine.running.input_errors import StepRefused
 from arrows.engine.running.outputs import CallRecord, collect_record, show_tapped, show_taps
 
 __all__ = [
