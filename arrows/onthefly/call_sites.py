@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -28,28 +27,13 @@ from arrows.engine.lowering import (
 from arrows.engine.planning import GrowingParams
 from arrows.engine.reading import index_limit
 from arrows.inference import Typed, infer
+from arrows.onthefly.results import Pattern, pattern_of
 from arrows.onthefly.tensor import OUTPUT_BITS
 from arrows.ops import Trace
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.errors import message
-
-Pattern = Any
-"""How results are nested: a number of an output, a tuple of patterns, or `Elements`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Elements:
-    """A result that is a sequence, with the pattern of one element.
-
-    Attributes:
-        domain: the sequence among the operands that it is as long as.
-        pattern: of one element; its numbers are outputs of the element's node.
-    """
-
-    domain: int
-    pattern: Pattern
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
@@ -60,7 +44,7 @@ class CallSite:
         number: of its site.
         outputs: the types of its outputs.
         pattern: how the results are nested.
-        labels: the keys of a result that is a flat record; None: none.
+        simple: how many outputs there are, if the result is one tensor or a plain tuple of tensors; else 0.
         element_sites: for each domain whose elements get rows, the site of these rows and their types.
         limits: the operands of one row that are used as an index, and into how many rows.
         random: whether it has dropout.
@@ -70,7 +54,7 @@ class CallSite:
     number: int
     outputs: tuple[T.Tensor, ...]
     pattern: Pattern
-    labels: tuple[Hashable, ...] | None
+    simple: int
     element_sites: dict[int, tuple[int, tuple[T.Tensor, ...]]]
     limits: tuple[tuple[int, int], ...]
     random: bool
@@ -229,8 +213,8 @@ class CallSites:
         return CallSite(
             number=number,
             outputs=outputs,
-            pattern=_pattern(trace),
-            labels=typed.output.labels if isinstance(typed.output, T.Tuple) else None,
+            pattern=pattern_of(trace),
+            simple=_simple(trace),
             element_sites=element_sites,
             limits=tuple((place, limit) for place, limit in limits if limit is not None),
             random=trace.dropout_key is not None,
@@ -298,26 +282,12 @@ def refused(block: core.AnyBlock, input: T.Type, line: SourceLine, error: Except
     )
 
 
-def _pattern(trace: Trace) -> Pattern:
-    """How the results of a trace are nested."""
-    counts: dict[int, int] = {}
-    leaves = iter(trace.results)
-
-    def take() -> tuple[int, int]:
-        rows = next(leaves).rows
-        rows = max(rows, -1)
-        counts[rows] = counts.get(rows, 0) + 1
-        return counts[rows] - 1, rows
-
-    def build(type: T.Type) -> tuple[Pattern, int]:
-        if isinstance(type, T.Tensor):
-            return take()
-        if isinstance(type, T.Tuple):
-            parts = [build(item) for item in type.items]
-            rows = parts[0][1] if parts and isinstance(type, T.Tuple) else -1
-            return tuple(part for part, _ in parts), rows
-        assert isinstance(type, T.Sequence)
-        pattern, rows = build(type.element)
-        return Elements(rows, pattern), -1
-
-    return build(trace.output)[0]
+def _simple(trace: Trace) -> int:
+    """How many outputs there are, if the result is one tensor or a plain tuple of several; else 0."""
+    output = trace.output
+    if isinstance(output, T.Tensor):
+        return 1
+    plain = isinstance(output, T.Tuple) and output.labels is None and len(output.items) > 1
+    if plain and all(isinstance(item, T.Tensor) for item in output.children):
+        return len(trace.results)
+    return 0

@@ -10,13 +10,14 @@ from arrows.combinators import Constant
 from arrows.engine.reference import Semantics, interpret
 from arrows.engine.values import convert
 from arrows.inference import Typed
-from arrows.onthefly.tensor import LazyTensor, type_of
+from arrows.onthefly.arguments import type_of
+from arrows.onthefly.tensor import LazyTensor
 from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.errors import message
 
 if TYPE_CHECKING:
-    from arrows.onthefly.batch import LazyBatch
+    from arrows.onthefly.calls import LazyCalls
 
 
 class LazySemantics(Semantics):
@@ -25,7 +26,7 @@ class LazySemantics(Semantics):
     Metrics and taps are ignored: on the fly the program has every value in its hands.
     """
 
-    def __init__(self, batch: LazyBatch) -> None:
+    def __init__(self, batch: LazyCalls) -> None:
         self.batch = batch
 
     def constant(self, typed: Typed) -> Any:
@@ -42,7 +43,7 @@ class LazySemantics(Semantics):
             return tuple(self._zeros(item) for item in type.items)
         if isinstance(type, T.Sequence):
             return []
-        return self.batch.zeros(type) if isinstance(type, T.Tensor) else None
+        return self.batch.constant(np.zeros(type.shape, type.dtype)) if isinstance(type, T.Tensor) else None
 
     def read(self, typed: Typed, leaf: object) -> LazyTensor:
         assert isinstance(typed.output, T.Tensor)
@@ -52,7 +53,7 @@ class LazySemantics(Semantics):
         return self.batch.call_typed(typed, value)
 
 
-def run_block(batch: LazyBatch, block: Any, arguments: tuple[Any, ...]) -> Any:
+def run_block(batch: LazyCalls, block: Any, arguments: tuple[Any, ...]) -> Any:
     """See `LazyBatch.__call__`."""
     lazy = _holds_tensors(arguments)
     if not lazy and len(arguments) > 1:

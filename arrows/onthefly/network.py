@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import CodeType
 from typing import Any
 
@@ -10,14 +10,42 @@ from arrows import combinators as core
 from arrows.engine.compile import use_jit
 from arrows.engine.device import Arena, Device, get_device
 from arrows.engine.planning import SCHEDULES, GrowingParams, Plan, make_plan, slabs_by_type
-from arrows.engine.program import Clock, Program
+from arrows.engine.program import Clock, Profile, Program, profile
 from arrows.engine.running import Executor
 from arrows.engine.scheduling import Merged
 from arrows.inference import Typed, infer
 from arrows.onthefly.batch import LazyBatch
 from arrows.onthefly.call_sites import CallSite, CallSites
+from arrows.onthefly.learner import LearnerOnTheFly
 from arrows.typesys import ArrowValueError
 from arrows.typesys import types as T
+
+
+class Trials:
+    """Finds out which schedule takes fewer steps for a program, over its first runs.
+
+    Args:
+        version: what the program was when the trials began.
+    """
+
+    _RUNS = 4
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+        self._steps = {"strata": 0, "agenda": 0}
+        self._runs = 0
+
+    def candidates(self) -> list[str]:
+        """The schedules that are to be tried; the best alone once that is known."""
+        if self._runs < self._RUNS:
+            return list(self._steps)
+        return [min(self._steps, key=lambda name: self._steps[name])]
+
+    def note(self, steps: Mapping[str, int]) -> None:
+        """Notes how many steps each schedule takes for a run."""
+        self._runs += 1
+        for name, count in steps.items():
+            self._steps[name] += count
 
 
 class OnTheFly:
@@ -86,7 +114,7 @@ class OnTheFly:
         self.float_scalar = self.call_sites.intern(T.Tensor((), float_type or "float32"))
         self.sum_block, self.mean_block = core.Sum(), core.Mean()
         self.calls: dict[tuple[Any, ...], CallSite] = {}
-        self.numbers: dict[tuple[int, ...], Any] = {}
+        self._numbers: dict[tuple[int, ...], Any] = {}
         self.dropouts: dict[float, core.AnyBlock] = {}
         self.inside: dict[int, bool] = {}
         self.codes: list[CodeType] = []
@@ -94,9 +122,11 @@ class OnTheFly:
         self._jit = use_jit(jit, self.device.name)
         self._typed: dict[tuple[int, T.Type | None], Typed] = {}
         self._planned = -1
-        self._plan: Plan | None = None
+        self._plans: dict[str, Plan] = {}
+        self._trials = Trials(-1)
+        self._updates = 0
         self._programs: dict[tuple[bool, bool], dict[Any, Program]] = {}
-        self._executors: dict[tuple[bool, bool], Executor] = {}
+        self._executors: dict[tuple[str, bool, bool], Executor] = {}
         self._arenas: list[Arena] = []
         self._clock: Clock | None = None
 
@@ -109,24 +139,73 @@ class OnTheFly:
         """
         return LazyBatch(self, training=training, gradients=gradients)
 
-    @property
-    def schedule_name(self) -> str:
-        """The schedule that batches have now."""
-        return self.schedule or "strata"
+    def learner(self, function: Callable[[LazyBatch, Any], Any]) -> LearnerOnTheFly:
+        """A function of one example as a model that `arrows.training.train` takes.
 
-    @property
-    def plan(self) -> Plan:
+        Args:
+            function: ``function(g, example)`` gives the loss of an example, a lazy scalar; or it is a
+                generator function that returns it, and yields what it must know, as in
+                `LazyBatch.run_all`.
+
+        Example:
+            >>> import arrows as ar
+            >>> from arrows.training import SGD, train
+            >>> net, score = ar.OnTheFly(), ar.FC(1)
+            >>> learner = net.learner(lambda g, x: ar.ops.sum((score(g.tensor(x)) - 1.0) ** 2))
+            >>> epochs = train(learner, [[1.0, 0.0], [0.0, 1.0]], SGD(0.1), epochs=20, progress=False)
+            >>> epochs[-1].loss < 0.1 * epochs[0].loss
+            True
+        """
+        return LearnerOnTheFly(self, function)
+
+    def profile(self, function: Callable[[], object], *, examples: int = 1, runs: int = 3) -> Profile:
+        """Where the time of a program goes: `print(net.profile(step))` is a table.
+
+        Args:
+            function: makes a batch and asks for values, such as a training step.
+            examples: how many examples it computes, for the table.
+            runs: how often it is called, after once to warm up.
+        """
+        with self.lock.mutex:
+            kept = self._executors, self._programs, self._clock
+            self._executors, self._programs = {}, {}
+            self._clock = Clock(self.device.synchronize)
+            try:
+                function()  # so that the plan is whole
+                plan = self.plan(self.choose(dict.fromkeys(self.schedules(), 0)))
+                return profile("batch", function, self._clock, plan, examples, runs)
+            finally:
+                self._executors, self._programs, self._clock = kept
+
+    def schedules(self) -> list[str]:
+        """The schedules that are tried for a run: one, once it is known which takes fewer steps."""
+        if self.schedule is not None:
+            return [self.schedule]
+        if self._trials.version != len(self.call_sites.sites):
+            self._trials = Trials(len(self.call_sites.sites))
+        return self._trials.candidates()
+
+    def choose(self, steps: Mapping[str, int]) -> str:
+        """The schedule with the fewest steps, of those that were tried for a run; of equals the first."""
+        if len(steps) > 1:
+            self._trials.note(steps)
+        return min(steps, key=lambda name: steps[name])
+
+    def plan(self, schedule: str) -> Plan:
         """The plan of all that has been observed."""
-        if self._plan is None or self._planned != self.call_sites.version:
+        if self._planned != self.call_sites.version:
             self._planned = self.call_sites.version
-            self._plan = make_plan(self.call_sites.lowered(), self.schedule_name, slabs_by_type)
+            self._plans.clear()
             self._executors.clear()
-        return self._plan
+        if schedule not in self._plans:
+            self._plans[schedule] = make_plan(self.call_sites.lowered(), schedule, slabs_by_type)
+        return self._plans[schedule]
 
-    def executor(self, plan: Plan, *, training: bool, gradients: bool) -> Executor:
+    def executor(self, schedule: str, *, training: bool, gradients: bool) -> Executor:
         """The executor of the plan; programs of operations that stay the same are kept."""
-        kind = training, gradients
+        kind = schedule, training, gradients
         if kind not in self._executors:
+            plan = self.plan(schedule)
             self._executors[kind] = Executor(
                 plan,
                 self.device,
@@ -137,7 +216,7 @@ class OnTheFly:
                 jit=self._jit,
                 clock=self._clock,
                 keep_values=True,
-                programs=self._programs.setdefault(kind, {}),
+                programs=self._programs.setdefault((training, gradients), {}),
             )
         return self._executors[kind]
 
@@ -149,10 +228,31 @@ class OnTheFly:
             self.blocks.append(block)
         return self._typed[key]
 
-    def parameters_changed(self) -> None:
-        """Forgets what was computed of parameters alone."""
-        for executor in self._executors.values():
-            executor.refresh()
+    def stays_the_same(self, place: tuple[int, ...], value: object) -> bool:
+        """Whether a plain operand has been the same number at every visit: then it is part of the operation.
+
+        A number that changes from visit to visit is data, or each of its values would be an operation.
+        """
+        if not isinstance(value, (bool, int, float)):
+            return False
+        before = self._numbers.setdefault(place, value)
+        if before is value:
+            return True
+        if before is None or before.__class__ is not value.__class__ or repr(before) != repr(value):
+            self._numbers[place] = None
+            return False
+        return True
+
+    def refresh(self, *, always: bool = False) -> None:
+        """Forgets what was computed of parameters alone, if an optimizer changed them since.
+
+        Args:
+            always: also if not; somebody may have written to their arrays.
+        """
+        if always or self._updates != self.lock.updates:
+            self._updates = self.lock.updates
+            for executor in self._executors.values():
+                executor.refresh()
 
     def take_arena(self) -> Arena:
         """Memory for a run."""

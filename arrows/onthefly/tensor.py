@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from arrows.ops import ROW, ShapeError, TensorLike
 from arrows.ops.arrays import HostArray
-from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import ROW
-from arrows.ops.tensorlike import TensorLike
 from arrows.typesys import types as T
 
 if TYPE_CHECKING:
-    from arrows.onthefly.batch import LazyBatch
+    from arrows.onthefly.calls import LazyCalls
 
 OUTPUT_BITS = 10
 """The id of a value is ``node << OUTPUT_BITS | output``."""
@@ -45,13 +42,13 @@ class LazyTensor(TensorLike):
     type: T.Tensor
     rows = ROW
 
-    def __init__(self, batch: LazyBatch, id: int, type: T.Tensor) -> None:
+    def __init__(self, batch: LazyCalls, id: int, type: T.Tensor) -> None:
         self.batch = batch
         self.id = id
         self.type = type
 
     @property
-    def context(self) -> LazyBatch:
+    def context(self) -> LazyCalls:
         return self.batch
 
     def numpy(self) -> HostArray:
@@ -92,25 +89,9 @@ class LazyConstant(LazyTensor):
 
     __slots__ = ("number",)
 
-    def __init__(self, batch: LazyBatch, number: int, type: T.Tensor) -> None:
+    def __init__(self, batch: LazyCalls, number: int, type: T.Tensor) -> None:
         super().__init__(batch, -1, type)
         self.number = number
 
     def __repr__(self) -> str:
         return f"LazyConstant({self.type})"
-
-
-def type_of(value: Any, of_plain: Callable[[Any], T.Type] = lambda value: T.Input()) -> T.Type:
-    """The type of nested tuples and lists of lazy tensors.
-
-    Args:
-        value: the value.
-        of_plain: the type of what is no lazy tensor.
-    """
-    if isinstance(value, LazyTensor):
-        return value.type
-    if isinstance(value, tuple):
-        return T.Tuple([type_of(item, of_plain) for item in value])
-    if isinstance(value, list) and any(isinstance(item, (LazyTensor, tuple)) for item in value):
-        return T.Sequence(type_of(value[0], of_plain))
-    return of_plain(value)

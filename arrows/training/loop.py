@@ -15,7 +15,6 @@ from typing import Any, Protocol
 import numpy as np
 from tqdm import tqdm
 
-from arrows.engine import Batch, Prepared
 from arrows.files import require_replaceable
 from arrows.ops.arrays import Array
 from arrows.training.arguments import (
@@ -38,14 +37,25 @@ from arrows.typesys import ArrowTypeError, ArrowValueError
 NAN = ("stop", "ignore")
 
 
-class Learner(Trainable, Protocol):
-    """What the loop needs of a model on top of `Trainable`; `arrows.compile` makes one."""
+class ExampleSet(Protocol):
+    """Examples that are taken by number; `Prepared` is one."""
 
-    def prepare(self, examples: Any, /) -> Prepared:
-        """The examples, lowered once; a prepared set is returned as it is."""
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, numbers: Any, /) -> Any: ...
+
+
+class Learner(Trainable, Protocol):
+    """What the loop needs of a model on top of `Trainable`.
+
+    `arrows.compile` makes one, and so does `OnTheFly.learner`.
+    """
+
+    def prepare(self, examples: Any, /) -> ExampleSet:
+        """The examples, read once; a prepared set is returned as it is."""
 
     def train_step(
-        self, batch: Batch, optimizer: Optimizer, /, *, check: Callable[[Array], None] | None = None
+        self, batch: Any, optimizer: Optimizer, /, *, check: Callable[[Array], None] | None = None
     ) -> Array:
         """Takes an optimizer's step on a batch and returns the loss; `check` sees it before the step."""
 
@@ -80,7 +90,7 @@ def train(
     If the optimizer keeps averages, they stand in for the parameters during `evaluate` and `after_epoch`.
 
     Args:
-        model: from `arrows.compile`.
+        model: from `arrows.compile`, or from `OnTheFly.learner`.
         examples: the examples, which are prepared here once: a list, any other iterable, or an object with a
             length and items (a PyTorch `Dataset`, say); or the result of `model.prepare`.
         optimizer: takes the steps.
@@ -256,7 +266,7 @@ def _short(value: object) -> str:
 
 
 def _finish_epoch(
-    prepared: Prepared, checkpointer: Checkpointer, epochs: int, *, progress: bool, unit: str
+    prepared: ExampleSet, checkpointer: Checkpointer, epochs: int, *, progress: bool, unit: str
 ) -> None:
     """Trains on the examples that are left of the current epoch."""
     model, optimizer, run = checkpointer.model, checkpointer.optimizer, checkpointer.run

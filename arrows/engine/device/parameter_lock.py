@@ -34,6 +34,8 @@ class ParameterLock:
         lost_holders: how many holders were lost in forks.  Whoever keeps memory between calls remembers this
             number with it, and drops the memory when the number has changed.
 
+        updates: how often parameters were changed under the lock.
+
     >>> lock = ParameterLock()
     >>> with lock.mutex, lock.updating():
     ...     lock.lost_holders
@@ -42,6 +44,7 @@ class ParameterLock:
 
     def __init__(self) -> None:
         self.lost_holders = 0
+        self.updates = 0
         self._mutex = threading.RLock()
         self._updating = False
         self._torn = False
@@ -75,6 +78,7 @@ class ParameterLock:
             yield
         finally:
             self._updating = False
+            self.updates += 1
 
     def _after_fork_in_child(self) -> None:
         if self._mutex.acquire(blocking=False):  # it was free, or the thread that forked holds it

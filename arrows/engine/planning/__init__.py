@@ -16,6 +16,7 @@ from arrows.engine.planning.differentiation import (
     parse_loss,
     read_sites,
 )
+from arrows.engine.planning.gradient_slabs import moving_slabs, receiving_slabs
 from arrows.engine.planning.operations import (
     ApplyOperation,
     CarriedOperation,
@@ -50,8 +51,10 @@ __all__ = [
     "input_names",
     "make_params",
     "make_plan",
+    "moving_slabs",
     "named_parameters",
     "parse_loss",
     "read_sites",
+    "receiving_slabs",
     "slabs_by_type",
 ]

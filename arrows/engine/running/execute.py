@@ -14,10 +14,10 @@ from arrows.engine.device import Arena, Device, Upload
 from arrows.engine.planning import (
     ApplyOperation,
     CarriedOperation,
-    ElementOperation,
-    Operation,
     Plan,
     StreamOperation,
+    moving_slabs,
+    receiving_slabs,
 )
 from arrows.engine.program import Clock, Program, make_program
 from arrows.engine.program.rooms import all_apart, shared_rooms
@@ -260,8 +260,8 @@ class Executor:
     ) -> None:
         self.clock = clock
         self.plan, self.device, self.arena, self.parameter = plan, device, arena, parameter
-        self.moving = _moving_slabs(plan, set(inputs))
-        self.receiving = _receiving_slabs(plan, set(seeds), self.moving) if seeds else set()
+        self.moving = moving_slabs(plan, set(inputs))
+        self.receiving = receiving_slabs(plan, set(seeds), self.moving) if seeds else set()
         # Gradients need the values of all slabs; without them, memory that is no longer read is used again.
         self.rooms = all_apart(plan) if self.receiving or keep_values else shared_rooms(plan)
         # Inputs whose gradients are wanted are told apart by their place, not by their value.
@@ -374,50 +374,3 @@ class Executor:
             found = flows(self.plan, replace(merged, operations=tuple(operations)), present, upload)
         upload.send()
         return Run(self, merged, bindings, upload, keys, found, self.arena if arena is None else arena, carry)
-
-
-def _moving_slabs(plan: Plan, wanted_sites: set[int]) -> set[int]:
-    """The slabs whose rows can depend on a parameter, or on a read whose gradient is wanted, through
-    floats."""
-    moving: set[int] = set()
-    for site in plan.lowered.sites:
-        if site.index in wanted_sites:
-            moving.add(plan.operations[plan.sites.operation[site.index]].slabs[0])
-    pending = True
-    while pending:
-        pending = False
-        for operation in plan.operations:
-            source = _computing(plan, operation)
-            if source is None:
-                continue
-            trained = any(spec.has_gradient for _, spec, _ in source.trace.parameters)
-            if trained or any(port.slab in moving for port in source.ports):
-                for of, slab in zip(operation.outputs, operation.slabs, strict=True):
-                    if of.dtype.startswith("float") and slab not in moving:
-                        moving.add(slab)
-                        pending = True
-    return moving
-
-
-def _computing(plan: Plan, operation: Operation) -> ApplyOperation | None:
-    """The operation that computes the rows of one; None: they are read, or constants."""
-    if isinstance(operation, ElementOperation):
-        operation = plan.operations[operation.parent]
-    return operation if isinstance(operation, ApplyOperation) else None
-
-
-def _receiving_slabs(plan: Plan, seeds: set[int], moving: set[int]) -> set[int]:
-    """The slabs that a gradient reaches, from the seeds back through the operations that moved them."""
-    receiving = seeds & moving
-    pending = True
-    while pending:
-        pending = False
-        for operation in plan.operations:
-            source = _computing(plan, operation)
-            if source is None or not receiving.intersection(operation.slabs):
-                continue
-            for port in source.ports:
-                if port.slab in moving and port.slab not in receiving:
-                    receiving.add(port.slab)
-                    pending = True
-    return receiving

@@ -1,0 +1,53 @@
+"""Which slabs gradients flow through: from the loss back to parameters, and to inputs that want theirs."""
+
+from __future__ import annotations
+
+from arrows.engine.planning.operations import ApplyOperation, ElementOperation, Operation
+from arrows.engine.planning.plan import Plan
+
+
+def moving_slabs(plan: Plan, wanted_sites: set[int]) -> set[int]:
+    """The slabs whose rows can depend on a parameter, or on a read whose gradient is wanted, through
+    floats."""
+    moving: set[int] = set()
+    for site in plan.lowered.sites:
+        if site.index in wanted_sites:
+            moving.add(plan.operations[plan.sites.operation[site.index]].slabs[0])
+    pending = True
+    while pending:
+        pending = False
+        for operation in plan.operations:
+            source = _computing(plan, operation)
+            if source is None:
+                continue
+            trained = any(spec.has_gradient for _, spec, _ in source.trace.parameters)
+            if trained or any(port.slab in moving for port in source.ports):
+                for of, slab in zip(operation.outputs, operation.slabs, strict=True):
+                    if of.dtype.startswith("float") and slab not in moving:
+                        moving.add(slab)
+                        pending = True
+    return moving
+
+
+def _computing(plan: Plan, operation: Operation) -> ApplyOperation | None:
+    """The operation that computes the rows of one; None: they are read, or constants."""
+    if isinstance(operation, ElementOperation):
+        operation = plan.operations[operation.parent]
+    return operation if isinstance(operation, ApplyOperation) else None
+
+
+def receiving_slabs(plan: Plan, seeds: set[int], moving: set[int]) -> set[int]:
+    """The slabs that a gradient reaches, from the seeds back through the operations that moved them."""
+    receiving = seeds & moving
+    pending = True
+    while pending:
+        pending = False
+        for operation in plan.operations:
+            source = _computing(plan, operation)
+            if source is None or not receiving.intersection(operation.slabs):
+                continue
+            for port in source.ports:
+                if port.slab in moving and port.slab not in receiving:
+                    receiving.add(port.slab)
+                    pending = True
+    return receiving

@@ -1,0 +1,140 @@
+"""Takes what a block is called on apart: the values that a node reads, and what tells signatures apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from arrows import combinators as core
+from arrows.onthefly.tensor import LazyConstant, LazyTensor
+from arrows.ops import TensorLike
+from arrows.typesys import ArrowTypeError, SourceLine
+from arrows.typesys import types as T
+from arrows.typesys.errors import message
+
+if TYPE_CHECKING:
+    from arrows.onthefly.calls import LazyCalls
+
+
+@dataclass(eq=False, slots=True)
+class Arguments:
+    """What a call reads.
+
+    Attributes:
+        batch: where it is recorded.
+        ids: the ids of the operands of one row, in order.
+        key: what tells its signature from others: types, nesting, and which constants there are.
+        types: by place in the key, nothing but what `type_of` needs of plain values.
+        sequences: for each sequence, the ids of its elements, a list for each tensor of an element; and its
+            length.
+        plain: the plain values among the operands of one row, by their places.
+    """
+
+    batch: LazyCalls
+    ids: list[int] = field(default_factory=list)
+    key: list[Any] = field(default_factory=list)
+    sequences: list[tuple[list[list[int]], int]] = field(default_factory=list)
+    plain: list[tuple[int, object]] = field(default_factory=list)
+
+    def take(self, x: Any) -> Any:
+        """Takes an argument; returns it with plain values as tensors."""
+        if isinstance(x, LazyTensor):
+            if x.batch is not self.batch:
+                raise _foreign(x)
+            if isinstance(x, LazyConstant):
+                self.key.append(("constant", x.number))
+                return x
+            self.ids.append(x.id)
+            self.key.append(id(x.type))
+            return x
+        if isinstance(x, tuple):
+            self.key.append("(")
+            items = tuple([self.take(item) for item in x])
+            self.key.append(")")
+            return items
+        if is_sequence(x):
+            return self._take_sequence(x)
+        tensor = self.batch.tensor(_plain(x))
+        self.plain.append((len(self.ids), x))
+        self.ids.append(tensor.id)
+        self.key.append(id(tensor.type))
+        return tensor
+
+    def _take_sequence(self, elements: list[Any]) -> list[Any]:
+        batch = self.batch
+        first = Arguments(batch)
+        taken = [first.take(batch.whole(elements[0]))]
+        columns = [[id] for id in first.ids]
+        for number, element in enumerate(elements[1:], 1):
+            other = Arguments(batch)
+            taken.append(other.take(batch.whole(element)))
+            if other.key != first.key:
+                raise ArrowTypeError(
+                    message(
+                        f"cannot make a sequence at {SourceLine.here()}",
+                        reason=f"its element 0 is {type_of(taken[0])} and element {number} is "
+                        f"{type_of(taken[-1])}; all elements of a sequence have one type",
+                    )
+                )
+            for column, value in zip(columns, other.ids, strict=True):
+                column.append(value)
+        self.key.extend(("[", *first.key, "]"))
+        self.sequences.append((columns, len(elements)))
+        return taken
+
+
+def is_sequence(x: object) -> bool:
+    """Whether a list is a sequence of tensors; a list of numbers is one tensor."""
+    return isinstance(x, list) and any(isinstance(item, (LazyTensor, tuple)) for item in x)
+
+
+def holds_sequence(x: object) -> bool:
+    """Whether there is a sequence of tensors somewhere."""
+    return is_sequence(x) or (isinstance(x, tuple) and any(map(holds_sequence, x)))
+
+
+def type_of(x: Any) -> T.Type:
+    """The type of nested tuples and lists of lazy tensors."""
+    if isinstance(x, LazyTensor):
+        return x.type
+    if isinstance(x, tuple):
+        return T.Tuple([type_of(item) for item in x])
+    return T.Sequence(type_of(x[0]))
+
+
+def constants_of(x: Any, leaf: int, constants: list[tuple[int, int]]) -> int:
+    """Collects the leaves that are constants, with their numbers; returns the next free leaf."""
+    if isinstance(x, LazyConstant):
+        constants.append((leaf, x.number))
+    elif isinstance(x, tuple):
+        for item in x:
+            leaf = constants_of(item, leaf, constants)
+        return leaf
+    elif isinstance(x, list):
+        return constants_of(x[0], leaf, [])
+    return leaf + 1
+
+
+def _plain(x: Any) -> Any:
+    """A plain value that is to be read; refuses what looks like one and is none."""
+    reason = hint = ""
+    if isinstance(x, list) and not x:
+        reason = "a sequence without elements has no type"
+        hint = "treat an empty list apart: `if xs: ... else: ...`"
+    elif isinstance(x, core.Block):
+        reason, hint = f"{x.label} is a block, and no tensor", "call it first: block(x)"
+    elif isinstance(x, TensorLike):
+        reason, hint = "a tensor of a Function got into a batch", "compute with it inside of the Function"
+    if reason:
+        raise ArrowTypeError(message(f"cannot compute at {SourceLine.here()}", reason=reason, hint=hint))
+    return x
+
+
+def _foreign(x: LazyTensor) -> ArrowTypeError:
+    return ArrowTypeError(
+        message(
+            f"cannot compute at {SourceLine.here()}",
+            reason=f"{x!r} belongs to another batch",
+            hint="bring its value over as numbers: g.tensor(x.numpy())",
+        )
+    )

@@ -1,0 +1,347 @@
+"""Records calls of layers, functions and operations on lazy tensors: a node for each."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from arrows import combinators as core
+from arrows import ops
+from arrows.engine.values import LeafError, convert
+from arrows.inference import Typed
+from arrows.onthefly.arguments import Arguments, constants_of, holds_sequence, type_of
+from arrows.onthefly.call_sites import CallSite
+from arrows.onthefly.interpretation import run_block
+from arrows.onthefly.recording import Recording
+from arrows.onthefly.results import build
+from arrows.onthefly.tensor import OUTPUT_BITS, LazyConstant, LazyTensor
+from arrows.ops import Primitive, ShapeError, TensorLike, bind
+from arrows.ops.arrays import HostArray
+from arrows.ops.bind import constant
+from arrows.ops.context import LazyContext
+from arrows.ops.primitive import Attributes
+from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
+from arrows.typesys import types as T
+from arrows.typesys.errors import is_inside, message
+
+if TYPE_CHECKING:
+    from arrows.onthefly.network import OnTheFly
+
+
+class LazyCalls(LazyContext):
+    """The part of a batch that records; `LazyBatch` adds what users call.
+
+    Attributes:
+        net: the network.
+        training: whether dropout acts.
+        recording: the nodes.
+        instance: which instance of `run_all` is being advanced; 0: none.
+        open: whether the batch is in use.
+    """
+
+    def __init__(self, net: OnTheFly, training: bool) -> None:
+        self.net, self.training = net, training
+        self.float_type = net.float_type
+        self.recording = Recording()
+        self.instance = 0
+        self.open = False
+        self._call_sites = net.call_sites
+        self._calls = net.calls
+        self._dropout_calls: dict[int, int] = {}
+
+    def numpy(self, value: Any) -> Any:
+        """The numbers of lazy tensors; see `LazyBatch.numpy`."""
+        raise NotImplementedError
+
+    def origin(self, value: int) -> str:
+        """What gave a value, for people."""
+        node = value >> OUTPUT_BITS
+        return self.net.describe(self.recording.site[node]) if value >= 0 else "a constant"
+
+    # ------------------------------------------------------------------------------------------------------
+    # values that come in
+
+    def tensor(self, value: object, dtype: str | None = None) -> LazyTensor:
+        """Numbers of the example as a tensor.
+
+        Args:
+            value: a number, an array, or nested lists of numbers.
+            dtype: the element type; by default float32 for floats, int32 for integers, bool for truth values.
+
+        Raises:
+            ArrowTypeError: it holds no numbers, or some that the element type does not.
+        """
+        self.check_open("read a value")
+        if isinstance(value, LazyTensor):
+            return value
+        if dtype is None:
+            if value.__class__ is int and -0x80000000 <= value < 0x80000000:
+                return self._read(self.net.int_type, value)
+            if value.__class__ is float:
+                return self._read(self.net.float_scalar, value)
+        try:
+            array = np.asarray(value)
+        except ValueError:  # lists of different lengths
+            array = np.asarray(None)
+        kind = {"f": "float32", "i": "int32", "u": "int32", "b": "bool"}.get(array.dtype.kind)
+        if kind is None:
+            raise ArrowTypeError(
+                message(
+                    f"cannot compute with {value!r:.100} at {SourceLine.here()}",
+                    reason="it holds no numbers, or lists of different lengths",
+                    hint="operations take lazy tensors, numbers, and arrays and lists of numbers; a list of "
+                    "lazy tensors is a sequence",
+                )
+            )
+        type = T.Tensor(array.shape, self.as_float_type(dtype or kind))
+        try:
+            return self.read_as(type, convert(value, type))
+        except LeafError as error:
+            raise ArrowTypeError(
+                message(
+                    f"cannot read a value at {SourceLine.here()}",
+                    reason=str(error),
+                    hint='name another element type: g.tensor(x, "int64")',
+                )
+            ) from None
+
+    def as_float_type(self, dtype: str) -> str:
+        """An element type, as the network's floats are."""
+        return self.float_type if self.float_type is not None and dtype.startswith("float") else dtype
+
+    def read_as(self, type: T.Tensor, value: object) -> LazyTensor:
+        """A value that has been converted to a type."""
+        return self._read(self._call_sites.intern(type), value)
+
+    def _read(self, type: T.Tensor, value: object) -> LazyTensor:
+        site = self._call_sites.read_site(type)
+        return LazyTensor(self, self.recording.add_read(site, type, value), type)
+
+    def constant(self, array: HostArray) -> LazyConstant:
+        """A constant of the program, which operations are specialised to; equal ones are one.
+
+        Args:
+            array: its value, which is copied.
+        """
+        array = np.asarray(array)
+        array = array.astype(self.as_float_type(array.dtype.name), copy=False)
+        sites = self._call_sites
+        number = sites.constant(array)
+        return LazyConstant(self, number, sites.intern(T.Tensor(array.shape, array.dtype.name)))
+
+    def value_id(self, x: LazyTensor) -> int:
+        """The id of a tensor; a constant is read in when it is wanted as a value."""
+        if isinstance(x, LazyConstant) and x.id < 0:
+            x.id = self._read(x.type, self._call_sites.constants[x.number]).id
+        return x.id
+
+    def whole(self, x: Any) -> Any:
+        """Nested tuples and lists with constants as values."""
+        if isinstance(x, tuple):
+            return tuple([self.whole(part) for part in x])
+        if isinstance(x, list):
+            return [self.whole(part) for part in x]
+        return LazyTensor(self, self.value_id(x), x.type) if isinstance(x, LazyConstant) else x
+
+    # ------------------------------------------------------------------------------------------------------
+    # blocks
+
+    def call_block(self, block: Any, arguments: tuple[Any, ...]) -> Any:
+        if not isinstance(block, core.Apply):
+            self.check_open("run a block")
+            return run_block(self, block, arguments)
+        taken = Arguments(self)
+        ids, key = taken.ids, taken.key
+        for x in arguments:
+            if x.__class__ is LazyTensor and x.batch is self:
+                ids.append(x.id)
+                key.append(id(x.type))
+            elif x.__class__ is tuple:
+                key.append("(")
+                for y in x:
+                    if y.__class__ is LazyTensor and y.batch is self:
+                        ids.append(y.id)
+                        key.append(id(y.type))
+                    else:
+                        taken.take(y)
+                key.append(")")
+            else:
+                taken.take(x)
+        if taken.sequences:  # a constant that is spread over a sequence is no constant of the operation
+            taken = Arguments(self)
+            arguments = self.whole(arguments)
+            for x in arguments:
+                taken.take(x)
+        key_of_call = (id(block), *self._where(sys._getframe(2)), *taken.key)
+        site = self._calls.get(key_of_call)
+        if site is None:
+            self.check_open(f"call {block.label}")
+            value = tuple([Arguments(self).take(x) for x in arguments])
+            value = value[0] if len(value) == 1 else value
+            constants: list[tuple[int, int]] = []
+            constants_of(value, 0, constants)
+            site = self._call_sites.add_call(block, type_of(value), constants, SourceLine.here())
+            self._calls[key_of_call] = site
+        return self._visit(site, taken)
+
+    def call_typed(self, typed: Typed, value: Any) -> Any:
+        """Records an occurrence of a typed block on a value: a nested tuple or a list of lazy tensors."""
+        taken = Arguments(self)
+        value = taken.take(self.whole(value) if holds_sequence(value) else value)
+        key = ("typed", id(typed), *taken.key)
+        site = self._calls.get(key)
+        if site is None:
+            constants: list[tuple[int, int]] = []
+            constants_of(value, 0, constants)
+            site = self._calls[key] = self._call_sites.add_typed(typed, constants, SourceLine.here())
+        return self._visit(site, taken)
+
+    def call_dropout(self, x: TensorLike, rate: float) -> TensorLike:
+        dropouts = self.net.dropouts
+        if rate not in dropouts:
+            dropouts[rate] = core.Function(lambda x: ops.drop(x, rate), name="dropout")
+        result: TensorLike = self.call_block(dropouts[rate], (x,))
+        return result
+
+    def _where(self, frame: FrameType | None) -> tuple[int, int]:
+        """The call site: the innermost frame of the user's code, and how far it has come in it."""
+        inside = self.net.inside
+        while frame is not None:
+            code = frame.f_code
+            if id(code) not in inside:
+                self.net.codes.append(code)  # kept, so that its id stays its own
+                inside[id(code)] = is_inside(code.co_filename)
+            if not inside[id(code)]:
+                return id(code), frame.f_lasti
+            frame = frame.f_back
+        return 0, 0
+
+    def _visit(self, site: CallSite, taken: Arguments) -> Any:
+        """Makes the node of a call, and the tensors that it gives."""
+        if not self.open:
+            self.check_open(f"compute at {site.line}")
+        if taken.plain and site.limits:
+            _check_indices(site, taken.plain)
+        recording = self.recording
+        node = len(recording.site)
+        recording.site.append(site.number)
+        sources = recording.sources
+        sources += taken.ids
+        if taken.sequences:
+            for columns, _ in taken.sequences:
+                for column in columns:
+                    sources += column
+            recording.lengths[node] = tuple([length for _, length in taken.sequences])
+        recording.start.append(len(sources))
+        if site.random and self.training:
+            count = self._dropout_calls.get(self.instance, 0)
+            self._dropout_calls[self.instance] = count + 1
+            recording.dropout[node] = self.instance, count
+        first = node << OUTPUT_BITS
+        outputs = site.outputs
+        if site.simple == 1:
+            return LazyTensor(self, first, outputs[0])
+        if site.simple == 2:
+            return LazyTensor(self, first, outputs[0]), LazyTensor(self, first + 1, outputs[1])
+        rows: dict[int, tuple[Sequence[int], Sequence[T.Tensor]]] = {}
+        for domain, (number, types) in site.element_sites.items():
+            length = taken.sequences[domain][1]
+            start = recording.add_rows(node, number, length)
+            rows[domain] = [each << OUTPUT_BITS for each in range(start, start + length)], types
+        return build(site.pattern, first, outputs, rows, self._tensor_of)
+
+    def _tensor_of(self, id: int, type: T.Tensor) -> LazyTensor:
+        return LazyTensor(self, id, type)
+
+    # ------------------------------------------------------------------------------------------------------
+    # operations
+
+    def call_primitive(
+        self, primitive: Primitive, operands: tuple[Any, ...], attributes: Attributes
+    ) -> TensorLike:
+        where = self._where(sys._getframe(2))
+        written = repr(attributes) if attributes else ""  # 0.0 and -0.0 are equal, and do not do the same
+        taken = Arguments(self)
+        key, tensors = taken.key, []
+        kept: list[Any] = []  # the plain operands that are part of the operation; None for the others
+        for place, x in enumerate(operands):
+            if isinstance(x, LazyTensor):
+                tensors.append(taken.take(x))
+                kept.append(None)
+            elif self.net.stays_the_same((*where, id(primitive), place), x):
+                key.append((x.__class__, x))
+                kept.append(x)
+            else:
+                tensors.append(taken.take(self._beside(primitive, operands, x)))
+                kept.append(None)
+        key_of_call = (id(primitive), *where, written, *key)
+        site = self._calls.get(key_of_call)
+        if site is None:
+            self.check_open(f"compute {primitive.name}")
+
+            def compute(*values: TensorLike) -> TensorLike:
+                given = iter(values)
+                every = [next(given) if x is None else x for x in kept]
+                return bind(primitive, *every, like=None, **attributes)
+
+            constants: list[tuple[int, int]] = []
+            constants_of(tuple(tensors), 0, constants)
+            input = tensors[0].type if len(tensors) == 1 else type_of(tuple(tensors))
+            block: core.AnyBlock = core.Function(compute, name=primitive.name)
+            try:
+                site = self._call_sites.add_call(block, input, constants, SourceLine.here())
+            except ArrowTypeError as error:
+                raise _refused(primitive, error) from None
+            self._calls[key_of_call] = site
+        result: TensorLike = self._visit(site, taken)
+        return result
+
+    def _beside(self, primitive: Primitive, operands: tuple[Any, ...], value: object) -> LazyTensor:
+        """A plain operand as a tensor, of the element type of the tensor beside it."""
+        beside = next(x for x in operands if isinstance(x, LazyTensor))
+        try:
+            array = constant(value, beside.type)
+        except ShapeError as error:
+            raise _refused(primitive, error) from None
+        array = array.astype(self.as_float_type(array.dtype.name), copy=False)
+        return self.read_as(T.Tensor(array.shape, array.dtype.name), array)
+
+    def check_open(self, attempt: str) -> None:
+        """Refuses what is attempted with tensors of a batch that is over."""
+        if not self.open:
+            raise ArrowValueError(
+                message(
+                    f"cannot {attempt} ({SourceLine.here()})",
+                    reason="the batch that its tensors belong to is over, and their memory is given back",
+                    hint="bring values out of `with net.batch() as g` as numbers: x.numpy()",
+                )
+            )
+
+
+def _check_indices(site: CallSite, plain: Sequence[tuple[int, object]]) -> None:
+    """Refuses a plain number that is used as an index and is out of range."""
+    limits = dict(site.limits)
+    for place, value in plain:
+        limit = limits.get(place)
+        if limit is not None and isinstance(value, (int, np.integer)) and not 0 <= value < limit:
+            raise ArrowValueError(
+                message(
+                    f"cannot look up {value} at {SourceLine.here()}",
+                    reason=f"there are {limit} rows, numbered from 0 to {limit - 1}",
+                )
+            )
+
+
+def _refused(primitive: Primitive, error: ShapeError | ArrowTypeError) -> ArrowTypeError:
+    """The error for operands that do not fit."""
+    details = error.details
+    reason, hint = details.reason or str(error), details.hint
+    if isinstance(error, ShapeError):
+        reason, hint = error.message, error.hint or ""
+    return ArrowTypeError(
+        message(f"cannot compute {primitive.name} at {SourceLine.here()}", reason=reason, hint=hint)
+    )

@@ -1,0 +1,149 @@
+"""Gradients through all runs of a batch.
+
+The last run goes first.  The gradients of its carried rows are added to the rows of the runs that these were
+copied from, and so on back to the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from arrows.engine.planning import CarriedOperation, LossCheck, SupportsStep
+from arrows.engine.running import Gradient, Run, add_gradients, only_reads, own
+from arrows.onthefly.runs import Runs
+from arrows.ops.arrays import Array, HostArray
+from arrows.typesys import ArrowTypeError, ArrowValueError
+from arrows.typesys.errors import message
+
+if TYPE_CHECKING:
+    from arrows.onthefly.network import OnTheFly
+
+
+class Differentiation:
+    """Takes gradients of the values of a batch.
+
+    Args:
+        net: the network.
+        runs: the runs of the batch.
+    """
+
+    def __init__(self, net: OnTheFly, runs: Runs) -> None:
+        self._net, self._runs = net, runs
+
+    def value_and_grad(self, loss: int) -> tuple[Array, dict[str, Gradient]]:
+        """A value and its gradients, in memory of their own."""
+        with self._net.lock.mutex:
+            value, gradients = self._differentiate(loss)
+            return value, {name: own(gradient) for name, gradient in gradients.items()}
+
+    def train_step(self, loss: int, optimizer: SupportsStep, check: LossCheck | None) -> Array:
+        """Computes gradients and lets an optimizer make a step; returns the value."""
+        net = self._net
+        if isinstance(optimizer, type) or not hasattr(optimizer, "step"):
+            raise ArrowTypeError(
+                f"train_step: the optimizer must be one such as Adam(0.001), not {optimizer!r}"
+            )
+        with net.lock.mutex:
+            value, gradients = self._differentiate(loss)
+            if check is not None:
+                check(value)
+            if not only_reads(optimizer):
+                gradients = {name: own(gradient) for name, gradient in gradients.items()}
+            net.tick("host")
+            with net.lock.updating():
+                optimizer.step(net, gradients)
+            net.tick("update")
+            net.step += 1
+            return value
+
+    def _differentiate(self, loss: int) -> tuple[Array, dict[str, Gradient]]:
+        runs, device = self._runs, self._net.device
+        if not runs.gradients:
+            raise ArrowValueError(
+                message(
+                    "cannot differentiate",
+                    reason="the batch keeps nothing for gradients",
+                    hint="make it by net.batch(), without gradients=False",
+                )
+            )
+        runs.compute([loss])
+        (last,), (slab,), rows = runs.locate(np.array([loss]))
+        involved = self._involved(int(last))
+        if runs.finished[involved[0]].updates != self._net.lock.updates:
+            raise ArrowValueError(
+                message(
+                    "cannot differentiate",
+                    reason="the loss depends on values computed before a step changed the parameters",
+                    hint="begin another batch after a step",
+                )
+            )
+        run = runs.finished[last].run
+        value = run.gather(int(slab), rows).reshape(())
+        sums: dict[tuple[int, str], Gradient] = {}
+        for number in involved:
+            runs.finished[number].run.begin_backward()
+        if run.gradients[slab] is not None:
+            run.gradients[slab][int(rows[0])] = 1
+            for number in reversed(involved):
+                earlier = runs.finished[number].run
+                if not earlier.executor.receiving:
+                    continue
+                for key, gradient in earlier.flow_back().items():
+                    if key in sums:
+                        sums[key] = add_gradients(device, sums[key], gradient)
+                    else:  # one run after another writes to the same memory
+                        sums[key] = gradient if number == involved[0] else own(gradient)
+                self._hand_back(earlier)
+        return value, self._by_name(run, sums)
+
+    def _by_name(self, run: Run, sums: Mapping[tuple[int, str], Gradient]) -> dict[str, Gradient]:
+        """The gradients of all parameters; zero for those that the batch does not reach."""
+        params = self._net.params
+        gradients: dict[str, Gradient] = {}
+        for name in params:
+            owner, spec = params.owner(name)
+            if spec.has_gradient:
+                key = id(owner), spec.name
+                gradients[name] = sums[key] if key in sums else run.executor.no_gradient(owner, spec)
+        return gradients
+
+    def _involved(self, last: int) -> list[int]:
+        """The runs that the values of one depend on, itself included, ascending."""
+        involved = {last}
+        for number in range(last, -1, -1):
+            if number in involved:
+                for ids in _carried(self._runs.finished[number].run).values():
+                    involved.update(self._runs.runs_of(ids).tolist())
+        return sorted(involved)
+
+    def _hand_back(self, run: Run) -> None:
+        """Adds the gradients of carried rows to the rows that they were copied from."""
+        device = self._net.device
+        for o, ids in _carried(run).items():
+            first = run.merged.operations[o].first_rows[0]
+            gradients = run.gradients[run.executor.plan.operations[o].slabs[0]]
+            if gradients is None:
+                continue
+            runs, slabs, rows = self._runs.locate(ids)
+            for number in np.unique(runs).tolist():
+                (places,) = (runs == number).nonzero()
+                target = self._runs.finished[number].run.gradients[int(slabs[places[0]])]
+                if target is not None:
+                    values = device.take(gradients, self._index(first + places))
+                    device.scatter_add_unique(target, self._index(rows[places]), values)
+
+    def _index(self, rows: HostArray) -> Any:
+        device = self._net.device
+        return device.to_device(rows.astype(device.index_dtype))
+
+
+def _carried(run: Run) -> dict[int, HostArray]:
+    """By operation that brings values back, their ids, in the order of its rows."""
+    return {
+        operation.index: run.merged.raw[operation.stream]
+        for operation in run.executor.plan.operations
+        if isinstance(operation, CarriedOperation) and run.merged.operations[operation.index].count
+    }

@@ -1,0 +1,99 @@
+"""What `arrows.training.train` takes of a program on the fly: a model made of a function of one example."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from arrows.engine.device import Device
+from arrows.engine.planning import LossCheck, Params, SupportsStep
+from arrows.engine.scheduling import as_examples
+from arrows.onthefly.batch import LazyBatch
+from arrows.onthefly.tensor import LazyTensor
+from arrows.ops.arrays import Array
+
+if TYPE_CHECKING:
+    from arrows.onthefly.network import OnTheFly
+
+# So many examples are looked at before the first step, so that the parameters of all layers are there.
+_FIRST = 32
+
+
+class ExampleSet:
+    """Examples that can be taken by number, as batches are taken from a prepared set.
+
+    >>> ExampleSet("abc")[np.array([2, 0])].examples
+    ['c', 'a']
+    """
+
+    def __init__(self, examples: Sequence[Any]) -> None:
+        self.examples = examples
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def __getitem__(self, numbers: Any) -> ExampleSet:
+        if isinstance(numbers, slice):
+            return ExampleSet(self.examples[numbers])
+        return ExampleSet([self.examples[number] for number in np.asarray(numbers).tolist()])
+
+
+class LearnerOnTheFly:
+    """A function of one example as a model that `arrows.training.train` takes.
+
+    Args:
+        net: the network.
+        function: ``function(g, example)`` gives the loss of an example, a lazy scalar; or it is a generator
+            function that returns it, and yields what it must know, as in `LazyBatch.run_all`.
+
+    Attributes:
+        net: the network.
+    """
+
+    def __init__(self, net: OnTheFly, function: Callable[[LazyBatch, Any], Any]) -> None:
+        self.net, self._function = net, function
+
+    @property
+    def params(self) -> Params:
+        """The network's parameters."""
+        return self.net.params
+
+    @property
+    def device(self) -> Device:
+        """The network's device."""
+        return self.net.device
+
+    @property
+    def step(self) -> int:
+        """The network's count of steps."""
+        return self.net.step
+
+    @step.setter
+    def step(self, count: int) -> None:
+        self.net.step = count
+
+    def prepare(self, examples: Any) -> ExampleSet:
+        """The examples as a set; the losses of the first are computed, so that all layers have parameters."""
+        if isinstance(examples, ExampleSet):
+            return examples
+        prepared = ExampleSet(as_examples(examples, "prepare examples"))
+        with self.net.batch(gradients=False) as g:
+            self._losses(g, list(islice(prepared.examples, _FIRST)))
+        return prepared
+
+    def train_step(
+        self, batch: ExampleSet, optimizer: SupportsStep, *, check: LossCheck | None = None
+    ) -> Array:
+        """Takes an optimizer's step on the mean loss of a batch, and returns that."""
+        with self.net.batch(training=True) as g:
+            losses = self._losses(g, list(batch.examples))
+            return g.train_step(g.mean(losses), optimizer, check=check)
+
+    def _losses(self, g: LazyBatch, examples: Sequence[Any]) -> list[LazyTensor]:
+        results = [self._function(g, example) for example in examples]
+        if results and all(isinstance(result, Generator) for result in results):
+            return g.run_all(results)
+        return results

@@ -1,0 +1,232 @@
+"""From the nodes that somebody asked for to a wiring, as reading makes of an example."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from arrows.engine.lowering import ApplySite
+from arrows.engine.planning import Plan
+from arrows.engine.reading import Column, Outputs, Wirings
+from arrows.engine.values import convert_many
+from arrows.onthefly.call_sites import CallSites
+from arrows.onthefly.recording import Recording
+from arrows.onthefly.tensor import OUTPUT_BITS
+from arrows.ops.arrays import HostArray
+
+OUTPUT = (1 << OUTPUT_BITS) - 1
+WAITING, WANTED, HAS_RUN = 0, 1, 2
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class Selection:
+    """The nodes of a run: those that some values need and that have not run.
+
+    Attributes:
+        needed: the nodes, ascending.
+        nodes: the same as an array.
+        sites: the site of each.
+        sources: the ids of the values that they read, node after node.
+        counts: the lengths of the sequences that they read.
+        carried: the ids of the values of earlier runs among the sources, ascending.
+        carried_types: the number of the type of each of these.
+        carried_sites: the sites at which they come back.
+        from_carried: which sources are carried, and which of `carried` each of them is.
+        values: for each type that is read, the values that come in.
+    """
+
+    needed: list[int]
+    nodes: HostArray
+    sites: HostArray
+    sources: HostArray
+    counts: HostArray
+    carried: HostArray
+    carried_types: HostArray
+    carried_sites: HostArray
+    from_carried: tuple[HostArray, HostArray]
+    values: dict[int, list[Any]]
+
+
+class Wirer:
+    """Selects and wires the nodes of a recording.
+
+    Args:
+        recording: the nodes.
+        call_sites: of the program.
+
+    Attributes:
+        state: by node, WAITING, WANTED or HAS_RUN.
+    """
+
+    def __init__(self, recording: Recording, call_sites: CallSites) -> None:
+        self.state = bytearray()
+        self._recording, self._call_sites = recording, call_sites
+
+    def select(self, ids: Sequence[int]) -> Selection | None:
+        """Selects what some values need and has not run; None if that is nothing."""
+        recording, call_sites = self._recording, self._call_sites
+        needed = self._needed(ids)
+        if not needed:
+            return None
+        nodes = np.array(needed)
+        site, start = recording.site_column.array(), recording.start_column.array()
+        begins, lengths = start[nodes], start[nodes + 1] - start[nodes]
+        inner = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        sources = recording.source_column.array()[np.repeat(begins, lengths) + inner]
+        source_nodes = sources >> OUTPUT_BITS
+        sites, table = site[nodes], call_sites.table
+        ports = self._ports(nodes, sites, inner, lengths)
+        places = np.repeat(table.first_place[sites], lengths) + ports
+        call_sites.observe(places, site[source_nodes], sources & OUTPUT)
+
+        has_run = np.frombuffer(bytes(self.state), np.uint8)[source_nodes] == HAS_RUN
+        carried, which = np.unique(sources[has_run], return_inverse=True)
+        types = table.type[table.first_producer[site[carried >> OUTPUT_BITS]] + (carried & OUTPUT)]
+        counts = []
+        if recording.lengths:
+            counts = [length for node in needed for length in recording.lengths.get(node, ())]
+        return Selection(
+            needed=needed,
+            nodes=nodes,
+            sites=sites,
+            sources=sources,
+            counts=np.array(counts, np.int64),
+            carried=carried,
+            carried_types=types,
+            carried_sites=np.array([call_sites.carried_site(type) for type in types.tolist()], np.int64),
+            from_carried=(has_run, which),
+            values=self._values(),
+        )
+
+    def wire(self, selection: Selection, plan: Plan) -> Wirings:
+        """Makes one example of selected nodes, for a plan: carried values first, then the nodes.
+
+        Its result is the first output of each node.
+        """
+        constants, shift = len(plan.lowered.constants), plan.shift
+        first = constants + len(selection.carried)
+        count = len(selection.carried) + len(selection.nodes)
+        local = np.zeros(len(self._recording.site), np.int64)
+        local[selection.nodes] = first + np.arange(len(selection.nodes))
+        ids = (local[selection.sources >> OUTPUT_BITS] << shift) + (selection.sources & OUTPUT)
+        has_run, which = selection.from_carried
+        ids[has_run] = (constants + which) << shift
+        bounds = np.array([0, count])
+        depth = np.zeros(count, np.int32)
+        depth[len(selection.carried) :] = self._depths(selection.needed, plan)
+        types = [self._call_sites.types[type] for type in plan.lowered.streams.reads]
+        raw = [
+            _column(convert_many(selection.values.get(number, ()), type))
+            for number, type in zip(types, plan.lowered.streams.reads, strict=True)
+        ]
+        raw += [
+            _column(selection.carried[selection.carried_types == number])
+            for number in self._call_sites.carried_types
+        ]
+        return Wirings(
+            base=np.array([constants]),
+            site=Column(np.concatenate([selection.carried_sites, selection.sites]).astype(np.int32), bounds),
+            depth=Column(depth, bounds),
+            sources=_column(ids),
+            counts=_column(selection.counts),
+            raw=tuple(raw),
+            outputs=Outputs((_column(np.arange(first, constants + count) << shift),), (), (), ()),
+        )
+
+    def set_state(self, selection: Selection, state: int) -> None:
+        """Notes what has become of selected nodes."""
+        for node in selection.needed:
+            self.state[node] = state
+
+    def _needed(self, ids: Sequence[int]) -> list[int]:
+        """The nodes that some values need and that have not run, ascending; they are WANTED from now on."""
+        recording, state = self._recording, self.state
+        state.extend(bytes(len(recording.site) - len(state)))
+        start, sources, rows, row_of = recording.start, recording.sources, recording.rows, recording.row_of
+        needed: list[int] = []
+        waiting = [id >> OUTPUT_BITS for id in ids]
+        while waiting:
+            node = waiting.pop()
+            if state[node]:
+                continue
+            state[node] = WANTED
+            needed.append(node)
+            for id in sources[start[node] : start[node + 1]]:
+                if not state[id >> OUTPUT_BITS]:
+                    waiting.append(id >> OUTPUT_BITS)
+            if node in row_of:
+                waiting.append(row_of[node])
+            if node in rows:
+                for each in rows[node]:
+                    waiting.extend(each)
+        needed.sort()
+        return needed
+
+    def _ports(self, nodes: HostArray, sites: HostArray, inner: HostArray, lengths: HostArray) -> HostArray:
+        """For each source, the number of the port that reads it, within its site.
+
+        Args:
+            nodes, sites: the nodes, and their sites.
+            inner: for each source, its place among those of its node.
+            lengths: how many sources each node has.
+        """
+        recording = self._recording
+        if not recording.lengths:
+            return inner
+        ports, ends = inner.copy(), np.cumsum(lengths)
+        for place in np.flatnonzero(np.isin(nodes, list(recording.lengths))).tolist():
+            site = self._call_sites.sites[sites[place]]
+            assert isinstance(site, ApplySite)
+            single = sum(port.domain is None for port in site.ports)
+            spans = [port.domain for port in site.ports if port.domain is not None]
+            counts = dict(zip(site.domains, recording.lengths[int(nodes[place])], strict=True))
+            numbers = [np.arange(single)]
+            numbers += [np.full(counts[domain], single + number) for number, domain in enumerate(spans)]
+            ports[ends[place] - lengths[place] : ends[place]] = np.concatenate(numbers)
+        return ports
+
+    def _depths(self, needed: Sequence[int], plan: Plan) -> list[int]:
+        """The depth of each node within its component, counted from what has run."""
+        recording = self._recording
+        base: list[int] = plan.sites.base.tolist()
+        site, start, sources, row_of = recording.site, recording.start, recording.sources, recording.row_of
+        keys: dict[int, int] = {}
+        find = keys.get
+        depths = []
+        for node in needed:
+            low = key = base[site[node]]
+            if node in row_of:  # the rows of a sequence come when their operation runs
+                key = keys[row_of[node]]
+            for id in sources[start[node] : start[node + 1]]:
+                other = find(id >> OUTPUT_BITS, -1)
+                if other >= key:
+                    key = other + 1
+            keys[node] = key
+            depths.append(key - low)
+        return depths
+
+    def _values(self) -> dict[int, list[Any]]:
+        """The values that come in with the nodes that are WANTED, by the number of their type."""
+        values = {}
+        for type, reads in self._recording.reads.items():
+            wanted = [
+                value
+                for node, value in zip(reads.nodes, reads.values, strict=True)
+                if self.state[node] == WANTED
+            ]
+            values[self._call_sites.types[type]] = wanted
+        return values
+
+    def forget_values(self) -> None:
+        """Drops the values that have come in to a run."""
+        for reads in self._recording.reads.values():
+            left = [place for place, node in enumerate(reads.nodes) if self.state[node] != HAS_RUN]
+            reads.nodes = [reads.nodes[place] for place in left]
+            reads.values = [reads.values[place] for place in left]
+
+
+def _column(values: HostArray) -> Column:
+    return Column(values, np.array([0, len(values)]))
