@@ -5,6 +5,6 @@ Each gives medians of interleaved runs, and the machine that they were measured 
 
 from __future__ import annotations
 
-NAMES = ("treelstm", "iclr", "bilstm", "bilstm-char", "growth", "host", "infer", "steps", "pair")
+NAMES = ("treelstm", "iclr", "bilstm", "bilstm-char", "growth", "host", "infer", "steps", "onthefly", "pair")
 
 __all__ = ["NAMES"]

@@ -110,8 +110,8 @@ def measure(
 ) -> Iterator[Result]:
     """Runs all batches by each system in turns, each with the number of threads that suits it.
 
-    `one-by-one` gets fewer batches a run, unless a batch is one example. A result has the seconds of a batch,
-    and the examples a second under the name `unit`.
+    Those `one-by-one` get fewer batches a run, unless a batch is one example. A result has the seconds of a
+    batch, and the examples a second under the name `unit`.
 
     >>> results = measure("b", {}, {"arrows": lambda batch, number: sum(batch)}, [[1, 2]], rounds=1)
     >>> [result.system for result in results]
@@ -119,8 +119,9 @@ def measure(
     """
     size = len(batches[0])
     counts = {name: len(batches) for name in systems}
-    if "one-by-one" in counts and size > 1:
-        counts["one-by-one"] = max(1, len(batches) // SLOW)
+    for name in counts if size > 1 else ():
+        if name.endswith("one-by-one"):
+            counts[name] = max(1, len(batches) // SLOW)
 
     def task(name: str) -> Callable[[], None]:
         def runs() -> None:

@@ -1,0 +1,135 @@
+"""The networks of Neubig, Goldberg, Dyer (NIPS 2017) as programs on the fly, written for one example.
+
+Each has the layers of a block of `benchmarks.networks` or `arrows.models`, by the same names, so that both
+can work on the same parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import arrows as ar
+from arrows.data import TAGS, Sentence, Tree
+from arrows.models import Lexicon
+from arrows.onthefly import LazyBatch, LazyTensor
+
+Program = Callable[[LazyBatch, Any], Any]
+"""Takes a batch and an example; gives the example's loss, or a generator that returns it."""
+
+
+def bilstm_tagger(
+    vocabulary: int = 1000, embedding: int = 200, size: int = 256, layers: int = 2, labels: int = 300
+) -> Program:
+    """The network of `networks.bilstm_tagger`.
+
+    >>> net = ar.OnTheFly()
+    >>> with net.batch() as g:
+    ...     float(bilstm_tagger(5, 3, 4, 1, 2)(g, ([1, 2, 4], [0, 1, 1]))) > 0
+    True
+    """
+    embed = ar.Embedding(vocabulary, embedding, name="words")
+    cells = [_both_ways(size, f"_{layer}") for layer in range(layers)]
+    classify, cross_entropy = ar.FC(labels, name="classify"), ar.SoftmaxCrossEntropy()
+
+    def loss(g: LazyBatch, example: tuple[Sequence[int], Sequence[int]]) -> LazyTensor:
+        words, right = example
+        states = [embed(word) for word in words]
+        for forward, backward in cells:
+            states = _bidirectional(g, forward, backward, states)
+        return g.sum([cross_entropy(classify(h), label) for h, label in zip(states, right, strict=True)])
+
+    return loss
+
+
+def character_tagger(
+    lexicon: Lexicon,
+    *,
+    embedding: int = 128,
+    size: int = 128,
+    character_embedding: int = 20,
+    tags: Sequence[str] = TAGS,
+) -> Program:
+    """The network of `networks.character_tagger`.
+
+    >>> tagger = character_tagger(Lexicon({"trees": 1}, {"g": 1}), embedding=4, size=3)
+    >>> net = ar.OnTheFly()
+    >>> with net.batch() as g:
+    ...     float(tagger(g, [{"word": "trees", "tag": "NOUN"}, {"word": "grow", "tag": "VERB"}])) > 0
+    True
+    """
+    letters = ar.Embedding(len(lexicon.characters) + 1, character_embedding, name="characters")
+    spell = [ar.LSTMCell(embedding // 2, name=f"spelling_{way}") for way in ("forward", "backward")]
+    embed = ar.Embedding(len(lexicon.words) + 1, embedding, name="words")
+    forward, backward = _both_ways(size)
+    classify, cross_entropy = ar.FC(len(tags), name="classify"), ar.SoftmaxCrossEntropy()
+    numbers = {tag: number for number, tag in enumerate(tags)}
+
+    def vector(g: LazyBatch, form: str) -> Any:
+        number = lexicon.number(form)
+        if number:
+            return embed(number)
+        x = [letters(letter) for letter in lexicon.spelling(form)]
+        return ar.ops.concat([_outputs(g, spell[0], x)[-1], _outputs(g, spell[1], x[::-1])[-1]])
+
+    def loss(g: LazyBatch, sentence: Sentence) -> LazyTensor:
+        vectors = [vector(g, word["word"]) for word in sentence]
+        states = _bidirectional(g, forward, backward, vectors)
+        return g.sum(
+            [
+                cross_entropy(classify(h), numbers[word["tag"]])
+                for h, word in zip(states, sentence, strict=True)
+            ]
+        )
+
+    return loss
+
+
+def tree_lstm(vocabulary: Mapping[str, int], *, size: int = 64, classes: int = 5) -> Program:
+    """The network of `arrows.models.sentiment`.
+
+    >>> net = ar.OnTheFly()
+    >>> with net.batch() as g:
+    ...     float(tree_lstm({"good": 1}, size=4)(g, {"label": 3, "word": "good"})) > 0
+    True
+    """
+    embed = ar.Embedding(max(vocabulary.values(), default=0) + 1, size, name="embed")
+    cell = ar.TreeLSTM(size, children=2, name="cell")
+    classify, cross_entropy = ar.FC(classes, name="classify"), ar.SoftmaxCrossEntropy()
+
+    def loss(g: LazyBatch, tree: Tree) -> LazyTensor:
+        no_word, no_halves = g.zeros([size]), g.zeros((cell.state, cell.state))
+        losses = []
+
+        def state(node: Tree) -> Any:
+            if "word" in node:
+                h = cell(embed(vocabulary.get(node["word"], 0)), no_halves)
+            else:
+                h = cell(no_word, (state(node["left"]), state(node["right"])))
+            losses.append(cross_entropy(classify(h[0]), node["label"]))
+            return h
+
+        state(tree)
+        return g.sum(losses)
+
+    return loss
+
+
+def _both_ways(size: int, end: str = "") -> tuple[Any, Any]:
+    """The cells of a bidirectional layer."""
+    return ar.LSTMCell(size, name=f"forward{end}"), ar.LSTMCell(size, name=f"backward{end}")
+
+
+def _outputs(g: LazyBatch, cell: Any, x: list[Any]) -> list[Any]:
+    """What a cell gives at each step."""
+    state, outputs = g.zeros(cell.state), []
+    for vector in x:
+        state = cell(vector, state)
+        outputs.append(state[0])
+    return outputs
+
+
+def _bidirectional(g: LazyBatch, forward: Any, backward: Any, x: list[Any]) -> list[Any]:
+    """What two cells give at each step, one from the front and one from the back, side by side."""
+    pairs = zip(_outputs(g, forward, x), _outputs(g, backward, x[::-1])[::-1], strict=True)
+    return [ar.ops.concat(pair) for pair in pairs]
