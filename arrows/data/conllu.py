@@ -1,6 +1,7 @@
-"""Reads sentences with parts of speech: the CoNLL-U files of Universal Dependencies.
+"""Reads sentences with parts of speech, and their trees: the CoNLL-U files of Universal Dependencies.
 
-A sentence is a list of words, and a word a plain dict: `{"word": form, "tag": part of speech}`.
+A sentence is a list of words, and a word a plain dict: `{"word": form, "tag": part of speech}`, with the
+keys "head" and "relation" where its tree is read too.
 """
 
 from __future__ import annotations
@@ -25,24 +26,28 @@ COLUMNS = 10
 # A range (3-4) is one written word that counts as several; an empty node (5.1) is not written at all.
 NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")
 NUMBER = re.compile(r"[1-9][0-9]{0,8}")
+HEAD = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
-def read_conllu(path: str | Path) -> list[Sentence]:
-    """Reads a file in the CoNLL-U format: words and their universal parts of speech.
+def read_conllu(path: str | Path, *, trees: bool = False) -> list[Sentence]:
+    """Reads a file in the CoNLL-U format: words, their universal parts of speech, and dependency trees.
 
     Lines end with a line feed, and tabs separate columns; other blanks have no meaning. Comments, ranges of
     words, empty nodes, and blank lines between sentences are skipped.
 
     Args:
         path: the file, in UTF-8.
+        trees: also read the head of each word, and its relation to the head.
 
     Returns:
-        A list of sentences, each a list of `{"word": form, "tag": one of TAGS}`.
+        A list of sentences, each a list of `{"word": form, "tag": one of TAGS}`. With `trees`, each word also
+        has a "head", the number of a word as text, "0" for the root, and a "relation".
 
     Raises:
         InputError: a line without ten columns, words that are not numbered 1, 2, ..., a word without form, a
-            tag that is not in `TAGS`, a sentence without words, or bytes that are not UTF-8; it names file,
-            line and column (in characters, from 1).
+            tag that is not in `TAGS`, a sentence without words, or bytes that are not UTF-8; with `trees`, a
+            head that is no word of the sentence, a word without relation, or heads in a circle. It names
+            file, line and column (in characters, from 1).
         OSError: the file cannot be read.
 
     Source: universaldependencies.org/format.html, "CoNLL-U Format".
@@ -60,26 +65,49 @@ def read_conllu(path: str | Path) -> list[Sentence]:
     path = Path(path)
     sentences: list[Sentence] = []
     sentence: Sentence = []
+    rows: list[_ConlluLine] = []  # the line of each word
     began: int | None = None  # the line where the sentence begins, with its comments; None between sentences
     lines = path.read_bytes().split(b"\n")
     for number, raw in enumerate([*lines, b""], start=1):
         line = _ConlluLine(path, number, raw)
         if not line.text:
             if sentence:
+                if trees:
+                    _check_tree(sentence, rows)
                 sentences.append(sentence)
             elif began is not None:
                 raise InputError(f"{path}:{began}:1: the sentence that begins here has no words")
-            sentence, began = [], None
+            sentence, rows, began = [], [], None
             continue
         began = number if began is None else began
         if line.text.startswith("#"):
             if sentence:
                 raise line.error(0, "a comment stands inside a sentence; a blank line ends the one before")
             continue
-        word = line.word(len(sentence) + 1)
+        word = line.word(len(sentence) + 1, trees=trees)
         if word is not None:
             sentence.append(word)
+            rows.append(line)
     return sentences
+
+
+def _check_tree(sentence: Sentence, rows: list[_ConlluLine]) -> None:
+    """Refuses heads that are no words of the sentence, and words that do not hang from the root."""
+    heads = [int(word["head"]) for word in sentence]
+    for head, line in zip(heads, rows, strict=True):
+        if head > len(heads):
+            reason = f"the head is word {head}, and the sentence has {len(heads)} words"
+            raise line.error(line.start(6), reason)
+    hangs = {0}
+    for first in range(1, len(heads) + 1):
+        path: set[int] = set()
+        node = first
+        while node not in hangs:
+            if node in path:
+                raise rows[first - 1].error(rows[first - 1].start(6), "the heads go round in a circle")
+            path.add(node)
+            node = heads[node - 1]
+        hangs.update(path)
 
 
 class _ConlluLine:
@@ -92,24 +120,33 @@ class _ConlluLine:
     def error(self, position: int, reason: str) -> InputError:
         return InputError(f"{self.path}:{self.number}:{position + 1}: {reason}")
 
-    def word(self, expected: int) -> Word | None:
+    def word(self, expected: int, *, trees: bool) -> Word | None:
         """The word in this line; None if it holds a range or an empty node."""
         columns = self.text.split("\t")
         identity = columns[0]
         if len(columns) != COLUMNS:
             reason = f"expected {COLUMNS} columns with tabs between them, got {len(columns)}"
-            raise self.error(len(self.text) if len(columns) < COLUMNS else self._start(COLUMNS), reason)
+            raise self.error(len(self.text) if len(columns) < COLUMNS else self.start(COLUMNS), reason)
         if NO_WORD.fullmatch(identity):
             return None
         if not NUMBER.fullmatch(identity) or int(identity) != expected:
             raise self.error(0, f"expected the number {expected} of the next word, got {quoted(identity)}")
         form, tag = columns[1], columns[3]
         if not form:
-            raise self.error(self._start(1), "this word has no form")
+            raise self.error(self.start(1), "this word has no form")
         if tag not in TAGS:
             reason = f"expected a universal part of speech such as NOUN, got {quoted(tag)}"
-            raise self.error(self._start(3), reason)
-        return {"word": form, "tag": tag}
+            raise self.error(self.start(3), reason)
+        if not trees:
+            return {"word": form, "tag": tag}
+        head, relation = columns[6], columns[7]
+        if not HEAD.fullmatch(head):
+            reason = f"expected the number of the head, or 0 for the root, got {quoted(head)}"
+            raise self.error(self.start(6), reason)
+        if relation in ("", "_"):
+            raise self.error(self.start(7), "this word has no relation to its head")
+        return {"word": form, "tag": tag, "head": head, "relation": relation}
 
-    def _start(self, column: int) -> int:
+    def start(self, column: int) -> int:
+        """The position where a column starts."""
         return sum(len(text) + 1 for text in self.text.split("\t")[:column])

@@ -100,3 +100,38 @@ def test_bytes_that_are_not_utf_8(tmp_path: Path) -> None:
 def test_there_are_seventeen_parts_of_speech() -> None:
     assert len(set(TAGS)) == 17
     assert list(TAGS) == sorted(TAGS)
+
+
+def arc(number: int, head: object, relation: str = "dep") -> str:
+    return "\t".join([str(number), "tree", "_", "NOUN", "_", "_", str(head), relation, "_", "_"])
+
+
+def test_trees_are_read_where_they_are_asked_for(tmp_path: Path) -> None:
+    path = write(tmp_path, arc(1, 2, "nsubj:pass"), row("1-2"), arc(2, 0, "root"))
+    assert read_conllu(path, trees=True) == [
+        [
+            {"word": "tree", "tag": "NOUN", "head": "2", "relation": "nsubj:pass"},
+            {"word": "tree", "tag": "NOUN", "head": "0", "relation": "root"},
+        ]
+    ]
+    assert read_conllu(path) == [[{"word": "tree", "tag": "NOUN"}] * 2]
+
+
+@pytest.mark.parametrize(
+    ("lines", "place", "reason"),
+    [
+        ([row(1)], "1:19", "expected the number of the head, or 0 for the root, got '_'"),
+        ([arc(1, "01")], "1:19", "expected the number of the head, or 0 for the root, got '01'"),
+        ([arc(1, 0), arc(2, 3)], "2:19", "the head is word 3, and the sentence has 2 words"),
+        ([arc(1, 0, "_")], "1:21", "this word has no relation to its head"),
+        ([arc(1, 0), arc(2, 2)], "2:19", "the heads go round in a circle"),
+        ([arc(1, 2), arc(2, 3), arc(3, 1)], "1:19", "the heads go round in a circle"),
+    ],
+)
+def test_what_is_no_tree_is_said_with_its_place(
+    tmp_path: Path, lines: list[str], place: str, reason: str
+) -> None:
+    path = write(tmp_path, *lines)
+    with pytest.raises(InputError) as caught:
+        read_conllu(path, trees=True)
+    assert str(caught.value) == f"{path}:{place}: {reason}"
