@@ -11,7 +11,7 @@ from arrows.combinators.attention import Attention
 from arrows.combinators.base.arguments import function_name, set_name
 from arrows.combinators.base.block import AnyBlock, Block
 from arrows.combinators.base.convert import NotYetABlock, as_block
-from arrows.combinators.base.recorder import Source
+from arrows.combinators.base.recorder import Source, lazy_context_of
 from arrows.combinators.base.traversal import has_effects, parts_first
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.choice import Choice, OneOf, OneOfWithPreBlock, Optional
@@ -122,6 +122,7 @@ __all__ += [
     "function_name",
     "has_attributes",
     "has_effects",
+    "lazy_context_of",
     "parts_first",
     "set_name",
     "take",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from arrows import ops
-from arrows.combinators import Apply, set_name
+from arrows.combinators import Apply, lazy_context_of, set_name
 from arrows.layers.arguments import positive
 from arrows.ops import ShapeError, TensorLike
 from arrows.typesys.static import Tensor
@@ -36,7 +36,7 @@ class Loss(Apply[tuple[Tensor[Any, Any], Tensor[Any, Any]], Tensor[Any, tuple[()
         return self.loss
 
     def __call__(self, *args: Any) -> Any:
-        if args and all(isinstance(x, TensorLike) for x in args):
+        if args and lazy_context_of(args) is None and all(isinstance(x, TensorLike) for x in args):
             return self.loss(*args)  # inside a Function
         return super().__call__(*args)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from arrows import combinators as core
 from arrows.onthefly.tensor import LazyConstant, LazyTensor
@@ -16,7 +15,10 @@ if TYPE_CHECKING:
     from arrows.onthefly.calls import LazyCalls
 
 
-@dataclass(eq=False, slots=True)
+Sequences: TypeAlias = "list[tuple[list[list[int]], int]]"
+"""For each sequence, the ids of its elements, a list for each tensor of an element; and its length."""
+
+
 class Arguments:
     """What a call reads.
 
@@ -24,23 +26,28 @@ class Arguments:
         batch: where it is recorded.
         ids: the ids of the operands of one row, in order.
         key: what tells its signature from others: types, nesting, and which constants there are.
-        types: by place in the key, nothing but what `type_of` needs of plain values.
-        sequences: for each sequence, the ids of its elements, a list for each tensor of an element; and its
-            length.
+        sequences: the sequences.
         plain: the plain values among the operands of one row, by their places.
     """
 
-    batch: LazyCalls
-    ids: list[int] = field(default_factory=list)
-    key: list[Any] = field(default_factory=list)
-    sequences: list[tuple[list[list[int]], int]] = field(default_factory=list)
-    plain: list[tuple[int, object]] = field(default_factory=list)
+    __slots__ = ("batch", "ids", "key", "plain", "sequences")
+
+    def __init__(self, batch: LazyCalls, ids: list[int], key: list[Any]) -> None:
+        self.batch, self.ids, self.key = batch, ids, key
+        self.sequences: Sequences = []
+        self.plain: list[tuple[int, object]] = []
 
     def take(self, x: Any) -> Any:
         """Takes an argument; returns it with plain values as tensors."""
+        if x.__class__ is int:
+            self.plain.append((len(self.ids), x))
+            number = self.batch.tensor(x)
+            self.ids.append(number.id)
+            self.key.append(id(number.type))
+            return number
         if isinstance(x, LazyTensor):
-            if x.batch is not self.batch:
-                raise _foreign(x)
+            if x.context is not self.batch:
+                raise foreign(x)
             if isinstance(x, LazyConstant):
                 self.key.append(("constant", x.number))
                 return x
@@ -62,11 +69,18 @@ class Arguments:
 
     def _take_sequence(self, elements: list[Any]) -> list[Any]:
         batch = self.batch
-        first = Arguments(batch)
+        kind = elements[0].__class__ is LazyTensor and elements[0].type
+        if kind and all(
+            x.__class__ is LazyTensor and x.type is kind and x.context is batch for x in elements
+        ):
+            self.key.append(("sequence", id(kind)))
+            self.sequences.append(([[x.id for x in elements]], len(elements)))
+            return elements
+        first = Arguments(batch, [], [])
         taken = [first.take(batch.whole(elements[0]))]
         columns = [[id] for id in first.ids]
         for number, element in enumerate(elements[1:], 1):
-            other = Arguments(batch)
+            other = Arguments(batch, [], [])
             taken.append(other.take(batch.whole(element)))
             if other.key != first.key:
                 raise ArrowTypeError(
@@ -130,7 +144,8 @@ def _plain(x: Any) -> Any:
     return x
 
 
-def _foreign(x: LazyTensor) -> ArrowTypeError:
+def foreign(x: LazyTensor) -> ArrowTypeError:
+    """The error for a tensor of another batch."""
     return ArrowTypeError(
         message(
             f"cannot compute at {SourceLine.here()}",

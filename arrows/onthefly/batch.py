@@ -54,6 +54,7 @@ class LazyBatch(LazyCalls):
         self.instances = 0
         self._runs = Runs(net, self.recording, training=training, gradients=gradients)
         self._differentiation = Differentiation(net, self._runs)
+        self._zeros_of: dict[T.Type, Any] = {}
         self._token: Token[LazyContext | None] | None = None
 
     def __enter__(self) -> Self:
@@ -77,7 +78,10 @@ class LazyBatch(LazyCalls):
             type: a type of tensors and tuples, or a short-hand for one.
         """
         self.check_open("make zeros")
-        return self._zeros(T.as_type(type))
+        type = T.as_type(type)
+        if type not in self._zeros_of:
+            self._zeros_of[type] = self._zeros(type)
+        return self._zeros_of[type]
 
     def _zeros(self, type: T.Type) -> Any:
         if isinstance(type, T.Tuple):

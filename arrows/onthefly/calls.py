@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from arrows import combinators as core
 from arrows import ops
 from arrows.engine.values import LeafError, convert
 from arrows.inference import Typed
-from arrows.onthefly.arguments import Arguments, constants_of, holds_sequence, type_of
+from arrows.onthefly.arguments import Arguments, Sequences, constants_of, foreign, holds_sequence, type_of
 from arrows.onthefly.call_sites import CallSite
 from arrows.onthefly.interpretation import run_block
 from arrows.onthefly.recording import Recording
@@ -75,14 +76,15 @@ class LazyCalls(LazyContext):
         Raises:
             ArrowTypeError: it holds no numbers, or some that the element type does not.
         """
-        self.check_open("read a value")
-        if isinstance(value, LazyTensor):
-            return value
+        if not self.open:
+            self.check_open("read a value")
         if dtype is None:
             if value.__class__ is int and -0x80000000 <= value < 0x80000000:
                 return self._read(self.net.int_type, value)
             if value.__class__ is float:
                 return self._read(self.net.float_scalar, value)
+        if isinstance(value, LazyTensor):
+            return value
         try:
             array = np.asarray(value)
         except ValueError:  # lists of different lengths
@@ -154,43 +156,48 @@ class LazyCalls(LazyContext):
         if not isinstance(block, core.Apply):
             self.check_open("run a block")
             return run_block(self, block, arguments)
-        taken = Arguments(self)
-        ids, key = taken.ids, taken.key
+        ids: list[int] = []
+        key: list[Any] = []
+        taken: Arguments | None = None
         for x in arguments:
-            if x.__class__ is LazyTensor and x.batch is self:
+            if x.__class__ is LazyTensor and x.context is self:
                 ids.append(x.id)
                 key.append(id(x.type))
-            elif x.__class__ is tuple:
-                key.append("(")
-                for y in x:
-                    if y.__class__ is LazyTensor and y.batch is self:
-                        ids.append(y.id)
-                        key.append(id(y.type))
-                    else:
-                        taken.take(y)
-                key.append(")")
+            elif x.__class__ is tuple and len(x) == 2 and x[0].__class__ is x[1].__class__ is LazyTensor:
+                h, c = x  # the state of a cell; `Arguments` takes all else apart, and is slower
+                if h.context is not self or c.context is not self:
+                    raise foreign(h if h.context is not self else c)
+                ids += h.id, c.id
+                key += "(", id(h.type), id(c.type), ")"
             else:
+                taken = taken or Arguments(self, ids, key)
                 taken.take(x)
-        if taken.sequences:  # a constant that is spread over a sequence is no constant of the operation
-            taken = Arguments(self)
+        if taken and taken.sequences:
+            # A constant that is spread over a sequence is no constant of the operation.
+            taken = Arguments(self, [], [])
             arguments = self.whole(arguments)
             for x in arguments:
                 taken.take(x)
-        key_of_call = (id(block), *self._where(sys._getframe(2)), *taken.key)
+            ids, key = taken.ids, taken.key
+        key_of_call = (id(block), *self._where(sys._getframe(2)), *key)
         site = self._calls.get(key_of_call)
         if site is None:
             self.check_open(f"call {block.label}")
-            value = tuple([Arguments(self).take(x) for x in arguments])
+            value = tuple([Arguments(self, [], []).take(x) for x in arguments])
             value = value[0] if len(value) == 1 else value
             constants: list[tuple[int, int]] = []
             constants_of(value, 0, constants)
             site = self._call_sites.add_call(block, type_of(value), constants, SourceLine.here())
             self._calls[key_of_call] = site
-        return self._visit(site, taken)
+        if not taken:
+            return self._visit(site, ids)
+        if taken.plain and site.limits:
+            _check_indices(site, taken.plain)
+        return self._visit(site, ids, taken.sequences)
 
     def call_typed(self, typed: Typed, value: Any) -> Any:
         """Records an occurrence of a typed block on a value: a nested tuple or a list of lazy tensors."""
-        taken = Arguments(self)
+        taken = Arguments(self, [], [])
         value = taken.take(self.whole(value) if holds_sequence(value) else value)
         key = ("typed", id(typed), *taken.key)
         site = self._calls.get(key)
@@ -198,7 +205,7 @@ class LazyCalls(LazyContext):
             constants: list[tuple[int, int]] = []
             constants_of(value, 0, constants)
             site = self._calls[key] = self._call_sites.add_typed(typed, constants, SourceLine.here())
-        return self._visit(site, taken)
+        return self._visit(site, taken.ids, taken.sequences)
 
     def call_dropout(self, x: TensorLike, rate: float) -> TensorLike:
         dropouts = self.net.dropouts
@@ -220,22 +227,20 @@ class LazyCalls(LazyContext):
             frame = frame.f_back
         return 0, 0
 
-    def _visit(self, site: CallSite, taken: Arguments) -> Any:
+    def _visit(self, site: CallSite, ids: list[int], sequences: Sequences | tuple[()] = ()) -> Any:
         """Makes the node of a call, and the tensors that it gives."""
         if not self.open:
             self.check_open(f"compute at {site.line}")
-        if taken.plain and site.limits:
-            _check_indices(site, taken.plain)
         recording = self.recording
         node = len(recording.site)
         recording.site.append(site.number)
         sources = recording.sources
-        sources += taken.ids
-        if taken.sequences:
-            for columns, _ in taken.sequences:
+        sources += ids
+        if sequences:
+            for columns, _ in sequences:
                 for column in columns:
                     sources += column
-            recording.lengths[node] = tuple([length for _, length in taken.sequences])
+            recording.lengths[node] = tuple([length for _, length in sequences])
         recording.start.append(len(sources))
         if site.random and self.training:
             count = self._dropout_calls.get(self.instance, 0)
@@ -249,13 +254,10 @@ class LazyCalls(LazyContext):
             return LazyTensor(self, first, outputs[0]), LazyTensor(self, first + 1, outputs[1])
         rows: dict[int, tuple[Sequence[int], Sequence[T.Tensor]]] = {}
         for domain, (number, types) in site.element_sites.items():
-            length = taken.sequences[domain][1]
+            length = sequences[domain][1]
             start = recording.add_rows(node, number, length)
             rows[domain] = [each << OUTPUT_BITS for each in range(start, start + length)], types
-        return build(site.pattern, first, outputs, rows, self._tensor_of)
-
-    def _tensor_of(self, id: int, type: T.Tensor) -> LazyTensor:
-        return LazyTensor(self, id, type)
+        return build(site.pattern, first, outputs, rows, partial(LazyTensor, self))
 
     # ------------------------------------------------------------------------------------------------------
     # operations
@@ -265,7 +267,7 @@ class LazyCalls(LazyContext):
     ) -> TensorLike:
         where = self._where(sys._getframe(2))
         written = repr(attributes) if attributes else ""  # 0.0 and -0.0 are equal, and do not do the same
-        taken = Arguments(self)
+        taken = Arguments(self, [], [])
         key, tensors = taken.key, []
         kept: list[Any] = []  # the plain operands that are part of the operation; None for the others
         for place, x in enumerate(operands):
@@ -297,7 +299,7 @@ class LazyCalls(LazyContext):
             except ArrowTypeError as error:
                 raise _refused(primitive, error) from None
             self._calls[key_of_call] = site
-        result: TensorLike = self._visit(site, taken)
+        result: TensorLike = self._visit(site, taken.ids)
         return result
 
     def _beside(self, primitive: Primitive, operands: tuple[Any, ...], value: object) -> LazyTensor:

@@ -24,7 +24,7 @@ class LazyTensor(TensorLike):
     `float(x)` and `int(x)` ask for the value: what it needs runs, in large batches, and the rest stays lazy.
 
     Attributes:
-        batch: the batch that it belongs to.
+        context: the batch that it belongs to.
         id: what it is called there.
         type: its shape and element type.
 
@@ -37,23 +37,20 @@ class LazyTensor(TensorLike):
         [1.0, 4.0]
     """
 
-    __slots__ = ("batch", "id", "type")
+    __slots__ = ("context", "id", "type")
 
+    context: LazyCalls
     type: T.Tensor
     rows = ROW
 
     def __init__(self, batch: LazyCalls, id: int, type: T.Tensor) -> None:
-        self.batch = batch
+        self.context = batch
         self.id = id
         self.type = type
 
-    @property
-    def context(self) -> LazyCalls:
-        return self.batch
-
     def numpy(self) -> HostArray:
         """Its value, on the host."""
-        array: HostArray = self.batch.numpy(self)
+        array: HostArray = self.context.numpy(self)
         return array
 
     def item(self) -> Any:
@@ -77,7 +74,7 @@ class LazyTensor(TensorLike):
         )
 
     def __repr__(self) -> str:
-        return f"LazyTensor({self.type} of {self.batch.origin(self.id)})"
+        return f"LazyTensor({self.type} of {self.context.origin(self.id)})"
 
 
 class LazyConstant(LazyTensor):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,21 +147,26 @@ class Wirer:
         state.extend(bytes(len(recording.site) - len(state)))
         start, sources, rows, row_of = recording.start, recording.sources, recording.rows, recording.row_of
         needed: list[int] = []
-        waiting = [id >> OUTPUT_BITS for id in ids]
+        waiting: list[int] = []
+
+        def want(nodes: Iterable[int]) -> None:
+            for node in nodes:
+                if not state[node]:
+                    state[node] = WANTED
+                    waiting.append(node)
+
+        want([id >> OUTPUT_BITS for id in ids])
         while waiting:
             node = waiting.pop()
-            if state[node]:
-                continue
-            state[node] = WANTED
             needed.append(node)
-            for id in sources[start[node] : start[node + 1]]:
-                if not state[id >> OUTPUT_BITS]:
-                    waiting.append(id >> OUTPUT_BITS)
-            if node in row_of:
-                waiting.append(row_of[node])
-            if node in rows:
-                for each in rows[node]:
-                    waiting.extend(each)
+            for id in sources[start[node] : start[node + 1]]:  # `want`, written out: it runs for every edge
+                source = id >> OUTPUT_BITS
+                if not state[source]:
+                    state[source] = WANTED
+                    waiting.append(source)
+            if rows:
+                want([row_of[node]] if node in row_of else ())
+                want(row for each in rows.get(node, ()) for row in each)
         needed.sort()
         return needed
 
@@ -198,7 +203,7 @@ class Wirer:
         depths = []
         for node in needed:
             low = key = base[site[node]]
-            if node in row_of:  # the rows of a sequence come when their operation runs
+            if row_of and node in row_of:  # the rows of a sequence come when their operation runs
                 key = keys[row_of[node]]
             for id in sources[start[node] : start[node + 1]]:
                 other = find(id >> OUTPUT_BITS, -1)

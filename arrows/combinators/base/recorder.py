@@ -259,6 +259,10 @@ def lazy_context_of(args: tuple[object, ...]) -> LazyContext | None:
 
     Plain values alone belong to the innermost batch; None where there is a wire, or nothing lazy at all.
     """
+    for x in args:  # most calls have a tensor in plain sight
+        if isinstance(x, TensorLike):
+            context = x.context
+            return context if isinstance(context, LazyContext) else None
     todo: list[object] = list(reversed(args))
     while todo:
         x = todo.pop()
