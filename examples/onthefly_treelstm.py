@@ -1,0 +1,170 @@
+"""A Tree-LSTM on the fly: plain recursion, batched as it runs, beside the same model as a block.
+
+It classifies the sentiment of every phrase of a sentence (Tai, Socher, Manning, "Improved Semantic
+Representations From Tree-Structured Long Short-Term Memory Networks", ACL 2015, section 3.2 with N = 2).  The
+block is `arrows.models.sentiment`.
+
+    python examples/onthefly_treelstm.py DIR
+
+trains it on the Stanford Sentiment Treebank, which takes about a minute, and prints the accuracy on test.
+DIR holds train.txt, dev.txt and test.txt.
+
+    python examples/onthefly_treelstm.py DIR --compare
+
+measures instead how long the loss and its gradients take on the fly and by the block, in turn, for the same
+batches and parameters.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import arrows as ar
+from arrows.data import Tree, read_trees, vocabulary
+from arrows.models import accuracies, sentiment
+from arrows.training import Adagrad, train
+
+CLASSES = 5
+
+
+class TreeLSTM:
+    """The layers, and what they compute for one tree.
+
+    Args:
+        numbers: word -> its number, from 1; unknown words have number 0.
+        size: length of a state.
+        embedding: length of the vector of a word.
+        dropout: rate for the states that are classified.
+        word_dropout: rate for the vectors of words.
+    """
+
+    def __init__(
+        self,
+        numbers: dict[str, int],
+        *,
+        size: int,
+        embedding: int,
+        dropout: float = 0.0,
+        word_dropout: float = 0.0,
+    ) -> None:
+        self.numbers, self.embedding = numbers, embedding
+        self.cell = ar.TreeLSTM(size, children=2, name="cell")
+
+        # A function is one node of the batch, however much it computes.
+        embed, drop_word = ar.Embedding(len(numbers) + 1, embedding, name="embed"), ar.Dropout(word_dropout)
+        classify, drop = ar.FC(CLASSES, name="classify"), ar.Dropout(dropout)
+        cross_entropy = ar.SoftmaxCrossEntropy()
+        self.word = ar.Function(lambda number: drop_word(embed(number)))
+        self.scores = ar.Function(lambda h: classify(drop(h)))
+        self.cross_entropy = ar.Function(lambda h, label: cross_entropy(classify(drop(h)), label))
+
+    def nodes(self, g: Any, tree: Tree) -> list[tuple[Any, int]]:
+        """The output and the label of every node of a tree, the root last."""
+        nodes = []
+        no_word, no_halves = g.zeros([self.embedding]), g.zeros((self.cell.state, self.cell.state))
+
+        def state(tree: Tree) -> Any:
+            if "word" in tree:
+                h, c = self.cell(self.word(self.numbers.get(tree["word"], 0)), no_halves)
+            else:
+                h, c = self.cell(no_word, (state(tree["left"]), state(tree["right"])))
+            nodes.append((h, tree["label"]))
+            return h, c
+
+        state(tree)
+        return nodes
+
+    def loss(self, g: Any, tree: Tree) -> Any:
+        """The cross-entropy of a tree: the sum over its nodes."""
+        return g.sum([self.cross_entropy(h, label) for h, label in self.nodes(g, tree)])
+
+
+def accuracy(net: ar.OnTheFly, model: TreeLSTM, trees: list[Tree]) -> dict[str, float]:
+    """Fine-grained and binary accuracy at the roots, as `arrows.models.accuracies` defines them."""
+    scores: list[Any] = []
+    for first in range(0, len(trees), 100):
+        with net.batch(gradients=False) as g:
+            roots = [model.nodes(g, tree)[-1] for tree in trees[first : first + 100]]
+            scores += g.numpy([model.scores(h) for h, _ in roots])
+    fine, binary = accuracies(np.array(scores), np.array([tree["label"] for tree in trees]))
+    return {"fine": fine, "binary": binary}
+
+
+def main(folder: Path, *, epochs: int = 3, size: int = 150, seed: int = 0) -> dict[str, float]:
+    """Trains the model and returns its accuracies on test."""
+    learn, dev, test = (read(folder, part) for part in ("train", "dev", "test"))
+    net = ar.OnTheFly(seed=seed)
+    model = TreeLSTM(vocabulary(learn), size=size, embedding=300, dropout=0.5, word_dropout=0.3)
+    train(
+        net.learner(model.loss),
+        learn,
+        Adagrad(0.05, weight_decay=1e-4),
+        epochs=epochs,
+        batch_size=25,
+        seed=seed,
+        evaluate=lambda: accuracy(net, model, dev),
+        after_epoch=lambda epoch: print(epoch, flush=True),
+        progress=False,
+        unit="tree",
+    )
+    figures = accuracy(net, model, test)
+    print("test: " + ", ".join(f"{name} {value:.4f}" for name, value in figures.items()))
+    return figures
+
+
+def compare(folder: Path, *, size: int = 300, batch_size: int = 64, batches: int = 20) -> float:
+    """Measures gradients on the fly and by the block; returns the ratio of their throughputs."""
+    trees = read(folder, "train")
+    numbers = vocabulary(trees)
+    trees = trees[: batches * batch_size]
+    block = ar.compile(sentiment(numbers, size=size).learn, loss="loss")
+    net = ar.OnTheFly(params=dict(block.params))
+    model = TreeLSTM(numbers, size=size, embedding=size)
+    prepared = block.prepare(trees)
+    on_the_fly, as_block = [], []
+    for first in range(0, len(trees), batch_size):
+        start = time.perf_counter()
+        with net.batch() as g:
+            losses = [model.loss(g, tree) for tree in trees[first : first + batch_size]]
+            loss, _ = g.value_and_grad(g.mean(losses))
+        middle = time.perf_counter()
+        same, _ = block.value_and_grad(prepared[first : first + batch_size])
+        end = time.perf_counter()
+        assert np.isclose(float(loss), float(same), rtol=1e-4), "both compute the same"
+        on_the_fly.append(middle - start)
+        as_block.append(end - middle)
+    # The first quarter compiles programs and fills memory.
+    warm = batches // 4
+    ours, blocks = statistics.median(on_the_fly[warm:]), statistics.median(as_block[warm:])
+    print(f"state {size}, batches of {batch_size} trees, loss and gradients:")
+    print(
+        f"on the fly {ours * 1e3:.1f} ms, block {blocks * 1e3:.1f} ms: {blocks / ours:.2f} of its throughput"
+    )
+    return blocks / ours
+
+
+def read(folder: Path, part: str) -> list[Tree]:
+    """The trees of a part of the treebank."""
+    path = folder / f"{part}.txt"
+    if not path.is_file():
+        raise SystemExit(f"there is no {path}; the treebank: nlp.stanford.edu/sentiment")
+    return read_trees(path)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", type=Path, metavar="DIR", help="the Stanford Sentiment Treebank")
+    parser.add_argument("--compare", action="store_true", help="measure on the fly against the block")
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    if options.compare:
+        compare(options.folder)
+    else:
+        main(options.folder, epochs=options.epochs, seed=options.seed)
