@@ -88,7 +88,7 @@ class OnTheFly:
         ...         losses.append(ar.ops.sum(score(state[0]) ** 2))
         ...     loss, grads = g.value_and_grad(g.mean(losses))
         >>> sorted(grads)
-        ['Embedding_1/table', 'FC_1/bias', 'FC_1/weight', 'LSTMCell_1/bias', 'LSTMCell_1/weight']
+        ['Embedding_1/weight', 'FC_1/bias', 'FC_1/weight', 'LSTMCell_1/bias', 'LSTMCell_1/weight']
     """
 
     def __init__(
