@@ -12,7 +12,7 @@ from arrows.typesys import types as T
 from arrows.typesys.errors import message
 
 if TYPE_CHECKING:
-    from arrows.onthefly.calls import LazyCalls
+    from arrows.onthefly.values import LazyValues
 
 
 Sequences: TypeAlias = "list[tuple[list[list[int]], int]]"
@@ -32,7 +32,7 @@ class Arguments:
 
     __slots__ = ("batch", "ids", "key", "plain", "sequences")
 
-    def __init__(self, batch: LazyCalls, ids: list[int], key: list[Any]) -> None:
+    def __init__(self, batch: LazyValues, ids: list[int], key: list[Any]) -> None:
         self.batch, self.ids, self.key = batch, ids, key
         self.sequences: Sequences = []
         self.plain: list[tuple[int, object]] = []

@@ -11,7 +11,7 @@ from arrows.ops.arrays import HostArray
 from arrows.typesys import types as T
 
 if TYPE_CHECKING:
-    from arrows.onthefly.calls import LazyCalls
+    from arrows.onthefly.values import LazyValues
 
 OUTPUT_BITS = 10
 """The id of a value is ``node << OUTPUT_BITS | output``."""
@@ -39,11 +39,11 @@ class LazyTensor(TensorLike):
 
     __slots__ = ("context", "id", "type")
 
-    context: LazyCalls
+    context: LazyValues
     type: T.Tensor
     rows = ROW
 
-    def __init__(self, batch: LazyCalls, id: int, type: T.Tensor) -> None:
+    def __init__(self, batch: LazyValues, id: int, type: T.Tensor) -> None:
         self.context = batch
         self.id = id
         self.type = type
@@ -86,7 +86,7 @@ class LazyConstant(LazyTensor):
 
     __slots__ = ("number",)
 
-    def __init__(self, batch: LazyCalls, number: int, type: T.Tensor) -> None:
+    def __init__(self, batch: LazyValues, number: int, type: T.Tensor) -> None:
         super().__init__(batch, -1, type)
         self.number = number
 

@@ -1,0 +1,160 @@
+"""Values that come into a batch on the fly: numbers of examples, and constants of the program."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from arrows.engine.values import LeafError, convert
+from arrows.onthefly.arguments import foreign
+from arrows.onthefly.recording import Recording
+from arrows.onthefly.tensor import OUTPUT_BITS, LazyConstant, LazyTensor
+from arrows.ops import TensorLike
+from arrows.ops.arrays import HostArray
+from arrows.ops.context import LazyContext
+from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
+from arrows.typesys import types as T
+from arrows.typesys.errors import message
+
+if TYPE_CHECKING:
+    from arrows.onthefly.network import OnTheFly
+
+
+class LazyValues(LazyContext):
+    """The part of a batch that takes values in; `LazyCalls` records calls on them.
+
+    Attributes:
+        net: the network.
+        recording: the nodes.
+        open: whether the batch is in use.
+    """
+
+    def __init__(self, net: OnTheFly) -> None:
+        self.net = net
+        self.float_type = net.float_type
+        self.recording = Recording()
+        self.open = False
+        self._call_sites = net.call_sites
+
+    def numpy(self, value: Any) -> Any:
+        """The numbers of lazy tensors; see `LazyBatch.numpy`."""
+        raise NotImplementedError
+
+    def origin(self, value: int) -> str:
+        """What gave a value, for people."""
+        node = value >> OUTPUT_BITS
+        return self.net.describe(self.recording.site[node]) if value >= 0 else "a constant"
+
+    def tensor(self, value: object, dtype: str | None = None) -> LazyTensor:
+        """Numbers of the example as a tensor.
+
+        Args:
+            value: a number, an array, or nested lists of numbers.
+            dtype: the element type; by default float32 for floats, int32 for integers, bool for truth values.
+
+        Raises:
+            ArrowTypeError: it holds no numbers, or some that the element type does not.
+        """
+        if not self.open:
+            self.check_open("read a value")
+        if dtype is None:
+            if value.__class__ is int and -0x80000000 <= value < 0x80000000:
+                return self._read(self.net.int_type, value)
+            if value.__class__ is float:
+                return self._read(self.net.float_scalar, value)
+        if isinstance(value, LazyTensor):
+            if value.context is not self:
+                raise foreign(value)
+            return value
+        if _holds_tensors(value):
+            raise ArrowTypeError(
+                message(
+                    f"cannot read a value at {SourceLine.here()}",
+                    reason="there are tensors among its numbers, which are not known yet",
+                    hint="ops.stack makes a tensor of tensors",
+                )
+            )
+        try:
+            array = np.asarray(value)
+        except ValueError:  # lists of different lengths
+            array = np.asarray(None)
+        kind = {"f": "float32", "i": "int32", "u": "int32", "b": "bool"}.get(array.dtype.kind)
+        if kind is None:
+            raise ArrowTypeError(
+                message(
+                    f"cannot compute with {value!r:.100} at {SourceLine.here()}",
+                    reason="it holds no numbers, or lists of different lengths",
+                    hint="operations take lazy tensors, numbers, and arrays and lists of numbers; a list of "
+                    "lazy tensors is a sequence",
+                )
+            )
+        type = T.Tensor(array.shape, self.as_float_type(dtype or kind))
+        try:
+            return self.read_as(type, convert(value, type))
+        except LeafError as error:
+            raise ArrowTypeError(
+                message(
+                    f"cannot read a value at {SourceLine.here()}",
+                    reason=str(error),
+                    hint='name another element type: g.tensor(x, "int64")',
+                )
+            ) from None
+
+    def as_float_type(self, dtype: str) -> str:
+        """An element type, as the network's floats are."""
+        return self.float_type if self.float_type is not None and dtype.startswith("float") else dtype
+
+    def read_as(self, type: T.Tensor, value: object) -> LazyTensor:
+        """A value that has been converted to a type."""
+        return self._read(self._call_sites.intern(type), value)
+
+    def _read(self, type: T.Tensor, value: object) -> LazyTensor:
+        site = self._call_sites.read_site(type)
+        return LazyTensor(self, self.recording.add_read(site, type, value), type)
+
+    def constant(self, array: HostArray) -> LazyConstant:
+        """A constant of the program, which operations are specialised to; equal ones are one.
+
+        Args:
+            array: its value, which is copied.
+        """
+        array = np.asarray(array)
+        array = array.astype(self.as_float_type(array.dtype.name), copy=False)
+        sites = self._call_sites
+        number = sites.constant(array)
+        return LazyConstant(self, number, sites.intern(T.Tensor(array.shape, array.dtype.name)))
+
+    def value_id(self, x: LazyTensor) -> int:
+        """The id of a tensor; a constant is read in when it is wanted as a value."""
+        if x.context is not self:
+            raise foreign(x)
+        if isinstance(x, LazyConstant) and x.id < 0:
+            x.id = self._read(x.type, self._call_sites.constants[x.number]).id
+        return x.id
+
+    def whole(self, x: Any) -> Any:
+        """Nested tuples and lists with constants as values."""
+        if isinstance(x, tuple):
+            return tuple([self.whole(part) for part in x])
+        if isinstance(x, list):
+            return [self.whole(part) for part in x]
+        return LazyTensor(self, self.value_id(x), x.type) if isinstance(x, LazyConstant) else x
+
+    def check_open(self, attempt: str) -> None:
+        """Refuses what is attempted with tensors of a batch that is over."""
+        if not self.open:
+            raise ArrowValueError(
+                message(
+                    f"cannot {attempt} ({SourceLine.here()})",
+                    reason="the batch that its tensors belong to is over, and their memory is given back",
+                    hint="bring values out of `with net.batch() as g` as numbers: x.numpy()",
+                )
+            )
+
+
+def _holds_tensors(value: object) -> bool:
+    """Whether there are tensors in nested lists of numbers: NumPy would ask for their values."""
+    if isinstance(value, (list, tuple)):
+        return any(map(_holds_tensors, value))
+    return isinstance(value, TensorLike)
