@@ -39,26 +39,23 @@ class Arguments:
 
     def take(self, x: Any) -> Any:
         """Takes an argument; returns it with plain values as tensors."""
-        if x.__class__ is int:
-            self.plain.append((len(self.ids), x))
-            number = self.batch.tensor(x)
-            self.ids.append(number.id)
-            self.key.append(id(number.type))
-            return number
-        if isinstance(x, LazyTensor):
+        kind = x.__class__
+        if kind is LazyTensor:
             if x.context is not self.batch:
                 raise foreign(x)
-            if isinstance(x, LazyConstant):
-                self.key.append(("constant", x.number))
-                return x
             self.ids.append(x.id)
             self.key.append(id(x.type))
             return x
+        if kind is LazyConstant:
+            if x.context is not self.batch:
+                raise foreign(x)
+            self.key.append(("constant", x.number))
+            return x
         if isinstance(x, tuple):
             self.key.append("(")
-            items = tuple([self.take(item) for item in x])
+            items = [self.take(item) for item in x]
             self.key.append(")")
-            return items
+            return tuple(items)
         if is_sequence(x):
             return self._take_sequence(x)
         tensor = self.batch.tensor(_plain(x))
@@ -131,6 +128,8 @@ def constants_of(x: Any, leaf: int, constants: list[tuple[int, int]]) -> int:
 
 def _plain(x: Any) -> Any:
     """A plain value that is to be read; refuses what looks like one and is none."""
+    if x.__class__ is int or x.__class__ is float:
+        return x
     reason = hint = ""
     if isinstance(x, list) and not x:
         reason = "a sequence without elements has no type"

@@ -13,7 +13,7 @@ import numpy as np
 from arrows import combinators as core
 from arrows import ops
 from arrows.inference import Typed
-from arrows.onthefly.arguments import Arguments, Sequences, constants_of, foreign, holds_sequence, type_of
+from arrows.onthefly.arguments import Arguments, Sequences, constants_of, holds_sequence, type_of
 from arrows.onthefly.call_sites import CallSite
 from arrows.onthefly.interpretation import run_block
 from arrows.onthefly.results import build
@@ -59,12 +59,6 @@ class LazyCalls(LazyValues):
             if x.__class__ is LazyTensor and x.context is self:
                 ids.append(x.id)
                 key.append(id(x.type))
-            elif x.__class__ is tuple and len(x) == 2 and x[0].__class__ is x[1].__class__ is LazyTensor:
-                h, c = x  # the state of a cell; `Arguments` takes all else apart, and is slower
-                if h.context is not self or c.context is not self:
-                    raise foreign(h if h.context is not self else c)
-                ids += h.id, c.id
-                key += "(", id(h.type), id(c.type), ")"
             else:
                 taken = taken or Arguments(self, ids, key)
                 taken.take(x)
