@@ -105,6 +105,18 @@ class Plan:
         return np.array([isinstance(operation, ApplyOperation) for operation in self.operations], bool)
 
     @cached_property
+    def heavy(self) -> HostArray:
+        """For each operation, whether it multiplies matrices."""
+        return np.array(
+            [
+                isinstance(operation, ApplyOperation)
+                and any(equation.primitive.name == "matmul" for equation in operation.trace.equations)
+                for operation in self.operations
+            ],
+            bool,
+        )
+
+    @cached_property
     def widest(self) -> int:
         """The most outputs of an operation."""
         return max((len(operation.outputs) for operation in self.operations), default=1)

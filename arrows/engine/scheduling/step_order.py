@@ -87,7 +87,7 @@ def agenda_keys(plan: Plan, table: NodeTable, numbers: HostArray, index: HostArr
     number = np.cumsum(runs) - 1
     steps = np.zeros(nodes, np.int64)
     steps[runs] = agenda(
-        operation[runs], depth[runs], number[source[edges]], number[target[edges]], len(plan.operations)
+        operation[runs], depth[runs], number[source[edges]], number[target[edges]], plan.heavy
     )
     back = np.empty(nodes, np.intp)
     back[order] = np.arange(nodes)
@@ -95,19 +95,20 @@ def agenda_keys(plan: Plan, table: NodeTable, numbers: HostArray, index: HostArr
 
 
 def agenda(
-    operation: HostArray, depth: HostArray, source: HostArray, target: HostArray, operations: int
+    operation: HostArray, depth: HostArray, source: HostArray, target: HostArray, heavy: HostArray
 ) -> HostArray:
     """Gives each node the step of the agenda that it runs in.
 
     At each step, of the operations that have ready nodes, the one whose nodes lie least deep on average runs,
-    on all that are ready. The average is over all its nodes in the batch. The loop is over steps, with a few
+    on all that are ready. The average is over all its nodes in the batch; of equals, what is cheap goes before
+    what multiplies matrices, whose nodes may grow in number meanwhile. The loop is over steps, with a few
     array operations for each.
 
     Args:
         operation: the operation of each node, ``[nodes]``; nodes of one operation may run at once.
         depth: the depth of each node, ``[nodes]``.
         source, target: for each edge, the node whose value is read and the node that reads it, ``[edges]``.
-        operations: how many operations there are.
+        heavy: for each operation, whether it multiplies matrices.
 
     Returns:
         Steps, from 0, ``[nodes]``.
@@ -117,10 +118,12 @@ def agenda(
 
     >>> # two chains of a and b, one a step behind: a a b / a b
     >>> operation, depth = np.array([0, 0, 1, 0, 1]), np.array([0, 1, 2, 0, 1])
-    >>> agenda(operation, depth, np.array([0, 1, 3]), np.array([1, 2, 4]), 2).tolist()
+    >>> agenda(operation, depth, np.array([0, 1, 3]), np.array([1, 2, 4]), np.array([0, 1])).tolist()
     [0, 1, 2, 0, 2]
     """
     nodes = len(operation)
+    operations = len(heavy)
+    costs: list[bool] = heavy.tolist()
     count = np.bincount(operation, minlength=operations)
     mean = np.bincount(operation, weights=depth, minlength=operations) / np.maximum(count, 1)
     readers = target[np.argsort(source, kind="stable")]
@@ -144,7 +147,7 @@ def agenda(
     steps = np.zeros(nodes, np.int64)
     step = 0
     while active:
-        best = min(active, key=lambda o: (mean[o], o))
+        best = min(active, key=lambda o: (mean[o], costs[o], o))
         active.remove(best)
         batch = ready[best][0] if len(ready[best]) == 1 else np.concatenate(ready[best])
         ready[best] = []

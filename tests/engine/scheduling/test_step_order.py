@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from arrows.engine.scheduling.step_order import agenda
 
 
-def by_hand(operation, depth, edges, operations):
+def by_hand(operation, depth, edges, heavy):
     """Repeats: of the operations with ready nodes, that of the lowest mean depth runs all of them."""
     mean = {
         o: np.mean([d for p, d in zip(operation, depth, strict=True) if p == o] or [0])
-        for o in range(operations)
+        for o in range(len(heavy))
     }
     steps, now = [None] * len(operation), 0
     while None in steps:
@@ -22,7 +22,7 @@ def by_hand(operation, depth, edges, operations):
             for n, step in enumerate(steps)
             if step is None and all(steps[a] is not None for a, z in edges if z == n)
         }
-        best = min({operation[n] for n in ready}, key=lambda o: (mean[o], o))
+        best = min({operation[n] for n in ready}, key=lambda o: (mean[o], heavy[o], o))
         for n in ready:
             if operation[n] == best:
                 steps[n] = now
@@ -40,15 +40,15 @@ def graphs(draw):
     depth = [0] * nodes
     for n in range(nodes):
         depth[n] = max([depth[a] + 1 for a, z in edges if z == n], default=0)
-    return operation, depth, edges, operations
+    return operation, depth, edges, draw(st.lists(st.booleans(), min_size=operations, max_size=operations))
 
 
 @given(graphs())
 def test_it_is_the_rule_of_the_paper(graph):
-    operation, depth, edges, operations = graph
+    operation, depth, edges, heavy = graph
     source, target = np.array(edges, int).reshape(-1, 2).T
-    found = agenda(np.array(operation, int), np.array(depth, int), source, target, operations)
-    assert found.tolist() == by_hand(operation, depth, edges, operations)
+    found = agenda(np.array(operation, int), np.array(depth, int), source, target, np.array(heavy))
+    assert found.tolist() == by_hand(operation, depth, edges, heavy)
 
 
 def test_what_depth_misses():
@@ -60,6 +60,6 @@ def test_what_depth_misses():
         depth += list(range(length + 1))
         edges += [(first + i, first + i + 1) for i in range(length)]
     source, target = np.array(edges).T
-    found = agenda(np.array(operation), np.array(depth), source, target, 2)
+    found = agenda(np.array(operation), np.array(depth), source, target, np.array([True, False]))
     assert len(set(found.tolist())) == 5
     assert len({found[n] for n, o in enumerate(operation) if o == 1}) == 1
