@@ -87,7 +87,7 @@ from arrows.layers import (
     initializers,
 )
 from arrows.machine import set_threads, show_config
-from arrows.onthefly import LazyTensor, OnTheFly
+from arrows.onthefly import LazyBatch, LazyTensor, OnTheFly
 from arrows.typesys import ArrowTypeError, ArrowValueError, InputError, types
 from arrows.version import __version__
 
@@ -140,6 +140,7 @@ __all__ = [
     "LSTMCell",
     "Layer",
     "LayerNorm",
+    "LazyBatch",
     "LazyTensor",
     "Length",
     "Linear",

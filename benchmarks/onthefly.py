@@ -9,6 +9,7 @@ All systems of a model begin with the same parameters and work on the same batch
 from __future__ import annotations
 
 import inspect
+import runpy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import arrows as ar
-from arrows.data import TAGS, vocabulary
+from arrows.data import TAGS, read_conllu, vocabulary
 from arrows.engine.running import Run
 from arrows.models import Lexicon, sentiment
 from arrows.onthefly import LazyBatch, LazyTensor, runs
@@ -33,7 +34,7 @@ from benchmarks.baselines.forest import Forest
 from benchmarks.baselines.pytorch import Descent, installed
 from benchmarks.baselines.treelstm_numpy import NumpyHand
 from benchmarks.baselines.treelstm_torch import TorchNodewise
-from benchmarks.datasets import Ints, load_sentences, load_trees, numbered_sentences
+from benchmarks.datasets import UNIVERSAL_DEPENDENCIES, Ints, load_sentences, load_trees, numbered_sentences
 from benchmarks.report import Result
 from benchmarks.stopwatch import Stopwatch
 from benchmarks.systems import RATE, System, train_steps
@@ -55,7 +56,9 @@ SIZES: Mapping[str, Mapping[str, Any]] = {
     "bilstm": {"vocabulary": 1000, "embedding": 200, "size": 256, "layers": 2, "labels": 300, "length": 40},
     "bilstm-char": {"embedding": 128, "size": 128, "character_embedding": 20},
     "treelstm": {"size": 300},
+    "parser": {"size": 64},
 }
+PARSER = Path(__file__).resolve().parents[1] / "examples" / "transition_parser.py"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,9 +106,9 @@ def run(
         random = np.random.default_rng(0)
         first = random.integers(0, len(task.examples), batch)
         nets, systems = _systems(task)
+        counts = {system: _counts(net, task, first) for system, net in nets.items()}
         batches = random_batches(random, systems["arrows"], first, len(task.examples), seconds)
         config = {"mode": f"train {name}", "batch": batch, **task.config}
-        counts = {system: _counts(net, task, first) for system, net in nets.items()}
         threads = {}
         for result in measure(NAME, config, systems, batches, rounds=rounds, unit=task.unit):
             threads[result.system] = int(result.figures["threads"])
@@ -190,12 +193,33 @@ def _treelstm(batch: int, data: Path | None, *, size: int) -> Task:
     )
 
 
+def _parser(batch: int, data: Path | None, **sizes: Any) -> Task | None:
+    """The parser of the examples, on sentences with trees; None where either is not there."""
+    folder = UNIVERSAL_DEPENDENCIES if data is None else data
+    files = sorted(folder.glob("*train*.conllu"))
+    if not files or not PARSER.is_file():
+        return None
+    example = runpy.run_path(str(PARSER))
+    treebank = [words for file in files for words in read_conllu(file, trees=True)]
+    numbers = example["Vocabulary"](treebank)
+    sentences = [numbers.sentence(words) for words in treebank]
+    return Task(
+        program=programs.transition_parser(example["Parser"](numbers, **sizes)),
+        examples=[sentence for sentence in sentences if example["is_projective"](sentence.heads)],
+        unit="sentences/s",
+        block=None,
+        others=lambda _: {},
+        config={"state": sizes["size"], "sentences": "ud"},
+    )
+
+
 TASKS: Mapping[str, Callable[..., Task | None]] = {
     "treelstm": _treelstm,
     "bilstm": _bilstm,
     "bilstm-char": _bilstm_char,
+    "parser": _parser,
 }
-"""The models of the paper, by name; None where a model's file is not there."""
+"""The models of the paper, by name; None where its file or its data are not there."""
 
 
 def _one_by_one(model: Descent, loss: Callable[[int], Any]) -> System:

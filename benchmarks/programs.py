@@ -6,7 +6,8 @@ can work on the same parameters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import random
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 import arrows as ar
@@ -111,6 +112,19 @@ def tree_lstm(vocabulary: Mapping[str, int], *, size: int = 64, classes: int = 5
 
         state(tree)
         return g.sum(losses)
+
+    return loss
+
+
+def transition_parser(parser: Any) -> Program:
+    """The parser of `examples/transition_parser.py`, which reads the scores of each transition; no block can.
+
+    The loss of a sentence that is parsed without doubt is None.
+    """
+
+    def loss(g: LazyBatch, sentence: Any) -> Generator[Any, Any, LazyTensor | None]:
+        losses = yield from parser.learn(g, sentence, random.Random(0), explore=True)
+        return g.sum(losses) if losses else None
 
     return loss
 

@@ -47,7 +47,7 @@ LEANS_ON: dict[str, set[str]] = {
     "__main__": {"cli"},
 }
 # `Block.eval` asks the engine, and a notebook is shown a drawing: inside methods, as the rooms stand above.
-UPWARD = {("combinators", "engine"), ("combinators", "drawing")}
+UPWARD = {("combinators", "engine"), ("combinators", "drawing"), ("onthefly", "drawing")}
 # The rooms of the engine, and what stands loose in it, from the lowest floor up.
 FLOORS = [
     "device",

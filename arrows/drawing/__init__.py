@@ -7,6 +7,7 @@ it. A form that this room does not know is a plain box with its name.
 
 from __future__ import annotations
 
+from arrows.drawing.dataflow import dataflow_svg, dataflow_text
 from arrows.drawing.layout import lay_out
 from arrows.drawing.mermaid import to_mermaid
 from arrows.drawing.notebook import notebook_html, notebook_svg
@@ -23,6 +24,8 @@ __all__ = [
     "PIXELS",
     "Drawing",
     "Scene",
+    "dataflow_svg",
+    "dataflow_text",
     "lay_out",
     "notebook_html",
     "notebook_svg",

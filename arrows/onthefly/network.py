@@ -16,6 +16,7 @@ from arrows.engine.scheduling import Merged
 from arrows.inference import Typed, infer
 from arrows.onthefly.batch import LazyBatch
 from arrows.onthefly.call_sites import CallSite, CallSites
+from arrows.onthefly.dataflow import Dataflow, dataflow
 from arrows.onthefly.learner import LearnerOnTheFly
 from arrows.typesys import ArrowValueError
 from arrows.typesys import types as T
@@ -200,6 +201,17 @@ class OnTheFly:
         if schedule not in self._plans:
             self._plans[schedule] = make_plan(self.call_sites.lowered(), schedule, slabs_by_type)
         return self._plans[schedule]
+
+    @property
+    def dataflow(self) -> Dataflow:
+        """The call sites that have been observed and what feeds what, to draw them."""
+        with self.lock.mutex:
+            return dataflow(self.plan("strata"), self.calls.values())
+
+    def _repr_svg_(self) -> str | None:
+        from arrows import drawing  # a room above: only a notebook asks for it
+
+        return drawing.dataflow_svg(self.dataflow)
 
     def executor(self, schedule: str, *, training: bool, gradients: bool) -> Executor:
         """The executor of the plan; programs of operations that stay the same are kept."""

@@ -70,7 +70,8 @@ def test_a_tiny_run_has_every_system(tmp_path):
     (tmp_path / "train.txt").write_text(trees, encoding="utf-8")
     lines = [
         "\n".join(
-            f"{k}\t{word['word']}\t_\t{word['tag']}\t_\t_\t_\t_\t_\t_" for k, word in enumerate(sentence, 1)
+            f"{k}\t{word['word']}\t_\t{word['tag']}\t_\t_\t{k - 1}\tdep\t_\t_"
+            for k, word in enumerate(sentence, 1)
         )
         for sentence in SENTENCES
     ]
@@ -79,13 +80,21 @@ def test_a_tiny_run_has_every_system(tmp_path):
         "treelstm": {"size": 4},
         "bilstm": {"vocabulary": 9, "embedding": 3, "size": 2, "layers": 2, "labels": 4, "length": 3},
         "bilstm-char": {"embedding": 4, "size": 2, "character_embedding": 2},
+        "parser": {"size": 2},
     }
     results = list(onthefly.run(data=tmp_path, batch=3, sizes=sizes, seconds=0.001, rounds=2))
     ours = list(onthefly.SCHEDULES)
     by_numpy = ["numpy-hand"]
-    for name, hand in [("treelstm", by_numpy), ("bilstm", by_numpy), ("bilstm-char", [])]:
+    others = {
+        "treelstm": ["block", *by_numpy, *TORCH],
+        "bilstm": ["block", *by_numpy, *TORCH],
+        "bilstm-char": ["block", *TORCH],
+    }
+    if onthefly.PARSER.is_file():
+        others["parser"] = []
+    for name, beside in others.items():
         here = [r for r in results if r.config["mode"] == f"train {name}"]
-        assert [r.system for r in here] == [*ours, "block", *hand, *TORCH]
+        assert [r.system for r in here] == [*ours, *beside]
         steps = {r.system: r.figures["steps"] for r in here if r.system in ours}
         assert steps["arrows"] <= steps["depth"] <= steps["one-by-one"]
         costs = [r for r in results if r.config["mode"] == f"train {name}, µs/node"]

@@ -62,8 +62,3 @@ def test_the_sessions_share_the_names_of_the_blocks() -> None:
 
 def test_the_readme_leads_to_the_guide() -> None:
     assert "](docs/guide.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-def test_links_of_the_guide_lead_somewhere() -> None:
-    for link in re.findall(r"\]\((\S+?)\)", GUIDE.read_text(encoding="utf-8")):
-        assert (GUIDE.parent / link).exists(), link

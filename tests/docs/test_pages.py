@@ -61,6 +61,25 @@ def test_the_files_that_a_page_names_exist(page: str) -> None:
     assert not missing
 
 
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", *(f"docs/{path.name}" for path in DOCS.glob("*.md"))]
+)
+def test_links_lead_somewhere(page: str) -> None:
+    path = DOCS.parent / page
+    links = re.findall(r"\]\((?!https?:)([^)#\s]+)", path.read_text(encoding="utf-8"))
+    assert not [link for link in links if not (path.parent / link).exists()]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/guide.md", "docs/on-the-fly.md"])
+def test_the_names_that_a_page_uses_exist(page: str) -> None:
+    text = (DOCS.parent / page).read_text(encoding="utf-8")
+    for name in set(re.findall(r"\bar\.(\w+(?:\.\w+)*)", text)):
+        value: Any = arrows
+        for part in name.split("."):
+            assert hasattr(value, part), f"ar.{name}"
+            value = getattr(value, part)
+
+
 def test_the_map_has_every_room() -> None:
     text = (DOCS / "how-it-works.md").read_text(encoding="utf-8")
     package = Path(arrows.__file__).parent

@@ -292,7 +292,7 @@ def call_on_wires(block: AnyBlock, args: tuple[Any, ...]) -> Wire[Any]:
         hint = "to run it on an example: block.eval(x); to compose blocks: f >> g"
     raise type_refusal(
         f"call {block.label} on {', '.join(map(repr, args)) or 'nothing'}",
-        "a block is called on wires, inside the body of an @ar.arrow",
+        "a block is called on wires, inside an @ar.arrow, or on lazy tensors, inside of net.batch()",
         hint=hint,
     )
 

@@ -1,0 +1,86 @@
+"""What was observed of a program, for a drawing: its call sites, and which of them feed which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from arrows.engine.lowering import ApplySite, ElementSite, ReadSite
+from arrows.engine.planning import Plan
+from arrows.onthefly.call_sites import CallSite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedCall:
+    """A call site.
+
+    Attributes:
+        label: what is called; "values" for those that come in.
+        line: where, such as ``model.py:41``; empty for values that come in.
+        output: the type of its result.
+        stratum: in which stratum it runs, under the schedule "strata".
+    """
+
+    label: str
+    line: str
+    output: str
+    stratum: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dataflow:
+    """The call sites of a program, in the order in which they were first called, and what feeds what.
+
+    `arrows.drawing.dataflow_text` and `dataflow_svg` draw it.
+
+    Attributes:
+        calls: the call sites.
+        wires: pairs of places in `calls`: the result of the first goes into the second.
+
+    Example:
+        >>> import arrows as ar
+        >>> net, double = ar.OnTheFly(), ar.Function(lambda x: x * 2, name="double")
+        >>> with net.batch() as g:
+        ...     x = double(double(3)).numpy()
+        >>> [(call.label, call.output) for call in net.dataflow.calls], net.dataflow.wires
+        ([('values', 'int32'), ('double', 'int32'), ('double', 'int32')], ((0, 1), (1, 2)))
+    """
+
+    calls: tuple[ObservedCall, ...]
+    wires: tuple[tuple[int, int], ...]
+
+
+def dataflow(plan: Plan, calls: Iterable[CallSite]) -> Dataflow:
+    """The call sites of a plan that was made by strata.
+
+    Args:
+        plan: of all that has been observed.
+        calls: the call sites, for their lines.
+    """
+    lines = {call.number: str(call.line) for call in calls}
+    strata = (plan.sites.base >> 32).tolist()
+    place_of: dict[int, int] = {}
+    observed: list[ObservedCall] = []
+    sites = plan.lowered.sites
+    for site in sites:
+        if isinstance(site, ElementSite):  # its rows are results of its operation
+            place_of[site.index] = place_of[site.parent]
+        elif isinstance(site, ApplySite | ReadSite):
+            place_of[site.index] = len(observed)
+            observed.append(
+                ObservedCall(
+                    label=site.typed.form.label if isinstance(site, ApplySite) else "values",
+                    line=lines.get(site.index, ""),
+                    output=str(site.typed.output),
+                    stratum=strata[site.index],
+                )
+            )
+    wires = {
+        (place_of[source], place_of[site.index])
+        for site in sites
+        if isinstance(site, ApplySite)
+        for port in site.ports
+        for source, _ in plan.lowered.reaching[port.place]
+        if source in place_of
+    }
+    return Dataflow(tuple(observed), tuple(sorted(wires, key=lambda wire: (wire[1], wire[0]))))
