@@ -60,7 +60,7 @@ class TreeLSTM:
         embed, drop_word = ar.Embedding(len(numbers) + 1, embedding, name="embed"), ar.Dropout(word_dropout)
         classify, drop = ar.FC(CLASSES, name="classify"), ar.Dropout(dropout)
         cross_entropy = ar.SoftmaxCrossEntropy()
-        self.word = ar.Function(lambda number: drop_word(embed(number)))
+        self.leaf = ar.Function(lambda number, halves: self.cell(drop_word(embed(number)), halves))
         self.scores = ar.Function(lambda h: classify(drop(h)))
         self.cross_entropy = ar.Function(lambda h, label: cross_entropy(classify(drop(h)), label))
 
@@ -71,7 +71,7 @@ class TreeLSTM:
 
         def state(tree: Tree) -> Any:
             if "word" in tree:
-                h, c = self.cell(self.word(self.numbers.get(tree["word"], 0)), no_halves)
+                h, c = self.leaf(self.numbers.get(tree["word"], 0), no_halves)
             else:
                 h, c = self.cell(no_word, (state(tree["left"]), state(tree["right"])))
             nodes.append((h, tree["label"]))
