@@ -1,9 +1,10 @@
 """A part-of-speech tagger on the fly: plain loops over words and characters, batched as they run.
 
-A bidirectional LSTM over the words of a sentence.  With `--characters`, a word without an embedding of its
-own is spelled: its vector comes from the last states of a bidirectional LSTM over its characters.  An `if`
-decides which words are spelled, and the spelled words of a batch run together.  The two models are those of
-Neubig, Goldberg, Dyer, "On-the-fly Operation Batching in Dynamic Computation Graphs", NIPS 2017, section 5.1.
+A bidirectional LSTM over the words of a sentence.  A word that occurs once in training, or never, has no
+embedding of its own.  With `--characters` it is spelled: its vector comes from the last states of a
+bidirectional LSTM over its characters.  An `if` decides which words are spelled, and the spelled words of a
+batch run together.  The two models follow Neubig, Goldberg, Dyer, "On-the-fly Operation Batching in Dynamic
+Computation Graphs", NIPS 2017, section 5.1.
 
     python examples/onthefly_tagger.py DIR --characters
 

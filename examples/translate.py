@@ -1,9 +1,10 @@
 """An encoder-decoder with attention on the fly: number names to digits, decoded greedily or by beam search.
 
-"two million three hundred and five" is 2000305: most of these digits no word names.  The pairs are generated
-here, by `name`.  The model follows Bahdanau, Cho, Bengio, "Neural machine translation by jointly learning to
-align and translate", ICLR 2015, with LSTMs.  Decoding is written for one name, as a generator that yields the
-scores it must know to go on; `run_all` advances all names together, with all their hypotheses.
+"two million three hundred and five" is 2000305, whose zeros no word names.  The pairs are generated here:
+`name` says a number in English.  The model follows Bahdanau, Cho, Bengio, "Neural machine translation by
+jointly learning to align and translate", ICLR 2015, with LSTMs.  Decoding is written for one name, as a
+generator that yields the scores it must know to go on; `run_all` advances all names together, with all their
+hypotheses.
 
     python examples/translate.py
 
@@ -168,11 +169,13 @@ def states(g: Any, cell: Any, vectors: list[Any]) -> list[Any]:
     return outputs
 
 
-def share_right(net: ar.OnTheFly, translator: Translator, others: list[Pair], width: int) -> float:
+def share_right(
+    net: ar.OnTheFly, translator: Translator, others: list[Pair], *, width: int, together: int
+) -> float:
     """The share of names whose digits are all right, by a beam of a width; with 1, greedily."""
     right = 0
-    for first in range(0, len(others), 250):
-        batch = others[first : first + 250]
+    for first in range(0, len(others), together):
+        batch = others[first : first + together]
         with net.batch(gradients=False) as g:
             outputs = g.run_all(
                 translator.greedy(g, words) if width == 1 else translator.beam(g, words, width)
@@ -183,7 +186,12 @@ def share_right(net: ar.OnTheFly, translator: Translator, others: list[Pair], wi
 
 
 def main(
-    examples: int = 3000, epochs: int = 5, others: int = 1000, width: int = 4, seed: int = 0
+    examples: int = 3000,
+    epochs: int = 5,
+    others: int = 1000,
+    width: int = 4,
+    together: int = 250,
+    seed: int = 0,
 ) -> tuple[float, float]:
     """Trains a translator; returns the shares of other numbers that it gets right greedily and by a beam."""
     data = pairs(examples + others)
@@ -203,7 +211,7 @@ def main(
     shares = []
     for label, hypotheses in (("greedy", 1), (f"beam of {width}", width)):
         start = time.perf_counter()
-        shares.append(share_right(net, translator, data[examples:], hypotheses))
+        shares.append(share_right(net, translator, data[examples:], width=hypotheses, together=together))
         seconds = time.perf_counter() - start
         print(f"{label}: {shares[-1]:.3f} of {others} other numbers are right, in {seconds:.1f} s")
     return shares[0], shares[1]
@@ -214,5 +222,6 @@ if __name__ == "__main__":
     parser.add_argument("--examples", type=int, default=3000)
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--width", type=int, default=4, help="hypotheses of the beam search")
+    parser.add_argument("--together", type=int, default=250, help="names that are decoded together")
     parser.add_argument("--seed", type=int, default=0)
     main(**vars(parser.parse_args()))
