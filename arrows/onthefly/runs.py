@@ -15,8 +15,7 @@ import numpy as np
 from arrows.engine.device import Arena
 from arrows.engine.running import Executor, Run, StepRefused
 from arrows.engine.scheduling import Merged, Timeline, WiredBatch, merge, timeline
-from arrows.onthefly.dropout import dropout_keys
-from arrows.onthefly.recording import Recording
+from arrows.onthefly.recording import Recording, dropout_keys
 from arrows.onthefly.tensor import OUTPUT_BITS
 from arrows.onthefly.wiring import HAS_RUN, OUTPUT, WAITING, Selection, Wirer
 from arrows.ops.arrays import Array, HostArray

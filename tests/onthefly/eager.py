@@ -15,7 +15,7 @@ from arrows.combinators import Apply
 from arrows.engine.reference import ArraySemantics, interpret
 from arrows.engine.values import make_tuple
 from arrows.inference import infer
-from arrows.onthefly.dropout import dropout_keys
+from arrows.onthefly.recording import dropout_keys
 from arrows.ops import Value
 from arrows.ops.splitmix import GOLDEN
 from arrows.typesys import types as T
