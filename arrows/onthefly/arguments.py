@@ -64,6 +64,20 @@ class Arguments:
         self.key.append(id(tensor.type))
         return tensor
 
+    def take_as(self, x: Any, type: T.Type) -> None:
+        """Takes an argument of a known type, whose sequences may be empty."""
+        if isinstance(type, T.Tuple):
+            for item, item_type in zip(x, type.items, strict=True):
+                self.take_as(item, item_type)
+        elif isinstance(type, T.Sequence):
+            rows = [Arguments(self.batch, [], []) for _ in x]
+            for row, element in zip(rows, x, strict=True):
+                row.take_as(self.batch.whole(element), type.element)
+            columns = [[row.ids[place] for row in rows] for place in range(_tensors_in(type.element))]
+            self.sequences.append((columns, len(x)))
+        else:
+            self.take(x)
+
     def _take_sequence(self, elements: list[Any]) -> list[Any]:
         batch = self.batch
         kind = elements[0].__class__ is LazyTensor and elements[0].type
@@ -99,9 +113,11 @@ def is_sequence(x: object) -> bool:
     return isinstance(x, list) and any(isinstance(item, (LazyTensor, tuple)) for item in x)
 
 
-def holds_sequence(x: object) -> bool:
-    """Whether there is a sequence of tensors somewhere."""
-    return is_sequence(x) or (isinstance(x, tuple) and any(map(holds_sequence, x)))
+def holds_sequence(type: T.Type) -> bool:
+    """Whether there is a sequence somewhere."""
+    return isinstance(type, T.Sequence) or (
+        isinstance(type, T.Tuple) and any(map(holds_sequence, type.items))
+    )
 
 
 def type_of(x: Any) -> T.Type:
@@ -113,17 +129,29 @@ def type_of(x: Any) -> T.Type:
     return T.Sequence(type_of(x[0]))
 
 
-def constants_of(x: Any, leaf: int, constants: list[tuple[int, int]]) -> int:
-    """Collects the leaves that are constants, with their numbers; returns the next free leaf."""
-    if isinstance(x, LazyConstant):
-        constants.append((leaf, x.number))
-    elif isinstance(x, tuple):
-        for item in x:
-            leaf = constants_of(item, leaf, constants)
-        return leaf
-    elif isinstance(x, list):
-        return constants_of(x[0], leaf, [])
-    return leaf + 1
+def constants_of(x: Any, type: T.Type) -> list[tuple[int, int]]:
+    """The leaves of a value that are constants, with the numbers of these."""
+    constants: list[tuple[int, int]] = []
+
+    def collect(x: Any, type: T.Type, leaf: int) -> int:
+        """Collects the constants from a leaf on; returns the next free leaf."""
+        if isinstance(type, T.Tuple):
+            for item, item_type in zip(x, type.items, strict=True):
+                leaf = collect(item, item_type, leaf)
+            return leaf
+        if isinstance(x, LazyConstant):
+            constants.append((leaf, x.number))
+        return leaf + _tensors_in(type)
+
+    collect(x, type, 0)
+    return constants
+
+
+def _tensors_in(type: T.Type) -> int:
+    """How many tensors a value of a type is made of; of a sequence, one element."""
+    if isinstance(type, T.Tuple):
+        return sum(map(_tensors_in, type.items))
+    return _tensors_in(type.element) if isinstance(type, T.Sequence) else 1
 
 
 def _plain(x: Any) -> Any:

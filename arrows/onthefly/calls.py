@@ -75,9 +75,8 @@ class LazyCalls(LazyValues):
             self.check_open(f"call {block.label}")
             value = tuple([Arguments(self, [], []).take(x) for x in arguments])
             value = value[0] if len(value) == 1 else value
-            constants: list[tuple[int, int]] = []
-            constants_of(value, 0, constants)
-            site = self._call_sites.add_call(block, type_of(value), constants, SourceLine.here())
+            type = type_of(value)
+            site = self._call_sites.add_call(block, type, constants_of(value, type), SourceLine.here())
             self._calls[key_of_call] = site
         if not taken:
             return self._visit(site, ids)
@@ -88,12 +87,12 @@ class LazyCalls(LazyValues):
     def call_typed(self, typed: Typed, value: Any) -> Any:
         """Records an occurrence of a typed block on a value: a nested tuple or a list of lazy tensors."""
         taken = Arguments(self, [], [])
-        value = taken.take(self.whole(value) if holds_sequence(value) else value)
+        value = self.whole(value) if holds_sequence(typed.input) else value
+        taken.take_as(value, typed.input)
         key = ("typed", id(typed), *taken.key)
         site = self._calls.get(key)
         if site is None:
-            constants: list[tuple[int, int]] = []
-            constants_of(value, 0, constants)
+            constants = constants_of(value, typed.input)
             site = self._calls[key] = self._call_sites.add_typed(typed, constants, SourceLine.here())
         return self._visit(site, taken.ids, taken.sequences)
 
@@ -180,12 +179,11 @@ class LazyCalls(LazyValues):
                 every = [next(given) if x is None else x for x in kept]
                 return bind(primitive, *every, like=None, **attributes)
 
-            constants: list[tuple[int, int]] = []
-            constants_of(tuple(tensors), 0, constants)
-            input = tensors[0].type if len(tensors) == 1 else type_of(tuple(tensors))
+            value = tensors[0] if len(tensors) == 1 else tuple(tensors)
+            input = type_of(value)
             block: core.AnyBlock = core.Function(compute, name=primitive.name)
             try:
-                site = self._call_sites.add_call(block, input, constants, SourceLine.here())
+                site = self._call_sites.add_call(block, input, constants_of(value, input), SourceLine.here())
             except ArrowTypeError as error:
                 raise _refused(primitive, error) from None
             self._calls[key_of_call] = site

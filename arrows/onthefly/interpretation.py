@@ -8,7 +8,7 @@ import numpy as np
 
 from arrows.combinators import Constant
 from arrows.engine.reference import Semantics, interpret
-from arrows.engine.values import convert
+from arrows.engine.values import convert, make_tuple
 from arrows.inference import Typed
 from arrows.onthefly.arguments import type_of
 from arrows.onthefly.tensor import LazyTensor
@@ -65,10 +65,56 @@ def run_block(batch: LazyCalls, block: Any, arguments: tuple[Any, ...]) -> Any:
             )
         )
     argument = arguments[0] if len(arguments) == 1 else arguments
-    input = type_of(argument) if lazy else None
-    typed = batch.net.typed(block, input)
-    value = batch.whole(argument) if lazy else argument
-    return interpret(typed, value, LazySemantics(batch))
+    if not lazy:
+        typed = batch.net.typed(block, None)
+        return _with_keys(typed.output, interpret(typed, argument, LazySemantics(batch)))
+    value = batch.whole(_read(batch, argument))
+    typed = batch.net.typed(block, _known_type(value))
+    return _with_keys(typed.output, interpret(typed, value, LazySemantics(batch)))
+
+
+def _read(batch: LazyCalls, x: Any) -> Any:
+    """Nested tuples and lists of tensors, with numbers among them as tensors."""
+    if isinstance(x, tuple):
+        return tuple([_read(batch, item) for item in x])
+    if isinstance(x, list) and (not x or _holds_tensors(x)):
+        return [_read(batch, item) for item in x]
+    return batch.tensor(x)
+
+
+def _known_type(x: Any) -> T.Type:
+    """The type of nested tuples and lists of tensors; a list may be empty if another in its place is not."""
+    type = _type_if_known(x)
+    if type is None:
+        raise ArrowTypeError(
+            message(
+                f"cannot run a block at {SourceLine.here()}",
+                reason="a sequence without elements has no type",
+                hint="treat an empty list apart: `if xs: ... else: ...`",
+            )
+        )
+    return type
+
+
+def _type_if_known(x: Any) -> T.Type | None:
+    if isinstance(x, tuple):
+        items = [_type_if_known(item) for item in x]
+        known = [item for item in items if item is not None]
+        return T.Tuple(known) if len(known) == len(items) else None
+    if isinstance(x, list):
+        element = next((type for type in map(_type_if_known, x) if type is not None), None)
+        return None if element is None else T.Sequence(element)
+    return type_of(x)
+
+
+def _with_keys(type: T.Type, value: Any) -> Any:
+    """The result of a block, with the keys of records."""
+    if isinstance(type, T.Tuple):
+        items = [_with_keys(item, part) for item, part in zip(type.items, value, strict=True)]
+        return make_tuple(items, type.labels)
+    if isinstance(type, T.Sequence) and isinstance(type.element, (T.Tuple, T.Sequence)):
+        return [_with_keys(type.element, element) for element in value]
+    return value
 
 
 def _holds_tensors(value: Any) -> bool:
