@@ -88,8 +88,7 @@ def compile(
         raise ArrowValueError(f"the seed must be an integer from 0 on, not {seed!r}")
     if params is not None and not isinstance(params, Mapping):
         raise ArrowTypeError(f"params must be another model's params, or arrays by name, not {params!r}")
-    if float_type not in (None, "float16", "float32", "float64"):
-        raise ArrowValueError(f"float_type must be 'float16', 'float32' or 'float64', not {float_type!r}")
+    check_float_type(float_type)
     if fingerprint is not None and not isinstance(fingerprint, str):
         raise ArrowTypeError(f"fingerprint must be a text, not {fingerprint!r}")
     chosen = get_device(device)
@@ -107,6 +106,15 @@ def compile(
         jit=compiled,
         fingerprint=fingerprint,
     )
+
+
+def check_float_type(float_type: str | None) -> None:
+    """Refuses what is no type that all floats can get.
+
+    >>> check_float_type("float64")
+    """
+    if float_type not in (None, "float16", "float32", "float64"):
+        raise ArrowValueError(f"float_type must be 'float16', 'float32' or 'float64', not {float_type!r}")
 
 
 def use_jit(jit: bool | None, device: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextvars import Token
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -19,7 +18,7 @@ from arrows.onthefly.interpretation import run_block
 from arrows.onthefly.runs import Runs
 from arrows.onthefly.tensor import LazyTensor
 from arrows.ops.arrays import Array, HostArray
-from arrows.ops.context import LazyContext, enter_lazy, leave_lazy
+from arrows.ops.context import enter_lazy, leave_lazy
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.errors import message
@@ -55,20 +54,17 @@ class LazyBatch(LazyCalls):
         self._runs = Runs(net, self.recording, training=training, gradients=gradients)
         self._differentiation = Differentiation(net, self._runs)
         self._zeros_of: dict[T.Type, Any] = {}
-        self._token: Token[LazyContext | None] | None = None
 
     def __enter__(self) -> Self:
-        if self._token is not None:
+        if self.entered:
             raise ArrowValueError("a batch is entered once: make another by net.batch()")
         self.net.refresh(always=True)
-        self._token = enter_lazy(self)
-        self.open = True
+        self.entered = True
+        enter_lazy(self)
         return self
 
     def __exit__(self, *error: object) -> None:
-        assert self._token is not None
-        self.open = False
-        leave_lazy(self._token)
+        leave_lazy(self)
         self._runs.release()
 
     def zeros(self, type: Any) -> Any:

@@ -7,7 +7,7 @@ from types import CodeType
 from typing import Any
 
 from arrows import combinators as core
-from arrows.engine.compile import use_jit
+from arrows.engine.compile import check_float_type, use_jit
 from arrows.engine.device import Arena, Device, get_device
 from arrows.engine.planning import SCHEDULES, GrowingParams, Plan, make_plan, slabs_by_type
 from arrows.engine.program import Clock, Profile, Program, profile
@@ -105,6 +105,7 @@ class OnTheFly:
             raise ArrowValueError(
                 f"the schedule must be one of {', '.join(map(repr, SCHEDULES))}, not {schedule!r}"
             )
+        check_float_type(float_type)
         self.seed, self.step = seed, 0
         self.device = get_device(device)
         self.float_type, self.schedule = float_type, schedule

@@ -27,14 +27,14 @@ class LazyValues(LazyContext):
     Attributes:
         net: the network.
         recording: the nodes.
-        open: whether the batch is in use.
+        entered: whether it has begun.
     """
 
     def __init__(self, net: OnTheFly) -> None:
         self.net = net
         self.float_type = net.float_type
         self.recording = Recording()
-        self.open = False
+        self.entered = False
         self._call_sites = net.call_sites
 
     def numpy(self, value: Any) -> Any:
@@ -119,6 +119,7 @@ class LazyValues(LazyContext):
         Args:
             array: its value, which is copied.
         """
+        self.check_open("make a constant")
         array = np.asarray(array)
         array = array.astype(self.as_float_type(array.dtype.name), copy=False)
         sites = self._call_sites
@@ -142,7 +143,15 @@ class LazyValues(LazyContext):
         return LazyTensor(self, self.value_id(x), x.type) if isinstance(x, LazyConstant) else x
 
     def check_open(self, attempt: str) -> None:
-        """Refuses what is attempted with tensors of a batch that is over."""
+        """Refuses what is attempted in a batch that is over, or has not begun."""
+        if not self.open and not self.entered:
+            raise ArrowValueError(
+                message(
+                    f"cannot {attempt} ({SourceLine.here()})",
+                    reason="the batch has not begun",
+                    hint="with net.batch() as g: ...",
+                )
+            )
         if not self.open:
             raise ArrowValueError(
                 message(

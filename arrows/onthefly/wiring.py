@@ -67,10 +67,15 @@ class Wirer:
 
     def select(self, ids: Sequence[int]) -> Selection | None:
         """Selects what some values need and has not run; None if that is nothing."""
+        try:
+            needed = self._needed(ids)
+            return self._selection(needed) if needed else None
+        except BaseException:  # Ctrl-C, say
+            self.state[:] = self.state.replace(bytes([WANTED]), bytes([WAITING]))
+            raise
+
+    def _selection(self, needed: list[int]) -> Selection:
         recording, call_sites = self._recording, self._call_sites
-        needed = self._needed(ids)
-        if not needed:
-            return None
         nodes = np.array(needed)
         site, start = recording.site_column.array(), recording.start_column.array()
         begins, lengths = start[nodes], start[nodes + 1] - start[nodes]

@@ -93,9 +93,13 @@ class LazyContext:
 
     Attributes:
         float_type: the element type that every float gets; None leaves them.
+        open: whether it is in use.
+        outer: the context that was the innermost when this one was entered.
     """
 
     float_type: str | None
+    open: bool = False
+    outer: LazyContext | None = None
 
     def constant(self, array: HostArray) -> TensorLike:
         """A constant as a tensor of this context."""
@@ -121,17 +125,26 @@ _innermost: ContextVar[LazyContext | None] = ContextVar("arrows_lazy_context", d
 
 def innermost_lazy() -> LazyContext | None:
     """The lazy context that plain values belong to; None outside of any, and inside of a Function."""
-    return _innermost.get() if _current.get() is None else None
+    return _innermost_open() if _current.get() is None else None
 
 
-def enter_lazy(context: LazyContext) -> Token[LazyContext | None]:
-    """Makes a lazy context the innermost one; `leave_lazy` takes the token."""
-    return _innermost.set(context)
+def enter_lazy(context: LazyContext) -> None:
+    """Makes a lazy context the innermost one."""
+    context.outer, context.open = _innermost_open(), True
+    _innermost.set(context)
 
 
-def leave_lazy(token: Token[LazyContext | None]) -> None:
-    """Makes the lazy context before the innermost one again."""
-    _innermost.reset(token)
+def leave_lazy(context: LazyContext) -> None:
+    """Ends the use of a lazy context; one in a generator may end late, and in another thread."""
+    context.open = False
+    _innermost.set(_innermost_open())
+
+
+def _innermost_open() -> LazyContext | None:
+    context = _innermost.get()
+    while context is not None and not context.open:
+        context = context.outer
+    return context
 
 
 _current: ContextVar[Context | None] = ContextVar("arrows_ops_context", default=None)
