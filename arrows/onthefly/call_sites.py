@@ -77,7 +77,7 @@ class ValueTable:
 
 
 class CallSites:
-    """The call sites of a program, as they are observed.
+    """The call sites of a program, as they are observed; several threads may record at a time.
 
     Args:
         params: gets the parameters of layers when they are first called.
@@ -103,6 +103,7 @@ class CallSites:
         self._places = 0
         self._reaching: list[list[tuple[int, int]]] = []
         self._observed = np.zeros((0, 0), bool)
+        self._lock = params.lock.mutex
 
     # ------------------------------------------------------------------------------------------------------
     # types, constants, reads
@@ -110,17 +111,21 @@ class CallSites:
     def intern(self, type: T.Tensor) -> T.Tensor:
         """The one object that stands for a type, so that types are compared by identity."""
         if type not in self.types:
-            self.types[type] = len(self._interned)
-            self._interned.append(type)
+            with self._lock:
+                if type not in self.types:
+                    self._interned.append(type)
+                    self.types[type] = len(self._interned) - 1
         return self._interned[self.types[type]]
 
     def constant(self, array: HostArray) -> int:
         """The number of a constant; equal ones are one."""
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._constants:
-            self._constants[key] = len(self.constants)
-            self.constants.append(array.copy())
-            self._changed()
+            with self._lock:
+                if key not in self._constants:
+                    self.constants.append(array.copy())
+                    self._constants[key] = len(self.constants) - 1
+                    self._changed()
         return self._constants[key]
 
     def read_site(self, type: T.Tensor) -> int:
@@ -128,7 +133,9 @@ class CallSites:
         if type not in self._reads:
             form = core.Tensor(type.shape, type.dtype)
             typed = Typed(form=form, input=T.Input(), output=type)
-            self._reads[type] = self._add(ReadSite(len(self.sites), (self.intern(type),), typed))
+            with self._lock:
+                if type not in self._reads:
+                    self._reads[type] = self._add(ReadSite(len(self.sites), (self.intern(type),), typed))
         return self._reads[type]
 
     def carried_site(self, type_number: int) -> int:
@@ -171,7 +178,8 @@ class CallSites:
         """
         try:
             typed = infer(block, input, float_type=self.float_type)
-            return self.add_typed(typed, constants, line)
+            with self._lock:
+                return self.add_typed(typed, constants, line)
         except (ArrowTypeError, ArrowValueError) as error:
             raise refused(block, input, line, error) from None
 

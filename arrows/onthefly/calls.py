@@ -93,7 +93,8 @@ class LazyCalls(LazyValues):
         site = self._calls.get(key)
         if site is None:
             constants = constants_of(value, typed.input)
-            site = self._calls[key] = self._call_sites.add_typed(typed, constants, SourceLine.here())
+            with self.net.lock.mutex:
+                site = self._calls[key] = self._call_sites.add_typed(typed, constants, SourceLine.here())
         return self._visit(site, taken.ids, taken.sequences)
 
     def call_dropout(self, x: TensorLike, rate: float) -> TensorLike:

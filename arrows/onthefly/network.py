@@ -263,9 +263,10 @@ class OnTheFly:
             always: also if not; somebody may have written to their arrays.
         """
         if always or self._updates != self.lock.updates:
-            self._updates = self.lock.updates
-            for executor in self._executors.values():
-                executor.refresh()
+            with self.lock.mutex:
+                self._updates = self.lock.updates
+                for executor in self._executors.values():
+                    executor.refresh()
 
     def take_arena(self) -> Arena:
         """Memory for a run."""
