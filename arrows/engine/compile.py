@@ -77,18 +77,9 @@ def compile(
         >>> model([[1, 2, 3], [], [10]]).tolist()
         [6.0, 0.0, 10.0]
     """
-    if schedule not in SCHEDULES:
-        raise ArrowValueError(
-            f"the schedule must be one of {', '.join(map(repr, SCHEDULES))}, not {schedule!r}"
-        )
+    seed = check_arguments(schedule, seed, params, float_type)
     if isinstance(max_nodes, bool) or not isinstance(max_nodes, int) or max_nodes < 1:
         raise ArrowValueError(f"max_nodes must be a positive integer, not {max_nodes!r}")
-    first: Any = seed
-    if isinstance(first, bool) or not isinstance(first, Integral) or int(first) < 0:
-        raise ArrowValueError(f"the seed must be an integer from 0 on, not {seed!r}")
-    if params is not None and not isinstance(params, Mapping):
-        raise ArrowTypeError(f"params must be another model's params, or arrays by name, not {params!r}")
-    check_float_type(float_type)
     if fingerprint is not None and not isinstance(fingerprint, str):
         raise ArrowTypeError(f"fingerprint must be a text, not {fingerprint!r}")
     chosen = get_device(device)
@@ -97,7 +88,7 @@ def compile(
     return Model(
         typed,
         loss=loss,
-        seed=int(seed),
+        seed=seed,
         schedule=schedule,
         device=chosen,
         float_type=float_type,
@@ -108,13 +99,23 @@ def compile(
     )
 
 
-def check_float_type(float_type: str | None) -> None:
-    """Refuses what is no type that all floats can get.
+def check_arguments(schedule: object, seed: Any, params: object, float_type: object) -> int:
+    """Checks the arguments that all models have; returns the seed.
 
-    >>> check_float_type("float64")
+    Raises:
+        ArrowTypeError, ArrowValueError: one that cannot be.
     """
+    if schedule not in SCHEDULES:
+        raise ArrowValueError(
+            f"the schedule must be one of {', '.join(map(repr, SCHEDULES))}, not {schedule!r}"
+        )
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or int(seed) < 0:
+        raise ArrowValueError(f"the seed must be an integer from 0 on, not {seed!r}")
+    if params is not None and not isinstance(params, Mapping):
+        raise ArrowTypeError(f"params must be another model's params, or arrays by name, not {params!r}")
     if float_type not in (None, "float16", "float32", "float64"):
         raise ArrowValueError(f"float_type must be 'float16', 'float32' or 'float64', not {float_type!r}")
+    return int(seed)
 
 
 def use_jit(jit: bool | None, device: str) -> bool:

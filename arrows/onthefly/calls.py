@@ -104,18 +104,19 @@ class LazyCalls(LazyValues):
         result: TensorLike = self.call_block(dropouts[rate], (x,))
         return result
 
-    def _where(self, frame: FrameType | None) -> tuple[int, int]:
-        """The call site: the innermost frame of the user's code, and how far it has come in it."""
-        inside = self.net.inside
+    def _where(self, frame: FrameType | None) -> tuple[int, int, int]:
+        """The call site: the user's innermost frame, how far it has come, and by which way it got here."""
+        inside, way = self.net.inside, 0
         while frame is not None:
             code = frame.f_code
             if id(code) not in inside:
                 self.net.codes.append(code)  # kept, so that its id stays its own
                 inside[id(code)] = is_inside(code.co_filename)
             if not inside[id(code)]:
-                return id(code), frame.f_lasti
+                return id(code), frame.f_lasti, way
+            way = 31 * way + frame.f_lasti  # an operation made of others calls them from several places
             frame = frame.f_back
-        return 0, 0
+        return 0, 0, way
 
     def _visit(self, site: CallSite, ids: list[int], sequences: Sequences | tuple[()] = ()) -> Any:
         """Makes the node of a call, and the tensors that it gives."""

@@ -7,7 +7,7 @@ from types import CodeType
 from typing import Any
 
 from arrows import combinators as core
-from arrows.engine.compile import check_float_type, use_jit
+from arrows.engine.compile import check_arguments, use_jit
 from arrows.engine.device import Arena, Device, get_device
 from arrows.engine.planning import SCHEDULES, GrowingParams, Plan, make_plan, slabs_by_type
 from arrows.engine.program import Clock, Profile, Program, profile
@@ -18,7 +18,6 @@ from arrows.onthefly.batch import LazyBatch
 from arrows.onthefly.call_sites import CallSite, CallSites
 from arrows.onthefly.dataflow import Dataflow, dataflow
 from arrows.onthefly.learner import LearnerOnTheFly
-from arrows.typesys import ArrowValueError
 from arrows.typesys import types as T
 
 
@@ -101,15 +100,11 @@ class OnTheFly:
         params: Mapping[str, Any] | None = None,
         jit: bool | None = None,
     ) -> None:
-        if schedule is not None and schedule not in SCHEDULES:
-            raise ArrowValueError(
-                f"the schedule must be one of {', '.join(map(repr, SCHEDULES))}, not {schedule!r}"
-            )
-        check_float_type(float_type)
-        self.seed, self.step = seed, 0
+        self.seed = check_arguments(schedule or SCHEDULES[0], seed, params, float_type)
+        self.step = 0
         self.device = get_device(device)
         self.float_type, self.schedule = float_type, schedule
-        self.params = GrowingParams(self.device, seed, params)
+        self.params = GrowingParams(self.device, self.seed, params)
         self.lock = self.params.lock
         self.call_sites = CallSites(self.params, float_type)
         self.int_type = self.call_sites.intern(T.Tensor((), "int32"))

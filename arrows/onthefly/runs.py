@@ -101,6 +101,7 @@ class Runs:
                 run = executor.bound(merged, keys, self._arenas[-1], self.carry)
                 net.tick("merge")
                 run.forward()
+                self._finish(selection, run)
             except StepRefused as refused:
                 self._wirer.set_state(selection, WAITING)
                 assert merged is not None
@@ -108,7 +109,6 @@ class Runs:
             except BaseException:  # Ctrl-C, say: the nodes can be asked for again
                 self._wirer.set_state(selection, WAITING)
                 raise
-            self._finish(selection, run)
 
     def _schedule(self, selection: Selection) -> tuple[Executor, Merged]:
         """Wires and merges selected nodes by the schedule of the network."""

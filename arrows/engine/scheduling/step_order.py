@@ -99,10 +99,10 @@ def agenda(
 ) -> HostArray:
     """Gives each node the step of the agenda that it runs in.
 
-    At each step, of the operations that have ready nodes, the one whose nodes lie least deep on average runs,
-    on all that are ready. The average is over all its nodes in the batch; of equals, what is cheap goes
-    before what multiplies matrices, whose nodes may grow in number meanwhile. The loop is over steps, with a
-    few array operations for each.
+    At each step, of the operations that have ready nodes, the one whose nodes lie least deep on average
+    runs, on all that are ready. The average is over all its nodes in the batch. Of equals, what is cheap
+    goes before what multiplies matrices, so that more of its nodes may be ready by then. The loop is over
+    steps, with a few array operations for each.
 
     Args:
         operation: the operation of each node, ``[nodes]``; nodes of one operation may run at once.
