@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import runpy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ import arrows as ar
 from arrows.data import TAGS, read_conllu, vocabulary
 from arrows.engine.running import Run
 from arrows.models import Lexicon, sentiment
-from arrows.onthefly import LazyBatch, LazyTensor, runs
+from arrows.onthefly import LazyBatch, runs
 from arrows.onthefly.gradients import Differentiation
 from arrows.onthefly.runs import Runs
 from arrows.onthefly.wiring import Wirer
@@ -194,10 +194,10 @@ def _treelstm(batch: int, data: Path | None, *, size: int) -> Task:
 
 
 def _parser(batch: int, data: Path | None, **sizes: Any) -> Task | None:
-    """The parser of the examples, on sentences with trees; None where either is not there."""
+    """The parser of the examples, on sentences with trees; None where there are none."""
     folder = UNIVERSAL_DEPENDENCIES if data is None else data
     files = sorted(folder.glob("*train*.conllu"))
-    if not files or not PARSER.is_file():
+    if not files:
         return None
     example = runpy.run_path(str(PARSER))
     treebank = [words for file in files for words in read_conllu(file, trees=True)]
@@ -219,7 +219,7 @@ TASKS: Mapping[str, Callable[..., Task | None]] = {
     "bilstm-char": _bilstm_char,
     "parser": _parser,
 }
-"""The models of the paper, by name; None where its file or its data are not there."""
+"""The models of the paper, by name; they give None where their data are not there."""
 
 
 def _one_by_one(model: Descent, loss: Callable[[int], Any]) -> System:
@@ -237,7 +237,9 @@ def _systems(task: Task) -> tuple[dict[str, ar.OnTheFly], dict[str, System]]:
     """The networks on the fly, and all systems, which begin with the same parameters."""
     if task.block is None:
         nets = {system: ar.OnTheFly(schedule=how, jit=False) for system, how in SCHEDULES.items()}
-        return nets, {system: training(net, task) for system, net in nets.items()} | task.others({})
+        systems = {system: training(net, task) for system, net in nets.items()}
+        systems["alone"] = _alone(ar.OnTheFly(jit=False), task)
+        return nets, systems | task.others({})
     model = ar.compile(task.block, loss="loss", jit=False)
     copies = {name: value.copy() for name, value in model.params.items()}
     nets = {system: ar.OnTheFly(schedule=how, jit=False, params=copies) for system, how in SCHEDULES.items()}
@@ -252,23 +254,36 @@ def training(net: ar.OnTheFly, task: Task) -> System:
 
     def step(batch: Ints, _: int) -> None:
         with net.batch(training=True) as g:
-            g.train_step(mean_loss(g, task, batch), optimizer)
+            g.train_step(g.mean(_losses(g, task, batch)), optimizer)
 
     return step
 
 
-def mean_loss(g: LazyBatch, task: Task, batch: Ints) -> LazyTensor:
-    """The mean over a batch; a program that is a generator runs together with the others."""
-    losses: list[Any] = [task.program(g, task.examples[i]) for i in batch.tolist()]
+def _alone(net: ar.OnTheFly, task: Task) -> System:
+    """Gradients of one example after another, each in a batch of its own."""
+
+    def gradients(batch: Ints, _: int) -> None:
+        for i in batch:
+            with net.batch(training=True) as g:
+                losses = _losses(g, task, [i])
+                if losses:
+                    g.value_and_grad(losses[0])
+
+    return gradients
+
+
+def _losses(g: LazyBatch, task: Task, batch: Iterable[int]) -> list[Any]:
+    """The losses of the examples that have one; programs that are generators run together."""
+    losses: list[Any] = [task.program(g, task.examples[i]) for i in batch]
     if inspect.isgenerator(losses[0]):
         losses = [loss for loss in g.run_all(losses) if loss is not None]
-    return g.mean(losses)
+    return losses
 
 
 def _counts(net: ar.OnTheFly, task: Task, batch: Ints) -> tuple[int, int]:
     """The steps and the nodes of a batch forward."""
     with net.batch(training=True) as g:
-        mean_loss(g, task, batch).numpy()
+        g.mean(_losses(g, task, batch)).numpy()
         timelines = g.timelines
         return sum(len(line.steps) for line in timelines), sum(line.rows for line in timelines)
 

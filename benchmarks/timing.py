@@ -17,6 +17,7 @@ from benchmarks.report import Result
 from benchmarks.systems import System
 
 SLOW = 8  # a system without batching gets this many times fewer batches a run
+UNBATCHED = {"one-by-one", "torch-one-by-one", "alone"}
 
 
 def interleaved(
@@ -110,8 +111,8 @@ def measure(
 ) -> Iterator[Result]:
     """Runs all batches by each system in turns, each with the number of threads that suits it.
 
-    Those `one-by-one` get fewer batches a run, unless a batch is one example. A result has the seconds of a
-    batch, and the examples a second under the name `unit`.
+    Those without batching get fewer batches a run, unless a batch is one example. A result has the seconds
+    of a batch, and the examples a second under the name `unit`.
 
     >>> results = measure("b", {}, {"arrows": lambda batch, number: sum(batch)}, [[1, 2]], rounds=1)
     >>> [result.system for result in results]
@@ -119,9 +120,8 @@ def measure(
     """
     size = len(batches[0])
     counts = {name: len(batches) for name in systems}
-    for name in counts if size > 1 else ():
-        if name.endswith("one-by-one"):
-            counts[name] = max(1, len(batches) // SLOW)
+    if size > 1:
+        counts |= dict.fromkeys(UNBATCHED & counts.keys(), max(1, len(batches) // SLOW))
 
     def task(name: str) -> Callable[[], None]:
         def runs() -> None:
