@@ -151,6 +151,11 @@ class CallSites:
         return list(self._carried)
 
     @property
+    def read_sites(self) -> list[int]:
+        """The numbers of the sites at which values come in."""
+        return list(self._reads.values())
+
+    @property
     def read_types(self) -> list[T.Tensor]:
         """The types of values that come in, in the order of their sites."""
         return list(self._reads)

@@ -6,7 +6,7 @@ copied from, and so on back to the first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,7 +96,7 @@ class Differentiation:
                         sums[key] = add_gradients(device, sums[key], gradient)
                     else:  # one run after another writes to the same memory
                         sums[key] = gradient if number == involved[0] else own(gradient)
-                self._hand_back(earlier)
+                self._hand_back(earlier, involved)
         return value, self._by_name(run, sums)
 
     def _by_name(self, run: Run, sums: Mapping[tuple[int, str], Gradient]) -> dict[str, Gradient]:
@@ -111,16 +111,19 @@ class Differentiation:
         return gradients
 
     def _involved(self, last: int) -> list[int]:
-        """The runs that the values of one depend on, itself included, ascending."""
+        """The runs that computed what the values of one depend on, itself included, ascending.
+
+        A run that data came in with is none: parameters that changed since did not change the data.
+        """
         involved = {last}
         for number in range(last, -1, -1):
             if number in involved:
                 for ids in _carried(self._runs.finished[number].run).values():
-                    involved.update(self._runs.runs_of(ids).tolist())
+                    involved.update(self._runs.runs_of(ids[~self._runs.came_in(ids)]).tolist())
         return sorted(involved)
 
-    def _hand_back(self, run: Run) -> None:
-        """Adds the gradients of carried rows to the rows that they were copied from."""
+    def _hand_back(self, run: Run, involved: Collection[int]) -> None:
+        """Adds the gradients of carried rows to the rows that they were copied from, in runs involved."""
         device = self._net.device
         for o, ids in _carried(run).items():
             first = run.merged.operations[o].first_rows[0]
@@ -128,7 +131,7 @@ class Differentiation:
             if gradients is None:
                 continue
             runs, slabs, rows = self._runs.locate(ids)
-            for number in np.unique(runs).tolist():
+            for number in set(np.unique(runs).tolist()).intersection(involved):
                 (places,) = (runs == number).nonzero()
                 target = self._runs.finished[number].run.gradients[int(slabs[places[0]])]
                 if target is not None:

@@ -166,6 +166,11 @@ class Runs:
         numbers: HostArray = self._run_of[ids >> OUTPUT_BITS]
         return numbers
 
+    def came_in(self, ids: HostArray) -> HostArray:
+        """Which values are data, and not computed."""
+        sites = self._recording.site_column.array()[ids >> OUTPUT_BITS]
+        return np.isin(sites, self._net.call_sites.read_sites)
+
     def locate(self, ids: HostArray) -> tuple[HostArray, HostArray, HostArray]:
         """For values that have been computed, the numbers of their runs and slabs, and their rows."""
         nodes, outputs = ids >> OUTPUT_BITS, ids & OUTPUT

@@ -74,6 +74,7 @@ class Params(Mapping[str, Any]):
                 f"parameter {name!r} is {_described(array)}, and {_described(value)} does not fit"
             )
         array[...] = value
+        self.lock.updates += 1
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._parameters)
