@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
 from arrows.ops import ROW, ShapeError, TensorLike
 from arrows.ops.arrays import HostArray
+from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
 
 if TYPE_CHECKING:
@@ -65,6 +66,17 @@ class LazyTensor(TensorLike):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
         return np.asarray(self.numpy(), dtype)
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        return self
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise ArrowTypeError(
+            "a lazy tensor is not pickled: it is a value of its batch; pickle its numbers, x.numpy()"
+        )
 
     def __bool__(self) -> NoReturn:
         raise ShapeError(

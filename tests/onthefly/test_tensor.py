@@ -1,0 +1,89 @@
+"""Lazy tensors as Python objects: numbers of them, copies, and what they refuse to be."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows import ops
+from tests.compare import close
+
+
+def test_numbers_of_a_tensor():
+    net = ar.OnTheFly()
+    with net.batch() as g:
+        x, v = g.tensor(2.5), g.tensor([1.0, 2.0])
+        assert (float(x), int(x), x.item(), math.floor(x.item())) == (2.5, 2, 2.5, 2)
+        assert np.asarray(v, "float64").dtype == np.float64
+        assert np.array(v).tolist() == [1.0, 2.0]
+        assert isinstance(np.exp(v), ar.onthefly.LazyTensor)
+        assert float(g.zeros([])) == 0
+        with pytest.raises(TypeError):
+            float(v)
+
+
+def test_truth_is_not_known():
+    net = ar.OnTheFly()
+    with net.batch() as g:
+        x = g.tensor(1.0)
+        for use in (lambda: bool(x), lambda: x > 0 and x < 2, lambda: not x, lambda: x in [g.tensor(2.0), x]):
+            with pytest.raises(ops.ShapeError) as error:
+                use()
+            assert "of a lazy tensor (" in str(error.value)
+            assert str(error.value).endswith(
+                "is not known before it is computed\n"
+                "  hint  to wait for one value: `if float(x) > 0`; for those of many instances at a time: "
+                "`value = yield x` in a generator that g.run_all runs"
+            )
+        assert not g.timelines
+
+
+def test_copies_are_the_tensor():
+    """As states are copied for the hypotheses of a beam."""
+    net, cell = ar.OnTheFly(), ar.LSTMCell(2)
+    with net.batch() as g:
+        state = cell([1.0], g.zeros(cell.state))
+        items = {"state": state, "start": g.zeros(cell.state)}
+        for double in (copy.copy(items), copy.deepcopy(items)):
+            assert close(g.numpy(double), g.numpy(items), 0)
+        h = copy.deepcopy(state)[0]
+        loss, gradients = g.value_and_grad(ops.sum(h))
+        right, wanted = g.value_and_grad(ops.sum(state[0]))
+        assert close([loss, gradients], [right, wanted], 0)
+
+
+def test_tensors_are_not_pickled():
+    net = ar.OnTheFly()
+    with net.batch() as g:
+        for x in (g.tensor(1.0), g.zeros([2])):
+            with pytest.raises(ar.ArrowTypeError) as error:
+                pickle.dumps(x)
+            assert str(error.value) == (
+                "a lazy tensor is not pickled: it is a value of its batch; pickle its numbers, x.numpy()"
+            )
+
+
+def test_tensors_of_a_function_and_of_a_batch_do_not_mix():
+    net = ar.OnTheFly()
+    kept = []
+    with net.batch() as g:
+        x = g.tensor([1.0, 2.0])
+        ar.Function(lambda a: (kept.append(a), a)[1])(x)
+        for mix in (
+            lambda: ar.Function(lambda a: a * x)(x),
+            lambda: kept[0] * x,
+            lambda: x - kept[0],
+        ):
+            with pytest.raises(ar.ArrowTypeError) as error:
+                mix()
+            assert "its operands belong to different batches, or one of them to a Function" in str(
+                error.value
+            )
+        with pytest.raises(ar.ArrowTypeError) as error:
+            ar.FC(2)(x, kept[0])
+        assert "a tensor of a Function got into a batch" in str(error.value)
