@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable
+from contextlib import ExitStack
+from inspect import GEN_CREATED, getgeneratorstate
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
-from arrows.typesys import ArrowTypeError, SourceLine
+from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys.errors import message
 
 if TYPE_CHECKING:
@@ -14,23 +17,16 @@ if TYPE_CHECKING:
 
 def run_all(batch: LazyBatch, instances: Iterable[Generator[Any, Any, Any]]) -> list[Any]:
     """See `LazyBatch.run_all`."""
-    generators = list(instances)
-    for number, generator in enumerate(generators):
-        if not isinstance(generator, Generator):
-            raise ArrowTypeError(
-                message(
-                    f"cannot run instances at {SourceLine.here()}",
-                    reason=f"instance {number} is no generator, but a {type(generator).__name__}",
-                    hint="an instance is a call of a function that yields: "
-                    "g.run_all(parse(s) for s in sentences)",
-                )
-            )
+    generators = _checked(instances)
     outer = batch.instance
     first = batch.instances + 1
     batch.instances += len(generators)
     results: list[Any] = [None] * len(generators)
     live: dict[int, Any] = dict.fromkeys(range(len(generators)))
-    try:
+    with ExitStack() as closing:
+        closing.callback(setattr, batch, "instance", outer)
+        for generator in generators:
+            closing.callback(generator.close)
         while live:
             wanted: dict[int, Any] = {}
             for number, numbers in live.items():
@@ -41,8 +37,35 @@ def run_all(batch: LazyBatch, instances: Iterable[Generator[Any, Any, Any]]) -> 
                     results[number] = stop.value
             batch.instance = outer
             live = dict(zip(wanted, batch.numpy(list(wanted.values())), strict=True))
-    finally:
-        batch.instance = outer
-        for generator in generators:
-            generator.close()
     return results
+
+
+def _checked(instances: Iterable[object]) -> list[Generator[Any, Any, Any]]:
+    """The instances, each of which is a generator of its own that has not begun."""
+    generators: list[Generator[Any, Any, Any]] = []
+    numbers: dict[int, int] = {}
+    for number, generator in enumerate(instances):
+        if not isinstance(generator, Generator):
+            kind = type(generator).__name__
+            article = "an" if kind[0] in "aeiou" else "a"
+            raise ArrowTypeError(
+                message(
+                    f"cannot run instances at {SourceLine.here()}",
+                    reason=f"instance {number} is no generator, but {article} {kind}",
+                    hint="an instance is a call of a function that yields: "
+                    "g.run_all(parse(s) for s in sentences)",
+                )
+            )
+        before = numbers.setdefault(id(generator), number)
+        begun = isinstance(generator, GeneratorType) and getgeneratorstate(generator) != GEN_CREATED
+        if begun or before != number:
+            reason = "has begun already" if before == number else f"is instance {before} again"
+            raise ArrowValueError(
+                message(
+                    f"cannot run instances at {SourceLine.here()}",
+                    reason=f"instance {number} {reason}",
+                    hint="call the function again for each instance: g.run_all(parse(s) for s in sentences)",
+                )
+            )
+        generators.append(generator)
+    return generators

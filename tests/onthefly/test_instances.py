@@ -1,0 +1,212 @@
+"""`run_all`: instances are advanced together, end as they please, and go wrong one at a time."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows import ops
+from tests.compare import close
+
+
+def said(error: pytest.ExceptionInfo[BaseException]) -> str:
+    return re.sub(r"test_instances\.py:\d+", "LINE", str(error.value))
+
+
+def test_what_instances_may_yield():
+    def instance(g: Any) -> Any:
+        got = [(yield g.zeros([2]))]
+        got.append((yield {"a": {"b": [g.zeros([]), (g.tensor(1.0), None)]}}))
+        for nothing in ((), [], {}, None):
+            got.append((yield nothing))
+        x = g.tensor([1.0, 2.0])
+        got.append((yield x, x, [x * 2]))
+        return got
+
+    def silent() -> Any:
+        return 3
+        yield
+
+    net = ar.OnTheFly()
+    with net.batch() as g:
+        assert g.run_all([]) == []
+        assert g.run_all([silent(), silent()]) == [3, 3]
+        first, three, second = g.run_all([instance(g), silent(), instance(g)])
+    wanted = [[0, 0], {"a": {"b": [0, (1, None)]}}, (), [], {}, None, ([1, 2], [1, 2], [[2, 4]])]
+    assert three == 3
+    for got in (first, second):
+        assert close(got[:2], [np.zeros(2, "f"), {"a": {"b": [np.float32(0), (np.float32(1), None)]}}], 0)
+        assert got[2:6] == wanted[2:6]
+        assert close(got[6][2][0], np.array([2, 4], "f"), 0)
+
+
+def test_what_waits_runs_together():
+    def instance(g: Any, count: int) -> Any:
+        x = g.tensor(1.0)
+        for _ in range(count):
+            x = ops.tanh(x)
+            yield x
+        return count
+
+    net = ar.OnTheFly()
+    with net.batch() as g:
+        assert g.run_all(instance(g, count) for count in range(5)) == [0, 1, 2, 3, 4]
+        assert len(g.timelines) == 4
+        assert [[count for _, count in timeline.steps] for timeline in g.timelines] == [[4], [3], [2], [1]]
+
+
+def test_instances_within_instances():
+    def inner(x: Any) -> Any:
+        return float((yield x * 2))
+
+    def outer(g: Any, x: Any) -> Any:
+        first = float((yield x))
+        together = g.run_all(inner(x * i) for i in range(3))
+        delegated = yield from inner(x)
+        return first, together, delegated, float((yield x + 1))
+
+    net = ar.OnTheFly()
+    with net.batch() as g:
+        results = g.run_all(outer(g, g.tensor(float(i))) for i in range(3))
+        assert g.instance == 0
+    assert results == [(i, [0, 2 * i, 4 * i], 2 * i, i + 1) for i in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("instances", "reason"),
+    [
+        (lambda g: [3], "instance 0 is no generator, but an int"),
+        (lambda g: [waits(g), g.tensor(1.0)], "instance 1 is no generator, but a LazyTensor"),
+        (lambda g: [waits], "instance 0 is no generator, but a function"),
+    ],
+)
+def test_instances_are_generators(instances: Any, reason: str) -> None:
+    net = ar.OnTheFly()
+    with net.batch() as g, pytest.raises(ar.ArrowTypeError) as error:
+        g.run_all(instances(g))
+    assert said(error) == (
+        f"cannot run instances at LINE\n  {reason}\n"
+        "  hint  an instance is a call of a function that yields: g.run_all(parse(s) for s in sentences)"
+    )
+
+
+def waits(g: Any) -> Any:
+    return (yield g.tensor(1.0)), (yield g.tensor(2.0))
+
+
+def test_an_instance_runs_once_from_its_beginning():
+    net = ar.OnTheFly()
+    with net.batch() as g:
+        twice, begun, over = waits(g), waits(g), waits(g)
+        next(begun)
+        g.run_all([over])
+        for instances, reason in (
+            ([twice, waits(g), twice], "instance 2 is instance 0 again"),
+            ([waits(g), begun], "instance 1 has begun already"),
+            ([over], "instance 0 has begun already"),
+        ):
+            with pytest.raises(ar.ArrowValueError) as error:
+                g.run_all(instances)
+            assert said(error) == (
+                f"cannot run instances at LINE\n  {reason}\n"
+                "  hint  call the function again for each instance: g.run_all(parse(s) for s in sentences)"
+            )
+        assert g.run_all([twice]) == [(1.0, 2.0)]
+
+
+def test_an_instance_yields_tensors_of_the_batch():
+    def of(value: Any) -> Any:
+        yield value
+
+    net = ar.OnTheFly()
+    with net.batch() as g:
+        for value, written in ((3, "3"), ("a", "'a'"), (np.zeros(2), "array([0., 0.])")):
+            with pytest.raises(ar.ArrowTypeError) as error:
+                g.run_all([of(g.tensor(1.0)), of([value])])
+            assert said(error) == (
+                f"cannot compute {written} at LINE\n"
+                "  it is no lazy tensor, and no tuple, list or dict of such"
+            )
+
+
+@pytest.mark.parametrize("failure", [KeyError("boom"), KeyboardInterrupt(), GeneratorExit()])
+def test_the_others_are_closed_when_an_instance_raises(failure: BaseException) -> None:
+    net, layer = ar.OnTheFly(), ar.FC(2)
+    closed = []
+
+    def good(g: Any, number: float) -> Any:
+        try:
+            yield layer([1.0, number])
+            yield layer([2.0, number])
+        finally:
+            closed.append(number)
+
+    def stubborn(g: Any) -> Any:
+        try:
+            yield layer([1.0, 0.0])
+        finally:
+            yield layer([1.0, 0.0])
+
+    def bad(g: Any) -> Any:
+        yield layer([0.0, 0.0])
+        raise failure
+
+    with net.batch() as g:
+        with pytest.raises(type(failure)):
+            g.run_all([good(g, 1.0), bad(g), good(g, 2.0)])
+        assert sorted(closed) == [1.0, 2.0]
+        assert g.instance == 0
+        with pytest.raises(RuntimeError, match="generator ignored GeneratorExit"):
+            g.run_all([good(g, 3.0), stubborn(g), bad(g), stubborn(g), good(g, 4.0)])
+        assert sorted(closed) == [1.0, 2.0, 3.0, 4.0]
+        x = layer([1.0, 2.0])
+        g.value_and_grad(ops.sum(x))
+        numbers = x.numpy()
+    with net.batch():
+        assert close(numbers, layer([1.0, 2.0]).numpy(), 1e-6)
+
+
+def test_an_error_of_a_kernel_closes_all():
+    net, embed = ar.OnTheFly(), ar.Embedding(3, 2)
+    closed = []
+
+    def look(g: Any, i: int) -> Any:
+        try:
+            yield embed(g.tensor(i) + 1)
+        finally:
+            closed.append(i)
+
+    with net.batch() as g:
+        with pytest.raises(ar.ArrowValueError) as error:
+            g.run_all([look(g, 0), look(g, 2), look(g, 1)])
+        assert said(error) == (
+            "cannot compute Embedding(3, 2) at LINE\n  lookup: index 3 is out of range for an axis of size 3"
+        )
+        assert sorted(closed) == [0, 1, 2]
+        assert g.run_all([look(g, 0), look(g, 1)]) == [None, None]
+
+
+def test_masks_belong_to_instances():
+    """What the others do, and when, changes nothing in the dropout of one."""
+
+    def instance(g: Any, waits: int) -> Any:
+        x = g.tensor(np.ones(20))
+        for _ in range(waits):
+            yield x
+        first = ops.drop(x, 0.5)
+        yield first
+        return [first, ops.drop(x, 0.5)]
+
+    net = ar.OnTheFly(seed=2)
+    masks = []
+    for counts in ((0, 3, 1), (2, 0, 5), (0, 0, 0)):
+        with net.batch(training=True) as g:
+            masks.append(g.numpy(g.run_all(instance(g, count) for count in counts)))
+    assert close(masks[1], masks[0], 0)
+    assert close(masks[2], masks[0], 0)
+    several = [tuple(mask) for masks_of in masks[0] for mask in masks_of]
+    assert len(set(several)) == 6
