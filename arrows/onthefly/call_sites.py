@@ -103,7 +103,6 @@ class CallSites:
         self._places = 0
         self._reaching: list[list[tuple[int, int]]] = []
         self._observed = np.zeros((0, 0), bool)
-        self._lock = params.lock.mutex
 
     # ------------------------------------------------------------------------------------------------------
     # types, constants, reads
@@ -111,7 +110,7 @@ class CallSites:
     def intern(self, type: T.Tensor) -> T.Tensor:
         """The one object that stands for a type, so that types are compared by identity."""
         if type not in self.types:
-            with self._lock:
+            with self.params.lock.mutex:
                 if type not in self.types:
                     self._interned.append(type)
                     self.types[type] = len(self._interned) - 1
@@ -121,7 +120,7 @@ class CallSites:
         """The number of a constant; equal ones are one."""
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._constants:
-            with self._lock:
+            with self.params.lock.mutex:
                 if key not in self._constants:
                     self.constants.append(array.copy())
                     self._constants[key] = len(self.constants) - 1
@@ -133,7 +132,7 @@ class CallSites:
         if type not in self._reads:
             form = core.Tensor(type.shape, type.dtype)
             typed = Typed(form=form, input=T.Input(), output=type)
-            with self._lock:
+            with self.params.lock.mutex:
                 if type not in self._reads:
                     self._reads[type] = self._add(ReadSite(len(self.sites), (self.intern(type),), typed))
         return self._reads[type]
@@ -183,7 +182,7 @@ class CallSites:
         """
         try:
             typed = infer(block, input, float_type=self.float_type)
-            with self._lock:
+            with self.params.lock.mutex:
                 return self.add_typed(typed, constants, line)
         except (ArrowTypeError, ArrowValueError) as error:
             raise refused(block, input, line, error) from None
