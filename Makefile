@@ -18,7 +18,7 @@ TREES ?=
 BENCH ?= treelstm --quick
 SEED  ?= 0
 # The tests that draw their examples at random.
-RANDOM := tests/engine/test_batching.py tests/engine/test_reuse.py tests/laws tests/mutations
+RANDOM := tests/engine/test_batching.py tests/engine/test_reuse.py tests/laws tests/mutations tests/onthefly
 
 # A checkout that cannot be written keeps no caches; its environment lies elsewhere: make test VENV=/tmp/venv
 ifneq ($(shell test -w . || echo read-only),)
