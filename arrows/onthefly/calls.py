@@ -119,9 +119,21 @@ class LazyCalls(LazyValues):
         return 0, 0, way
 
     def _visit(self, site: CallSite, ids: list[int], sequences: Sequences | tuple[()] = ()) -> Any:
-        """Makes the node of a call, and the tensors that it gives."""
+        """Makes the node of a call, and the tensors that it gives.
+
+        The same call on the same values is one node: a word that occurs often is computed once.
+        """
         if not self.open:
             self.check_open(f"compute at {site.line}")
+        if sequences or (site.random and self.training) or not self.net.shares:
+            return self._node(site, ids, sequences)
+        key = (site.number, *ids)
+        made = self._made()
+        if key not in made:
+            made[key] = self._node(site, ids, ())
+        return made[key]
+
+    def _node(self, site: CallSite, ids: list[int], sequences: Sequences | tuple[()]) -> Any:
         recording = self.recording
         node = len(recording.site)
         recording.site.append(site.number)

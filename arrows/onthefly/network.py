@@ -106,6 +106,7 @@ class OnTheFly:
         self.float_type, self.schedule = float_type, schedule
         self.params = GrowingParams(self.device, self.seed, params)
         self.lock = self.params.lock
+        self.shares = schedule != "none"  # where one node at a time is wanted, equal nodes stay apart
         self.call_sites = CallSites(self.params, float_type)
         self.int_type = self.call_sites.intern(T.Tensor((), "int32"))
         self.float_scalar = self.call_sites.intern(T.Tensor((), float_type or "float32"))
