@@ -218,7 +218,7 @@ def test_the_cell_may_be_what_stands_for_a_block() -> None:
     assert ar.infer(ar.Map(ar.Vector(3)) >> keep).output == T.as_type((T.Sequence(T.as_type([2])), [2]))
     with pytest.raises(ar.ArrowTypeError, match="the cell of an RNN"):
         ar.RNN(3)  # type: ignore[call-overload]
-    with pytest.raises(ar.ArrowTypeError, match="reverse is True or False"):
+    with pytest.raises(ar.ArrowTypeError, match="reverse must be True or False"):
         ar.RNN(keep, reverse=1)  # type: ignore[call-overload]
 
 
