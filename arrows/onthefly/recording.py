@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,19 +10,6 @@ from arrows.onthefly.tensor import OUTPUT_BITS
 from arrows.ops.arrays import HostArray
 from arrows.ops.splitmix import GOLDEN, finalise
 from arrows.typesys import types as T
-
-
-@dataclass(eq=False, slots=True)
-class Reads:
-    """Values of one type that came in.
-
-    Attributes:
-        nodes: the nodes that stand for them, ascending; those that have run are dropped.
-        values: the values.
-    """
-
-    nodes: list[int] = field(default_factory=list)
-    values: list[Any] = field(default_factory=list)
 
 
 class GrowingColumn:
@@ -61,7 +47,7 @@ class Recording:
         start: where the sources of each node start, and where those of the last end.
         sources: the ids of the values that each node reads.
         lengths: by node, the lengths of the sequences among its operands.
-        reads: by type, the values that came in.
+        reads: by type and node, the values that come in; those that have run are dropped.
         dropout: by node with dropout, the instance that called it, and how many such calls the instance had
             made before.
         rows: by node whose operation gives rows for the elements of sequences, the nodes of these rows.
@@ -73,7 +59,7 @@ class Recording:
         self.start: list[int] = [0]
         self.sources: list[int] = []
         self.lengths: dict[int, tuple[int, ...]] = {}
-        self.reads: dict[T.Tensor, Reads] = {}
+        self.reads: dict[T.Tensor, dict[int, Any]] = {}
         self.dropout: dict[int, tuple[int, int]] = {}
         self.rows: dict[int, list[range]] = {}
         self.row_of: dict[int, int] = {}
@@ -88,9 +74,8 @@ class Recording:
         self.start.append(len(self.sources))
         reads = self.reads.get(type)
         if reads is None:
-            reads = self.reads[type] = Reads()
-        reads.nodes.append(node)
-        reads.values.append(value)
+            reads = self.reads[type] = {}
+        reads[node] = value
         return node << OUTPUT_BITS
 
     def add_rows(self, node: int, site: int, length: int) -> int:

@@ -145,7 +145,7 @@ class Runs:
         self._row[selection.nodes] = run.merged.outputs.results[0].values
         self.finished.append(FinishedRun.of(run, self._net.lock.updates))
         self._wirer.set_state(selection, HAS_RUN)
-        self._wirer.forget_values()
+        self._wirer.forget_values(selection)
 
     def _dropout_keys(
         self, executor: Executor, selection: Selection, merged: Merged

@@ -103,7 +103,7 @@ class Wirer:
             carried_types=types,
             carried_sites=np.array([call_sites.carried_site(type) for type in types.tolist()], np.int64),
             from_carried=(has_run, which),
-            values=self._values(),
+            values=self._values(nodes, sites),
         )
 
     def wire(self, selection: Selection, plan: Plan) -> Wirings:
@@ -218,24 +218,20 @@ class Wirer:
             depths.append(key - low)
         return depths
 
-    def _values(self) -> dict[int, list[Any]]:
-        """The values that come in with the nodes that are WANTED, by the number of their type."""
+    def _values(self, nodes: HostArray, sites: HostArray) -> dict[int, list[Any]]:
+        """The values that come in with some nodes, by the number of their type."""
         values = {}
         for type, reads in self._recording.reads.items():
-            wanted = [
-                value
-                for node, value in zip(reads.nodes, reads.values, strict=True)
-                if self.state[node] == WANTED
-            ]
-            values[self._call_sites.types[type]] = wanted
+            own = nodes[sites == self._call_sites.read_site(type)]
+            values[self._call_sites.types[type]] = [reads[node] for node in own.tolist()]
         return values
 
-    def forget_values(self) -> None:
+    def forget_values(self, selection: Selection) -> None:
         """Drops the values that have come in to a run."""
-        for reads in self._recording.reads.values():
-            left = [place for place, node in enumerate(reads.nodes) if self.state[node] != HAS_RUN]
-            reads.nodes = [reads.nodes[place] for place in left]
-            reads.values = [reads.values[place] for place in left]
+        for type, reads in self._recording.reads.items():
+            own = selection.nodes[selection.sites == self._call_sites.read_site(type)]
+            for node in own.tolist():
+                del reads[node]
 
 
 def _column(values: HostArray) -> Column:
