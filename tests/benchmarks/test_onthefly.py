@@ -101,7 +101,7 @@ def test_a_tiny_run_has_every_system(tmp_path):
         for result in costs:
             parts = [result.figures[part] for part in ("record", "wire", "merge")]
             assert result.figures["build"] == pytest.approx(sum(parts)) and min(parts) > 0
-            assert result.figures["nodes"] == steps["one-by-one"]
+            assert result.figures["nodes"] <= steps["one-by-one"]  # equal calls run once
 
 
 def test_a_stopwatch_counts_to_the_innermost_part():
