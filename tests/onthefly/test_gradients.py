@@ -166,3 +166,38 @@ def test_an_optimizer_that_is_none():
         assert net.step == 0
         g.train_step(loss, SGD(0.1))
     assert net.step == 1
+
+
+def _normal(generator: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Any:
+    return generator.normal(size=shape).astype(dtype)
+
+
+class Tied(ar.Layer[Any, Any]):
+    """A table that is looked up, and that multiplies."""
+
+    def parameters(self, input: Any) -> tuple[ops.Parameter, ...]:
+        return (ops.Parameter("table", (4, 2), "float32", _normal),)
+
+    def forward(self, parameters: Any, x: Any) -> Any:
+        table = parameters["table"]
+        return table @ x if x.type.floating else ops.lookup(table, x)
+
+
+@pytest.mark.parametrize("device", ["cpu", "fake"])
+@pytest.mark.parametrize("reads", [(), (0,), (1,), (0, 1, 2)])
+def test_a_table_that_multiplies_too(device: str, reads: tuple[int, ...]) -> None:
+    """Its gradient is row-sparse in one run and dense in another."""
+    tied, net = Tied(), ar.OnTheFly(device=device)
+    with net.batch() as g:
+        values: list[Any] = []
+        for step in (lambda: tied(1), lambda: tied(values[0]), lambda: tied(2) * values[0]):
+            values.append(step())
+            if len(values) - 1 in reads:
+                values[-1].numpy()
+        loss, gradients = g.value_and_grad(ops.sum(values[1]) + ops.sum(values[2]))
+    table = ar.to_numpy(net.params["Tied_1/table"])
+    wanted = np.tile(table[1], (4, 1))
+    wanted[1] += table.sum(0) + table[2]
+    wanted[2] += table[1]
+    assert close(dense(gradients)["Tied_1/table"], wanted, 1e-5)
+    assert close(float(ar.to_numpy(loss)), (table @ table[1]).sum() + table[2] @ table[1], 1e-5)

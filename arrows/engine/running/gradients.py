@@ -178,7 +178,13 @@ def own(gradient: Gradient) -> Gradient:
 
 
 def add_gradients(device: Device, gradient: Gradient, other: Gradient) -> Gradient:
-    """The sum of two gradients of one parameter, both dense or both row-sparse."""
-    if isinstance(gradient, RowSparse):
+    """The sum of two gradients of one parameter; row-sparse if both are."""
+    if isinstance(gradient, RowSparse) and isinstance(other, RowSparse):
         return gradient.add(other, device.xp)
-    return gradient + other
+    if isinstance(gradient, RowSparse):
+        gradient, other = other, gradient
+    if not isinstance(other, RowSparse):
+        return gradient + other
+    total = own(gradient)
+    other.add_to(total, device.xp)
+    return total
