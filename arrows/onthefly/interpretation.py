@@ -118,6 +118,14 @@ def _with_keys(type: T.Type, value: Any) -> Any:
 
 
 def _holds_tensors(value: Any) -> bool:
-    if isinstance(value, (tuple, list)):
-        return any(map(_holds_tensors, value))
-    return isinstance(value, LazyTensor)
+    """Whether there are lazy tensors in nested tuples and lists; an example may be deep, or circular."""
+    todo: list[Any] = [value]
+    seen: set[int] = set()
+    while todo:
+        x = todo.pop()
+        if isinstance(x, LazyTensor):
+            return True
+        if isinstance(x, (tuple, list)) and id(x) not in seen:
+            seen.add(id(x))
+            todo.extend(x)
+    return False

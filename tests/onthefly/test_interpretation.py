@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import arrows as ar
+from arrows import ops
 from arrows.engine import reference
 from tests.compare import close, meets_kink
 from tests.generate import Case, cases
@@ -92,3 +94,26 @@ def test_records_have_their_keys():
         result = g(record, {"a": 1, "b": {"c": [2, 3]}})
         assert float(result["a"]) == 1
         assert close(g.numpy(result)["b"]["c"], [2, 3], 0)
+
+
+def test_deep_and_circular_examples():
+    """Data nest as deep as memory allows; what goes in a circle is refused, as everywhere."""
+    embed = ar.Scalar("int32") >> ar.Embedding(3, 2)
+
+    @ar.fix
+    def tree(me):
+        pair = (ar.GetItem(0) >> me & ar.GetItem(1) >> me) >> ar.Function(lambda a, b: 0.5 * a + b)
+        return ar.OneOf(lambda t: isinstance(t, int)).case(True, embed).case(False, pair)
+
+    net = ar.OnTheFly()
+    deep = 1
+    for _ in range(5000):
+        deep = (deep, 2)
+    circle = [1, 2]
+    circle[0] = circle
+    with net.batch() as g:
+        values = g.numpy([g(tree, deep), g(tree, (1, 2))])
+        assert values[0].shape == (2,)
+        g.value_and_grad(ops.sum(g(tree, deep)))
+        with pytest.raises(ar.InputError):
+            g(tree, circle)
