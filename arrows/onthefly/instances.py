@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable
 from contextlib import ExitStack
+from contextvars import copy_context
 from inspect import GEN_CREATED, getgeneratorstate
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 def run_all(batch: LazyBatch, instances: Iterable[Generator[Any, Any, Any]]) -> list[Any]:
     """See `LazyBatch.run_all`."""
     generators = _checked(instances)
+    contexts = [copy_context() for _ in generators]  # a batch inside of an instance is its own
     outer = batch.instance
     first = batch.instances + 1
     batch.instances += len(generators)
@@ -25,14 +27,14 @@ def run_all(batch: LazyBatch, instances: Iterable[Generator[Any, Any, Any]]) -> 
     live: dict[int, Any] = dict.fromkeys(range(len(generators)))
     with ExitStack() as closing:
         closing.callback(setattr, batch, "instance", outer)
-        for generator in generators:
-            closing.callback(generator.close)
+        for generator, context in zip(generators, contexts, strict=True):
+            closing.callback(context.run, generator.close)
         while live:
             wanted: dict[int, Any] = {}
             for number, numbers in live.items():
                 batch.instance = first + number
                 try:
-                    wanted[number] = generators[number].send(numbers)
+                    wanted[number] = contexts[number].run(generators[number].send, numbers)
                 except StopIteration as stop:
                     results[number] = stop.value
             batch.instance = outer

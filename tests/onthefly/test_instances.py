@@ -210,3 +210,21 @@ def test_masks_belong_to_instances():
     assert close(masks[2], masks[0], 0)
     several = [tuple(mask) for masks_of in masks[0] for mask in masks_of]
     assert len(set(several)) == 6
+
+
+def test_batches_within_instances():
+    """A batch that an instance begins is the innermost one for that instance alone."""
+    net, layer = ar.OnTheFly(), ar.FC(2)
+
+    def instance(g: Any) -> Any:
+        assert layer([1.0, 2.0]).context is g
+        with net.batch() as own:
+            first = layer([1.0, 2.0])
+            yield g.tensor(1.0)
+            assert layer([3.0, 4.0]).context is first.context is own
+        yield g.tensor(1.0)
+        assert layer([1.0, 2.0]).context is g
+
+    with net.batch() as g:
+        g.run_all(instance(g) for _ in range(3))
+        assert layer([1.0, 2.0]).context is g
