@@ -202,7 +202,7 @@ class CallSites:
         ports.sort(key=lambda port: (port[1] is not None, port[1] or 0))  # those of one row first
         first = self._places
         outputs = tuple(self.intern(var.type) for var in trace.results if var.rows < 0)
-        if len(outputs) >> OUTPUT_BITS:
+        if len(outputs) > 1 << OUTPUT_BITS:
             raise ArrowValueError(
                 f"{typed.form.label} gives {len(outputs):,} tensors; at most 1,024 are possible"
             )

@@ -285,3 +285,13 @@ def test_sizes_of_nothing_and_of_much():
             x = ops.tanh(x)
         loss, _ = g.value_and_grad(ops.sum(x))
         assert 0 < float(loss) < 0.1
+
+
+def test_as_many_results_as_are_possible():
+    net = ar.OnTheFly()
+    with net.batch() as g:
+        x = g.tensor([1.0, 2.0])
+        many = ar.Function(lambda a: tuple(a * float(n) for n in range(1024)))(x)
+        assert close(g.numpy([many[1023], many[0]]), [[1023, 2046], [0, 0]], 0)
+        with pytest.raises(ar.ArrowTypeError, match="gives 1,025 tensors; at most 1,024 are possible"):
+            ar.Function(lambda a: tuple(a * float(n) for n in range(1025)))(x)
