@@ -94,9 +94,9 @@ def run(
     """Measures training steps of each model, then what a step's time goes to, under each schedule.
 
     `--quick` takes the Tree-LSTM alone. `steps` are of the forward pass. In the second table the figures are
-    microseconds a node, where a node is a call: `build` is what the front end takes, the sum of `record` (the
-    program's own time included), `wire` (choosing the nodes that must run, and their operands) and `merge`
-    (the schedule); then `bind`, `forward`, `backward` and `update`.
+    microseconds a call, of which equal ones are one node: `build` is what the front end takes, the sum of
+    `record` (the program's own time included), `wire` (choosing the nodes that must run, and their operands)
+    and `merge` (the schedule); then `bind`, `forward`, `backward` and `update`.
     """
     seconds, rounds = seconds or (0.3 if quick else 1.0), rounds or (3 if quick else 11)
     for name in ("treelstm",) if quick else TASKS:
@@ -117,8 +117,8 @@ def run(
         timed = {
             system: partial(systems[system], first, 0) for system in nets if not quick or system == "arrows"
         }
-        nodes = {system: count for system, (_, count) in counts.items()}
-        yield from _costs(timed, nodes, config, threads, rounds)
+        nodes = {system: count for system, (_, count) in counts.items()}  # `none` has one for each call
+        yield from _costs(timed, nodes, nodes["one-by-one"], config, threads, rounds)
 
 
 def _bilstm(batch: int, data: Path | None, *, length: int, **sizes: int) -> Task:
@@ -291,6 +291,7 @@ def _counts(net: ar.OnTheFly, task: Task, batch: Ints) -> tuple[int, int]:
 def _costs(
     systems: Mapping[str, Callable[[], object]],
     nodes: Mapping[str, int],
+    calls: int,
     config: Mapping[str, object],
     threads: Mapping[str, int],
     rounds: int,
@@ -307,14 +308,14 @@ def _costs(
     tasks = {name: partial(watched, name) for name in systems}
     for name, seconds in interleaved(tasks, rounds, threads=threads).items():
         each = {
-            part: float(np.median([watch.seconds[part] for watch in watches[name][1:]])) * 1e6 / nodes[name]
+            part: float(np.median([watch.seconds[part] for watch in watches[name][1:]])) * 1e6 / calls
             for part in watches[name][0].seconds
         }
         build = each["record"] + each["wire"] + each["merge"]
         yield Result(
             NAME,
-            {**config, "mode": f"{config['mode']}, µs/node"},
+            {**config, "mode": f"{config['mode']}, µs/call"},
             name,
             seconds,
-            {"nodes": nodes[name], "build": build, **each},
+            {"calls": calls, "nodes": nodes[name], "build": build, **each},
         )
