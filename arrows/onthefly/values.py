@@ -15,6 +15,7 @@ from arrows.ops.arrays import HostArray
 from arrows.ops.context import LazyContext
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys import types as T
+from arrows.typesys.dtypes import masked_elements
 from arrows.typesys.errors import message
 
 if TYPE_CHECKING:
@@ -133,6 +134,15 @@ class LazyValues(LazyContext):
             array: its value, which is copied.
         """
         self.check_open("make a constant")
+        reason = hint = ""
+        if _holds_tensors(array):
+            reason = "there are tensors among its numbers, which are not known yet"
+            hint = "g.tensor reads data; ops.stack makes a tensor of tensors"
+        elif masked_elements(array):
+            reason, hint = "it has masked elements", "fill them first: x.filled(0)"
+        if reason:
+            what = f"cannot make a constant at {SourceLine.here()}"
+            raise ArrowTypeError(message(what, reason=reason, hint=hint))
         array = np.asarray(array)
         array = array.astype(self.as_float_type(array.dtype.name), copy=False)
         sites = self._call_sites

@@ -14,7 +14,7 @@ from arrows.ops.errors import ShapeError
 from arrows.ops.evaluate import Evaluation, Value
 from arrows.ops.primitive import INVARIANT, ROW, Attributes, Primitive, get
 from arrows.ops.tensorlike import Operand, TensorLike
-from arrows.typesys.dtypes import is_float
+from arrows.typesys.dtypes import is_float, masked_elements
 from arrows.typesys.types import Tensor
 
 
@@ -65,6 +65,8 @@ def constant(value: object, beside: Tensor | None = None) -> HostArray:
         array = np.array(value)
         if array.dtype.kind not in "biuf":
             raise ShapeError(f"a constant of element type {array.dtype} is no tensor")
+        if masked_elements(value):
+            raise ShapeError("a constant has masked elements", hint="fill them first: x.filled(0)")
         return array
     if not isinstance(value, (bool, int, float)):
         refuse_wire(value)

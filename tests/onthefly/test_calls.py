@@ -156,6 +156,21 @@ ERRORS: dict[str, tuple[Any, str]] = {
             'type: g.tensor(x, "int64")'
         ),
     ),
+    "masked beside": (
+        lambda g, f, x, y, i: x * np.ma.masked_array([1.0, 2.0], [0, 1], dtype="float32"),
+        "cannot compute multiply at LINE a constant has masked elements hint fill them first: x.filled(0)",
+    ),
+    "masked constant": (
+        lambda g, f, x, y, i: g.constant(np.ma.masked_array([1.0, 2.0], [0, 1])),
+        "cannot make a constant at LINE it has masked elements hint fill them first: x.filled(0)",
+    ),
+    "constant of tensors": (
+        lambda g, f, x, y, i: g.constant([x, x]),
+        (
+            "cannot make a constant at LINE there are tensors among its numbers, which are not known yet "
+            "hint g.tensor reads data; ops.stack makes a tensor of tensors"
+        ),
+    ),
     "large": (
         lambda g, f, x, y, i: g.tensor(2**40),
         (
