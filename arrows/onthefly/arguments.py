@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from arrows import combinators as core
@@ -80,12 +81,11 @@ class Arguments:
 
     def _take_sequence(self, elements: list[Any]) -> list[Any]:
         batch = self.batch
-        kind = elements[0].__class__ is LazyTensor and elements[0].type
-        if kind and all(
-            x.__class__ is LazyTensor and x.type is kind and x.context is batch for x in elements
-        ):
-            self.key.append(("sequence", id(kind)))
-            self.sequences.append(([[x.id for x in elements]], len(elements)))
+        flat = _flat_columns(batch, elements)
+        if flat is not None:
+            nested = isinstance(elements[0], tuple)  # a tuple of one tensor is not the tensor
+            self.key.append(("sequence", nested, *[id(column[0].type) for column in flat]))
+            self.sequences.append(([[x.id for x in column] for column in flat], len(elements)))
             return elements
         first = Arguments(batch, [], [])
         taken = [first.take(batch.whole(elements[0]))]
@@ -108,9 +108,31 @@ class Arguments:
         return taken
 
 
+def _flat_columns(batch: LazyValues, elements: list[Any]) -> list[Sequence[LazyTensor]] | None:
+    """The columns of a sequence of tensors, or of flat tuples of tensors, of one type; None for others.
+
+    Most sequences are such, and these are taken apart column by column, not element by element.
+    """
+    first = elements[0]
+    if first.__class__ is tuple and all(x.__class__ is tuple and len(x) == len(first) for x in elements):
+        columns: list[Sequence[Any]] = list(zip(*elements, strict=True))
+    else:
+        columns = [elements]
+    for column in columns:
+        type = getattr(column[0], "type", None)
+        if not all(x.__class__ is LazyTensor and x.type is type and x.context is batch for x in column):
+            return None
+    return columns or None
+
+
 def is_sequence(x: object) -> bool:
     """Whether a list is a sequence of tensors; a list of numbers is one tensor."""
     return isinstance(x, list) and any(isinstance(item, (LazyTensor, tuple)) for item in x)
+
+
+def has_constants(key: list[Any]) -> bool:
+    """Whether there are constants among the operands of one row, by what `Arguments.key` says."""
+    return any(isinstance(part, tuple) and part[0] == "constant" for part in key)
 
 
 def holds_sequence(type: T.Type) -> bool:

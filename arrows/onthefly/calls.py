@@ -13,7 +13,14 @@ import numpy as np
 from arrows import combinators as core
 from arrows import ops
 from arrows.inference import Typed
-from arrows.onthefly.arguments import Arguments, Sequences, constants_of, holds_sequence, type_of
+from arrows.onthefly.arguments import (
+    Arguments,
+    Sequences,
+    constants_of,
+    has_constants,
+    holds_sequence,
+    type_of,
+)
 from arrows.onthefly.call_sites import CallSite
 from arrows.onthefly.interpretation import run_block
 from arrows.onthefly.results import build
@@ -62,7 +69,7 @@ class LazyCalls(LazyValues):
             else:
                 taken = taken or Arguments(self, ids, key)
                 taken.take(x)
-        if taken and taken.sequences:
+        if taken and taken.sequences and has_constants(key):
             # A constant that is spread over a sequence is no constant of the operation.
             taken = Arguments(self, [], [])
             arguments = self.whole(arguments)

@@ -313,3 +313,12 @@ def test_a_run_looks_at_its_own_values_alone() -> None:
         x = g.tensor(5.0)
         assert float(x * x) == 25
         assert [float(x + y) for y in waiting] == [5, 6, 7]
+
+
+def test_a_sequence_of_tuples_of_one_is_another_than_one_of_tensors() -> None:
+    net = ar.OnTheFly()
+    first = ar.Function(lambda xs: ops.segment_sum(xs[0] if isinstance(xs, tuple) else xs))
+    with net.batch() as g:
+        xs = [g.tensor(1.0), g.tensor(2.0)]
+        results = [first(sequence) for sequence in (xs, [(x,) for x in xs], xs)]
+        assert g.numpy(results) == [3, 3, 3]
