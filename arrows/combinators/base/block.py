@@ -7,7 +7,7 @@ uses explicit stacks, so an expression may be as deep as memory allows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeAlias, TypeVar, overload
 
@@ -18,6 +18,7 @@ from arrows.combinators.base.printing import Pieces, Precedence, call, expressio
 from arrows.combinators.base.recorder import call_on_wires, connect, lazy_context_of
 from arrows.combinators.base.traversal import has_effects
 from arrows.combinators.base.wires import Wire
+from arrows.ops import TensorLike
 from arrows.ops.arrays import HostArray
 from arrows.typesys import SourceLine
 
@@ -166,6 +167,8 @@ class Block(Frozen, Generic[A_contra, B_co]):
     def __call__(
         self: Block[tuple[A1, A2, A3, A4], B], x1: Wire[A1], x2: Wire[A2], x3: Wire[A3], x4: Wire[A4], /
     ) -> Wire[B]: ...
+    @overload
+    def __call__(self, *args: TensorLike | HostArray | float | Sequence[Any]) -> Any: ...
     def __call__(self, *args: Any) -> Any:
         batch = lazy_context_of(args)
         return call_on_wires(self, args) if batch is None else batch.call_block(self, args)
