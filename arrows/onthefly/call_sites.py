@@ -6,7 +6,7 @@ called on.  It is to a program on the fly what a site is to a block: traced once
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -46,7 +46,7 @@ class CallSite:
         pattern: how the results are nested.
         simple: how many outputs there are, if the result is one tensor or a plain tuple of tensors; else 0.
         element_sites: for each domain whose elements get rows, the site of these rows and their types.
-        limits: the operands of one row that are used as an index, and into how many rows.
+        limits: for the operands of one row that are used as an index, into how many rows.
         random: whether it has dropout.
         line: where it stands.
     """
@@ -56,7 +56,7 @@ class CallSite:
     pattern: Pattern
     simple: int
     element_sites: dict[int, tuple[int, tuple[T.Tensor, ...]]]
-    limits: tuple[tuple[int, int], ...]
+    limits: Mapping[int, int]
     random: bool
     line: SourceLine
 
@@ -228,7 +228,7 @@ class CallSites:
             pattern=pattern_of(trace),
             simple=_simple(trace),
             element_sites=element_sites,
-            limits=tuple((place, limit) for place, limit in limits if limit is not None),
+            limits={place: limit for place, limit in limits if limit is not None},
             random=trace.dropout_key is not None,
             line=line,
         )

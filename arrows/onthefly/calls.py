@@ -224,9 +224,8 @@ class LazyCalls(LazyValues):
 
 def _check_indices(site: CallSite, plain: Sequence[tuple[int, object]]) -> None:
     """Refuses a plain number that is used as an index and is out of range."""
-    limits = dict(site.limits)
     for place, value in plain:
-        limit = limits.get(place)
+        limit = site.limits.get(place)
         if limit is not None and isinstance(value, (int, np.integer)) and not 0 <= value < limit:
             raise ArrowValueError(
                 message(
