@@ -10,7 +10,7 @@ from arrows.engine.values import make_tuple
 from arrows.ops import Trace
 from arrows.typesys import types as T
 
-Pattern: TypeAlias = "int | TuplePattern | Elements"
+Pattern: TypeAlias = "int | TuplePattern | ElementsPattern"
 """How results are nested: the number of an output, a tuple, or a sequence."""
 
 Leaf: TypeAlias = Callable[[int, T.Tensor], Any]
@@ -26,7 +26,7 @@ class TuplePattern:
 
 
 @dataclass(frozen=True, slots=True)
-class Elements:
+class ElementsPattern:
     """A result that is a sequence.
 
     Attributes:
@@ -55,7 +55,7 @@ def pattern_of(trace: Trace) -> Pattern:
             return TuplePattern(items, type.labels), parts[0][1] if parts else -1
         assert isinstance(type, T.Sequence)
         element, rows = build(type.element)
-        return Elements(rows, element), -1
+        return ElementsPattern(rows, element), -1
 
     return build(trace.output)[0]
 

@@ -17,7 +17,7 @@ from arrows.engine.running import Executor, Run, StepRefused
 from arrows.engine.scheduling import Merged, Timeline, WiredBatch, merge, timeline
 from arrows.onthefly.recording import Recording, dropout_keys
 from arrows.onthefly.tensor import OUTPUT_BITS
-from arrows.onthefly.wiring import HAS_RUN, OUTPUT, WAITING, Selection, Wirer
+from arrows.onthefly.wiring import HAS_RUN, OUTPUT, WAITING, NodeSelection, Wirer
 from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import ArrowValueError
 from arrows.typesys.errors import message
@@ -55,7 +55,7 @@ class FinishedRun:
             for k, (number, first) in enumerate(zip(operation.slabs, first_rows, strict=True)):
                 slab[operation.index, k] = number
                 offset[operation.index, k] = first - first_rows[0]
-        return FinishedRun(run, slab, offset, plan.sites.operation, updates)
+        return FinishedRun(run=run, slab=slab, offset=offset, operation=plan.sites.operation, updates=updates)
 
 
 class Runs:
@@ -110,7 +110,7 @@ class Runs:
                 self._wirer.set_state(selection, WAITING)
                 raise
 
-    def _schedule(self, selection: Selection) -> tuple[Executor, Merged]:
+    def _schedule(self, selection: NodeSelection) -> tuple[Executor, Merged]:
         """Wires and merges selected nodes by the schedule of the network."""
         net = self._net
         merged_by = {}
@@ -137,7 +137,7 @@ class Runs:
             batch = WiredBatch.all(self._wirer.wire(selection, plan))
             return timeline(plan, merge(plan, batch, share=False))
 
-    def _finish(self, selection: Selection, run: Run) -> None:
+    def _finish(self, selection: NodeSelection, run: Run) -> None:
         """Notes where the values of a run lie."""
         total = len(self._recording.site)
         self._run_of, self._row = _grown(self._run_of, total), _grown(self._row, total)
@@ -148,7 +148,7 @@ class Runs:
         self._wirer.forget_values(selection)
 
     def _dropout_keys(
-        self, executor: Executor, selection: Selection, merged: Merged
+        self, executor: Executor, selection: NodeSelection, merged: Merged
     ) -> Mapping[int, HostArray]:
         """The dropout keys of the operations that have dropout."""
         keys = {}
@@ -225,7 +225,7 @@ class Runs:
         self._net.give_back(self._arenas)
         self._arenas = []
 
-    def _refusal(self, selection: Selection, merged: Merged, refused: StepRefused) -> ArrowValueError:
+    def _refusal(self, selection: NodeSelection, merged: Merged, refused: StepRefused) -> ArrowValueError:
         """The error for a kernel that refused its operands: which call, on which line."""
         rows = merged.operations[refused.operation]
         nodes = _nodes_of(selection, merged, refused.operation)
@@ -241,7 +241,7 @@ class Runs:
         )
 
 
-def _nodes_of(selection: Selection, merged: Merged, operation: int) -> HostArray:
+def _nodes_of(selection: NodeSelection, merged: Merged, operation: int) -> HostArray:
     """The nodes of an operation that computes, in the order of its rows."""
     _, numbers = merged.nodes(operation)
     nodes: HostArray = selection.nodes[numbers - len(selection.carried)]

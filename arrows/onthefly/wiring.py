@@ -22,7 +22,7 @@ WAITING, WANTED, HAS_RUN = 0, 1, 2
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
-class Selection:
+class NodeSelection:
     """The nodes of a run: those that some values need and that have not run.
 
     Attributes:
@@ -65,7 +65,7 @@ class Wirer:
         self.state = bytearray()
         self._recording, self._call_sites = recording, call_sites
 
-    def select(self, ids: Sequence[int]) -> Selection | None:
+    def select(self, ids: Sequence[int]) -> NodeSelection | None:
         """Selects what some values need and has not run; None if that is nothing."""
         try:
             needed = self._needed(ids)
@@ -74,7 +74,7 @@ class Wirer:
             self.state[:] = self.state.replace(bytes([WANTED]), bytes([WAITING]))
             raise
 
-    def _selection(self, needed: list[int]) -> Selection:
+    def _selection(self, needed: list[int]) -> NodeSelection:
         recording, call_sites = self._recording, self._call_sites
         nodes = np.array(needed)
         site, start = recording.site_column.array(), recording.start_column.array()
@@ -93,7 +93,7 @@ class Wirer:
         counts = []
         if recording.lengths:
             counts = [length for node in needed for length in recording.lengths.get(node, ())]
-        return Selection(
+        return NodeSelection(
             needed=needed,
             nodes=nodes,
             sites=sites,
@@ -106,7 +106,7 @@ class Wirer:
             values=self._values(nodes, sites),
         )
 
-    def wire(self, selection: Selection, plan: Plan) -> Wirings:
+    def wire(self, selection: NodeSelection, plan: Plan) -> Wirings:
         """Makes one example of selected nodes, for a plan: carried values first, then the nodes.
 
         Its result is the first output of each node.
@@ -141,7 +141,7 @@ class Wirer:
             outputs=Outputs((_column(np.arange(first, constants + count) << shift),), (), (), ()),
         )
 
-    def set_state(self, selection: Selection, state: int) -> None:
+    def set_state(self, selection: NodeSelection, state: int) -> None:
         """Notes what has become of selected nodes."""
         for node in selection.needed:
             self.state[node] = state
@@ -226,7 +226,7 @@ class Wirer:
             values[self._call_sites.types[type]] = [reads[node] for node in own.tolist()]
         return values
 
-    def forget_values(self, selection: Selection) -> None:
+    def forget_values(self, selection: NodeSelection) -> None:
         """Drops the values that have come in to a run."""
         for type, reads in self._recording.reads.items():
             own = selection.nodes[selection.sites == self._call_sites.read_site(type)]

@@ -37,7 +37,7 @@ from arrows.typesys import ArrowTypeError, ArrowValueError
 NAN = ("stop", "ignore")
 
 
-class ExampleSet(Protocol):
+class PreparedExamples(Protocol):
     """Examples that are taken by number; `Prepared` is one."""
 
     def __len__(self) -> int: ...
@@ -51,7 +51,7 @@ class Learner(Trainable, Protocol):
     `arrows.compile` makes one, and so does `OnTheFly.learner`.
     """
 
-    def prepare(self, examples: Any, /) -> ExampleSet:
+    def prepare(self, examples: Any, /) -> PreparedExamples:
         """The examples, read once; a prepared set is returned as it is."""
 
     def train_step(
@@ -266,7 +266,7 @@ def _short(value: object) -> str:
 
 
 def _finish_epoch(
-    prepared: ExampleSet, checkpointer: Checkpointer, epochs: int, *, progress: bool, unit: str
+    prepared: PreparedExamples, checkpointer: Checkpointer, epochs: int, *, progress: bool, unit: str
 ) -> None:
     """Trains on the examples that are left of the current epoch."""
     model, optimizer, run = checkpointer.model, checkpointer.optimizer, checkpointer.run

@@ -22,8 +22,8 @@ def moving_slabs(plan: Plan, wanted_sites: set[int]) -> set[int]:
                 continue
             trained = any(spec.has_gradient for _, spec, _ in source.trace.parameters)
             if trained or any(port.slab in moving for port in source.ports):
-                for of, slab in zip(operation.outputs, operation.slabs, strict=True):
-                    if of.dtype.startswith("float") and slab not in moving:
+                for type, slab in zip(operation.outputs, operation.slabs, strict=True):
+                    if type.dtype.startswith("float") and slab not in moving:
                         moving.add(slab)
                         pending = True
     return moving

@@ -119,7 +119,7 @@ def make_params(typed: Typed, device: Device, seed: int, source: Mapping[str, An
     for name, (owner, spec) in _named_parameters(typed).items():
         try:
             parameters[name] = maker.make(name, owner, spec)
-        except _Unfit as unfit:
+        except _UnfitParameter as unfit:
             problems.append(str(unfit))
     if problems:
         raise ArrowValueError("\n  ".join([_UNFIT, *problems]))
@@ -129,7 +129,7 @@ def make_params(typed: Typed, device: Device, seed: int, source: Mapping[str, An
 _UNFIT = "the given parameters do not fit the model:"
 
 
-class _Unfit(Exception):
+class _UnfitParameter(Exception):
     """What is wrong with one of the given parameters."""
 
 
@@ -150,7 +150,7 @@ class _Maker:
         """Makes one parameter.
 
         Raises:
-            _Unfit: the given one is missing, or of another shape or element type.
+            _UnfitParameter: the given one is missing, or of another shape or element type.
         """
         device, source = self.device, self.source
         if source is None:
@@ -162,9 +162,11 @@ class _Maker:
         if values is None:
             other = isinstance(source, Params) and name in source
             reason = "of another layer object; dict(params) copies by name" if other else "missing"
-            raise _Unfit(f"{name!r}: {reason}")
+            raise _UnfitParameter(f"{name!r}: {reason}")
         if not _fits(values, spec.shape, spec.dtype):
-            raise _Unfit(f"{name!r}: {_described(values)} given, {spec.dtype}{list(spec.shape)} in the model")
+            raise _UnfitParameter(
+                f"{name!r}: {_described(values)} given, {spec.dtype}{list(spec.shape)} in the model"
+            )
         if isinstance(source, Params):
             if not device.is_array(values):
                 raise ArrowValueError(f"the given parameters are not on the device {device.name!r}")
@@ -207,7 +209,7 @@ class GrowingParams(Params):
             return
         try:
             parameter = self._maker.make(name, owner, spec)
-        except _Unfit as unfit:
+        except _UnfitParameter as unfit:
             raise ArrowValueError("\n  ".join([_UNFIT, str(unfit)])) from None
         self._grown[name] = parameter
         self._arrays[id(owner), spec.name] = parameter.array
