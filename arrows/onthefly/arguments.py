@@ -38,32 +38,35 @@ class Arguments:
         self.sequences: Sequences = []
         self.plain: list[tuple[int, object]] = []
 
-    def take(self, x: Any) -> Any:
-        """Takes an argument; returns it with plain values as tensors."""
+    def take(self, x: Any) -> None:
+        """Takes an argument."""
         kind = x.__class__
         if kind is LazyTensor:
             if x.context is not self.batch:
                 raise foreign(x)
             self.ids.append(x.id)
             self.key.append(id(x.type))
-            return x
-        if kind is LazyConstant:
+        elif kind is LazyConstant:
             if x.context is not self.batch:
                 raise foreign(x)
             self.key.append(("constant", x.number))
-            return x
-        if isinstance(x, tuple):
-            self.key.append("(")
-            items = [self.take(item) for item in x]
-            self.key.append(")")
-            return tuple(items)
-        if is_sequence(x):
-            return self._take_sequence(x)
-        tensor = self.batch.tensor(_plain(x))
-        self.plain.append((len(self.ids), x))
-        self.ids.append(tensor.id)
-        self.key.append(id(tensor.type))
-        return tensor
+        elif isinstance(x, tuple):
+            ids, key, batch = self.ids, self.key, self.batch
+            key.append("(")
+            for item in x:
+                if item.__class__ is LazyTensor and item.context is batch:  # most are: spares a call
+                    ids.append(item.id)
+                    key.append(id(item.type))
+                else:
+                    self.take(item)
+            key.append(")")
+        elif is_sequence(x):
+            self._take_sequence(x)
+        else:
+            tensor = self.batch.tensor(_plain(x))
+            self.plain.append((len(self.ids), x))
+            self.ids.append(tensor.id)
+            self.key.append(id(tensor.type))
 
     def take_as(self, x: Any, type: T.Type) -> None:
         """Takes an argument of a known type, whose sequences may be empty."""
@@ -79,33 +82,33 @@ class Arguments:
         else:
             self.take(x)
 
-    def _take_sequence(self, elements: list[Any]) -> list[Any]:
+    def _take_sequence(self, elements: list[Any]) -> None:
         batch = self.batch
         flat = _flat_columns(batch, elements)
         if flat is not None:
             nested = isinstance(elements[0], tuple)  # a tuple of one tensor is not the tensor
             self.key.append(("sequence", nested, *[id(column[0].type) for column in flat]))
             self.sequences.append(([[x.id for x in column] for column in flat], len(elements)))
-            return elements
+            return
         first = Arguments(batch, [], [])
-        taken = [first.take(batch.whole(elements[0]))]
+        first.take(batch.whole(elements[0]))
         columns = [[id] for id in first.ids]
         for number, element in enumerate(elements[1:], 1):
             other = Arguments(batch, [], [])
-            taken.append(other.take(batch.whole(element)))
+            other.take(batch.whole(element))
             if other.key != first.key:
                 raise ArrowTypeError(
                     message(
                         f"cannot make a sequence at {SourceLine.here()}",
-                        reason=f"its element 0 is {type_of(taken[0])} and element {number} is "
-                        f"{type_of(taken[-1])}; all elements of a sequence have one type",
+                        reason=f"its element 0 is {type_of(tensors_of(batch, elements[0]))} and element "
+                        f"{number} is {type_of(tensors_of(batch, element))}; all elements of a sequence have "
+                        "one type",
                     )
                 )
             for column, value in zip(columns, other.ids, strict=True):
                 column.append(value)
         self.key.extend(("[", *first.key, "]"))
         self.sequences.append((columns, len(elements)))
-        return taken
 
 
 def _flat_columns(batch: LazyValues, elements: list[Any]) -> list[Sequence[LazyTensor]] | None:
@@ -123,6 +126,17 @@ def _flat_columns(batch: LazyValues, elements: list[Any]) -> list[Sequence[LazyT
         if not all(x.__class__ is LazyTensor and x.type is type and x.context is batch for x in column):
             return None
     return columns or None
+
+
+def tensors_of(batch: LazyValues, x: Any) -> Any:
+    """An argument with plain values as tensors."""
+    if isinstance(x, LazyTensor):
+        return x
+    if isinstance(x, tuple):
+        return tuple([tensors_of(batch, item) for item in x])
+    if is_sequence(x):
+        return [tensors_of(batch, item) for item in x]
+    return batch.tensor(x)
 
 
 def is_sequence(x: object) -> bool:

@@ -19,6 +19,7 @@ from arrows.onthefly.arguments import (
     constants_of,
     has_constants,
     holds_sequence,
+    tensors_of,
     type_of,
 )
 from arrows.onthefly.call_sites import CallSite
@@ -80,8 +81,7 @@ class LazyCalls(LazyValues):
         site = self._calls.get(key_of_call)
         if site is None:
             self.check_open(f"call {block.label}")
-            value = tuple([Arguments(self, [], []).take(x) for x in arguments])
-            value = value[0] if len(value) == 1 else value
+            value = tensors_of(self, arguments[0] if len(arguments) == 1 else arguments)
             type = type_of(value)
             site = self._call_sites.add_call(block, type, constants_of(value, type), SourceLine.here())
             self._calls[key_of_call] = site
@@ -182,13 +182,15 @@ class LazyCalls(LazyValues):
         kept: list[Any] = []  # the plain operands that are part of the operation; None for the others
         for place, x in enumerate(operands):
             if isinstance(x, LazyTensor):
-                tensors.append(taken.take(x))
+                taken.take(x)
+                tensors.append(x)
                 kept.append(None)
             elif self.net.stays_the_same((*where, id(primitive), place), x):
                 key.append((x.__class__, x))
                 kept.append(x)
             else:
-                tensors.append(taken.take(self._beside(primitive, operands, x)))
+                tensors.append(self._beside(primitive, operands, x))
+                taken.take(tensors[-1])
                 kept.append(None)
         key_of_call = (id(primitive), *where, written, *key)
         site = self._calls.get(key_of_call)
