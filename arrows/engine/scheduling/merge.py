@@ -163,10 +163,15 @@ def merge(plan: Plan, batch: WiredBatch, *, share: bool = True) -> Merged:
     row_of = row_lookup(plan, table, numbers, first_rows - first[:, None], count)
     first_source = table.first.take(numbers)
     operations = []
+    all_first_rows = first_rows.tolist()
     node_cuts, run_cuts = node_bounds.tolist(), run_bounds.tolist()
     for operation, (a, z), (b, y) in zip(
         plan.operations, pairwise(node_cuts), pairwise(run_cuts), strict=True
     ):
+        own_first_rows = tuple(all_first_rows[operation.index][: len(operation.outputs)])
+        if a == z:
+            operations.append(_without_nodes(operation, own_first_rows))
+            continue
         bounds, parts, components = _steps(plan, starts[b:y] - a, run_pair[b:y], z - a)
         ports, offsets = _ports(operation, table, numbers[a:z], first_source[a:z], row_of)
         operations.append(
@@ -174,7 +179,7 @@ def merge(plan: Plan, batch: WiredBatch, *, share: bool = True) -> Merged:
                 count=z - a,
                 ports=ports,
                 offsets=offsets,
-                first_rows=tuple(first_rows[operation.index, : len(operation.outputs)].tolist()),
+                first_rows=own_first_rows,
                 bounds=bounds,
                 parts=parts,
                 components=components,
@@ -208,6 +213,9 @@ def merge(plan: Plan, batch: WiredBatch, *, share: bool = True) -> Merged:
 
 
 _ONE_STEP = np.array([0, 1])
+_NO_ROWS = np.zeros(0, np.intp)
+_NO_OFFSETS = np.zeros(1, np.intp)
+_NO_BOUNDS, _NO_PARTS, _ONE_COMPONENT = np.zeros(1, np.intp), np.zeros(2, np.intp), np.zeros(1, np.int32)
 
 
 def _steps(
@@ -219,12 +227,29 @@ def _steps(
     """
     if plan.schedule == "none":
         return np.arange(count + 1), np.array([0, count]), np.zeros(1, np.int32)
-    if count == 0:
-        return np.zeros(1, np.intp), np.zeros(2, np.intp), np.zeros(1, np.int32)
     if len(pairs) == 1:  # what stands outside of recursion and folds
         return np.array([0, count]), _ONE_STEP, plan.pairs.component[pairs]
     parts = starts_of_runs(pairs)
     return with_stop(starts, count), with_stop(parts, len(pairs)), plan.pairs.component[pairs[parts]]
+
+
+def _without_nodes(operation: Operation, first_rows: tuple[int, ...]) -> OperationRows:
+    """The rows of an operation without nodes: of most, where a run on the fly takes a part of the plan."""
+    ports: tuple[PortRows, ...] = ()
+    offsets: dict[int, HostArray] = {}
+    if isinstance(operation, ApplyOperation) and operation.ports:
+        ports = (PortRows(_NO_ROWS),) * len(operation.ports)
+        offsets = dict.fromkeys(operation.domains, _NO_OFFSETS)
+    return OperationRows(
+        count=0,
+        ports=ports,
+        offsets=offsets,
+        first_rows=first_rows,
+        bounds=_NO_BOUNDS,
+        parts=_NO_PARTS,
+        components=_ONE_COMPONENT,
+        longest=0,
+    )
 
 
 def _ports(
