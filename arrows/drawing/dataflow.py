@@ -32,7 +32,7 @@ class Call(Protocol):
     def stratum(self) -> int: ...
 
 
-class Flow(Protocol):
+class CallGraph(Protocol):
     """What is drawn: see `arrows.onthefly.dataflow.Dataflow`."""
 
     @property
@@ -41,7 +41,7 @@ class Flow(Protocol):
     def wires(self) -> Sequence[tuple[int, int]]: ...
 
 
-def dataflow_text(flow: Flow, *, ascii_only: bool = False) -> str:
+def dataflow_text(flow: CallGraph, *, ascii_only: bool = False) -> str:
     """The call sites of a program on the fly as text.
 
     Args:
@@ -69,7 +69,7 @@ def dataflow_text(flow: Flow, *, ascii_only: bool = False) -> str:
     return to_text(lay_out(flow_scene(flow), CHARACTERS), ascii_only=ascii_only)
 
 
-def dataflow_svg(flow: Flow) -> str:
+def dataflow_svg(flow: CallGraph) -> str:
     """The call sites of a program on the fly as an SVG document.
 
     Example:
@@ -80,7 +80,7 @@ def dataflow_svg(flow: Flow) -> str:
     return to_svg(lay_out(flow_scene(flow)), "call sites and what they feed")
 
 
-def flow_scene(flow: Flow) -> Scene:
+def flow_scene(flow: CallGraph) -> Scene:
     """The scene of a program: strata downwards, and in a frame the calls of a stratum of several."""
     calls = flow.calls[:CALLS]
     wires = [(a, b) for a, b in flow.wires if a < len(calls) and b < len(calls)]
