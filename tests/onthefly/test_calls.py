@@ -310,3 +310,19 @@ def test_as_many_results_as_are_possible():
         assert close(g.numpy([many[1023], many[0]]), [[1023, 2046], [0, 0]], 0)
         with pytest.raises(ar.ArrowTypeError, match="gives 1,025 tensors; at most 1,024 are possible"):
             ar.Function(lambda a: tuple(a * float(n) for n in range(1025)))(x)
+
+
+def test_a_function_of_lazy_tensors_can_stand_in_a_block() -> None:
+    project = ar.FC(2, name="project")
+
+    def gate(x: Any, h: Any) -> Any:
+        """Written for lazy tensors, of layers, operators and operations."""
+        opened = ops.sigmoid(project(x))
+        return opened * h + (1 - opened) * ops.tanh(x[:2])
+
+    net = ar.OnTheFly()
+    with net.batch() as g:
+        lazy = gate(g.tensor([1.0, 2.0, 3.0]), g.tensor([4.0, 5.0])).numpy()
+    block = (ar.GetItem(0) >> ar.Vector(3) & ar.GetItem(1) >> ar.Vector(2)) >> ar.Function(gate)
+    model = ar.compile(block, params=net.params)
+    assert close(model([([1, 2, 3], [4, 5])])[0], lazy, 1e-6)
