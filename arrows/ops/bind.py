@@ -70,9 +70,15 @@ def constant(value: object, beside: Tensor | None = None) -> HostArray:
         return array
     if not isinstance(value, (bool, int, float)):
         refuse_wire(value)
+        hint = None
+        if isinstance(value, (list, tuple)):
+            hint = "use arrows.ops.stack or numpy.array"
+            if any(isinstance(item, TensorLike) for item in value):
+                hint = (
+                    "over a list of tensors: ar.Sum()(xs), ar.Mean()(xs); as one tensor: arrows.ops.stack(xs)"
+                )
         raise ShapeError(
-            f"expected a tensor, a number or a NumPy array, got {type(value).__name__}",
-            hint="use arrows.ops.stack or numpy.array" if isinstance(value, (list, tuple)) else None,
+            f"expected a tensor, a number or a NumPy array, got {type(value).__name__}", hint=hint
         )
     if beside is None:
         return np.asarray(value)

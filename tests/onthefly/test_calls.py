@@ -68,6 +68,13 @@ ERRORS: dict[str, tuple[Any, str]] = {
             "  hint  use arrows.ops.stack or numpy.array"
         ),
     ),
+    "mean of a list": (
+        lambda g, f, x, y, i: ops.mean([x, x]),
+        (
+            "expected a tensor, a number or a NumPy array, got list\n"
+            "  hint  over a list of tensors: ar.Sum()(xs), ar.Mean()(xs); as one tensor: arrows.ops.stack(xs)"
+        ),
+    ),
     "fraction": (
         lambda g, f, x, y, i: i + 0.5,
         (
