@@ -118,7 +118,7 @@ def _matmul_kernel(
     xp: ArrayModule, rows: tuple[bool, bool] = (False, False), ranks: tuple[int, int] = (0, 0)
 ) -> Run:
     if xp is np and (rows, ranks) == ((True, False), (1, 2)):
-        return _rows_by_matrix
+        return rows_by_matrix
     multiply = product if xp is np else xp.matmul
     if rows == (False, False) or (rows, ranks) in _PLAIN:
         return multiply
@@ -144,7 +144,7 @@ _LARGE = 1_000_000  # multiplications
 _CACHED = 12 << 20  # bytes of the matrix
 
 
-def _rows_by_matrix(a: Array, b: Array, out: Array | None = None) -> Array:
+def rows_by_matrix(a: Array, b: Array, out: Array | None = None) -> Array:
     """[n, k] @ [k, m] on NumPy, where few rows are multiplied one by one."""
     n = a.shape[0]
     if 1 < n <= FEW_TRANSPOSED and n * b.size > _LARGE and b.nbytes <= _CACHED:

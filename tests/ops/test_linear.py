@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from arrows.ops import linear
-from arrows.ops.linear import _rows_by_matrix
+from arrows.ops.linear import rows_by_matrix
 
 RNG = np.random.default_rng(0)
 LAYOUTS = {
@@ -31,7 +31,7 @@ def test_they_are_those_of_one_product(layout: str, dtype: str, large: int, monk
             wanted = a @ b
             wide = np.zeros((rows, 2 * m + 1), dtype)
             for out in (None, np.full((rows, m), 3, dtype), wide[:, 1 : m + 1], wide[:, 1::2]):
-                found = _rows_by_matrix(lay(a), lay(b), out=out)
+                found = rows_by_matrix(lay(a), lay(b), out=out)
                 assert out is None or found is out
                 assert found.dtype == wanted.dtype
                 np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
@@ -64,5 +64,5 @@ def test_row_by_row_where_that_was_measured_to_be_faster(
         return out
 
     monkeypatch.setattr(linear.np, "matmul", matmul)
-    _rows_by_matrix(np.zeros((rows, shape[0]), dtype), b, out=np.zeros((rows, shape[1]), dtype))
+    rows_by_matrix(np.zeros((rows, shape[0]), dtype), b, out=np.zeros((rows, shape[1]), dtype))
     assert seen == [3 if one_by_one else 2]

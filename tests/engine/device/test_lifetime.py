@@ -41,7 +41,7 @@ def scalar(block: Any) -> Any:
 
 
 def parts(model: Any) -> list[weakref.ref[Any]]:
-    """What takes memory in a model."""
+    """What takes memory in a model: only its own names reach the arrays, which nobody may keep alive."""
     arrays = list(model.params.values()) + list(model.executors.arena._arrays.values())
     arrays += [array for executor in model.executors.kept.values() for array in executor.kept]
     others = [model, model.reader, model.reader._idle[0], *model.executors.kept.values()]
