@@ -1,7 +1,7 @@
-"""What the engine knows of the machine that it computes on, and of the memory and locks there.
+"""The machine that the engine computes on: its arrays, its memory and the locks on parameters.
 
-A `Device` holds an array module (NumPy, CuPy, or the strict fake's) and the ways between host and device.  An
-`Arena` keeps arrays from batch to batch, an `Upload` sends a batch's index arrays in one copy, and a
+A `Device` holds an array module (NumPy, CuPy, or the strict fake's) and moves arrays between host and device.
+An `Arena` keeps arrays from batch to batch, an `Upload` sends a batch's index arrays in one copy, and a
 `ParameterLock` lets threads take turns with parameters.  `jit` compiles fused loops for the CPU.
 """
 

@@ -1,12 +1,11 @@
 """Machine code of fused chains, kept on disk: a convenience that never stops a program.
 
-numba can keep what it compiles, but trusts its files: a truncated one breaks every later run, and a flipped
-bit of machine code is run. Here a file begins with a hash of what it is for and of what it holds. What does
-not agree with its hash is compiled anew and written again; what cannot be written is skipped, with one
-warning.
+numba has a cache of its own, but trusts its files: a truncated file breaks every later run, and a flipped bit
+of machine code is run. Here each file begins with a hash of its key and its content. A file that does not
+match its hash is compiled anew and replaced. A file that cannot be written is skipped with one warning.
 
-What the files hold is numba's, and that is pickle, which can run anything. So the folder belongs to the user
-alone, as `~/.ssh` does, or it is not used.
+numba writes the content with pickle, and a pickle can run anything when it is loaded. So the folder is used
+only if it belongs to the user alone, as `~/.ssh` does.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 HASH = 32  # bytes of a SHA-256
-# A link is not followed, and a named pipe not waited for.
+# A link could lead out of the private folder, and opening a named pipe would wait for its writer.
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -41,10 +40,10 @@ def folder() -> Path:
 
 
 class CodeCache:
-    """The machine code of one function: what numba asks of a dispatcher's cache (`numba.core.caching`).
+    """Stores the machine code of one function; has the interface of `numba.core.caching`.
 
     Args:
-        source: all that the function was made of; another source has other files.
+        source: everything that the function is compiled from; each source has files of its own.
     """
 
     def __init__(self, source: str) -> None:
@@ -52,19 +51,19 @@ class CodeCache:
 
     @property
     def cache_path(self) -> str:
-        """The folder, for numba's statistics; empty where there can be none."""
+        """The folder, which numba shows in its statistics; empty if the user has no home."""
         try:
             return str(folder())
         except RuntimeError:
             return ""
 
     def load_overload(self, signature: Any, target: Any) -> Any:
-        """The compiled function for arguments of these types; None if it is not there, or cannot be used."""
+        """Loads the function compiled for a signature; None if there is none that can be used."""
         target.refresh()
         key = self._key(signature, target.codegen())
         try:
             content = _read(_private_folder() / _name(key))
-        except (OSError, RuntimeError):  # not there; if the folder cannot be used, saving tells why
+        except (OSError, RuntimeError):  # there is no file; if the folder cannot be used, saving warns
             return None
         if content[:HASH] != _hash(key, content[HASH:]):
             return None
@@ -73,15 +72,15 @@ class CodeCache:
         result: Any = compiler.CompileResult
         try:
             return result._rebuild(target, *pickle.loads(content[HASH:]))
-        except Exception:  # noqa: BLE001 - whatever another build of numba makes of it, it is made anew
+        except Exception:  # noqa: BLE001 - another build of numba may raise anything; recompile
             return None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
-        """Keeps a compiled function, if that is possible."""
+        """Writes a compiled function to disk; warns if the folder refuses it."""
         from numba.core import serialize
 
         pickling: Any = serialize
-        if compiled.library.has_dynamic_globals:  # addresses of this process
+        if compiled.library.has_dynamic_globals:  # it holds addresses that only this process has
             return
         key = self._key(signature, compiled.codegen)
         payload = pickling.dumps(compiled._reduce())
@@ -99,10 +98,10 @@ class CodeCache:
         """Nothing: it is always on."""
 
     def flush(self) -> None:
-        """Nothing: what is stale has another name."""
+        """Does nothing: code of another source or version has another file name."""
 
     def _key(self, signature: Any, codegen: Any) -> bytes:
-        """All that machine code depends on."""
+        """Everything that the machine code depends on: source, types, processor and versions."""
         import llvmlite
         import numba
 
@@ -119,10 +118,10 @@ def _name(key: bytes) -> str:
 
 
 def _private_folder() -> Path:
-    """The folder, made if it is not there.
+    """Returns the folder and creates it if it is missing.
 
     Raises:
-        OSError: there can be none, or it is not the user's alone.
+        OSError: it cannot be created, or others have access to it.
     """
     where = folder()
     where.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -133,17 +132,17 @@ def _private_folder() -> Path:
         raise PermissionError("the folder is another user's")
     others = stat.S_IMODE(status.st_mode) & 0o077
     if others and not os.environ.get("ARROWS_CACHE") and not others & 0o022:
-        where.chmod(0o700)  # of an earlier version; nobody else could write there
+        where.chmod(0o700)  # an earlier version made it readable; nobody else could write there
     elif others:
         raise PermissionError(f"others have access to the folder; chmod 700 {where}")
     return where
 
 
 def _read(path: Path) -> bytes:
-    """The content of a file that this user wrote, and nobody else could have.
+    """Reads a file that only this user can have written.
 
     Raises:
-        OSError: there is no such file.
+        OSError: there is no such file, or others could have written it.
     """
     with open(os.open(path, _READ), "rb") as file:
         status = os.fstat(file.fileno())
@@ -155,10 +154,10 @@ def _read(path: Path) -> bytes:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Writes a file; other processes may write the same, so it appears whole or not at all.
+    """Writes a file whole or not at all, since other processes may read or write the same file.
 
     Raises:
-        OSError: it cannot be written; nothing of it is left then.
+        OSError: it cannot be written; no part of it remains.
     """
     handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
     try:

@@ -22,17 +22,18 @@ NO_CUPY = (
     'device="cuda" needs CuPy, which is not installed: pip install cupy-cuda12x (or cupy-cuda13x for CUDA 13)'
 )
 
-# `_Numpy.scatter_add` adds segments of up to this length side by side, longer ones one by one.
+# `_Numpy.scatter_add` adds the segments of up to this length together, in at most 15 passes over all of
+# them; each longer segment has enough rows for a sum of its own.
 _SHORT = 16
 
 
 class Device:
-    """What the engine asks of a device.  Get one with `get_device(name)`.
+    """The interface of a device.  Get one with `get_device(name)`.
 
     Attributes:
         name: `"cpu"`, `"cuda"` or `"fake"`.
         xp: the array module (NumPy, CuPy, or the fake device's).
-        index_dtype: the integer type in which row indices and offsets travel.
+        index_dtype: the integer type of row indices and offsets on the device.
 
     >>> cpu = get_device("cpu")
     >>> cpu.take(np.array([[1.0], [2.0]]), np.array([1, 1, 0])).tolist()
@@ -56,7 +57,7 @@ class Device:
         return isinstance(value, self.xp.ndarray)
 
     def synchronize(self) -> None:
-        """Wait until the device has done all that was asked of it; does nothing where nothing is deferred."""
+        """Waits until the device has finished its work; does nothing on devices that compute at once."""
 
     def empty(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Array:
         """A new array of unspecified content."""
@@ -111,8 +112,8 @@ class Device:
     ) -> None:
         """`target[rows[s]] += values[order[starts[s]]] + ... + values[order[starts[s + 1] - 1]]` for all `s`.
 
-        The transpose of a gather that reads rows more than once: `order` sorts the readers by the row they
-        read. The sum does not depend on chance: the same arguments give the same bits on the same device.
+        This is the transpose of a gather that reads rows more than once: `order` sorts the readers by the row
+        that they read. The same arguments give the same bits on the same device.
 
         Args:
             target: `[n, ...]`, changed in place.
@@ -121,7 +122,7 @@ class Device:
             order: integers `[k]` into `values`, sorted by segment; a value may be used once, often or never.
             starts: integers `[segments]`, where each segment begins in `order`; the first is 0 and none is
                 empty.
-            longest: the length of the longest segment if the caller knows it; saves passes on a device.
+            longest: the length of the longest segment if the caller knows it, which saves passes on a GPU.
         """
         xp, length = self.xp, order.shape[0]
         if length == 0:
@@ -134,7 +135,7 @@ class Device:
         wide = (slice(None),) + (None,) * (values.ndim - 1)
         # A segmented running sum by doubling: after the pass with step d, each row holds the sum of itself
         # and up to 2d - 1 predecessors of its segment. CuPy has no reduceat, and atomic adds would sum in an
-        # order of chance.
+        # order that changes from run to run.
         step, longest = 1, length if longest is None else longest
         while step < longest:
             same = xp.equal(segment[step:], segment[:-step])[wide]
@@ -148,11 +149,11 @@ class Device:
 
 
 class _Numpy(Device):
-    """The CPU. Same meaning as the base class; the ways here were measured to be the fastest for NumPy."""
+    """The CPU: does the same as the base class, in the ways that were measured to be fastest for NumPy."""
 
     name = "cpu"
     xp = np
-    index_dtype = np.dtype(np.intp)
+    index_dtype = np.dtype(np.intp)  # NumPy would convert any other type at each `take`
 
     def to_device(self, array: HostArray) -> HostArray:
         return self.to_numpy(array)
@@ -180,9 +181,9 @@ class _Numpy(Device):
         starts: Array,
         longest: int | None = None,
     ) -> None:
-        # np.add.reduceat over rows costs 1.7 us a row of 300 (measured), ten times a plain pass. So: put the
-        # segments in order of falling length, and add the r-th members of all short segments at once, for
-        # each r; what is longer has rows enough for a sum of its own.
+        # np.add.reduceat over rows costs 1.7 us a row of 300 (measured), ten times a plain pass. So the
+        # segments are sorted by falling length, and for each r the r-th members of all short segments are
+        # added at once. A long segment has enough rows for a sum of its own.
         length = len(order)
         if length == 0:
             return
@@ -200,7 +201,7 @@ class _Numpy(Device):
 
 
 class _Fake(Device):
-    """The strict device without a device: see `arrows.engine.device.fake`."""
+    """The strict device of the tests, which runs on the host: see `arrows.engine.device.fake`."""
 
     name = "fake"
     xp = fake_xp
@@ -208,16 +209,16 @@ class _Fake(Device):
     def to_device(self, array: HostArray) -> FakeArray:
         if not isinstance(array, np.ndarray):
             raise TypeError(f"to_device takes a NumPy array, got {type(array).__name__}")
-        return FakeArray(array.copy())  # a copy, so that a later change on the host is not seen on the device
+        return FakeArray(array.copy())  # a GPU does not see later changes on the host either
 
     def to_numpy(self, array: object) -> HostArray:
         if not isinstance(array, FakeArray):
             raise TypeError(f"expected an array of the fake device, got {type(array).__name__}")
-        return array._data.copy()
+        return array._data.copy()  # changes on the host must not reach the device
 
 
 class _Cupy(Device):
-    """CUDA through CuPy, imported when first asked for."""
+    """CUDA through CuPy, which is imported when the device is first used: it is an optional package."""
 
     name = "cuda"
 
@@ -301,6 +302,7 @@ def host_array(array: object) -> HostArray:
         return get_device("fake").to_numpy(array)
     if isinstance(array, (np.ndarray, np.generic, int, float)):
         return np.asarray(array)
+    # By the name of the module, since CuPy need not be installed.
     if type(array).__module__.partition(".")[0] == "cupy":
         return get_device("cuda").to_numpy(array)
     raise TypeError(f"expected an array, got {type(array).__name__}")

@@ -1,6 +1,6 @@
-"""A strict make-believe device: arrays that refuse every crossing between host and device.
+"""A strict fake device: its arrays refuse every implicit crossing between host and device.
 
-They are NumPy underneath.  Continuous integration has no GPU.  Code that runs on this device unchanged never
+Continuous integration has no GPU, so these arrays are NumPy underneath.  Code that runs on this device never
 mixes host and device arrays, never reads a device value from Python without saying so, and keeps to the
 functions that CuPy has.  Where CuPy would quietly wait for the device (`float(a)`, `if a:`, boolean masks,
 `nonzero`), this device refuses.
@@ -18,7 +18,7 @@ from arrows.ops.arrays import Flags, HostArray
 SCALARS = (int, float, bool, np.generic)
 
 Operand: TypeAlias = HostArray | int | float | np.generic
-"""What NumPy may see of an operand of the device."""
+"""An operand as NumPy computes with it: a device array's data, or a scalar."""
 
 
 class FakeDeviceError(TypeError):
@@ -38,7 +38,7 @@ def refuse(what: str) -> NoReturn:
 
 
 def checked_operand(value: object, function: str) -> Operand:
-    """What NumPy may see of one operand: a device array's data, or a Python or NumPy scalar as it is."""
+    """Returns a device array's data, or a Python or NumPy scalar as it is; refuses everything else."""
     if isinstance(value, FakeArray):
         return value._data
     if isinstance(value, SCALARS):
@@ -58,7 +58,7 @@ def checked_array(value: object, function: str) -> HostArray:
 
 
 def wrap(value: object) -> Any:
-    """A result of NumPy as a result of the device: no bare NumPy number leaves, as none leaves CuPy."""
+    """Turns a result of NumPy into device arrays: scalars too, as CuPy returns 0-d arrays."""
     if isinstance(value, (np.ndarray, np.generic)):
         return FakeArray(np.asarray(value))
     if isinstance(value, tuple):
@@ -69,7 +69,7 @@ def wrap(value: object) -> Any:
 
 
 def plain(value: object, function: str) -> Any:
-    """A keyword or a non-array argument: anything but an array, or something that hides one."""
+    """Returns an argument that must not be an array, nor hold one."""
     if isinstance(value, (FakeArray, np.ndarray)):
         refuse(f"{function}: an array was given where a shape, an axis or an element type belongs")
     if isinstance(value, (tuple, list)):
@@ -85,12 +85,12 @@ def call_numpy(
     rest: Iterable[object],
     keywords: Mapping[str, object],
 ) -> Any:
-    """Calls a function of NumPy for the device, without floating-point flags, which no device sets.
+    """Calls a function of NumPy for the device, without floating-point warnings: a GPU gives none.
 
     Args:
         function: NumPy's function, or a method of the array.
         name: what it is called in errors.
-        operands: checked already.
+        operands: what `checked_operand` returned.
         rest: further positional arguments, which must not be arrays.
         keywords: likewise, but for `out`.
     """
@@ -104,7 +104,7 @@ def call_numpy(
 def _keywords_and_out(
     keywords: Mapping[str, object], function: str
 ) -> tuple[dict[str, Any], FakeArray | None]:
-    """Keywords for NumPy (with the data of `out`), and the device array that `out` names."""
+    """Returns the keywords for NumPy, with the data of `out`, and the device array given as `out`."""
     ready: dict[str, Any] = {}
     out: FakeArray | None = None
     for key, value in keywords.items():
@@ -125,7 +125,7 @@ def _keywords_and_out(
 
 
 def _index(key: object) -> Any:
-    """An index that needs no crossing: integers, slices, None, Ellipsis, device arrays of integers."""
+    """Checks that an index needs no crossing: integers, slices, None, Ellipsis, device arrays of integers."""
     items = key if isinstance(key, tuple) else (key,)
     ready: list[object] = []
     for item in items:
@@ -183,7 +183,7 @@ def _unary(name: str) -> Callable[[FakeArray], FakeArray]:
 
 
 def _reads(what: str) -> Callable[..., Any]:
-    """A method that would read a value of the device, and refuses."""
+    """Makes a method that refuses, since it would read a value of the device."""
 
     def method(self: FakeArray, *arguments: object) -> NoReturn:
         refuse(f"{what} reads the device; bring the value down with to_numpy")
@@ -192,7 +192,7 @@ def _reads(what: str) -> Callable[..., Any]:
 
 
 def _method(name: str) -> Callable[..., Any]:
-    """A method of arrays: shapes, axes and element types pass, arrays are checked."""
+    """Makes a method that calls NumPy's; its arguments must not be arrays."""
 
     def method(self: FakeArray, *arguments: object, **keywords: object) -> Any:
         return call_numpy(getattr(self._data, name), name, (), arguments, keywords)
@@ -202,7 +202,7 @@ def _method(name: str) -> Callable[..., Any]:
 
 
 class FakeArray:
-    """An array on the make-believe device.  Only `to_device` makes one from host data, only `to_numpy` reads
+    """An array on the fake device.  Only `to_device` makes one from host data, only `to_numpy` reads
     one.
 
     It has what CuPy's arrays have of shape, element type, operators, indexing and methods; whatever would
@@ -220,7 +220,7 @@ class FakeArray:
     """
 
     __slots__ = ("_data",)
-    __array_ufunc__ = None  # NumPy's own functions and operators give up on us, so that ours can refuse
+    __array_ufunc__ = None  # NumPy's ufuncs then refuse it, and leave operators to this class
     __array_priority__ = 1000.0
     __hash__ = None  # type: ignore[assignment]
 
@@ -230,7 +230,7 @@ class FakeArray:
     def __repr__(self) -> str:
         return f"FakeArray({self._data.dtype}{list(self._data.shape)})"
 
-    # What the host knows without asking the device.
+    # Attributes that the host knows without asking the device.
     @property
     def shape(self) -> tuple[int, ...]:
         return self._data.shape
@@ -326,7 +326,7 @@ class FakeArray:
     argsort, sort = _method("argsort"), _method("sort")
 
     def sum(self, axis: object = None, **keywords: object) -> FakeArray:
-        """A device adds in a tree, which is about as exact as float64."""
+        """Sums floats in float64: a GPU adds in a tree, which is about as exact."""
         ready, out = _keywords_and_out({"axis": axis, **keywords}, "sum")
         dtype = ready.pop("dtype", None) or self._data.dtype
         wide = "float64" if self._data.dtype.kind == "f" else dtype

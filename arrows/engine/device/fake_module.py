@@ -135,7 +135,7 @@ class FakeModule:
     """
 
     ndarray = FakeArray
-    add: Any  # one of many that the constructor sets
+    add: Any  # declared for mypy; the constructor sets it and all others
 
     def __init__(self) -> None:
         for names, make in (
@@ -159,19 +159,19 @@ class FakeModule:
         raise AttributeError(f"the fake device has no {name!r}: CuPy lacks it or it makes the host wait")
 
     def asarray(self, value: object, dtype: npt.DTypeLike | None = None) -> FakeArray:
-        """A device array as it is, or a scalar as a 0-d array; all else goes through `to_device`."""
+        """Takes device arrays and scalars; host arrays must go through `to_device`."""
         return FakeArray(np.asarray(checked_operand(value, "asarray"), dtype))
 
     def array(self, value: object, dtype: npt.DTypeLike | None = None, copy: bool = True) -> FakeArray:
         return FakeArray(np.array(checked_operand(value, "array"), dtype))
 
     def where(self, condition: object, x: object, y: object) -> Any:
-        """Three operands only: with one, the size of the result is a secret of the device."""
+        """Takes three operands: with one, the host would wait to learn the size of the result."""
         return wrap(np.where(*(checked_operand(operand, "where") for operand in (condition, x, y))))
 
     def einsum(self, subscripts: str, *operands: object, out: FakeArray | None = None) -> FakeArray:
         arrays = [checked_array(operand, "einsum") for operand in operands]
-        # In float64, as `FakeArray.sum`.
+        # In float64, for the reason given at `FakeArray.sum`.
         result = FakeArray(np.einsum(subscripts, *arrays, dtype="float64").astype(arrays[0].dtype))
         if out is None:
             return result

@@ -1,7 +1,8 @@
 """Threads take turns with parameters, and a forked process gets a lock that nobody else holds.
 
-A fork waits for the calls that other threads are in, a second at most: OpenBLAS loses its threads when a
-process is forked in the middle of a product, and then neither that product nor any of the child's ends.
+A fork waits at most a second for the calls that other threads are in.  It waits because OpenBLAS loses its
+threads when a process is forked in the middle of a product: that product then never ends, nor does any
+product of the child.
 """
 
 from __future__ import annotations
@@ -20,20 +21,19 @@ from arrows.typesys.errors import message
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_LONGEST_WAIT = 1.0  # seconds; a call may itself be waiting for the thread that forks
+_LONGEST_WAIT = 1.0  # seconds; a limit, since a call may itself wait for the thread that forks
 
 
 class ParameterLock:
     """The lock of all models that share parameters; a thread that holds it may take it again.
 
-    In a process that was forked while another thread held the lock, that thread is gone: the lock is free
-    there, and the memory that the thread was writing to is not to be used.  If the thread was changing the
-    parameters, these are half old, half new, and whoever takes the lock gets an error.
+    If a process is forked while another thread holds the lock, the child lacks that thread.  The child gets a
+    free lock, and must not use the memory that the thread was writing to.  If the thread was changing the
+    parameters, these are half old, half new in the child, and taking the lock raises an error there.
 
     Attributes:
-        lost_holders: how many holders were lost in forks.  Whoever keeps memory between calls remembers this
-            number with it, and drops the memory when the number has changed.
-
+        lost_holders: how many holders were lost in forks.  Code that keeps memory between calls remembers
+            this number with it, and drops the memory when the number has changed.
         updates: how often parameters were changed under the lock.
 
     >>> lock = ParameterLock()
@@ -52,7 +52,7 @@ class ParameterLock:
 
     @property
     def mutex(self) -> threading.RLock:
-        """The lock itself, for a `with`: Ctrl-C finds it either taken and to be released, or free.
+        """The lock itself, for a `with`: unlike with a generator, Ctrl-C cannot leave it taken.
 
         Raises:
             RuntimeError: the parameters are half old, half new.
@@ -67,18 +67,20 @@ class ParameterLock:
                 )
             )
         if not _no_fork_waits.is_set() and not self._mutex._is_owned():  # type: ignore[attr-defined]
-            _no_fork_waits.wait(_LONGEST_WAIT)  # or a thread that calls again and again would always be first
+            # Otherwise a thread that calls in a loop would take the lock again before the fork gets it. The
+            # thread that holds the lock must not wait here: the fork waits for it.
+            _no_fork_waits.wait(_LONGEST_WAIT)
         return self._mutex
 
     @contextmanager
     def updating(self) -> Iterator[None]:
-        """While the holder changes parameters."""
+        """Marks the time in which the holder changes parameters."""
         self._updating = True
         try:
             yield
         finally:
             self._updating = False
-            self.updates += 1
+            self.updates += 1  # after an error too: a part of the parameters may have changed
 
     def _after_fork_in_child(self) -> None:
         if self._mutex.acquire(blocking=False):  # it was free, or the thread that forked holds it
@@ -91,9 +93,9 @@ class ParameterLock:
 
 
 def locks_parameters(method: Callable[P, R]) -> Callable[P, R]:
-    """Decorates a method that changes the parameters of a model, its first argument: it takes their lock.
+    """Decorates a method whose first argument is a model and that changes its parameters: takes their lock.
 
-    A model without a lock, such as one whose `params` is a plain dict, goes without.
+    If the model's parameters have no lock, such as a plain dict, the method runs without one.
     """
 
     @wraps(method)
@@ -111,7 +113,7 @@ def locks_parameters(method: Callable[P, R]) -> Callable[P, R]:
 _locks: WeakSet[ParameterLock] = WeakSet()
 _no_fork_waits = threading.Event()
 _no_fork_waits.set()
-_taken = threading.local()  # the locks that this thread has taken for a fork; two threads may fork at a time
+_taken = threading.local()  # the locks that a thread takes for its fork; by thread, as two may fork at once
 
 
 def _before_fork() -> None:

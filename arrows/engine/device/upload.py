@@ -1,4 +1,4 @@
-"""Index arrays on their way to the device: collected while a batch is bound, sent in one copy."""
+"""Collects the index arrays of a batch and sends them to the device in one copy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from arrows.ops.arrays import Array, HostArray
 class Upload:
     """Collects integer arrays and sends them together.
 
-    On the CPU nothing is copied: `get` gives the array that was added.
+    On the CPU an array is copied only if its element type is not the device's.
 
     >>> from arrows.engine.device import get_device
     >>> upload = Upload(get_device("fake"))
@@ -29,7 +29,7 @@ class Upload:
         self._sent: list[Array] = []
 
     def add(self, array: HostArray) -> int:
-        """Takes an integer array; returns its number."""
+        """Adds an integer array and returns the number by which `get` gives it back."""
         self._arrays.append(array)
         return len(self._arrays) - 1
 

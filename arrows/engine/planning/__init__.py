@@ -1,8 +1,8 @@
-"""Planning, once a model: what does not depend on data.
+"""Planning settles, once for each model, everything that does not depend on data.
 
 `make_plan` groups a lowered expression's sites into *operations*, gives their outputs *slabs* of rows, and
-orders them in *strata*.  The room also holds what else is settled once: the parameters and their names, what
-the loss is made of, and which inputs have names.
+orders them in *strata*.  The room also settles the parameters and their names, the
+parts of the loss, and the named inputs.
 """
 
 from __future__ import annotations

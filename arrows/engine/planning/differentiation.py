@@ -1,4 +1,4 @@
-"""What is differentiated: the loss of a model, and its named inputs; which results a model can give."""
+"""Settles the loss of a model and its named inputs, and checks that a model can give the block's result."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LossWeights:
         metrics: the weights of metrics, by the number of their stream.
         result: the weight of the block's own scalar result; None if that is not the loss.
         dtype: the loss's element type.
-        missing: the message for who differentiates a block without a loss; None if there is one.
+        missing: the message of the error that differentiating raises without a loss; None if there is one.
     """
 
     metrics: Mapping[int, float]
@@ -109,7 +109,7 @@ def input_names(inputs: Iterable[str], params: Container[str]) -> tuple[str, ...
 
 
 def read_sites(plan: Plan, name: str) -> list[ReadSite]:
-    """Returns the sites that read the inputs of a name, which have one type.
+    """Returns the sites that read the inputs of a name; all of them have the same type.
 
     Raises:
         ArrowValueError: no input has the name.

@@ -1,4 +1,4 @@
-"""Which slabs gradients flow through: from the loss back to parameters, and to inputs that want theirs."""
+"""Finds the slabs that gradients flow through, from the loss back to parameters and requested inputs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from arrows.engine.planning.plan import Plan
 
 
 def moving_slabs(plan: Plan, wanted_sites: set[int]) -> set[int]:
-    """The slabs whose rows can depend on a parameter, or on a read whose gradient is wanted, through
-    floats."""
+    """Returns the slabs that depend, through floats alone, on a parameter or on a site in `wanted_sites`."""
     moving: set[int] = set()
     for site in plan.lowered.sites:
         if site.index in wanted_sites:
@@ -30,14 +29,14 @@ def moving_slabs(plan: Plan, wanted_sites: set[int]) -> set[int]:
 
 
 def _computing(plan: Plan, operation: Operation) -> ApplyOperation | None:
-    """The operation that computes the rows of one; None: they are read, or constants."""
+    """Returns the operation that computes an operation's rows; None if they are read or constants."""
     if isinstance(operation, ElementOperation):
         operation = plan.operations[operation.parent]
     return operation if isinstance(operation, ApplyOperation) else None
 
 
 def receiving_slabs(plan: Plan, seeds: set[int], moving: set[int]) -> set[int]:
-    """The slabs that a gradient reaches, from the seeds back through the operations that moved them."""
+    """Returns the slabs in `moving` that a gradient reaches from the slabs in `seeds`."""
     receiving = seeds & moving
     pending = True
     while pending:

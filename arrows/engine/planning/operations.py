@@ -15,8 +15,7 @@ from arrows.typesys import types as T
 
 @dataclass(frozen=True, slots=True)
 class PlannedPort:
-    """A varying operand of an operation: which input leaf, which slab it gathers from, which sequence it
-    spans."""
+    """A varying operand of an operation: its input leaf, the slab it gathers from, the sequence it spans."""
 
     leaf: int
     slab: int
@@ -25,11 +24,11 @@ class PlannedPort:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Operation:
-    """What sites that do the same thing have in common.
+    """The work that several sites share, so that their nodes run together.
 
     Attributes:
         index: the operation's number.
-        name: for people: the blocks that stand at its sites.
+        name: the blocks that stand at its sites, for messages and tables.
         outputs: type of each tensor that a node gives.
         slabs: for each output, the slab that holds it.
     """
@@ -71,7 +70,7 @@ class ApplyOperation(Operation):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class StreamOperation(Operation):
-    """Values of one tensor type that are there before anything is computed.
+    """Values of one tensor type that exist before anything is computed.
 
     Attributes:
         stream: the number of the raw stream that holds them.
@@ -93,7 +92,7 @@ class ReadOperation(StreamOperation):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CarriedOperation(StreamOperation):
-    """What earlier runs computed; the stream holds ids of values."""
+    """Values that earlier runs computed; the stream holds their ids."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -122,7 +121,7 @@ class ElementOperation(Operation):
 
 @dataclass(frozen=True, slots=True)
 class SiteGroups:
-    """Which sites do the same thing.
+    """The sites grouped by the work that they do.
 
     Attributes:
         operation: the operation of each site.
@@ -165,7 +164,7 @@ def _work(site: Site, operation: Sequence[int]) -> Hashable:
 
 
 def operation_name(site: Site) -> str:
-    """What people call the operation of a site."""
+    """Returns the name of a site's operation for messages and tables."""
     match site:
         case ApplySite(typed=Composed(steps=steps)):
             return " >> ".join(_form_name(step.form) for step in steps)

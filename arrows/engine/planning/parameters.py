@@ -130,7 +130,7 @@ _UNFIT = "the given parameters do not fit the model:"
 
 
 class _UnfitParameter(Exception):
-    """What is wrong with one of the given parameters."""
+    """Says what is wrong with a parameter that the caller handed in."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -143,7 +143,7 @@ class _Maker:
 
     @property
     def lock(self) -> ParameterLock:
-        """That of the models that share the parameters."""
+        """The lock of the source's models if parameters are shared, else a new one."""
         return self.source.lock if isinstance(self.source, Params) else ParameterLock()
 
     def make(self, name: str, owner: object, spec: Parameter) -> LiveParameter:
@@ -287,7 +287,7 @@ def first_values(spec: Parameter, seed: int, name: str) -> HostArray:
         raise ArrowValueError(
             f"the initializer of {name!r} gave an array of shape {list(array.shape)}, not {list(spec.shape)}"
         )
-    # A copy: two models never share what one initializer keeps.
+    # A copy, since an initializer may return the same array to two models.
     return np.array(array, dtype=spec.dtype, order="C")
 
 

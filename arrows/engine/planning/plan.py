@@ -1,5 +1,4 @@
-"""The plan of a model, made once: which operations there are, where their rows live, in what order they may
-run."""
+"""The plan of a model, made once: its operations, where their rows live, and in what order they may run."""
 
 from __future__ import annotations
 
@@ -188,7 +187,7 @@ def make_plan(
     if schedule == "strata":
         component = strata(successors, groups.operation)
     else:
-        component = [0] * len(lowered.sites)  # Fold's rule: depths count over the whole example
+        component = [0] * len(lowered.sites)  # Looks et al. 2017: depth counts over the whole example
     operations = _operations(lowered, groups, slabs, component, schedule)
     sites, pairs = _columns(lowered, groups, component, successors)
     return Plan(
@@ -216,7 +215,7 @@ def _operations(
         common = o, operation_name(site), site.outputs, own_slabs
         match site:
             case ApplySite(typed=typed, trace=trace, ports=ports):
-                # Without batching, an operand's rows are not there ahead: each node is a step of its own.
+                # Without batching each node is a step of its own, so no operand is complete before it.
                 early = [n for n in range(len(ports)) if schedule != "none" and (o, n) not in waiting]
                 planned = [PlannedPort(p.leaf, slabs.operands[o, p.leaf, p.domain], p.domain) for p in ports]
                 constants = [(leaf, lowered.constants[number]) for leaf, number in site.constants]
@@ -243,7 +242,7 @@ def _operations(
 
 
 def _successors(lowered: Lowered) -> list[list[int]]:
-    """Which sites each site can feed; the rows of an operation count as the operation."""
+    """Returns for each site the sites that it can feed; element rows count as their operation."""
     successors: list[set[int]] = [set() for _ in lowered.sites]
     for site in lowered.sites:
         if isinstance(site, ApplySite):
@@ -251,7 +250,7 @@ def _successors(lowered: Lowered) -> list[list[int]]:
                 for source, _ in lowered.reaching[port.place]:
                     successors[source].add(site.index)
         elif isinstance(site, ElementSite):
-            # Both ways: the rows are there when, and only when, their operation has run.
+            # Edges in both directions: element rows exist exactly when their operation has run.
             successors[site.parent].add(site.index)
             successors[site.index].add(site.parent)
     return [sorted(targets) for targets in successors]

@@ -1,4 +1,4 @@
-"""Slabs: arrays of rows that hold what operations give.
+"""Slabs are the arrays of rows that hold the outputs of operations.
 
 Outputs that can meet share a slab: at one port, so that a gather reads one array instead of choosing among
 several for each row; in one leaf of the result; in one metric.  Meeting is transitive, so slabs are the sets
@@ -85,7 +85,7 @@ class _DisjointSets:
 
 
 def slabs_by_meeting(lowered: Lowered, groups: SiteGroups) -> PlannedSlabs:
-    """Lets outputs share a slab that can meet at a reader, as is known of a block before any data."""
+    """Puts outputs that can meet at a reader into one slab; a block says before any data which can meet."""
     firsts, operation_of = groups.firsts, groups.operation
     sets = _DisjointSets()
     members = {(o, k): sets.add() for o, site in enumerate(firsts) for k in range(len(site.outputs))}
@@ -139,7 +139,7 @@ def slabs_by_meeting(lowered: Lowered, groups: SiteGroups) -> PlannedSlabs:
 
 
 def slabs_by_type(lowered: Lowered, groups: SiteGroups) -> PlannedSlabs:
-    """Lets all outputs of one type share a slab: of ordinary code nobody knows which values will meet.
+    """Puts all outputs of one type into one slab, since ordinary code does not say which values will meet.
 
     Slabs keep their numbers when more sites are observed.
     """

@@ -1,4 +1,4 @@
-"""In what order sites may run: components of the graph of which site can feed which, in strata.
+"""Settles in what order sites may run: by strata of the components of the graph of sites.
 
 The order is known from the block, before any data, so it is computed once a model and not once a batch.
 Sites that feed one another in a cycle (the cell of a recursion, the step of a fold) are one *component*, and
@@ -61,7 +61,7 @@ def components(successors: Sequence[Sequence[int]]) -> list[int]:
                     while True:
                         member = path.pop()
                         component[member] = closed
-                        low[member] = count  # closed: nobody's low may come from it any more
+                        low[member] = count  # closed: it no longer lowers any node's low link
                         if member == node:
                             break
                     closed += 1

@@ -1,8 +1,9 @@
-"""What goes into a model and what comes out.
+"""The values that go into a model and those that come out.
 
-In go tensors of an example (`convert`) and elements of its containers (`nth`, `IteratorReplay`); errors name
-the place inside the example (`ExamplePath`).  Out come arrays, tuples with keys (`Labelled`) and `Ragged`s.
-`trampoline` runs recursive functions over both, since data may be deeper than the interpreter's stack.
+`convert` reads the tensors of an example, `nth` and `IteratorReplay` the elements of its containers, and
+`ExamplePath` says in errors where in the example a value stands.  A model returns arrays, tuples with keys
+(`Labelled`) and `Ragged`s.  `trampoline` runs recursive functions over examples and results, since data may
+be deeper than the interpreter's stack.
 """
 
 from arrows.engine.values.containers import IteratorReplay, nth

@@ -10,10 +10,9 @@ from typing import Any
 
 
 class IteratorReplay:
-    """Iterates over what an example holds; over an iterator, which gives its elements once, from its start
-    each time.
+    """Iterates over containers of an example; an iterator among them can be read from its start repeatedly.
 
-    Several blocks may read one iterator, since the block that gives it runs once, wherever it stands.
+    Several blocks may read the same iterator: the block that returns it runs once, wherever it stands.
 
     Example:
         >>> replay, numbers = IteratorReplay(), map(float, "12")
@@ -22,7 +21,8 @@ class IteratorReplay:
     """
 
     def __init__(self) -> None:
-        # By identity; the iterator is kept beside its start, so that no other object gets its identity.
+        # By identity, since an iterator need not be hashable. The iterator is kept beside its start, so that
+        # no other object gets its identity.
         self._starts: dict[int, tuple[object, Iterator[Any]]] = {}
 
     def __call__(self, container: Any) -> Iterator[Any]:
@@ -35,12 +35,12 @@ class IteratorReplay:
         return copy(self._starts[id(container)][1])
 
     def clear(self) -> None:
-        """Forgets all iterators: another example begins."""
+        """Forgets all iterators, before the next example."""
         self._starts.clear()
 
 
 def nth(container: Any, place: Any) -> Any:
-    """The element at a place, negative from the end.
+    """Returns the element at a place; a negative place counts from the end.
 
     Raises:
         TypeError: the container has no places, or this is none.
@@ -50,5 +50,5 @@ def nth(container: Any, place: Any) -> Any:
     'e'
     """
     if isinstance(container, Mapping):
-        raise TypeError
+        raise TypeError  # `container[0]` would look up a key
     return container[index(place)]

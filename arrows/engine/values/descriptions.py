@@ -1,4 +1,4 @@
-"""What errors say about an example: where a value stands, what it is or lacks, what user code raised."""
+"""Describes values of an example for errors: where they stand, what they are, what user code raised."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from arrows.combinators import attributes, has_attributes
 from arrows.typesys.quoting import QUOTED, shortened
 from arrows.typesys.types import label
 
-# A longer path is printed by its two ends.
+# Of a path of more steps, only the two ends are printed: a recursion can make a path very long.
 _LONGEST = 16
 
 
@@ -24,8 +24,8 @@ _LONGEST = 16
 class ExamplePath:
     """A place inside an example, as a chain of steps from the root; errors print `tree > right > word`.
 
-    It follows the *data*: `GetItem` and `Map` step into a part, a block that changes an object without taking
-    a part of it (`InputTransform`) does not move, and a tuple remembers the place of each of its items.
+    It follows the *data*: `GetItem` and `Map` step into a part.  A block that changes an object without
+    taking a part of it (`InputTransform`) stays at its place.  A tuple remembers the places of its items.
 
     Attributes:
         parent: the place one step up; None at the root.
@@ -41,7 +41,7 @@ class ExamplePath:
     items: tuple[ExamplePath, ...] | None = None
 
     def named(self, name: str) -> ExamplePath:
-        """The same place, reached by way of a named block."""
+        """The same place, with the name of a block as the last step."""
         return ExamplePath(self, _Name(name))
 
     def child(self, key: object) -> ExamplePath:
@@ -90,7 +90,7 @@ def _text(step: Any) -> str:
     return f"[{step!r}]"
 
 
-_RAISED = 300  # characters of an exception's own text
+_RAISED = 300  # characters that are printed of the text of a user's exception
 
 
 def short_repr(value: Any) -> str:
@@ -122,8 +122,7 @@ def describe(value: Any) -> str:
 
 
 def describe_key(key: Any) -> str:
-    """A key of a choice for an error: what `describe` shrinks to kind and size, classes, enums and short
-    tuples, is told from other keys by its text.
+    """Describes a key of a choice for an error; prints short tuples in full, so that keys stay distinct.
 
     >>> describe_key(int), describe_key(("NP", 2)), describe_key(tuple(range(100)))
     ("<class 'int'>", "('NP', 2)", 'a tuple of 100')
@@ -133,7 +132,7 @@ def describe_key(key: Any) -> str:
     if isinstance(key, type):
         return repr(key)
     if isinstance(key, tuple) and len(key) <= 4:
-        items = [describe(item) for item in key]  # not deeper: a tuple in it is told by its length
+        items = [describe(item) for item in key]  # no deeper: a tuple inside it is described by its length
         text = f"({', '.join(items)}{',' if len(items) == 1 else ''})"
         if len(text) <= 60:
             return text
@@ -151,7 +150,7 @@ def describe_error(error: BaseException) -> str:
 
 
 def explain_no_element(container: object, place: Any, error: Exception) -> str:
-    """Why `nth` gave no element of a container, but raised an error.
+    """Explains an error that `nth` raised.
 
     >>> explain_no_element([1, 2], 2, IndexError())
     'there is no element 2 in a list of 2'
@@ -168,7 +167,7 @@ def explain_no_element(container: object, place: Any, error: Exception) -> str:
 
 
 def explain_no_item(value: object, key: object, error: Exception) -> str:
-    """Why a value gave `GetItem` no item, but raised an error.
+    """Explains an error that a value raised when `GetItem` asked it for an item.
 
     >>> explain_no_item({"left": 1}, "right", KeyError("right"))
     "there is no 'right' among the keys 'left'"

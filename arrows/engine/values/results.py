@@ -1,4 +1,4 @@
-"""What a model hands out: arrays, tuples with keys, and ragged values.
+"""The results of a model: arrays, tuples with keys, and ragged values.
 
 A result has the structure of the block's output type with a batch in front: a `Tensor` is one array
 `[n, ...]`, a `Tuple` a tuple (`Labelled` where it has keys), a `Sequence` a `Ragged`, `Void` is None.

@@ -1,8 +1,9 @@
-"""From Python objects to numbers: what a `Tensor` leaf takes of an example, and what it refuses.
+"""Converts Python objects of an example to the arrays of `Tensor` leaves, and refuses what does not fit.
 
-Integer tensors take `int`, `bool` and NumPy integers in range; float tensors any real number or `bool`;
-nested lists, tuples and arrays of exactly the right shape likewise.  None, text, dates, masked elements and
-casts that lose more than the rounding of a float are errors: a NaN that began as None is found a week later.
+Integer tensors take `int`, `bool` and NumPy integers in range; float tensors take any real number or `bool`.
+Both take nested lists, tuples and arrays of exactly the right shape.  None, text, dates, masked elements and
+casts that lose more than the rounding of a float are errors, since a NaN that began as None is found only a
+week later.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class LeafError(ValueError):
     """A value does not fit a leaf's type.
 
     Attributes:
-        index: which of the values given to `convert_many` it was; None from `convert`.
+        index: the place of the value among those given to `convert_many`; None from `convert`.
 
     >>> convert(None, T.Tensor((), "int32"))
     Traceback (most recent call last):
@@ -40,7 +41,7 @@ def convert(value: object, tensor: T.Tensor) -> HostArray:
     """One leaf of an example as a new array of `tensor.shape` and `tensor.dtype` (0-d for a scalar).
 
     Raises:
-        LeafError: what was expected and what was found, and where inside a nested list.
+        LeafError: the value does not fit; the message says what is expected, what was found and where.
 
     >>> convert([1, 2.5], T.Tensor((2,), "float32"))
     array([1. , 2.5], dtype=float32)
@@ -55,7 +56,7 @@ def convert(value: object, tensor: T.Tensor) -> HostArray:
 
 
 def refuse_masked(value: object, tensor: T.Tensor) -> None:
-    """Refuses masked elements by a `LeafError`: NumPy would read the number that stands under the mask."""
+    """Raises a `LeafError` for masked elements: NumPy would read the number under the mask."""
     count = masked_elements(value)
     if count:
         raise LeafError(
@@ -72,8 +73,9 @@ def _masked_words(value: object) -> str:
 
 
 def convert_many(values: Sequence[object], tensor: T.Tensor) -> HostArray:
-    """Many leaves of one type, as an array `[n, *tensor.shape]`: what `convert` makes of them, stacked, but
-    in one NumPy call where that can vouch for every element.
+    """Converts many leaves of one type to an array `[n, *tensor.shape]`.
+
+    The result is that of `convert`, stacked.  One call of NumPy does it where that checks every element.
 
     Raises:
         LeafError: as `convert`, for the first value that does not fit; its `index` says which.
@@ -96,10 +98,10 @@ def convert_many(values: Sequence[object], tensor: T.Tensor) -> HostArray:
 
 
 def _at_once(value: object, shape: tuple[int, ...], tensor: T.Tensor) -> HostArray | None:
-    """The whole value by NumPy's own conversion, or None where that cannot vouch for every element."""
+    """Converts the whole value by one call of NumPy; None where that does not check every element."""
     try:
         array = np.array(value)
-    except Exception:  # noqa: BLE001 (ragged lists, large numbers, a user's __array__: the slow way tells)
+    except Exception:  # noqa: BLE001 (ragged lists, a user's __array__: `_one_by_one` says what is wrong)
         return None
     if array.shape != shape:
         return None
@@ -116,8 +118,8 @@ def _cast(array: HostArray, dtype: np.dtype[Any]) -> HostArray | None:
     if dtype.kind == "f":
         if kind not in "biuf":
             return None
-        # By way of float64 whatever the source, so that an integer rounds to the same float alone and among
-        # floats.
+        # Always through float64: NumPy makes float64 of a list of integers and floats, and an integer alone
+        # must round in the same way.
         with np.errstate(all="ignore"):
             result = array.astype(np.float64).astype(dtype)
         if not np.isfinite(result).all() and (np.isinf(result) & np.isfinite(array)).any():
@@ -133,7 +135,7 @@ def _cast(array: HostArray, dtype: np.dtype[Any]) -> HostArray | None:
 
 
 def _one_by_one(value: object, tensor: T.Tensor) -> HostArray:
-    """Element by element: for what NumPy has no type for (fractions), and to find the element at fault."""
+    """Converts element by element: for types unknown to NumPy (fractions), and to name the wrong one."""
     result = np.empty(tensor.shape, tensor.dtype)
 
     def fill(part: Any, index: tuple[int, ...]) -> None:
@@ -155,18 +157,18 @@ def _one_by_one(value: object, tensor: T.Tensor) -> HostArray:
         if len(items) != tensor.shape[depth]:
             raise LeafError(_expected(tensor, index, part))
         for i, item in enumerate(items):
-            fill(item, (*index, i))  # as deep as the type has axes, whatever the data
+            fill(item, (*index, i))  # the depth is that of the type, not of the data
 
     fill(value, ())
     return result
 
 
 def _scalar(value: Any, tensor: T.Tensor, index: tuple[int, ...]) -> Any:
-    """One element, or the error that names it."""
+    """Converts one element, or raises an error that names it."""
     dtype = np.dtype(tensor.dtype)
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
-    if isinstance(value, np.timedelta64):  # NumPy takes it for an integer, of a unit that would be lost
+    if isinstance(value, np.timedelta64):  # a NumPy integer by class, whose unit would be lost
         raise LeafError(_expected(tensor, index, value))
     if dtype.kind == "b":
         if isinstance(value, (bool, np.bool_)):
@@ -185,7 +187,7 @@ def _scalar(value: Any, tensor: T.Tensor, index: tuple[int, ...]) -> Any:
                 result = np.float64(float(value)).astype(dtype)
         except OverflowError as error:
             raise LeafError(f"{short_repr(value)}{_place(index)} is too large for {dtype.name}") from error
-        if np.isinf(result) and value not in (np.inf, -np.inf):  # also of what no float64 holds
+        if np.isinf(result) and value not in (np.inf, -np.inf):  # such as a fraction beyond float64
             raise LeafError(f"{short_repr(value)}{_place(index)} is too large for {dtype.name}")
         return result
     raise LeafError(_expected(tensor, index, value))

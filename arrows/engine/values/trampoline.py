@@ -18,11 +18,11 @@ def trampoline(call: Recursion[R]) -> R:
     callers, which would make its traceback as long as the calls are deep.
 
     Args:
-        call: the outermost generator.  What it yields besides generators comes back to it as it is, so that a
-            function need not be a generator where it has its result at once.
+        call: the outermost generator.  Anything else that it yields is sent back unchanged, so that a
+            plain function can return its result at once.
 
     Returns:
-        What it returns.
+        The result of the outermost generator.
 
     >>> def depth(n):
     ...     return 0 if n == 0 else 1 + (yield depth(n - 1))
@@ -51,7 +51,7 @@ def trampoline(call: Recursion[R]) -> R:
 
 
 def each(calls: Iterable[Any]) -> Recursion[list[Any]]:
-    """Makes calls one after another and lists what they return, for a comprehension cannot yield.
+    """Makes calls one after another and lists their results, since a comprehension cannot yield.
 
     >>> def depths(tree):
     ...     return 1 + max((yield each(depths(branch) for branch in tree)), default=0)
