@@ -18,7 +18,7 @@ class Operand:
     Attributes:
         ports: positions in `ApplyOperation.ports`; of several, the rows lie side by side.
         var: the gradient.
-        late: it comes from the part that waits for all steps.
+        late: whether the part that runs after all steps computes it.
     """
 
     ports: tuple[int, ...]
@@ -48,9 +48,9 @@ def read_whole(
     joints: Sequence[Joint],
     wanted: Sequence[bool],
 ) -> dict[Var, list[int]]:
-    """The joined operands whose ports nothing else reads, with these ports' input leaves.
+    """Returns the joined operands whose ports nothing else reads, with the input leaves of these ports.
 
-    What gives the gradient of such a value gives that of its ports, side by side.
+    The gradient of such an operand holds those of its ports, side by side.
 
     Args:
         operation: the operation.
@@ -80,7 +80,7 @@ def by_slab(
     whole: Sequence[Var],
     late: Collection[int],
 ) -> tuple[Gradients, ...]:
-    """The gradients of an operation's operands, by slab.
+    """Groups the gradients of an operation's operands by slab.
 
     Args:
         operation: the operation.

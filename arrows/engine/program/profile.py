@@ -1,4 +1,4 @@
-"""Where the time of a batch goes: by what was done, and by operation.
+"""Measures where the time of a batch goes, by kind of work and by operation.
 
 A profiled model runs the same programs with a clock between their lines.  On a device the clock waits for
 what has been started, so that each piece gets its own time, and the whole takes longer than it would.
@@ -121,7 +121,7 @@ class Clock:
     _last: float = 0.0
 
     def start(self) -> None:
-        """Starts to measure."""
+        """Starts measuring."""
         self.synchronize()
         self._last = time.perf_counter()
 
@@ -172,7 +172,7 @@ def profile(
         examples: how many are in the batch.
         runs: how often it runs.
     """
-    call()  # programs are written, memory is taken
+    call()  # warms up: writes the programs and takes the memory
     clock.spent.clear()
     clock.counts.clear()
     start = time.perf_counter()

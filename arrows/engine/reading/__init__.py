@@ -1,9 +1,9 @@
-"""Reading, once an example: examples become wirings, flat arrays of numbers.
+"""Reading turns each example, once, into a wiring: flat arrays of numbers.
 
 An `ExampleReader` runs the code that lowering generated for a model, if asked in several processes; checks
 the indices that examples hold; and hashes nodes, so that a batch can compute equal ones once.  `fingerprint`
-says how a model reads, so that prepared sets are used by models that read alike alone; `digests` hashes what
-users' objects hold.  The index arrays that later rooms compute with have their helpers here too.
+says how a model reads, so that only models that read alike share prepared sets; `digests` hashes the content
+of users' objects.  The helpers for index arrays, which later rooms use too, are also here.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Hashes what objects hold: two objects of equal content have the same digest, in every process.
+"""Hashes the content of objects: equal content has the same digest in every process.
 
-The objects that can be reached from some roots become a graph. Each node has a head, what it is by itself,
-and children. A node's digest is the hash of its head and its children's digests; the nodes of a circle are
-hashed together. There is no recursion, so objects may be as deep as memory allows. The order of sets and
-dicts does not count, nor does the node at which a circle is entered.
+The objects that can be reached from some roots become a graph. Each node has children and a head, which
+describes it without them. A node's digest is the hash of its head and its children's digests; the nodes of a
+circle are hashed together. There is no recursion, so objects may be as deep as memory allows. The order of
+sets and dicts does not count, nor does the node at which a circle is entered.
 
 `pickle` would not do: its bytes depend on the order of sets, on which equal objects are one object, and on
 where a function was defined rather than on what it does.
@@ -42,7 +42,7 @@ Child = int | bytes
 
 @dataclass(frozen=True, slots=True)
 class _ObjectNode:
-    """An object: what it is by itself, its children (nodes, or plain values), whether their order counts."""
+    """An object: its head, its children (nodes or plain values), and whether their order counts."""
 
     head: bytes
     children: list[Child]
@@ -56,7 +56,7 @@ class _Pair(tuple[Any, Any]):
 
 
 def digests(roots: Sequence[tuple[str, object]]) -> list[str]:
-    """For each root a hash of what it holds.
+    """Returns a hash of the content of each root.
 
     Args:
         roots: what they are called in messages, and the objects.
@@ -97,7 +97,7 @@ class _ObjectGraph:
     def __init__(self, roots: Sequence[tuple[str, object]]) -> None:
         self.nodes: list[_ObjectNode] = []
         self._numbers: dict[int, int] = {}
-        self._objects: list[object] = []  # kept, so that no other object gets the identity of one of them
+        self._objects: list[object] = []  # keeps them alive, so that no other object gets the identity of one
         self._origins: list[tuple[int | None, str]] = []  # the parent, and the name there
         self.roots = [self._child(value, None, name) for name, value in roots]
         while len(self.nodes) < len(self._objects):
@@ -121,7 +121,7 @@ class _ObjectGraph:
             return self._described(number, value)
         except Unhashable as refused:
             raise Unhashable(refused.path or self._path(number), refused.reason) from refused.__cause__
-        except Exception as error:  # of a user's class, or since another thread changes it meanwhile
+        except Exception as error:  # raised by a user's class, or because another thread changes the object
             reason = f"cannot be looked at: {type(error).__name__}: {error}"
             raise Unhashable(self._path(number), reason) from error
 
@@ -161,7 +161,7 @@ def _key(key: object) -> str:
 
 
 def _flat_bytes(value: Any) -> bytes:
-    return b"." + marshal.dumps(value, 2)  # version 2 writes nothing of identities
+    return b"." + marshal.dumps(value, 2)  # version 2, since later ones write which objects are identical
 
 
 def _is_flat(values: Collection[object]) -> bool:
@@ -174,7 +174,7 @@ def _is_flat(values: Collection[object]) -> bool:
 
 
 def _flat(values: Any, ordered: bool) -> bytes | None:
-    """The bytes of a container of such values, which are quick to hash; None if it holds others."""
+    """Returns the bytes of a flat container, which are quick to hash; None if it is not flat."""
     if not _is_flat(values):
         return None
     if ordered:
@@ -202,7 +202,7 @@ def _colour(nodes: Sequence[_ObjectNode], circle: list[int], colours: list[bytes
     """Gives the nodes of a circle their digests, by colour refinement (Weisfeiler, Leman 1968).
 
     All nodes begin alike. In each round, a node's colour is the hash of its head and its children's colours,
-    until a round leaves as many colours as there were. Nodes outside that the circle leads to are done.
+    until a round leaves as many colours as there were. Children outside the circle have digests already.
     """
 
     def refined(number: int) -> bytes:

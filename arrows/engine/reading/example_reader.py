@@ -1,4 +1,4 @@
-"""Reads examples: runs the code that was generated for a model, and makes wirings of its lists."""
+"""Reads examples: runs the code generated for a model, and turns the lists that it fills into wirings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Explain: TypeAlias = Callable[[object, int, bool], None]
 Chunk: TypeAlias = tuple[Wirings, HostArray | None]
 """The wirings of some examples, and the hashes of their nodes; None where these do not pay."""
 
-# So many examples become arrays at once: it bounds the Python lists that the generated code fills.
+# The most examples that become arrays at once; bounds the Python lists that the generated code fills.
 _CHUNK = 1024
 
 
@@ -61,7 +61,7 @@ class ExampleReader:
 
     @cached_property
     def description(self) -> str:
-        """A hash of how the block reads, without what its functions say."""
+        """A hash of how the block reads, without its functions' code and content."""
         return described(self.plan, self.ports, self.source)
 
     def read_all(self, examples: Sequence[object], processes: int = 1) -> Wirings:
@@ -196,7 +196,7 @@ class ExampleStreams:
             except Exception as error:
                 self.explain(example, first + number, False)
                 reason = f"{type(error).__name__}: {error}"
-                if isinstance(error, TooManyNodes):  # the slow walk counts fewer nodes
+                if isinstance(error, TooManyNodes):  # `explain` counts fewer nodes and may pass
                     reason = too_many_nodes(most)
                 raise InputError(input_message(first + number, "", reason)) from error
             for memo in self.memos:
@@ -266,7 +266,7 @@ class ExampleStreams:
     def _explain_index(
         self, misfit: tuple[int, int, int], nodes: HostArray, examples: Sequence[object], first: int
     ) -> NoReturn:
-        """Says which example has an index that is out of range; ``nodes``: where each example's start."""
+        """Raises the error for an index out of range; ``nodes`` says where each example's nodes start."""
         node, index, limit = misfit
         number = int(np.searchsorted(nodes, node, side="right")) - 1
         self.explain(examples[number], first + number, True)
@@ -276,7 +276,7 @@ class ExampleStreams:
     def _explain_leaf(
         self, error: LeafError, offsets: HostArray, examples: Sequence[object], first: int
     ) -> NoReturn:
-        """Says which example has the leaf that cannot be converted."""
+        """Raises the error for a leaf that cannot be converted."""
         place = 0 if error.index is None else error.index
         number = int(np.searchsorted(offsets, place, side="right")) - 1
         self.explain(examples[number], first + number, False)

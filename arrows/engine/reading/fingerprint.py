@@ -1,4 +1,4 @@
-"""Fingerprints of how models read examples, which say whether a model may use a set that another prepared."""
+"""Fingerprints how a model reads examples, to decide whether it may use a set that another prepared."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Fingerprint:
         functions: for each function and table that the block reads with, what it is called in messages and a
             hash of its code and of all that it holds.
         stated: what the user says instead of that, `compile(fingerprint=)`.
-        python: the version of Python; one cannot compare the code of functions of another.
+        python: the version of Python; the code of functions differs between versions.
         refusal: which function has content that cannot be hashed, and why; no function is hashed then.
     """
 
@@ -99,7 +99,7 @@ def described(plan: Plan, index_ports: Sequence[IndexPort], source: str) -> str:
 
 
 def _rows_of(operation: Operation) -> tuple[object, ...]:
-    """What says which rows an operation reads and writes."""
+    """Describes which rows an operation reads and writes."""
     match operation:
         case ApplyOperation(ports=ports):
             details: tuple[object, ...] = tuple((port.leaf, port.slab, port.domain) for port in ports)
@@ -113,7 +113,7 @@ def _rows_of(operation: Operation) -> tuple[object, ...]:
 
 
 def _called(name: str, value: object) -> str:
-    """A function or a table in messages."""
+    """Returns what a function or a table is called in messages."""
     if not callable(value):
         return "the cases of a choice" if name.startswith("CASES") else "the key of an item"
     code = getattr(value, "__code__", None)

@@ -16,7 +16,7 @@ _CYCLE_CHECK = 1 << 16
 
 
 class TooManyNodes(Exception):
-    """An example made more nodes or calls than ``max_nodes``, or met itself."""
+    """An example made more nodes or calls than ``max_nodes``, or contains itself."""
 
 
 def completed_source(plan: Plan) -> str:
@@ -68,7 +68,7 @@ def drive(main: Generator[Any, Any, Any], most: int) -> Any:
     send = main.send
     value: Any = None
     levels = most_levels(most)
-    # The next check is due at the first call at which anything could be wrong.
+    # Checks are rare: the next one is at the first call that could break a limit.
     calls, check, deepest = 0, min(_CYCLE_CHECK, levels + 1), _CYCLE_CHECK
     while True:
         try:
@@ -93,7 +93,7 @@ def drive(main: Generator[Any, Any, Any], most: int) -> Any:
 
 
 def _refuse_cycle(stack: list[Any]) -> None:
-    """Refuses a call inside the same call on the same object: it would never end, as functions are pure."""
+    """Refuses a call inside the same call on the same object: functions are pure, so it would never end."""
     seen = set()
     for send in stack:
         frame = send.__self__.gi_frame

@@ -36,7 +36,7 @@ def index_ports(plan: Plan) -> list[IndexPort]:
 
 
 def index_limit(trace: Trace, leaf: int) -> int | None:
-    """Into how many rows an operand is used as an index; None if it is not."""
+    """Returns the number of rows that an operand indexes; None if it is no index."""
     limits = []
     for equation in trace.equations:
         name, operands = equation.primitive.name, equation.operands

@@ -1,4 +1,4 @@
-"""Says what an object is by itself and which objects it holds, and what a function reads."""
+"""Splits an object into what it is without its parts and its parts; finds what a function reads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from arrows.typesys import SourceLine
 
 Parts = list[tuple[str, object]]
 
-# These count as empty: what is held weakly is a cache or belongs to others, and a lock holds nothing.
+# These count as empty: weak references lead to caches or to others' objects, and a lock has no content.
 _EMPTY = (
     type(threading.Lock()),
     type(threading.RLock()),
@@ -112,7 +112,7 @@ def _method(value: types.MethodType) -> ObjectContent:
 
 
 def _named(value: object) -> ObjectContent:
-    """A function of an extension, by name; with what it is bound to."""
+    """Describes an extension's function by its name and the object that it is bound to."""
     owner = getattr(value, "__self__", None)
     if owner is None or isinstance(owner, types.ModuleType):
         return ObjectContent(_name_of(value), [])
@@ -132,9 +132,9 @@ def _array(value: np.ndarray) -> ObjectContent:
 
 
 def _reduced(value: Any) -> ObjectContent:
-    """An object by what `pickle` would keep of it.
+    """Describes an object by what `pickle` would keep of it.
 
-    If a user's class says itself what to keep, all attributes count: what it leaves out may be read as well.
+    If a user's class chooses what to pickle, all attributes count, since functions may read the others too.
     """
     kind = type(value)
     reduced: Any
@@ -162,13 +162,13 @@ def _reduced(value: Any) -> ObjectContent:
 
 
 def _states(kind: type) -> bool:
-    """Whether a class is a user's and says itself what `pickle` keeps."""
+    """Whether a class is a user's and chooses what `pickle` keeps."""
     methods = {"__getstate__", "__reduce__", "__reduce_ex__"} & vars(kind).keys()
     return bool(methods) and not is_installed(kind.__module__)
 
 
 def _built_in(value: Any) -> Parts:
-    """What an object is beside its attributes, if its class extends a built-in one."""
+    """Returns the built-in value of an object whose class extends a built-in one."""
     if isinstance(value, dict):
         return [("", dict(dict.items(value)))]
     if isinstance(value, (list, tuple, bytes, str)):
@@ -182,7 +182,7 @@ def _built_in(value: Any) -> Parts:
 
 
 def _state(state: object) -> Parts:
-    """What `pickle` keeps beside the class: the attributes, or those and what stands in slots."""
+    """Returns what `pickle` keeps beside the class: the attributes and the slots."""
     if isinstance(state, tuple) and len(state) == 2 and all(isinstance(s, (dict, type(None))) for s in state):
         return [*_attributes(state[0]), ("", len(state[0] or ())), *_attributes(state[1])]
     return _attributes(state) if type(state) is dict else [("", state)]
@@ -260,7 +260,7 @@ def _closure(function: types.FunctionType) -> Parts:
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
             parts.append((f" > {name}", cell.cell_contents))
-        except ValueError:  # not bound yet
+        except ValueError:  # the variable is not bound yet
             parts.append(("", "no value"))
     return parts
 

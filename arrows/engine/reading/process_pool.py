@@ -21,7 +21,7 @@ from arrows.typesys import ArrowValueError
 
 Done = TypeVar("Done")
 
-# Another process is not worth its start and its answers for fewer.
+# With fewer examples, starting a process and sending its results costs more than it saves.
 _FEWEST = 256
 
 _worker: dict[str, Callable[[slice], Any]] = {}  # the task of a worker, which need not be pickled
@@ -103,7 +103,7 @@ def _collect(task: Callable[[slice], Done], chunks: list[slice], processes: int,
 
 def _take(task: Callable[[slice], Any]) -> None:
     _worker["task"] = task
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # it ends silently; its parent reports
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the worker ends silently, since the parent reports
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

@@ -1,4 +1,4 @@
-"""Finds nodes that compute the same from the same, so that a batch computes them once.
+"""Finds nodes that compute the same from equal inputs, so that a batch computes them once.
 
 Each node gets a structural hash of its site, of its inputs' hashes in order and of the bits that were read
 from the example. The hashes are made when examples are read, level by level with array operations, and become
@@ -21,7 +21,7 @@ from arrows.engine.reading.wiring import Column, source_layout
 from arrows.ops.arrays import HostArray
 from arrows.ops.splitmix import finalise
 
-# Hashing costs some 30 array operations a level. Deep narrow examples, which share little anyway, go without.
+# Hashing costs some 30 array operations a level. Deep narrow examples are not hashed: they share little.
 _FEWEST_A_LEVEL = 48
 
 # A hash is two lanes of 64 bits, which are mixed with odd factors of their own.
@@ -103,7 +103,7 @@ def node_hashes(
 
 
 def unique_hashes(first: int, count: int) -> HostArray:
-    """Hashes of nodes that are not to be shared, equal to no others.
+    """Makes hashes that equal no others, for nodes that must not be shared.
 
     Args:
         first: the number of the first such node in the set.

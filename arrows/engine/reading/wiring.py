@@ -1,4 +1,4 @@
-"""Wirings: what reading makes of examples, as flat integer arrays, one column a stream.
+"""Wirings hold examples as reading leaves them: flat integer arrays, one column for each stream.
 
 A *node* is one visit of a site; its value ids are ``node << shift`` and the next ones.  Nodes of constants
 come first and are shared by all examples.  A `Wirings` holds many examples column by column, without a Python
@@ -44,7 +44,7 @@ _MANY, _FEW = 4096, 8
 
 
 class Selection:
-    """Where the values of some examples are, in columns with the same offsets.
+    """Selects some examples from columns that have the same offsets.
 
     >>> column = Column(np.array([1, 2, 3, 4]), np.array([0, 1, 3, 4]))
     >>> chosen = Selection(column.offsets, np.array([2, 0])).of(column)
@@ -111,13 +111,13 @@ class Visits:
 
     @staticmethod
     def none(streams: int) -> Visits:
-        """No example, and so no visit."""
+        """The visits of no examples."""
         return Visits(Column(np.zeros(0, np.int32), np.zeros(1, np.int64)), ((),) * streams)
 
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """What comes out of some examples.
+    """The outputs of several examples.
 
     Attributes:
         results: for each tensor leaf of the result, value ids (rows of slabs, once they are known).

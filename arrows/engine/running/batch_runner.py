@@ -33,7 +33,7 @@ from arrows.typesys import ArrowTypeError
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ModelCall:
-    """What a model is called with.
+    """The arguments of a call of a model.
 
     Attributes:
         examples: the batch, as the user hands it in.
@@ -81,7 +81,7 @@ class BatchRunner:
     explain: Explainer
 
     def evaluate(self, call: ModelCall, *, training: bool) -> tuple[Any, CallRecord, Outputs]:
-        """The result of a batch, what the call leaves beside it, and what comes out of the examples."""
+        """Returns the result of a batch, the record of the call, and the outputs of the examples."""
         batch = self.batches.read(call.examples, "run a model", call.ids)
         runs = self._runs(self.executors.get(training=training), batch, call)
         parts = [copy_rows(run, result=True) for run, _ in runs]
@@ -92,7 +92,7 @@ class BatchRunner:
     def differentiate(
         self, call: ModelCall, inputs: tuple[str, ...]
     ) -> tuple[Differentiated, CallRecord, Outputs]:
-        """The loss of a batch and its gradients, what the call leaves beside, what comes out of the examples.
+        """Returns the loss of a batch and its gradients, the record of the call, the outputs of the examples.
 
         Raises:
             ArrowTypeError: the model has no loss.
@@ -108,7 +108,7 @@ class BatchRunner:
         return differentiated, self._record(differentiated.parts, outputs), outputs
 
     def first_not_finite(self, call: ModelCall) -> str | None:
-        """See `Model.first_not_finite`."""
+        """Does the work of `Model.first_not_finite`."""
         batch = self.batches.read(call.examples, "look for what is not finite", call.ids)
         first = 0
         for run, part in self._runs(self.executors.get(training=True, gradients=True), batch, call):
@@ -142,7 +142,7 @@ class BatchRunner:
             for key, gradient in run.backward(seeds).items():
                 if key in sums:
                     sums[key] = add_gradients(device, sums[key], gradient)
-                else:  # one run after another writes to the same memory
+                else:  # without batching, the next run writes to the same memory
                     sums[key] = own(gradient) if plan.schedule == "none" else gradient
             for name in inputs:
                 sites = [site.index for site in read_sites(plan, name)]

@@ -17,7 +17,7 @@ from arrows.ops.splitmix import GOLDEN, finalise
 
 @dataclass(frozen=True, slots=True)
 class DropoutSeed:
-    """What the dropout masks of one call depend on beside the nodes.
+    """The numbers that the dropout masks of a call depend on, beside the nodes.
 
     Attributes:
         seed: the model's.

@@ -1,6 +1,6 @@
-"""Traces what goes wrong in a run back to its example: a step that a kernel refused, a number not finite.
+"""Traces an error in a run back to its example: a step that a kernel refused, or a number not finite.
 
-Most of what can be wrong with an example shows when it is read.  An index that is computed, or a sequence
+Most errors in an example show when it is read.  An index that is computed, or a sequence
 that turns out to be empty, shows when a step runs, on rows of many examples.
 """
 
@@ -53,7 +53,7 @@ def raise_input_error(
                 place, cause = suspect, again.__cause__
     number = None if place is None else int(numbers[place])
     if place is not None and number is not None and examples is not None:
-        with suppress(ArrowValueError):  # what the reference's kernels raise says no place in the example
+        with suppress(ArrowValueError):  # errors of the reference's kernels name no place in the example
             explain(examples[place], number, True)
     operation = plan.operations[refused.operation]
     assert isinstance(operation, ApplyOperation)

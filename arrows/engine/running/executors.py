@@ -12,7 +12,7 @@ from arrows.engine.running.execute import Executor
 
 
 class Executors:
-    """Makes executors when they are first asked for, and keeps them and their memory from call to call.
+    """Makes each executor when it is first needed, and keeps executors and memory from call to call.
 
     Attributes:
         clock: of a profile that is being made; None at other times.
@@ -56,7 +56,7 @@ class Executors:
 
     @property
     def bytes(self) -> int:
-        """The memory of the device that is kept, without the parameters."""
+        """The bytes of device memory that are kept, without the parameters."""
         arrays = {id(array): int(array.nbytes) for executor in self.kept.values() for array in executor.kept}
         for parameter in self.params.values():
             arrays.pop(id(parameter), None)
@@ -68,7 +68,7 @@ class Executors:
             self.clock.tick(part)
 
     def release(self) -> None:
-        """Begins with no executor, and with memory that nobody has used."""
+        """Drops all executors and their memory."""
         self._lost_holders = self.params.lock.lost_holders
         self.arena, self.kept = Arena(self.device), {}
 

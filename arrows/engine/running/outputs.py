@@ -1,4 +1,4 @@
-"""Collects what comes out of a call of a model: results, metrics, labels and tapped values."""
+"""Collects the outputs of a call of a model: results, metrics, labels and tapped values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from arrows.typesys import types as T
 
 @dataclass(frozen=True, eq=False, slots=True)
 class OutputRows:
-    """Copies of the rows that a run hands out, for its slabs are the next run's memory.
+    """Copies of the rows that a run hands out, since the next run reuses the memory of its slabs.
 
     Attributes:
         run: the run.
@@ -36,7 +36,7 @@ class OutputRows:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CallRecord:
-    """What a call leaves beside its result; attributes as those of `Model`."""
+    """The metrics, labels and taps of a call; the attributes are those of `Model`."""
 
     metrics: Mapping[str, Ragged]
     labels: Mapping[str, list[list[Any]]]
@@ -153,7 +153,7 @@ def show_taps(taps: Taps, collected: Mapping[str, Any], outputs: Outputs) -> Non
 
 
 def _one_by_one(collected: Any) -> Iterator[Any]:
-    """What was tapped, visit by visit, on the host."""
+    """Iterates over the tapped values on the host, visit by visit."""
     if isinstance(collected, list):
         return chain.from_iterable(collected)
     values = to_numpy(collected.values)

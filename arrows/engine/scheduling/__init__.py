@@ -1,4 +1,4 @@
-"""Scheduling, once a batch: from wirings to the steps that run, in an order that batches well.
+"""Scheduling turns the wirings of a batch into steps, in an order that makes few and large ones.
 
 A `BatchReader` takes what a user hands in: plain examples, or a `Batch` of a `Prepared` set, whose nodes are
 numbered once.  `merge` sorts the numbers of a batch's nodes, which gives every value its row, every port the

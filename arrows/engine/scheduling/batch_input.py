@@ -17,7 +17,7 @@ from arrows.typesys.errors import message
 
 
 class IndexedExamples(Protocol):
-    """Examples that are asked for by their number, such as a PyTorch `Dataset`."""
+    """Examples that are read by their number, such as a PyTorch `Dataset`."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, number: int, /) -> Any: ...
@@ -29,13 +29,13 @@ Examples: TypeAlias = Iterable[Any] | IndexedExamples | Prepared | Batch
 
 @dataclass(frozen=True, eq=False, slots=True)
 class BatchInput:
-    """A batch as a model takes it.
+    """A batch that has been read.
 
     Attributes:
         wired: the examples as wirings.
-        objects: the examples themselves; None if they are not at hand.
+        objects: the examples themselves; None if only their wirings are there.
         numbers: what each example is called in messages: its place in the prepared set, else in the batch.
-        ids: what the dropout masks of each example depend on: its number, if the caller says nothing else.
+        ids: the integer that each example's dropout masks depend on; by default its number.
     """
 
     wired: WiredBatch
@@ -44,7 +44,7 @@ class BatchInput:
     ids: HostArray
 
     def parts(self, one_by_one: bool) -> Iterator[tuple[int, WiredBatch]]:
-        """What runs at once, and the number of its first example: the batch, or each example."""
+        """Yields what runs at once, the batch or each example, with the number of its first example."""
         if not one_by_one:
             yield 0, self.wired
             return
@@ -52,7 +52,7 @@ class BatchInput:
             yield number, self.wired.part(number, 1)
 
     def outputs(self, merged: Sequence[Merged]) -> Outputs:
-        """What comes out of the batch, which ran in so many parts."""
+        """Returns the outputs of the batch, which ran in ``parts`` parts."""
         if len(merged) == 1:
             return merged[0].outputs
         return self.wired.wirings.outputs.select(self.wired.indices)
@@ -93,7 +93,7 @@ def as_examples(examples: Any, purpose: str) -> Sequence[Any]:
         return examples
     listed, asked = hasattr(examples, "__iter__"), hasattr(examples, "__getitem__")
     single = isinstance(examples, (str, bytes, bytearray, Mapping, type)) or not (listed or asked)
-    if single or (not listed and hasattr(examples, "keys")):  # a mapping that does not say so
+    if single or (not listed and hasattr(examples, "keys")):  # a mapping that is no `Mapping`
         raise _no_batch(purpose, _short_type(examples), "a single example makes a batch of one: [example]")
     if getattr(examples, "shape", None) == ():
         raise _no_batch(purpose, "an array without axes", "a single example makes a batch of one: [example]")
@@ -120,13 +120,13 @@ def _short_type(value: object) -> str:
 
 
 class BatchReader:
-    """Takes batches for a model; ``stated``: what the user says of its functions' data, or None."""
+    """Reads the batches of a model; ``stated`` is the user's `compile(fingerprint=)`, or None."""
 
     def __init__(self, reader: ExampleReader, stated: str | None) -> None:
         self.reader, self.stated = reader, stated
 
     def read(self, examples: Examples, purpose: str, ids: object) -> BatchInput:
-        """Reads a batch; ``purpose``: what is to be done with it, for messages."""
+        """Reads a batch; messages name its ``purpose``."""
         if isinstance(examples, Prepared):
             examples = examples[:]
         objects = None
@@ -155,11 +155,11 @@ class BatchReader:
         return Prepared.numbered(self.reader.plan, wirings, own_fingerprint)
 
     def _fingerprint(self) -> Fingerprint:
-        """How the model reads examples now."""
+        """Returns the fingerprint of how the model reads examples now."""
         return fingerprint(self.reader.description, self.reader.plan.lowered.source.names, self.stated)
 
     def _check(self, prepared: Prepared) -> None:
-        """Sets that this model has made or taken are its own; others must be what it would make now."""
+        """Accepts a set that this model has made or used; any other must match how the model reads now."""
         plan = self.reader.plan
         if plan in prepared.plans:
             return

@@ -93,7 +93,7 @@ class OperationRows:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A batch, ready to be executed.
+    """A batch that is ready to run.
 
     Attributes:
         examples: how many.
@@ -144,7 +144,7 @@ def merge(plan: Plan, batch: WiredBatch, *, share: bool = True) -> Merged:
     numbers = np.sort(all_numbers.values)
     if share:
         numbers = numbers[starts_of_runs(numbers)]
-    numbers = numbers.astype(np.intp)  # NumPy takes and puts twice as fast by these
+    numbers = numbers.astype(np.intp)  # NumPy takes and puts twice as fast with indices of this type
     keys = replace(table.keys, key=table.keys.key.take(numbers))
     if plan.schedule == "agenda":
         keys = agenda_keys(plan, table, numbers, scratch("first", len(table.place)))
@@ -154,7 +154,7 @@ def merge(plan: Plan, batch: WiredBatch, *, share: bool = True) -> Merged:
     run_key = keys.key[starts]
     run_pair, run_depth = keys.pair[run_key], keys.depth[run_key]
     run_operation = plan.pairs.operation[run_pair]
-    # Keys ascend by operation, so each operation has a range of the runs, and of the nodes.
+    # Keys ascend by operation, so the runs of each operation, and its nodes, are a range.
     run_bounds = np.searchsorted(run_operation, np.arange(len(plan.operations) + 1))
     node_bounds = with_stop(starts, len(numbers))[run_bounds]
     first, count = node_bounds[:-1], lengths_of(node_bounds)
@@ -227,7 +227,7 @@ def _steps(
     """
     if plan.schedule == "none":
         return np.arange(count + 1), np.array([0, count]), np.zeros(1, np.int32)
-    if len(pairs) == 1:  # what stands outside of recursion and folds
+    if len(pairs) == 1:  # sites outside of recursion and folds
         return np.array([0, count]), _ONE_STEP, plan.pairs.component[pairs]
     parts = starts_of_runs(pairs)
     return with_stop(starts, count), with_stop(parts, len(pairs)), plan.pairs.component[pairs[parts]]
@@ -259,7 +259,7 @@ def _ports(
     first: HostArray,
     row_of: HostArray | FarRows,
 ) -> tuple[tuple[PortRows, ...], dict[int, HostArray]]:
-    """What each port of an operation's nodes gathers, and where the elements of its sequences start."""
+    """Returns the rows that each port of an operation gathers, and where its sequences' elements start."""
     if not isinstance(operation, ApplyOperation) or not operation.ports:
         return (), {}
     single = len(operation.ports) - sum(operation.widths)

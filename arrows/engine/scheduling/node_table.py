@@ -1,4 +1,4 @@
-"""Numbers the nodes of a set of wirings, once a set, so that merging a batch only looks things up.
+"""Numbers the nodes of a set of wirings, once for each set, so that merging a batch only looks numbers up.
 
 Nodes that compute the same have one number. What a node is, beside its example (its operation and depth, what
 it reads), is kept by number, and value ids count numbers. So nothing has to be shifted when examples are put
@@ -32,7 +32,7 @@ from arrows.ops.arrays import HostArray
 
 @dataclass(frozen=True, slots=True)
 class NodeKeys:
-    """Where nodes stand in the order of (operation, component, depth).
+    """The places of nodes in the order of (operation, component, depth).
 
     Attributes:
         key: of each node, the smallest integers with that order.
@@ -161,7 +161,7 @@ def ordered_keys(plan: Plan, pair: HostArray, depth: HostArray) -> NodeKeys:
     """Keys of nodes, from the pair (which ascend by operation) and the depth of each."""
     span = int(depth.max(initial=0)) + 1
     wide = pair.astype(np.int64) * span + depth
-    if len(plan.pairs.operation) * span <= 4 * len(wide) + 2**16:  # a table of all is small: no sort
+    if len(plan.pairs.operation) * span <= 4 * len(wide) + 2**16:  # a small table saves a sort
         present = np.zeros(len(plan.pairs.operation) * span, bool)
         present[wide] = True
         distinct = np.flatnonzero(present)
@@ -169,7 +169,7 @@ def ordered_keys(plan: Plan, pair: HostArray, depth: HostArray) -> NodeKeys:
     else:
         distinct, key = np.unique(wide, return_inverse=True)
     key_pair, key_depth = np.divmod(distinct, span)
-    # Every batch looks keys up: 16 bits where they suffice.
+    # 16 bits where they suffice, since every batch looks keys up.
     return NodeKeys(key.astype(np.int16 if len(distinct) < 2**15 else np.int32), key_pair, key_depth)
 
 

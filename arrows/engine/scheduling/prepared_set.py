@@ -97,7 +97,7 @@ class Prepared:
         self.wirings = wirings
         self.fingerprint = fingerprint
         self.plans: WeakSet[Plan] = WeakSet()  # of the models that have made or used the set
-        self.tables: dict[bool, NodeTable] = {}  # not pickled: the first batch makes what is missing
+        self.tables: dict[bool, NodeTable] = {}  # not pickled, since the first batch makes what is missing
 
     @staticmethod
     def numbered(plan: Plan, wirings: Wirings, fingerprint: Fingerprint) -> Prepared:

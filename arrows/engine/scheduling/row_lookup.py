@@ -1,4 +1,4 @@
-"""Where the values of a batch lie: from the id of a value to its row in a slab."""
+"""Finds the row in a slab for the id of each value of a batch."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class FarRows:
     __getitem__ = take
 
 
-# A table of the rows of all ids may have so many entries (512 MB); beyond, rows are computed.
+# The most entries (512 MB) of a table of the rows of all ids; beyond, rows are computed.
 _MOST_IDS = 2**27
 
 
@@ -85,7 +85,7 @@ _kept = threading.local()
 
 
 def scratch(name: str, size: int) -> HostArray:
-    """An array of numbers left over from the batch before: each thread keeps its own."""
+    """Returns an array that is reused from batch to batch; each thread has its own."""
     array: HostArray | None = getattr(_kept, name, None)
     if array is None or len(array) < size:
         array = np.empty(size, np.int32)

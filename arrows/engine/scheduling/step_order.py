@@ -100,9 +100,9 @@ def agenda(
     """Gives each node the step of the agenda that it runs in.
 
     At each step, of the operations that have ready nodes, the one whose nodes lie least deep on average
-    runs, on all that are ready. The average is over all its nodes in the batch. Of equals, what is cheap
-    goes before what multiplies matrices, so that more of its nodes may be ready by then. The loop is over
-    steps, with a few array operations for each.
+    runs, on all that are ready. The average is over all its nodes in the batch. Of equals, cheap operations
+    run before those that multiply matrices, so that more nodes of the latter may be ready by then. The
+    loop is over steps, with a few array operations for each.
 
     Args:
         operation: the operation of each node, ``[nodes]``; nodes of one operation may run at once.
@@ -135,7 +135,7 @@ def agenda(
     active: set[int] = set()
 
     def release(free: HostArray) -> None:
-        """Puts nodes that wait for nothing on the agenda."""
+        """Puts nodes whose operands are all computed on the agenda."""
         free = free[np.argsort(operation[free], kind="stable")]
         starts = starts_of_runs(operation[free])
         for start, stop in pairwise([*starts.tolist(), len(free)]):
