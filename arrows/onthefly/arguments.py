@@ -46,6 +46,11 @@ class Arguments:
                 raise foreign(x)
             self.ids.append(x.id)
             self.key.append(id(x.type))
+        elif kind is int:
+            self.plain.append((len(self.ids), x))
+            number = self.batch.tensor(x)
+            self.ids.append(number.id)
+            self.key.append(id(number.type))
         elif kind is LazyConstant:
             if x.context is not self.batch:
                 raise foreign(x)
@@ -192,8 +197,6 @@ def _tensors_in(type: T.Type) -> int:
 
 def _plain(x: Any) -> Any:
     """A plain value that is to be read; refuses what looks like one and is none."""
-    if x.__class__ is int or x.__class__ is float:
-        return x
     reason = hint = ""
     if isinstance(x, list) and not x:
         reason = "a sequence without elements has no type"

@@ -134,11 +134,13 @@ class LazyCalls(LazyValues):
             self.check_open(f"compute at {site.line}")
         if sequences or (site.random and self.training) or not self.net.shares:
             return self._node(site, ids, sequences)
+        if self._updates != self._lock.updates:
+            self.forget_calls()
         key = (site.number, *ids)
-        made = self._made()
-        if key not in made:
-            made[key] = self._node(site, ids, ())
-        return made[key]
+        result = self._made.get(key)
+        if result is None:
+            result = self._made[key] = self._node(site, ids, ())
+        return result
 
     def _node(self, site: CallSite, ids: list[int], sequences: Sequences | tuple[()]) -> Any:
         recording = self.recording

@@ -37,15 +37,14 @@ class LazyValues(LazyContext):
         self.recording = Recording()
         self.entered = False
         self._call_sites = net.call_sites
-        self._made_so_far: dict[tuple[int, ...], Any] = {}
-        self._updates = net.lock.updates
+        # What calls have given, by site and operands; whole numbers by (-1, number).
+        self._made: dict[tuple[int, ...], Any] = {}
+        self._lock, self._updates = net.lock, net.lock.updates
 
-    def _made(self) -> dict[tuple[int, ...], Any]:
-        """What calls have given: by site and operands; with other parameters they give something else."""
-        if self._updates != self.net.lock.updates:
-            self._updates = self.net.lock.updates
-            self._made_so_far.clear()
-        return self._made_so_far
+    def forget_calls(self) -> None:
+        """Forgets what calls have given: with other parameters they give something else."""
+        self._updates = self._lock.updates
+        self._made.clear()
 
     def numpy(self, value: Any) -> Any:
         """The numbers of lazy tensors; see `LazyBatch.numpy`."""
@@ -70,11 +69,10 @@ class LazyValues(LazyContext):
             self.check_open("read a value")
         if dtype is None:
             if value.__class__ is int and -0x80000000 <= value < 0x80000000:
-                made, key = self._made(), (-1, value)
-                if key not in made or not self.net.shares:
-                    made[key] = self._read(self.net.int_type, value)
-                known: LazyTensor = made[key]
-                return known
+                number: LazyTensor | None = self._made.get((-1, value)) if self.net.shares else None
+                if number is None:
+                    number = self._made[-1, value] = self._read(self.net.int_type, value)
+                return number
             if value.__class__ is float:
                 return self._read(self.net.float_scalar, value)
         if isinstance(value, LazyTensor):
