@@ -183,6 +183,10 @@ class LazyCalls(LazyValues):
         key, tensors = taken.key, []
         kept: list[Any] = []  # the plain operands that are part of the operation; None for the others
         for place, x in enumerate(operands):
+            if isinstance(
+                x, np.generic
+            ):  # NumPy's numbers are numbers like Python's, as a mean of rewards is
+                x = x.item()
             if isinstance(x, LazyTensor):
                 taken.take(x)
                 tensors.append(x)

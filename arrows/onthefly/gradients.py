@@ -13,7 +13,7 @@ import numpy as np
 
 from arrows.engine.planning import CarriedOperation, LossCheck, SupportsStep
 from arrows.engine.running import Gradient, Run, add_gradients, only_reads, own
-from arrows.onthefly.runs import Runs
+from arrows.onthefly.runs import Runs, outdated
 from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.errors import message
@@ -73,13 +73,7 @@ class Differentiation:
         (last,), (slab,), rows = runs.locate(np.array([loss]))
         involved = self._involved(int(last))
         if runs.finished[involved[0]].updates != self._net.lock.updates:
-            raise ArrowValueError(
-                message(
-                    "cannot differentiate",
-                    reason="the loss depends on values computed before a step changed the parameters",
-                    hint="begin another batch after a step",
-                )
-            )
+            raise outdated("differentiate", "the loss")
         run = runs.finished[last].run
         value = run.gather(int(slab), rows).reshape(())
         sums: dict[tuple[int, str], Gradient] = {}

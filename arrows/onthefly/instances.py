@@ -38,6 +38,15 @@ def run_all(batch: LazyBatch, instances: Iterable[Generator[Any, Any, Any]]) -> 
                 except StopIteration as stop:
                     results[number] = stop.value
             batch.instance = outer
+            for number, value in wanted.items():
+                if isinstance(value, Generator):
+                    raise ArrowTypeError(
+                        message(
+                            f"cannot run instances at {SourceLine.here()}",
+                            reason=f"instance {number} yielded a generator",
+                            hint="to wait for another generator function: `x = yield from f(...)`",
+                        )
+                    )
             live = dict(zip(wanted, batch.numpy(list(wanted.values())), strict=True))
     return results
 

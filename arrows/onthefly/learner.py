@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from arrows.combinators import function_name
 from arrows.engine.device import Device
 from arrows.engine.planning import LossCheck, Params, SupportsStep
 from arrows.engine.scheduling import as_examples
 from arrows.onthefly.batch import LazyBatch
 from arrows.onthefly.tensor import LazyTensor
 from arrows.ops.arrays import Array
+from arrows.typesys import ArrowTypeError
+from arrows.typesys.errors import message
 
 if TYPE_CHECKING:
     from arrows.onthefly.network import OnTheFly
@@ -95,5 +98,15 @@ class LearnerOnTheFly:
     def _losses(self, g: LazyBatch, examples: Sequence[Any]) -> list[LazyTensor]:
         results = [self._function(g, example) for example in examples]
         if results and all(isinstance(result, Generator) for result in results):
-            return g.run_all(results)
+            results = g.run_all(results)
+        for number, loss in enumerate(results):
+            if not isinstance(loss, LazyTensor) or loss.type.shape or not loss.type.floating:
+                what = str(loss.type) if isinstance(loss, LazyTensor) else f"{loss!r:.60}"
+                raise ArrowTypeError(
+                    message(
+                        f"cannot learn from {function_name(self._function)}",
+                        reason=f"it returned {what} for example {number} of a batch, and must return the "
+                        "example's loss, a lazy scalar",
+                    )
+                )
         return results

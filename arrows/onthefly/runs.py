@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from arrows.engine.device import Arena
+from arrows.engine.lowering import ReadSite
 from arrows.engine.running import Executor, Run, StepRefused
 from arrows.engine.scheduling import Merged, Timeline, WiredBatch, merge, timeline
 from arrows.onthefly.recording import Recording, dropout_keys
@@ -93,6 +94,9 @@ class Runs:
             selection = self._wirer.select(ids)
             if selection is None:
                 return
+            if net.lock.updates and self._are_outdated(selection.carried):
+                self._wirer.set_state(selection, WAITING)
+                raise outdated("compute a value", "it")
             merged = None
             try:
                 executor, merged = self._schedule(selection)
@@ -160,6 +164,16 @@ class Runs:
         return keys
 
     # ------------------------------------------------------------------------------------------------------
+
+    def _are_outdated(self, ids: HostArray) -> bool:
+        """Whether a step has changed the parameters since some of these values were computed, not read."""
+        if not len(ids):
+            return False
+        sites = self._net.call_sites.sites
+        own = self._recording.site_column.array()[ids >> OUTPUT_BITS].tolist()
+        read = [isinstance(sites[site], ReadSite) for site in own]
+        numbers = set(self.runs_of(ids)[~np.array(read)].tolist())
+        return any(self.finished[number].updates != self._net.lock.updates for number in numbers)
 
     def runs_of(self, ids: HostArray) -> HostArray:
         """The number of the run of each value."""
@@ -255,3 +269,14 @@ def _grown(array: HostArray, size: int) -> HostArray:
     larger = np.zeros(max(size, 2 * len(array)), array.dtype)
     larger[: len(array)] = array
     return larger
+
+
+def outdated(attempt: str, what: str) -> ArrowValueError:
+    """The error for mixing values of two sets of parameters, which would be those of no model."""
+    return ArrowValueError(
+        message(
+            f"cannot {attempt}",
+            reason=f"{what} depends on values computed before a step changed the parameters",
+            hint="begin another batch after a step",
+        )
+    )

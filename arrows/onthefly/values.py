@@ -141,7 +141,10 @@ class LazyValues(LazyContext):
         if reason:
             what = f"cannot make a constant at {SourceLine.here()}"
             raise ArrowTypeError(message(what, reason=reason, hint=hint))
-        array = np.asarray(array)
+        if not hasattr(array, "dtype"):  # numbers and lists, as `tensor` takes them
+            array = np.asarray(array)
+            plain = {"f": "float32", "i": "int32"}.get(array.dtype.kind, array.dtype.name)
+            array = array.astype(plain, copy=False)
         array = array.astype(self.as_float_type(array.dtype.name), copy=False)
         sites = self._call_sites
         number = sites.constant(array)

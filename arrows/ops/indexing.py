@@ -34,15 +34,15 @@ def index(x: TensorLike | HostArray, key: object) -> TensorLike:
     if isinstance(key, TensorLike):
         return lookup(x, key)
     items: list[object] = list(key) if isinstance(key, tuple) else [key]
-    if items.count(Ellipsis) > 1:
+    if sum(item is Ellipsis for item in items) > 1:  # arrays are not compared
         raise ShapeError("index: `...` stands twice")
     used = sum(1 for item in items if item is not None and item is not Ellipsis)
     if used > x.ndim:
         raise ShapeError(
             f"index: {used} indices for a tensor with {x.ndim} {'axis' if x.ndim == 1 else 'axes'}"
         )
-    if Ellipsis in items:
-        place = items.index(Ellipsis)
+    if any(item is Ellipsis for item in items):
+        place = next(place for place, item in enumerate(items) if item is Ellipsis)
         items[place : place + 1] = [slice(None)] * (x.ndim - used)
     static: list[int | Span] = []
     shape: list[int] = []

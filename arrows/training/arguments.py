@@ -83,6 +83,8 @@ def require_model(call: str, model: object, *needed: str) -> None:
     )
     if isinstance(model, (type, Block)) or not has_members:
         hint = "; compile it first: ar.compile(block)" if isinstance(model, Block) else ""
+        if hasattr(model, "learner"):
+            hint = "; a network on the fly learns by a function: net.learner(loss_of_example)"
         raise ArrowTypeError(f"{call}: model must be what ar.compile returns, not {described(model)}{hint}")
 
 

@@ -333,3 +333,34 @@ def test_a_function_of_lazy_tensors_can_stand_in_a_block() -> None:
     block = (ar.GetItem(0) >> ar.Vector(3) & ar.GetItem(1) >> ar.Vector(2)) >> ar.Function(gate)
     model = ar.compile(block, params=net.params)
     assert close(model([([1, 2, 3], [4, 5])])[0], lazy, 1e-6)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    with ar.OnTheFly().batch() as g:
+        x = g.tensor([1.0, 2.0])
+        for number in (np.float64(2), np.mean([1.0, 3.0]), np.int64(2), np.float32(2)):
+            assert (x * number).numpy().tolist() == (number * x).numpy().tolist() == [2, 4]
+        assert g.constant([1.0, 2.0]).dtype == "float32"
+        assert g.constant(1).dtype == "int32"
+        assert g.constant(np.ones(2)).dtype == "float64"
+
+
+@pytest.mark.parametrize("loss", [None, 3.0, [1.0]])
+def test_a_function_that_returns_no_loss_is_named(loss: object) -> None:
+    def forgetful(g: Any, example: Any) -> Any:
+        return loss
+
+    with pytest.raises(ar.ArrowTypeError, match=r"cannot learn from forgetful(.|\n)*example 0") as error:
+        ar.OnTheFly().learner(forgetful).prepare([1, 2])
+    assert "lazy scalar" in str(error.value)
+
+
+def test_a_forgotten_yield_from_is_named() -> None:
+    def inner(x: Any) -> Any:
+        yield x
+
+    def outer(x: Any) -> Any:
+        yield inner(x)
+
+    with ar.OnTheFly().batch() as g, pytest.raises(ar.ArrowTypeError, match="yield from"):
+        g.run_all([outer(g.tensor(1.0))])
