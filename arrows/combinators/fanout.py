@@ -151,7 +151,7 @@ class Record(Fan[Any, Any]):
 
     Raises:
         ArrowTypeError: `fields` is none of these, or a value is no block.
-        ArrowValueError: a key stands twice.
+        ArrowValueError: a key occurs twice.
 
     Example:
         >>> import arrows as ar

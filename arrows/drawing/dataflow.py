@@ -105,7 +105,7 @@ def flow_scene(flow: CallGraph) -> Scene:
 
 
 def _box(call: Call, knot: object = None) -> Box:
-    """The box of a call; with a knot, its result goes back into the frame."""
+    """The box of a call. With a knot, the call's result goes back to the entrance of the frame."""
     text = shorten(call.label) + (f"  {clean(call.line)}" if call.line else "")
     style = BoxStyle.LAYER if call.line else BoxStyle.DATA
     output = TypeText(shorten(call.output), clean(call.output))
@@ -118,7 +118,7 @@ def _box(call: Call, knot: object = None) -> Box:
 def _frame(
     calls: Sequence[Call], wires: Sequence[tuple[int, int]], members: Sequence[int], repeats: bool
 ) -> FrameBox:
-    """The frame of a stratum; what a call gives to itself or to an earlier one goes back to its entrance."""
+    """The frame of a stratum. A wire from a call to itself or to an earlier one goes back to the entrance."""
     stratum = calls[members[0]].stratum
     title = f"stratum {stratum}" + (", step by step" if repeats else "")
     scene = Scene(knot=("stratum", stratum) if repeats else None, title=title)

@@ -78,7 +78,7 @@ class _Layout:
     # Sizes
 
     def _loops(self, box: Box) -> Mapping[Hashable, int | None]:
-        """The recursions that lead out of a box, and how far down; None stands for the middle."""
+        """For each recursion out of a box, its distance from the top of the box; None: half the height."""
         if isinstance(box, FrameBox):
             return self.done[id(box.scene)].exits
         return {box.knot: None} if isinstance(box, ReferenceBox) else {}
@@ -98,13 +98,13 @@ class _Layout:
         return _odd(max(width + 2 * m.inset[0], ports)), height + 2 * m.inset[1]
 
     def _span(self, i: int) -> int:
-        """How wide a box is with the type below it."""
+        """The width that a box and the type below it need together."""
         return max(self.sizes[i][0], self.labels[i][0])
 
     # Places
 
     def run(self) -> Frame:
-        """Finds the places."""
+        """Places everything in the frame."""
         tops, ways = self._down()
         exits = {knot: max(rows.values()) for knot, rows in ways.items() if knot != self.scene.knot}
         self._draw(tops)
@@ -115,7 +115,7 @@ class _Layout:
         return Frame(self.drawing, self.drawing.width // 2 if several else entry, exits, self.inner)
 
     def _ports(self) -> dict[tuple[int, int], int]:
-        """How far from the middle of a box each wire into it ends."""
+        """For each wire (source, target), the distance of its end from the middle of the target."""
         ports: dict[tuple[int, int], int] = {}
         for target, sources in enumerate(self.into):
             width, box = self.sizes[target][0], self.boxes[target]
@@ -129,7 +129,7 @@ class _Layout:
         return ports
 
     def _down(self) -> tuple[list[int], dict[Hashable, dict[int, int]]]:
-        """The upper end of each row, and for each recursion the rows where it runs, and how far down."""
+        """Draws the wires between rows; returns each row's top, and each recursion's height in its rows."""
         m, count = self.m, len(self.boxes)
         y = m.frame[1] + (0 if self.outermost else m.heading)
         tops: list[int] = []
@@ -147,7 +147,9 @@ class _Layout:
                 if users and users != real[-1:]:
                     y += m.track
                     loops[knot][i] = y
-                elif users:  # nothing stands in its way to the right
+                elif (
+                    users
+                ):  # the last box of its row: no box to its right blocks the way, so it needs no track
                     loops[knot][i] = self._leaves(users[0], tops[i], knot)
             if i + 1 == len(self.rows.rows):
                 y += m.frame[1]
@@ -158,7 +160,7 @@ class _Layout:
         return tops, loops
 
     def _leaves(self, i: int, top: int, knot: Hashable) -> int:
-        """How far down the way back to a recursive block leaves a box."""
+        """The height at which the wire back to a recursive block leaves a box."""
         down = self.loops[i][knot]
         return top + (self.sizes[i][1] // 2 if down is None else down)
 
@@ -166,7 +168,7 @@ class _Layout:
         return self.sizes[i][1] + (self.m.lead + self.labels[i][1] if self.labels[i][0] else 0)
 
     def _wires(self, steps: list[tuple[int, int]], top: int, y: int) -> int:
-        """Draws the wires below a row; where the next row begins."""
+        """Draws the wires below a row, and returns the top of the next row."""
         m, count = self.m, len(self.boxes)
         ends: dict[int, list[tuple[int, int]]] = {}
         for source, target in steps:
@@ -218,7 +220,7 @@ class _Layout:
                     drawing.texts.append(PlacedText(rect, box.output.short, TextStyle.TYPE, box.output.full))
 
     def _way(self, k: int, knot: Hashable, rows: dict[int, int], tops: list[int]) -> None:
-        """Draws the way from references back to their recursive block, or out of the frame."""
+        """Draws the wires from references back to their recursive block, or out of the frame."""
         m, lines, gutter = self.m, self.drawing.lines, self.gutter[knot]
         lowest = max(rows.values())
         for i, y in rows.items():

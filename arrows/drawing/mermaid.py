@@ -70,7 +70,7 @@ def to_mermaid(scene: Scene) -> str:
 
 
 def _end(box: Box, place: int) -> Box:
-    """Where a wire ends at a frame: at its first port or its last one, if it has one way in and one out."""
+    """The node at which a wire ends: the first or last port of a frame that has one entrance and one exit."""
     while isinstance(box, FrameBox) and sum(is_dot(b) for b in box.scene.boxes) == 2:
         box = box.scene.boxes[place]
     return box

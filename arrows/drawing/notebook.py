@@ -12,7 +12,7 @@ from arrows.drawing.views import View, clean_lines, shorten
 from arrows.inference import Typed, infer, typed_tree
 from arrows.typesys import ArrowTypeError, ArrowValueError
 
-INFERRED = 2_000  # blocks up to which a notebook shows types: inference takes part of a second then
+INFERRED = 2_000  # most blocks of a typed drawing, so that inference takes less than a second
 BOXES = 120
 
 
@@ -53,7 +53,7 @@ def notebook_html(block: AnyBlock) -> str | None:
 
 
 def _typed(block: AnyBlock) -> tuple[Typed | None, str]:
-    """The typed expression, if it is small enough and has types; else why not."""
+    """Infers the types of a block that is small enough; returns the typed expression or the error."""
     if View.of(block).count(INFERRED) >= INFERRED:
         return None, ""
     try:

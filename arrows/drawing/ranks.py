@@ -27,7 +27,7 @@ class Ranks:
     """
 
     def __init__(self, count: int, wires: Sequence[tuple[int, int]], bottom: Sequence[int]) -> None:
-        """Rows for so many boxes, wires from earlier to later ones, and boxes that stand in the last row."""
+        """Arranges `count` boxes in rows; each wire leads from an earlier box to a later one."""
         row = [0] * count
         for source, target in sorted(wires, key=lambda wire: wire[1]):
             row[target] = max(row[target], row[source] + 1)
@@ -41,7 +41,7 @@ class Ranks:
             self.rows[row[node]].append(node)
         self.steps: list[tuple[int, int]] = []
         carried: dict[tuple[int, int], int] = {}
-        drawn: set[tuple[int, int]] = set()  # a wire to several boxes passes a row once
+        drawn: set[tuple[int, int]] = set()  # wires from one box share their node in a row that they pass
         for source, target in wires:
             before = source
             for between in range(row[source] + 1, row[target]):
@@ -80,7 +80,7 @@ class Ranks:
         self.rows = best
 
     def crossings(self, rows: Sequence[Sequence[int]]) -> int:
-        """How many pairs of wires cross between neighbouring rows."""
+        """Counts the pairs of wires that cross between neighbouring rows."""
         place = {node: (i, k) for i, row in enumerate(rows) for k, node in enumerate(row)}
         gaps: list[list[tuple[int, int]]] = [[] for _ in rows]
         for source, target in self.steps:
@@ -93,12 +93,10 @@ class Ranks:
         return count
 
     def centres(self, widths: Sequence[int], gap: int, ports: dict[tuple[int, int], int]) -> list[int]:
-        """Where the middle of each node is.
+        """Finds the middle of each node.
 
-        Args:
-            widths: of the nodes, odd.
-            gap: between neighbours in a row.
-            ports: how far from the middle of the target a wire ends.
+        The widths are odd, so that each node has a middle. `ports` says how far from the middle of its target
+        a wire ends.
         """
         x = [0.0] * len(self.of)
         for row in self.rows:
@@ -112,7 +110,7 @@ class Ranks:
             shift = ports.get((source, target), 0)
             above[target].append((source, -shift))
             below[source].append((target, shift))
-        # In the end those that several others read come to stand over their middle; chains stay straight.
+        # The last turn centres a node over its readers if it has several; it leaves chains straight.
         several = [readers if len(readers) > 1 else [] for readers in below]
         for turn in range(PASSES + 1):
             rows = self.rows if turn % 2 == 0 and turn < PASSES else self.rows[::-1]
@@ -126,7 +124,7 @@ class Ranks:
         return self._whole(x, widths, gap)
 
     def _whole(self, x: Sequence[float], widths: Sequence[int], gap: int) -> list[int]:
-        """Whole numbers, apart as they must be."""
+        """Rounds the places, and keeps the gap between neighbours."""
         whole = [0] * len(x)
         for row in self.rows:
             free: int | None = None
@@ -145,11 +143,11 @@ def _mean(values: Sequence[float], otherwise: float) -> float:
 
 
 def _apart(wanted: Sequence[float], weights: Sequence[float], widths: Sequence[int], gap: int) -> list[float]:
-    """Places nearest to the wanted ones that keep the order and leave the gap between neighbours."""
+    """The places nearest to the wanted ones (least squares) that keep the order and the gap."""
     offsets = [0.0]
     for a, b in pairwise(widths):
         offsets.append(offsets[-1] + (a + b) / 2 + gap)
-    pools: list[tuple[float, ...]] = []  # what is wanted times its weight, the weight, for how many
+    pools: list[tuple[float, ...]] = []  # sum of weighted places, sum of weights, number of nodes
     for want, weight, offset in zip(wanted, weights, offsets, strict=True):
         pools.append(((want - offset) * weight, weight, 1))
         while len(pools) > 1 and pools[-2][0] / pools[-2][1] >= pools[-1][0] / pools[-1][1]:

@@ -20,7 +20,7 @@ class Sideways:
 
     @property
     def span(self) -> tuple[int, int]:
-        """From where to where the track is taken."""
+        """The part of the track that the wires occupy."""
         return min(self.start, *self.ends), max(self.start, *self.ends)
 
 
@@ -59,7 +59,7 @@ def tracks(wires: Sequence[Sideways], apart: int) -> list[int | None]:
 
 
 def _sorted(bent: Sequence[int], above: dict[int, list[int]]) -> list[int]:
-    """Each after those above it; in the order of `bent` where these form a circle."""
+    """Sorts the bundles from the top; bundles in a cycle keep the order of `bent`."""
     order: list[int] = []
     entered: set[int] = set()
     for first in bent:

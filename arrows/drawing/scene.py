@@ -24,7 +24,7 @@ STEPS = 24
 BRANCHES = 12
 DEPTH = 12
 NESTED = 8
-COUNTED = 10_000  # blocks that are counted in what is folded up
+COUNTED = 10_000  # most blocks that the label of a folded part counts
 
 Placing: TypeAlias = Generator["Placing", list[int], list[int]]
 """Yields the calls it wants made and is sent their results: the boxes that a block's result comes from."""
@@ -99,7 +99,7 @@ class Scene:
     title: str = ""
 
     def add(self, box: Box, sources: Sequence[int] = ()) -> int:
-        """Adds a box that reads the results of others; its place."""
+        """Adds a box that reads the results of others, and returns its place in `boxes`."""
         place = len(self.boxes)
         self.boxes.append(box)
         self.wires.extend((source, place) for source in dict.fromkeys(sources))
@@ -130,7 +130,7 @@ class _Builder:
         self.knots: tuple[Hashable, ...] = ()
         self.scene = Scene()
         self.drawn: dict[int, tuple[Scene | None, list[int]]] = {}
-        # Frames are filled level by level, so that what is folded up is what is deepest.
+        # Frames are filled level by level, so that the deepest blocks are folded up first.
         self.frames: deque[tuple[Scene, View, int, tuple[Hashable, ...]]] = deque()
 
     def build(self, root: View) -> Scene:
@@ -210,10 +210,10 @@ class _Builder:
     # One block after what it reads
 
     def place(self, view: View, sources: list[int]) -> Placing:
-        """Draws a block that reads `sources`; the boxes that its result comes from.
+        """Draws a block that reads `sources`, and returns the boxes that give its result.
 
-        What stands at several places on one value is drawn once: from there the wires go on, but none crosses
-        a frame.
+        A block that occurs several times on one value is drawn once, with a wire to each reader; but
+        no wire crosses a frame.
         """
         typed = view.typed
         if typed is None or typed.places == 1:
@@ -231,7 +231,7 @@ class _Builder:
         return ends
 
     def draw(self, view: View, sources: list[int]) -> Placing:
-        """Draws a block, whatever stands elsewhere."""
+        """Draws a block, even if it is drawn at another place already."""
         if view.dissolves and self.left > 0 and self.nested < NESTED:
             if isinstance(view.form, Fan):
                 return (yield self.fan(view, view.form, sources))
@@ -293,13 +293,13 @@ class _Builder:
         return [self.scene.add(box, ends or sources)]
 
     def few(self, parts: list[View]) -> list[View | None]:
-        """The parts to draw; None stands for those that are folded up."""
+        """The parts to draw; one None stands for all that are folded up."""
         if len(parts) <= BRANCHES:
             return list(parts)
         return [*parts[: BRANCHES - 2], None, parts[-1]]
 
     def more(self, count: int, sources: Sequence[int], output: TypeText = NO_TYPE) -> int:
-        """A box that stands for so many blocks."""
+        """A box that stands for several folded blocks, with their number."""
         self.left -= 1
         return self.scene.add(Box(f"... {count:,} more", BoxStyle.MORE, output=output), sources)
 
@@ -325,7 +325,7 @@ def _wires_of(source: Source) -> list[int]:
 
 
 def _run(steps: Placing) -> list[int]:
-    """Runs a generator that yields the calls it wants made.
+    """Runs a generator that yields its recursive calls.
 
     The calls are kept on a list and not on Python's own stack, since expressions may nest as deep as memory
     allows.

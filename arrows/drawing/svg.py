@@ -135,7 +135,7 @@ def _line(line: Polyline) -> str:
 
 
 def _toward(corner: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
-    """A point near a corner, on the way to another, at most half of it away."""
+    """The point where the rounding of a corner begins: toward the next corner, at most half the distance."""
     dx, dy = other[0] - corner[0], other[1] - corner[1]
     length = abs(dx) + abs(dy)
     part = min(ROUND, length / 2) / length if length else 0

@@ -64,10 +64,10 @@ def to_text(drawing: Drawing, *, ascii_only: bool = False) -> str:
 
 
 class _Page:
-    """Characters in their places."""
+    """A grid of characters that boxes, wires and texts are drawn on."""
 
     def __init__(self) -> None:
-        self.ways: dict[tuple[int, int], int] = {}  # where lines go on from here
+        self.ways: dict[tuple[int, int], int] = {}  # the directions in which lines leave a cell
         self.solid: set[tuple[int, int]] = set()
         self.shapes: dict[tuple[int, int], str] = {}  # corners of borders
         self.letters: dict[tuple[int, int], str] = {}
@@ -84,7 +84,7 @@ class _Page:
                 self.shapes[place] = corners[self.ways[place]]
 
     def clear(self, rect: Rect) -> None:
-        """Takes away what runs below a box."""
+        """Removes the lines that run under a box."""
         for x in range(rect.x, rect.x + rect.width):
             for y in range(rect.y, rect.y + rect.height):
                 self.ways.pop((x, y), None)
@@ -132,10 +132,10 @@ class _Page:
                 x += 1
 
     def lines(self, height: int) -> list[str]:
-        """The whole, line by line."""
+        """The finished page, line by line."""
         rows: dict[int, dict[int, str]] = {}
         for (x, y), way in self.ways.items():
-            # A line that goes on outside is seen as going through.
+            # A cell at the end of a wire has one direction; it is drawn as a straight line.
             way = {UP: UP | DOWN, DOWN: UP | DOWN, 0: UP | DOWN}.get(way, way)
             way = {LEFT: LEFT | RIGHT, RIGHT: LEFT | RIGHT}.get(way, way)
             letter = SOLID[way]

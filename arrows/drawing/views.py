@@ -1,4 +1,4 @@
-"""What a drawing wants to know of a block, whether the expression is typed or not."""
+"""What a drawing reads from a block, typed or untyped."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from arrows.inference import Typed, case_names, title, visible
 from arrows.typesys import types as T
 
 WORDS = 40  # characters of a text in a drawing
-TYPE = 60  # parts of a type that are looked at
-UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")  # neither XML nor terminals take them
+TYPE = 60  # a type is written up to this number of parts
+UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")  # XML or terminals refuse them
 
 
 class TypeText(NamedTuple):
@@ -109,7 +109,7 @@ class View(NamedTuple):
 
     @property
     def inside(self) -> View:
-        """What its frame shows: of a Composition the wiring graph, which is all that there is in it."""
+        """The blocks in its frame; a Composition shows only its wiring graph."""
         if not isinstance(self.form, Composition) or len(self.form.parts) != 1:
             return self
         return View(self.form.parts[0], self.typed.parts[0] if self.typed is not None else None, self.role)
@@ -166,7 +166,7 @@ class View(NamedTuple):
         if one_of or (isinstance(self.form, (Graph, Pipe, Fan)) and self.dissolves):
             return False
         if isinstance(self.form, Graph) or any(part.parts or part.knot is not None for part in parts):
-            return False  # a recursion is drawn as a way back, which a box cannot have inside
+            return False  # a recursion needs a frame, in which its wire goes back
         return len(self.form.label) <= WORDS and "..." not in self.form.label
 
     @property
@@ -215,7 +215,7 @@ class View(NamedTuple):
         return _type_text(self.typed.output) if self.typed is not None else NO_TYPE
 
     def count(self, limit: int) -> int:
-        """How many blocks stand inside, up to a limit."""
+        """Counts the blocks inside, up to a limit."""
         count, todo = 0, self.parts
         entered = {self.knot}
         while todo and count < limit:

@@ -247,12 +247,9 @@ class Components:
 
 
 def endless_recursion(occurrences: Sequence[Occurrence]) -> Occurrence | None:
-    """The first recursive block of which every case calls it again, whatever the data; None if all can end.
+    """The first recursive block that calls itself in every case, whatever the data; None if all can end.
 
-    A case that does not call it, or a sequence that may be empty, is an end.
-
-    Args:
-        occurrences: those of an expression, each before its parts.
+    A recursion can end in a case that does not call it, or at a sequence that may be empty.
     """
     knots = [occurrence for occurrence in occurrences if occurrence.knot is occurrence]
     # Whether one recursion ends may depend on others that it calls. Starting from none, each round adds those

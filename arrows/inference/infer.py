@@ -196,16 +196,10 @@ class Inference:
         value: object = None,
         result: TypeVariable | None = None,
     ) -> Occurrence:
-        """Adds a part to an occurrence; a new occurrence gets its constraints after the parts before it.
+        """Adds the part `form` to `parent`; reuses the occurrence of the same block on the same value.
 
-        Args:
-            parent: the occurrence around it.
-            form: the part.
-            source: the type of what it gets.
-            place: where this passes to it; None if `source` is its input itself.
-            word: the last stretch of the way to it.
-            value: identifies what it gets; None: what no other part gets.
-            result: the type of what it gives, if there is a variable for it.
+        `source` is the type of the part's input before coercion at `place`; without a `place` it is the input
+        itself. `value` identifies the input; None means that no other part reads it.
         """
         if value is None:
             value = object()

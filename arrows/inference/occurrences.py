@@ -189,11 +189,9 @@ def count_places(occurrences: Sequence[Occurrence]) -> int:
 
 
 def build_typed(occurrences: Sequence[Occurrence], inner: AbstractSet[int]) -> Typed:
-    """The typed tree of occurrences whose types are all ground; each comes before its parts.
+    """Builds the typed tree from occurrences with ground types, each of which comes before its parts.
 
-    Args:
-        occurrences: those of an expression.
-        inner: the identities of knots that are not entered from outside of their component.
+    `inner` has the identities of the knots that nothing outside of their component enters.
     """
     typed: dict[int, Typed] = {}
     knots = {id(x): Knot(x.form.label, outer=id(x) not in inner) for x in occurrences if x.knot is x}

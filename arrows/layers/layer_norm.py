@@ -46,7 +46,7 @@ class LayerNorm(Layer[Any, Any]):
         if not isinstance(x, T.Tensor) or not x.floating or not x.ndim or not x.shape[-1]:
             raise ShapeError(
                 f"the input of LayerNorm is a floating tensor with elements along a last axis, "
-                f"and {input} is none"
+                f"and {input} is not such a tensor"
             )
         return (
             Parameter("gain", x.shape[-1:], x.dtype, initializers.ones),

@@ -221,7 +221,7 @@ def _logical_rule(name: str) -> ShapeRule:
         for kind in types:
             if kind.dtype != "bool":
                 raise ShapeError(
-                    f"{name} takes truth values, and {kind} holds none", hint="compare first, as in x > 0"
+                    f"{name} takes truth values, but {kind} is not bool", hint="compare first, as in x > 0"
                 )
         return Tensor(broadcast(name, *types), "bool")
 

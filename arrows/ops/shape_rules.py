@@ -113,7 +113,7 @@ def negative_axes(name: str, axis: Axis, ndim: int) -> tuple[int, ...]:
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     counted = tuple(sorted(negative_axis(name, a, ndim) for a in axes))
     if len(set(counted)) != len(counted):
-        raise ShapeError(f"{name}: an axis stands twice in {tuple(axes)}")
+        raise ShapeError(f"{name}: an axis occurs twice in {tuple(axes)}")
     return counted
 
 

@@ -1,6 +1,6 @@
-"""Wires: values that are not there yet, inside the body of an arrow or the scope of a Composition.
+"""Wires: placeholders for values, inside the body of an arrow or the scope of a Composition.
 
-A wire can be passed to blocks and taken apart.  It refuses whatever would need a value, and says what to do
+A wire can be passed to blocks and taken apart.  It refuses whatever needs a value, and says what to do
 instead.
 """
 
@@ -24,7 +24,7 @@ As = TypeVarTuple("As")
 
 
 class WireAttributeError(ArrowTypeError, AttributeError):
-    """A wire has no attributes but its own; an `AttributeError` too, for what asks whether there is one."""
+    """A wire lacks the attribute; it is an `AttributeError` too, so that `hasattr` answers False."""
 
 
 class Wire(Generic[B_co]):
@@ -122,7 +122,8 @@ class Wire(Generic[B_co]):
             if hasattr(dict, name):
                 hint = f"read a field with {wire}['name']; for anything else: ar.InputTransform(f)({wire})"
             elif hasattr(np.ndarray, name):
-                hint += f"; to compute something, use a block: ar.Function(lambda x: x.{name})({wire})"
+                call = "()" if callable(getattr(np.ndarray, name)) else ""
+                hint += f"; to compute something, use a block: ar.Function(lambda x: x.{name}{call})({wire})"
             raise WireAttributeError(
                 message(
                     f"cannot take the attribute {name!r} of a wire at {SourceLine.here()}",
