@@ -35,7 +35,7 @@ def index(x: TensorLike | HostArray, key: object) -> TensorLike:
         return lookup(x, key)
     items: list[object] = list(key) if isinstance(key, tuple) else [key]
     if sum(item is Ellipsis for item in items) > 1:  # arrays are not compared
-        raise ShapeError("index: `...` stands twice")
+        raise ShapeError("index: `...` occurs twice")
     used = sum(1 for item in items if item is not None and item is not Ellipsis)
     if used > x.ndim:
         raise ShapeError(
