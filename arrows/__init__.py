@@ -98,8 +98,8 @@ if TYPE_CHECKING:
     from arrows import testing as testing
     from arrows import training as training
 else:
-    # Rooms that `import arrows` does not load.  A type checker must not see `__getattr__`: it would take any
-    # misspelt name for one of them.
+    # `import arrows` does not load these rooms, so that it stays quick.  A type checker must not see
+    # `__getattr__`: it would accept any misspelt name as one of them.
     _LATER = ("data", "drawing", "models", "testing", "training")
 
     def __getattr__(name: str) -> ModuleType:

@@ -1,8 +1,8 @@
-"""The machine: how many threads matrix products use, and on what a figure was measured.
+"""The machine: the threads of matrix products, and the description that goes with every measured figure.
 
-OpenBLAS picks its kernels by processor, and a variable in the environment can pin it to kernels of half the
-speed. Processes that measure are therefore started without such pins (`unpinned`), and the kernel in use is
-asked of the loaded library, not of the build.
+OpenBLAS picks its kernels by processor. A variable in the environment can pin it to kernels of half the
+speed, so processes that measure start without such variables (`unpinned`). The name of the kernel in use
+comes from the loaded library, since the build does not know it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from threadpoolctl import ThreadpoolController
 
 from arrows.typesys import ArrowTypeError, ArrowValueError
 
-# Variables that tie OpenBLAS to a kernel or to cache sizes, whatever processor it finds.
+# Environment variables that pin OpenBLAS to a kernel or to cache sizes, whatever the processor is.
 PINS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 
 
 def unpinned(environment: Mapping[str, str]) -> dict[str, str]:
-    """A copy of an environment without the variables that pin the BLAS.
+    """Copies an environment without the variables that pin the BLAS.
 
     >>> unpinned({"OPENBLAS_CORETYPE": "Haswell", "HOME": "/root"})
     {'HOME': '/root'}
@@ -39,35 +39,35 @@ def unpinned(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def set_threads(count: int) -> None:
-    """Sets how many threads NumPy's matrix products may use, in this process, from now on.
+    """Sets the number of threads that NumPy's matrix products use in this process from now on.
 
-    Two threads make a large product almost twice as fast. A small one gains nothing, and beside other busy
-    processes its threads wait for each other: a training of small models is several times slower then.
+    Two threads make a large product almost twice as fast. A small product gains nothing. Beside other busy
+    processes its threads wait for each other, which makes the training of a small model several times slower.
 
     Args:
         count: at least 1.
 
     Raises:
-        ArrowTypeError: `count` is no integer.
-        ArrowValueError: it is below 1.
+        ArrowTypeError: `count` is not an integer.
+        ArrowValueError: `count` is below 1.
 
     Warns:
-        RuntimeWarning: the threads of this NumPy's library for products cannot be set (Apple's Accelerate).
+        RuntimeWarning: NumPy's library for matrix products (Apple's Accelerate, say) does not allow it.
 
     >>> import arrows as ar
     >>> ar.set_threads(1)
     """
     value: object = count
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise ArrowTypeError(f"the number of threads is an integer, not {value!r}")
+        raise ArrowTypeError(f"the number of threads must be an integer, not {value!r}")
     if int(value) < 1:
-        raise ArrowValueError(f"the number of threads is at least 1, not {value}")
+        raise ArrowValueError(f"the number of threads must be at least 1, not {value}")
     libraries = _products().lib_controllers
     for library in libraries:
         library.set_num_threads(int(value))
     if not libraries:
         warnings.warn(
-            "NumPy's library for matrix products is none whose threads can be set",
+            "the threads of NumPy's library for matrix products cannot be set",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -75,7 +75,7 @@ def set_threads(count: int) -> None:
 
 @contextmanager
 def limited_to(count: int) -> Iterator[None]:
-    """Sets the number of threads of NumPy's matrix products for a while, where that is possible.
+    """Limits NumPy's matrix products to `count` threads inside a `with` block, where that is possible.
 
     >>> with limited_to(1):
     ...     threads() == 1 or not settable()
@@ -86,7 +86,7 @@ def limited_to(count: int) -> Iterator[None]:
 
 
 def threads() -> int:
-    """Threads that a large product may use.
+    """The number of threads that a large product may use.
 
     >>> threads() >= 1
     True
@@ -104,12 +104,12 @@ def settable() -> bool:
 
 
 def _products() -> ThreadpoolController:
-    """The libraries for matrix products that this process has loaded by now."""
+    """The controller of those libraries for matrix products that this process has loaded so far."""
     return ThreadpoolController().select(user_api="blas")
 
 
 def cores() -> int:
-    """Processors that this process may use.
+    """The number of processors that this process may use.
 
     >>> cores() >= 1
     True
@@ -118,7 +118,7 @@ def cores() -> int:
 
 
 def gemm_peak(size: int = 1024, runs: int = 9) -> float:
-    """Median GFLOP/s of one float32 product of two `size` x `size` matrices, with the threads that are set.
+    """Median GFLOP/s of a float32 product of two `size` x `size` matrices, on the current number of threads.
 
     >>> gemm_peak(64, 3) > 0
     True
@@ -134,12 +134,12 @@ def gemm_peak(size: int = 1024, runs: int = 9) -> float:
 
 
 def describe() -> dict[str, Any]:
-    """The machine, as the first line of every result file.
+    """Describes the machine: the first line of every result file.
 
     Returns:
         `cpu`, `cores`, `system`, `python`, `numpy`, `blas` (name, version, kernel, threads), `gemm_gflops` by
-        number of threads, `load` (the system's load average of the last minute), and `pins`, the pinning
-        variables that are set in spite of all.
+        number of threads, `load` (the system's load average of the last minute), and `pins`, those variables
+        of `PINS` that are set nevertheless.
 
     >>> sorted(describe())
     ['blas', 'cores', 'cpu', 'gemm_gflops', 'load', 'numpy', 'pins', 'python', 'system']
@@ -169,10 +169,10 @@ def describe() -> dict[str, Any]:
 
 
 def summary(machine: Mapping[str, Any]) -> list[str]:
-    """The machine in a few lines.
+    """Formats a description of a machine as a few lines.
 
     Args:
-        machine: as `describe` gives it.
+        machine: the result of `describe`.
 
     >>> blas = {"name": "openblas", "version": "0.3", "kernel": "Haswell", "threads": 2}
     >>> machine = {"cpu": "a CPU", "cores": 2, "python": "3.12", "numpy": "2.0", "blas": blas}
@@ -192,24 +192,24 @@ def slowdowns(machine: Mapping[str, Any]) -> list[str]:
     """Reasons why figures measured now may be lower than the machine allows.
 
     >>> slowdowns({"load": 0.1, "pins": {"OPENBLAS_CORETYPE": "Haswell"}})
-    ['OPENBLAS_CORETYPE=Haswell ties the BLAS to one kernel; unset it unless it is meant']
+    ['OPENBLAS_CORETYPE=Haswell pins the BLAS to one kernel; unset it unless you mean that']
     """
     reasons = []
     if (machine["load"] or 0) > 0.5:
         reasons.append(f"the machine is busy (load {machine['load']}); figures may be low")
     for name, value in machine["pins"].items():
-        reasons.append(f"{name}={value} ties the BLAS to one kernel; unset it unless it is meant")
+        reasons.append(f"{name}={value} pins the BLAS to one kernel; unset it unless you mean that")
     return reasons
 
 
 def show_config(file: TextIO | None = None) -> None:
     """Prints what this installation computes with, and warns of what slows it down.
 
-    Processor, BLAS with its kernel and threads, the measured peak of a float32 product (a share of which is
-    what any figure can be), and whether numba and CuPy are installed.
+    The lines name the processor, the BLAS with its kernel and threads, the measured peak of a float32 product
+    (an upper bound for every other figure), and say whether numba and CuPy are installed.
 
     Args:
-        file: where to; standard output if not given.
+        file: where to print; standard output by default.
 
     Example:
         >>> import arrows as ar
@@ -232,7 +232,7 @@ def show_config(file: TextIO | None = None) -> None:
 
 
 def _kernel() -> str:
-    """The name of the kernel in use, such as `SkylakeX`; empty where it cannot be asked."""
+    """The name of the kernel in use, such as `SkylakeX`; empty where the library does not tell it."""
     kernels = (getattr(library, "architecture", None) for library in _products().lib_controllers)
     return next(filter(None, kernels), "")
 

@@ -16,7 +16,7 @@ def test_it_says_what_there_is(monkeypatch):
     assert "cores; Python 3." in first and "NumPy" in first
     assert "GFLOP/s on 1" in second
     assert third.startswith("numba: ") and "CuPy: " in third
-    assert any(line.startswith("warning: OPENBLAS_CORETYPE=Prescott ties the BLAS") for line in warnings)
+    assert any(line.startswith("warning: OPENBLAS_CORETYPE=Prescott pins the BLAS") for line in warnings)
 
 
 def test_a_quiet_machine_without_pins_warns_of_nothing():

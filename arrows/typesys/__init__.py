@@ -1,9 +1,9 @@
 """The type language of arrows, type errors, and the unification of types with open parts.
 
-`types` is the language itself, `ar.types` for users.  `unify.py` solves equations between types for the room
-`inference`; `parse.py` reads types from text; `errors.py` has the errors of arrows and the form of their
-texts.  The rest is what the lowest floor owes to all others: quoting of foreign text and masked arrays, the
-Python runtime.  This room leans on no other.
+`types` is the language itself, which users see as `ar.types`.  `unify.py` solves equations between types for
+the room `inference`; `parse.py` reads types from text; `errors.py` has the exceptions of arrows and the form
+of their messages.  This room imports no other, so it also holds small helpers that every room may need:
+element types, quoting of foreign text, the Python runtime.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Coercions: a value passes from one block to another, and one conversion is allowed on the way."""
+"""Coercions: a value goes from one block to the next, and one conversion is allowed on the way.
+
+The conversion: a tuple or sequence of `Input`s may go where an `Input` is wanted, as a Python container.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +27,14 @@ Waiting = Literal["certain", "forward", "backward", "undecided"]
 
 
 class Coercion(Constraint):
-    """The value at `left` passes to `right`.
+    """A relation between two types: a value of type `left` goes where the type `right` is wanted.
 
     Attributes:
         left, right: the variables on both sides.
-        context: where this is; opaque here, used in messages.
-        number: coercions are decided in the order in which they were made.
-        split: it was handed on to coercions between the parts.
-        waiting: what it waits for, if it does.
+        context: the place in the expression, for messages; nothing here looks inside.
+        number: its place in the order of making, in which waiting coercions are decided.
+        split: whether coercions between the parts have taken its place.
+        waiting: the queue of the solver that it waits in, or None.
     """
 
     __slots__ = ("context", "left", "number", "right", "split", "waiting")
@@ -98,7 +101,7 @@ class Coercion(Constraint):
             solver.assign(b, left, a.origin, self)
 
     def _expand(self, solver: Solver, structure: TypeVariable, unknown: TypeVariable) -> None:
-        """The open side becomes a structure like the other; conversions are decided part by part."""
+        """Gives the open side the other's structure; each part then decides by itself whether it converts."""
         shape = solver.view(structure)
         solver.count_fresh(structure, unknown, len(shape.args))
         args = [TypeVariable() for _ in shape.args]
@@ -125,11 +128,10 @@ class Coercion(Constraint):
             solver.drop_labels(b)
 
     def settle(self, solver: Solver) -> None:
-        """Goes on with a coercion that waited.
+        """Decides a coercion that waited: it does not convert.
 
-        A type flows backward only when nothing flows forward any more, so that a contradiction is reported
-        at the coercion where it is, not somewhere before it. A coercion that may convert waits until all else
-        is solved, and then does not convert.
+        A type flows backward only when no type flows forward any more, so that a contradiction is reported
+        at the coercion where it arises, not at one before it.
         """
         a, b = find(self.left), find(self.right)
         if a.head is None:
@@ -147,9 +149,10 @@ class Coercion(Constraint):
 
 
 def waiting_for(a: TypeVariable, b: TypeVariable) -> Waiting:
-    """What a coercion from `a` to `b` waits for, as one of them is open."""
+    """The queue that a coercion from `a` to `b` waits in while `a`, `b` or both are open."""
     if a.head is not None:
         return "forward"
     if b.head is None:
         return "undecided"
+    # Only where an `Input` is wanted may the open side turn out to be a container of `Input`s.
     return "backward" if isinstance(b.head, T.Input) else "certain"

@@ -9,7 +9,8 @@ from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 from arrows.typesys.leaf_types import Input, Tensor, Type, Void, parts_first
 
 Row: TypeAlias = tuple[Any, ...]
-"""One part of a pickled type: the name of its class and its fields, with parts as numbers of their rows."""
+"""One type inside a pickled type: the name of its class, then its fields. A field that is a type is given as
+the number of that type's row."""
 
 
 class CompoundType(Type):
@@ -22,9 +23,9 @@ class CompoundType(Type):
 
 
 class Tuple(CompoundType):
-    """A fixed number of values, each with its own type, perhaps with keys.
+    """A fixed number of values, each with its own type and perhaps a key.
 
-    Labels are no part of the type: two tuples that differ in labels only are equal.
+    Labels are not part of the type: two tuples that differ in labels only are equal.
 
     Args:
         items: the types of the items.
@@ -32,7 +33,7 @@ class Tuple(CompoundType):
 
     Raises:
         ArrowTypeError: an item is not a type.
-        ArrowValueError: another number of labels than of items, or a label twice.
+        ArrowValueError: there are more or fewer labels than items, or a label occurs twice.
 
     Example:
         >>> Tuple((Input(), Tensor(())), labels=("left", "right"))
@@ -79,7 +80,7 @@ class Tuple(CompoundType):
         return iter(self.items)
 
     def index(self, key: Hashable) -> int:
-        """Position of the item that `key` names: a label if there is such a one, else a position.
+        """The position of the item that `key` names: a label if the tuple has that label, else a position.
 
         Raises:
             KeyError: there is no such item.
@@ -94,7 +95,7 @@ class Tuple(CompoundType):
         return place
 
     def place(self, key: Hashable) -> int | None:
-        """`index`, and None if there is no such item.
+        """As `index`, but None if there is no such item.
 
         Example:
             >>> Tuple((Input(), Void()), ("a", "b")).place("c") is None
@@ -105,7 +106,7 @@ class Tuple(CompoundType):
                 object.__setattr__(self, "_places", {label: i for i, label in enumerate(self.labels)})
             try:
                 place = self._places.get(key)
-            except TypeError:  # a list, say, is no label
+            except TypeError:  # an unhashable key, such as a list, is never a label
                 return None
             if place is not None:
                 return place
@@ -129,7 +130,7 @@ class Tuple(CompoundType):
 
 
 class ElementType(CompoundType):
-    """What `Sequence` and `Broadcast` share: one type for all elements."""
+    """Base of `Sequence` and `Broadcast`: one type for all elements."""
 
     __slots__ = ("element",)
 
@@ -167,7 +168,7 @@ class Sequence(ElementType):
 
 
 class Broadcast(ElementType):
-    """One value repeated without end; no kind of `Sequence`.
+    """One value, repeated without end. It is not a kind of `Sequence`.
 
     Raises:
         ArrowTypeError: the element is not a type.
@@ -181,7 +182,7 @@ class Broadcast(ElementType):
 
 
 def label(key: Hashable) -> str:
-    """A key as it is printed: names bare, the rest as Python writes it.
+    """A key as messages print it: identifiers bare, other keys by `repr`.
 
     Example:
         >>> label("left"), label(3), label("two words")
@@ -193,7 +194,7 @@ def label(key: Hashable) -> str:
 
 
 def flatten(t: Type) -> list[Row]:
-    """`t` as a flat list of parts, each named by its place, parts first: pickles without recursion."""
+    """A row for each type inside `t`, parts before wholes, so that pickling does not recurse."""
     place: dict[int, int] = {}
     rows: list[Row] = []
     for x in parts_first(t):
@@ -208,7 +209,7 @@ def flatten(t: Type) -> list[Row]:
 
 
 def assemble(rows: list[Row]) -> Type:
-    """The type that `flatten` took apart."""
+    """Rebuilds the type that `flatten` took apart."""
     types: list[Type] = []
     for kind, *rest in rows:
         if kind == "Tensor":

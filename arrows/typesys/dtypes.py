@@ -1,4 +1,4 @@
-"""What a NumPy array may hold: element types by name, and masked elements."""
+"""Element types by name, and the search for masked elements."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FLOATS = ("float16", "float32", "float64")
 DTYPES = frozenset(
     ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", *FLOATS)
 )
-_NAMES = {np.dtype(name): name for name in DTYPES}  # looked up far faster than `dtype.name` is made
+_NAMES = {np.dtype(name): name for name in DTYPES}  # a look-up is far faster than `dtype.name`
 
 
 def dtype_name(x: object) -> str:
@@ -25,7 +25,7 @@ def dtype_name(x: object) -> str:
         return _NAMES[x]
     try:
         name = np.dtype(x).name if x is not None else ""  # type: ignore[call-overload]
-    except (TypeError, ValueError, SyntaxError):  # all that NumPy has to say of text that names no type
+    except (TypeError, ValueError, SyntaxError):  # NumPy raises each of these for some unknown names
         name = ""
     if name not in DTYPES:
         raise ArrowTypeError(f"unknown element type {x!r}: expected one of {', '.join(sorted(DTYPES))}")
@@ -42,9 +42,9 @@ def is_float(dtype: str) -> bool:
 
 
 def masked_elements(value: object) -> int:
-    """How many elements of an array are masked, or of the arrays and values in nested lists, each list once.
+    """Counts the masked elements of an array, or of all arrays in nested lists; a repeated list counts once.
 
-    NumPy turns masked arrays into plain arrays without a word, so arrows looks for them first.
+    NumPy converts masked arrays to plain ones silently, so arrows looks for them before it converts anything.
 
     Example:
         >>> pair = np.ma.array([1, 2], mask=[False, True])

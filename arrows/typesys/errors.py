@@ -1,8 +1,8 @@
-"""The errors of arrows, and the one form of their texts.
+"""The exceptions of arrows, and the single form of their messages.
 
 Every type error answers the same questions in the same order: what was attempted; which blocks took part,
 with their types and the lines that made them; where in the expression this happened; why it is an error; how
-to repair it. `message` alone puts these texts together, so that all of them look alike.
+to repair it. All of them are built by `message`, so that they look alike.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ WIDTH = 100
 
 
 class _Told:
-    """An error whose text was put together by `message`, and whose parts can be read one by one."""
+    """Mixin of errors whose text comes from `message`: its parts can be read one by one."""
 
     args: tuple[Any, ...]
 
     @property
     def details(self) -> Message:
-        """The text with its parts; those of a text that was not put together by `message` are empty."""
+        """The text with its parts, which are empty if the text does not come from `message`."""
         text = self.args[0] if self.args else ""
         return text if isinstance(text, Message) else Message(str(text))
 
@@ -46,8 +46,8 @@ class ArrowTypeError(_Told, TypeError):
     """An ill-typed composition, or an argument of the wrong kind.
 
     Attributes:
-        details: the text, and the parts that it was put together from.
-        unresolved: no types contradict each other, but too little is known to determine all of them.
+        details: the text, and the parts that it consists of.
+        unresolved: whether the types do not contradict each other, but some of them stay open.
 
     Example:
         >>> from arrows.typesys.types import as_type
@@ -75,7 +75,7 @@ class ArrowValueError(_Told, ValueError):
 
 
 class InputError(ValueError):
-    """A bad example: data that does not fit the block it was given to.
+    """A bad example: data that does not fit the block that reads it.
 
     Example:
         >>> print(InputError(input_message(17, "tree > right > word", "expected int, got None")))
@@ -84,7 +84,7 @@ class InputError(ValueError):
 
 
 class NotFiniteError(ArithmeticError):
-    """Training has come to numbers that are not finite.
+    """Training produced numbers that are not finite.
 
     Example:
         >>> print(NotFiniteError("epoch 1, step 3: the loss is nan"))
@@ -92,8 +92,8 @@ class NotFiniteError(ArithmeticError):
     """
 
 
-# A frame of one of these rooms is never the line where a user made a block. The other rooms (command line,
-# ready models) make blocks as a user does.
+# Messages name the line where a user made a block, which is never in one of these rooms. The other rooms
+# (command line, ready models) make blocks as a user does.
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _INSIDE = tuple(
     os.path.join(_ROOT, room) + os.sep
@@ -112,7 +112,7 @@ _INSIDE = tuple(
 
 
 def is_inside(file: str) -> bool:
-    """Whether a source file is one of those rooms of the library where no user makes a block.
+    """Whether a source file belongs to the rooms of the library whose lines messages do not name.
 
     >>> is_inside(__file__), is_inside("model.py")
     (True, False)
@@ -144,7 +144,7 @@ class SourceLine:
 
     @classmethod
     def here(cls) -> SourceLine:
-        """The innermost frame that lies outside the library."""
+        """The line of the innermost frame that lies outside the library."""
         frame = sys._getframe(1)
         while frame.f_code.co_filename.startswith(_INSIDE):
             if frame.f_back is None:
@@ -163,14 +163,14 @@ class Side:
 
 
 class Message(str):  # noqa: SLOT000  the parts are read by name, and pickled with the text
-    """The text of an error, and what it was put together from.
+    """The text of an error, with the parts that it consists of.
 
     Attributes:
         attempt: what was attempted; the whole text where there are no parts.
-        sides: who took part.
+        sides: the blocks that take part.
         at: path down the expression.
-        reason: why it cannot be.
-        hint: what to do about it.
+        reason: why this is an error.
+        hint: how to repair it.
 
     Example:
         >>> text = message("cannot compose f >> g", hint="drop g")
@@ -191,7 +191,7 @@ class Message(str):  # noqa: SLOT000  the parts are read by name, and pickled wi
 
 
 def unhashed(key: object, error: Exception) -> str:
-    """The reason why a key cannot be hashed; neither hash nor `repr` of a user's own object is to be trusted.
+    """Says why a key cannot be hashed. The `__hash__` and `__repr__` of a user's object may raise anything.
 
     Example:
         >>> try:
@@ -215,10 +215,10 @@ def message(
     reason: str = "",
     hint: str = "",
 ) -> Message:
-    """The text of a type error, in the one form that all of them have.
+    """Builds the text of a type error; all type errors have this form.
 
-    The arguments are the attributes of `Message`; what is empty is left out. Lines break where the reason has
-    line breaks, and at `WIDTH` columns.
+    The arguments are the attributes of `Message`; empty ones are left out. The reason keeps its line breaks,
+    and lines wrap at `WIDTH` columns.
 
     Example:
         >>> print(
@@ -270,10 +270,10 @@ def message(
 def input_message(
     example: int | None, path: str, reason: str, block: str = "", site: SourceLine | None = None, at: str = ""
 ) -> str:
-    """The text of an input error: what is wrong (`reason`) where in an example (`path`).
+    """Builds the text of an input error: the reason, and the path to the place in the example.
 
-    The example is named by its place in the batch, from 0, if there is one. The `block` that read it was made
-    at `site`, and stands in the expression at `at`.
+    `example` is the example's place in the batch, from 0, or None. `block` is the block that read it, `site`
+    the line that made the block, and `at` the block's place in the expression.
 
     Example:
         >>> print(

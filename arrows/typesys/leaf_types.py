@@ -1,7 +1,7 @@
 """The base of all types, and the types without parts: `Input`, `Void` and `Tensor`.
 
-Types are immutable values: they compare and hash by structure (labels of tuples apart) and print in a short
-notation. Nothing here recurses, so a type may nest as deep as memory allows.
+Types are immutable values: they compare and hash by structure (without the labels of tuples) and print in a
+short notation. Nothing here recurses, so a type may nest as deep as memory allows.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Type:
             `Input` is wanted.
         convertible: some part of the type is a tuple or sequence for which `pure_input` holds.
         labelled: some tuple inside has labels.
-        has_input: an `Input` stands somewhere inside.
-        width: how many parts without parts there are inside, each counted wherever it stands.
+        has_input: some part of the type is an `Input`.
+        width: the number of leaves (parts that have no parts), each counted wherever it occurs.
 
     Example:
         >>> Tensor((3,)) == Tensor([3], "float32"), Tensor((3,)) == Input()
@@ -47,11 +47,11 @@ class Type:
         return ()
 
     def _head(self) -> Hashable:
-        """What distinguishes it from others of its class with the same children, if anything does."""
+        """What distinguishes this type from others of its class with equal children; None if nothing does."""
         return None
 
     def _pieces(self) -> list[Type | str]:
-        """The notation, with the children themselves where theirs stands."""
+        """The notation as a list of texts, with each child in the place of its notation."""
         return [type(self).__name__]
 
     def _seal(
@@ -110,7 +110,7 @@ class Input(Type):
 
     __slots__ = ()
 
-    def __new__(cls) -> Input:  # noqa: PYI034  there is one, of this class
+    def __new__(cls) -> Input:  # noqa: PYI034  always the same instance
         return _INPUT
 
 
@@ -124,7 +124,7 @@ class Void(Type):
 
     __slots__ = ()
 
-    def __new__(cls) -> Void:  # noqa: PYI034  there is one, of this class
+    def __new__(cls) -> Void:  # noqa: PYI034  always the same instance
         return _VOID
 
 
@@ -180,7 +180,7 @@ class Tensor(Type):
 
 
 def parts_first(t: Type) -> Iterator[Type]:
-    """Every type inside `t` once (by identity), after its children."""
+    """Every type inside `t` and `t` itself, once by identity, children before parents."""
     done: set[int] = set()
     todo = [t]
     while todo:
@@ -223,7 +223,7 @@ _VOID: Void = _singleton(Void, False)
 
 
 def equal(a: Type, b: Type) -> bool:
-    """Structural equality; pairs already met are skipped, so that shared parts cost nothing."""
+    """Whether two types have the same structure; a pair of shared parts is compared once."""
     todo = [(a, b)]
     met: set[tuple[int, int]] = set()
     while todo:
@@ -247,7 +247,7 @@ def notation(t: Type, limit: int | None = None) -> str:
 
     Args:
         t: the type.
-        limit: about how many parts to print; what is beyond them is `...`.
+        limit: about how many parts to print; `...` stands for the rest.
 
     Example:
         >>> notation(Tensor((300,))), notation(Tensor((3, 4), "int32"), limit=1)

@@ -1,4 +1,4 @@
-"""Reading types from text: the inverse of `notation`, with an explicit stack."""
+"""Parses types from text: the inverse of `notation`, with an explicit stack instead of recursion."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ TOKEN = re.compile(
 
 @dataclass(slots=True)
 class _OpenTuple:
-    """A tuple that is not closed yet, with what stands in it so far."""
+    """A tuple whose closing bracket is still to come, with its items so far."""
 
     items: list[Type] = field(default_factory=list)
     labels: list[Hashable] = field(default_factory=list)
-    label: tuple[Hashable] | None = None  # of the item that comes next
+    label: tuple[Hashable] | None = None  # of the next item; in a tuple, since a label may be None itself
 
 
 _Open: TypeAlias = _OpenTuple | type[Sequence] | type[Broadcast]
-"""A bracket that is not closed yet; that of a sequence is the class, which makes the type of one element."""
+"""What an open bracket belongs to: a tuple, or the class that makes a type of its one element."""
 
 
 def parse_type(text: str) -> Type:
-    """The type that a text means, in the notation in which types are printed.
+    """Parses a type in the notation in which types are printed.
 
-    That is `Input`, `Void`, `float32`, `float32[300]`, `Sequence(T)`, `Broadcast(T)`, `(T, U)`,
-    `(left: T, right: U)`, `(T,)`; the short-hands `[3]` and `[3, int32]` are read too.
+    The notation is `Input`, `Void`, `float32`, `float32[300]`, `Sequence(T)`, `Broadcast(T)`, `(T, U)`,
+    `(left: T, right: U)`, `(T,)`; the short-hands `[3]` and `[3, int32]` are allowed too.
 
     Raises:
-        ArrowTypeError: the text is no type; the message says where it stops being one.
+        ArrowTypeError: the text is not a type; the message names the first character that does not fit.
 
     Example:
         >>> parse_type("(words: Sequence(int32), scale: float64[2, 3])")
@@ -60,14 +60,14 @@ class _Reader:
         self.at = 0
 
     def _tokens(self) -> list[tuple[str, str, int]]:
-        """Kind, text and place of each token."""
+        """The kind, text and position of each token."""
         tokens: list[tuple[str, str, int]] = []
         place = 0
         while True:
             match = TOKEN.match(self.text, place)
             if match is None:
                 place += len(self.text[place:]) - len(self.text[place:].lstrip())
-                raise self._error(place, f"is {self.text[place]!r}, which stands in no type")
+                raise self._error(place, f"is {self.text[place]!r}, which no type contains")
             kind = str(match.lastgroup)
             tokens.append((kind, match.group(kind), match.start(kind)))
             if kind == "end":
@@ -99,7 +99,7 @@ class _Reader:
                     stack.append(Sequence if word == "Sequence" else Broadcast)
                     continue
                 finished = self._leaf(kind, word, place)
-            while True:  # a finished type goes into what is open around it
+            while True:  # put the finished type into the bracket around it
                 if not stack:
                     if self.tokens[self.at][0] != "end":
                         raise self._error(self.tokens[self.at][2], "comes after the end of the type")
@@ -112,7 +112,7 @@ class _Reader:
                     continue
                 labelled = around.label is not None
                 if around.items and labelled != bool(around.labels):
-                    differ = "a label, and others have none" if labelled else "no label, and others have one"
+                    differ = "a label, but others have none" if labelled else "no label, but others have one"
                     hint = "label all items of a tuple, or none"
                     raise self._error(place, f"is the item {finished}, which has {differ}", hint)
                 if around.label is not None:
@@ -133,7 +133,7 @@ class _Reader:
                 finished = self._close(around)
 
     def _close(self, done: _OpenTuple) -> Type:
-        """The tuple that ends here."""
+        """Makes the tuple that ends at the current token."""
         place = self.tokens[self.at][2]
         self.at += 1
         try:
@@ -156,7 +156,7 @@ class _Reader:
                 return Tensor(self._shape()[0], word)
             raise self._error(
                 place,
-                f"is {quoted(word)}, which is no type",
+                f"is {quoted(word)}, which is not a type",
                 "Input, Void, Sequence(T), Broadcast(T), a tuple of types, or an element type with its "
                 f"sizes, as float32[300]; the element types are {', '.join(sorted(DTYPES))}",
             )
@@ -164,10 +164,10 @@ class _Reader:
             self.at -= 1
             return Tensor(*self._shape(short=True))
         token = "the end of the text" if kind == "end" else quoted(word)
-        raise self._error(place, f"is {token}, and a type should stand there")
+        raise self._error(place, f"is {token}, where a type is expected")
 
     def _shape(self, short: bool = False) -> tuple[tuple[int, ...], str]:
-        """Sizes in square brackets, if there are any; a short-hand may end in an element type."""
+        """Reads the sizes in square brackets, if there are any; a short-hand may end in an element type."""
         sizes: list[int] = []
         dtype = "float32"
         if not self._is("["):
@@ -182,7 +182,7 @@ class _Reader:
                 dtype = word
             else:
                 raise self._error(
-                    place, f"is {quoted(word)}, and a size should stand there", "a shape is [3] or [3, 4]"
+                    place, f"is {quoted(word)}, where a size is expected", "a shape is [3] or [3, 4]"
                 )
             self.at += 1
             if self._is(",") and dtype == "float32":
@@ -193,7 +193,7 @@ class _Reader:
         return tuple(sizes), dtype
 
     def _label(self) -> tuple[Hashable] | None:
-        """The label that begins here and its colon, if one does."""
+        """Reads a label and its colon, if they come next; else None."""
         kind, word, place = self.tokens[self.at]
         last = self.closing.get(self.at, self.at)
         if self.tokens[min(last + 1, len(self.tokens) - 1)][:2] != ("mark", ":"):
@@ -210,7 +210,7 @@ class _Reader:
         return (value,)
 
     def _brackets(self) -> dict[int, int]:
-        """For each opening round bracket, the token that closes it."""
+        """The numbers of the tokens that close round brackets, by the numbers of those that open them."""
         closing: dict[int, int] = {}
         opened: list[int] = []
         for i, (kind, word, _) in enumerate(self.tokens):
@@ -224,7 +224,7 @@ class _Reader:
         kind, word, place = self.tokens[self.at]
         if kind != "mark" or word != mark:
             instead = "the text ends" if kind == "end" else f"there is {quoted(word)}"
-            raise self._error(place, f"should be {mark!r} {where}, and {instead}")
+            raise self._error(place, f"should be {mark!r} {where}, but {instead}")
         self.at += 1
 
     def _error(self, place: int, reason: str, hint: str = "") -> ArrowTypeError:

@@ -1,23 +1,23 @@
-"""Quoting of foreign text for a terminal: control characters are spelt out, and long texts are cut.
+"""Quoting of foreign text for a terminal: control characters are escaped, and long texts are cut.
 
-Words of a data file, names in a model's file, paths and options may hold anything, so they are printed by
-these functions.
+Words of a data file, names in a model's file, paths and options may hold any characters, so they are printed
+by these functions.
 """
 
 from __future__ import annotations
 
 import re
 
-QUOTED = 60  # characters of a text in a message
+QUOTED = 60  # the most characters of a text that a message quotes
 
-# Controls, surrogates without their half, what turns the direction of writing, and other ends of lines.
+# Control characters, lone surrogates, characters that change the direction of writing, line separators.
 _UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\u2028\u2029]")
 
 _HALF = re.compile("[\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
-    r"""A text in UTF-8 with control characters and line breaks spelt out: a file must not steer the terminal.
+    r"""Escapes the control characters and line breaks of a text, so that no file can steer the terminal.
 
     >>> print(printable("a\x1b[31m\n\ud800"))
     a\x1b[31m\x0a\ud800
@@ -26,7 +26,7 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    r"""The same for a text of several lines: line feeds and tabs stay.
+    r"""As `printable`, for a text of several lines: line feeds and tabs stay.
 
     >>> print(printable_lines("a\x1b[31m\nb"))
     a\x1b[31m
@@ -36,7 +36,7 @@ def printable_lines(text: str) -> str:
 
 
 def quoted(text: str, most: int = QUOTED) -> str:
-    """A text in quotes, as `repr` writes it; of more than `most` characters the beginning and the length.
+    """A text in quotes, as `repr` writes it; of a text longer than `most`, the beginning and the length.
 
     >>> quoted("film")
     "'film'"
@@ -47,7 +47,7 @@ def quoted(text: str, most: int = QUOTED) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """A text of at most so many characters, or its beginning and its length.
+    """A text as it is, or, if it is longer than `most` characters, its beginning and its length.
 
     >>> shortened("film", 60), shortened("x" * 1_000_000, 3)
     ('film', 'xxx... (1,000,000 characters)')
@@ -56,17 +56,17 @@ def shortened(text: str, most: int) -> str:
 
 
 def unwritable(text: str) -> str:
-    r"""Why no file can hold a name; empty if one can.
+    r"""Says why no file can store a name; empty if a file can.
 
     >>> unwritable("weight")
     ''
     >>> unwritable("a\0")
-    "'a\\x00' holds a null character, and no file can"
+    "'a\\x00' holds a null character, which no file can store"
     """
     if "\0" in text:
-        return f"{quoted(text)} holds a null character, and no file can"
+        return f"{quoted(text)} holds a null character, which no file can store"
     if _HALF.search(text):
-        return f"{quoted(text)} holds half a character (a surrogate), and no file can"
+        return f"{quoted(text)} holds half a character (a surrogate), which no file can store"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Tools for Python itself: a pause of the garbage collector, cached attributes, refusal of old pickles."""
+"""Helpers around the Python runtime: garbage collection, cached attributes, refusal of old pickles."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ Result = TypeVar("Result")
 def gc_paused() -> Iterator[None]:
     """Pauses the collector of reference cycles; reference counting frees objects as always.
 
-    The collector runs again and again while objects are made, and each time it visits the objects that are
-    there. Inference makes about forty objects a block, all of which live until it ends, so the visits free
-    nothing and take as long as inference itself (`python -m benchmarks infer`). Whoever paused the collector
-    starts it again. A collector that was off stays off. Two threads may pause it at the same time: at worst
-    it comes back early.
+    The collector runs again and again while objects are made, and each run visits the objects that exist.
+    Inference makes about forty objects a block, all of which live until it ends, so these runs free nothing
+    and take as long as inference itself (`python -m benchmarks infer`). A collector that was off stays off.
+    Two threads may pause it at the same time: at worst it starts again early.
 
     Example:
         >>> import gc
@@ -42,8 +41,8 @@ def gc_paused() -> Iterator[None]:
 class cached_property(Generic[Result]):
     """As `functools.cached_property`, without the lock that it has in Python 3.11.
 
-    All instances of a class share that lock. A process that is forked while another thread holds it inherits
-    a lock that nobody releases, and waits for ever.
+    All instances of a class share that lock. A process that is forked while another thread holds the lock
+    inherits it locked; no thread of its own releases it, so it waits forever.
 
     Example:
         >>> class Square:
@@ -70,10 +69,10 @@ class cached_property(Generic[Result]):
 
 
 def refusal_of(module: str, names: Collection[str], what: str, hint: str) -> Callable[[str], NoReturn]:
-    """The `__getattr__` of a module that lost `names`, which pickles of earlier versions refer to.
+    """Makes the `__getattr__` of a module that no longer has `names`, to which old pickles refer.
 
-    It raises `pickle.UnpicklingError` for these names, where Python would say that the module has no such
-    attribute; `what` is what such a pickle holds, `hint` what to do instead.
+    For these names it raises `pickle.UnpicklingError` instead of Python's AttributeError. The message says
+    what such a pickle contains (`what`) and what to do instead (`hint`).
 
     >>> refusal_of("arrows.x", {"Old"}, "a set", "prepare it again")("Old")
     Traceback (most recent call last):

@@ -1,8 +1,8 @@
-"""Phantom types for type checkers: what `Block[A, B]` is generic in.
+"""Phantom types for type checkers: the type arguments of `Block[A, B]`.
 
-`Tensor[F32, tuple[Hidden]]` is a vector whose axis is named `Hidden`; nothing here is ever instantiated, and
-a user without a checker never sees it. Sizes are not its business (`arrows check` knows them): it says
-element type, rank, named axes and structure.
+`Tensor[F32, tuple[Hidden]]` is a vector whose axis is named `Hidden`. Nothing here is ever instantiated, and
+a user without a type checker never sees it. These types state element type, rank, named axes and structure;
+`arrows check` checks the sizes.
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ S = TypeVar("S")
 
 
 class Tensor(Generic[D, S]):
-    """A tensor as checkers see it: element type `D`, axes `S` (a tuple of `Axis` classes; `tuple[()]` is a
-    scalar).
+    """A tensor of element type `D` as type checkers see it.
 
-    Arithmetic keeps the element type and forgets the axes, since broadcasting may change them.
+    `S` is a tuple type of `Axis` classes, one for each axis; `tuple[()]` is a scalar. Arithmetic keeps the
+    element type and forgets the axes, since broadcasting may change them.
 
     Example:
         >>> from arrows.typesys.static import F32, Tensor

@@ -2,7 +2,7 @@
 
 When a variable changes, `Propagation` schedules the constraints that wait on it. A structure counts its parts
 that are not ground yet (`pending`): when a part becomes ground, the count tells whether the whole is ground,
-without a look at the other parts.
+without looking at the other parts. (A type is ground if no part of it is open.)
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from arrows.typesys.unify import Solver
 
 Kind = Literal["tuple", "sequence", "broadcast"]
-MAX_PARTS = 100_000  # parts that a type may have, each counted wherever it stands
-SHOWN = 200  # parts of a type that a message shows at most
+MAX_PARTS = 100_000  # leaves of a type, each counted wherever it occurs: n nested pairs may have 2**n leaves
+SHOWN = 200  # the most parts of a type that a message shows
 
 
 class Struct:
     """A tuple or sequence whose parts may be open.
 
     Attributes:
-        kind: which.
-        args: variables of its parts.
-        labels: keys of a tuple's items, or None.
-        pending: how many parts are not ground yet.
-        impure: some part is known to be no `Input`, so that the whole can never convert to one.
+        kind: tuple, sequence or broadcast.
+        args: the variables of its parts.
+        labels: the keys of a tuple's items, or None.
+        pending: the number of parts that are not ground yet.
+        impure: whether some part is known not to be `Input`, so that the whole cannot convert to `Input`.
         owner: the variable whose head this is.
     """
 
@@ -61,11 +61,11 @@ class TypeVariable:
     Attributes:
         link: the variable that this one was made equal to, if any.
         head: a ground type, a `Struct`, or None while it is open.
-        struct: the parts of a compound type, once someone asked for them; kept when the head becomes ground.
-        watch: constraints to run when this changes.
-        parents: structs that this is a part of.
-        origin: what fixed it first; opaque here, used in messages.
-        via: the coercion through which that came, if any.
+        struct: the parts of a compound type, made on demand; kept when the head becomes ground.
+        watch: the constraints to run when this changes.
+        parents: the structs that this is a part of.
+        origin: what fixed the type first, for messages; nothing here looks inside.
+        via: the coercion through which the type came, if any.
     """
 
     __slots__ = ("head", "link", "origin", "parents", "struct", "via", "watch")
@@ -75,12 +75,12 @@ class TypeVariable:
         self.head: T.Type | Struct | None = head
         self.struct: Struct | None = None
         self.watch: list[Constraint] = []
-        self.parents: list[Struct] | tuple[()] = ()  # of most there are none
+        self.parents: list[Struct] | tuple[()] = ()  # most variables have none
         self.origin = origin
         self.via: Coercion | None = None
 
     def within(self, struct: Struct) -> None:
-        """This is a part of `struct`."""
+        """Notes that this variable is a part of `struct`."""
         if self.parents:
             self.parents.append(struct)
         else:
@@ -88,7 +88,7 @@ class TypeVariable:
 
 
 def find(v: TypeVariable) -> TypeVariable:
-    """The variable that now stands for `v`."""
+    """The variable that stands for all that were made equal to `v` (union-find, with path compression)."""
     root = v
     while root.link is not None:
         root = root.link
@@ -105,7 +105,8 @@ def ground(v: TypeVariable) -> T.Type | None:
 
 
 class Clash(Exception):
-    """Two types that should be one are not; caught by the solver, explained by whoever knows the blocks."""
+    """Two types that must be equal are not. The solver catches this; `inference`, which knows the blocks,
+    explains it."""
 
     def __init__(self, left: TypeVariable, right: TypeVariable, infinite: bool = False) -> None:
         super().__init__()
@@ -115,7 +116,7 @@ class Clash(Exception):
 
 
 class TooWide(ArrowTypeError):
-    """A type has more than `MAX_PARTS` parts; explained by whoever knows the blocks."""
+    """A type has more than `MAX_PARTS` leaves; `inference`, which knows the blocks, explains this."""
 
     def __init__(self, width: int) -> None:
         super().__init__(f"a type of {width:,} parts")
@@ -125,7 +126,7 @@ class TooWide(ArrowTypeError):
 class Constraint:
     """A relation between types that must hold. It runs whenever a variable that it waits on changes.
 
-    A constraint may refine its types any number of times; running it twice must do no harm.
+    A constraint may refine its types any number of times, so running it again must do no harm.
     """
 
     __slots__ = ("queued",)
@@ -135,7 +136,10 @@ class Constraint:
 
     @property
     def inside(self) -> TypeVariable | None:
-        """The element type of the container that it waits for: where that is `Input`, so may the whole be."""
+        """The element type of the container that the constraint waits for; None if it waits for none.
+
+        Where the element type is `Input`, the container itself may turn out to be an `Input`.
+        """
         return None
 
     def run(self, solver: Solver) -> None:
@@ -148,30 +152,30 @@ class Constraint:
 
 
 class Propagation:
-    """The worklist of a solver, and how changes of a variable reach the structures and constraints around it.
+    """The worklist of a solver: passes changes of a variable on to the structures and constraints around it.
 
     Attributes:
-        work: constraints that will run, in this order; each is in it once at most.
+        work: the constraints that will run, in this order, each at most once.
     """
 
     def __init__(self) -> None:
         self.work: deque[Constraint] = deque()
 
     def schedule(self, constraint: Constraint) -> None:
-        """Runs the constraint soon."""
+        """Puts the constraint into the worklist, unless it is there."""
         if not constraint.queued:
             constraint.queued = True
             self.work.append(constraint)
 
     def notify(self, v: TypeVariable) -> None:
-        """`v` has changed: the constraints that wait on it run again."""
-        for constraint in v.watch:  # `schedule`, written out: inference calls this more often than all else
+        """Schedules the constraints that wait on `v`, which has changed."""
+        for constraint in v.watch:  # `schedule`, inlined: inference calls no other method as often
             if not constraint.queued:
                 constraint.queued = True
                 self.work.append(constraint)
 
     def became_ground(self, v: TypeVariable) -> None:
-        """`v` is ground: so may be structures that it is a part of, and those around them."""
+        """Passes on that `v` is ground: the structures around it may become ground, and those around them."""
         todo = [v]
         while todo:
             v = todo.pop()
@@ -195,7 +199,7 @@ class Propagation:
                     self.became_impure(owner)
 
     def became_impure(self, v: TypeVariable) -> None:
-        """`v` can never convert to an `Input`: nor can structures that it is a part of."""
+        """Passes on that `v` cannot convert to `Input`: the structures around it cannot either."""
         todo = [v]
         while todo:
             for struct in todo.pop().parents:
@@ -207,7 +211,7 @@ class Propagation:
 
 
 def width(v: TypeVariable) -> int:
-    """How many parts without parts the type at `v` has, as far as it is known.
+    """The number of leaves of the type at `v`, as far as it is known.
 
     Example:
         >>> from arrows.typesys.unify import Solver
@@ -226,14 +230,14 @@ def width(v: TypeVariable) -> int:
         elif ready:
             counts[id(x)] = sum(counts[id(find(arg))] for arg in x.head.args)
         elif id(x) not in counts:
-            counts[id(x)] = 1  # until it is known; no type stands in itself
+            counts[id(x)] = 1  # a placeholder, never read: no type contains itself
             todo.append((x, True))
             todo.extend((find(arg), False) for arg in x.head.args)
     return counts[id(find(v))]
 
 
 def occurs(v: TypeVariable, struct: Struct) -> bool:
-    """Whether `v` is a part of `struct` at any depth: made equal, they would be a type without end."""
+    """Whether `v` occurs in `struct` at any depth; made equal, the two would be an infinite type."""
     seen: set[int] = set()
     todo = [struct]
     while todo:
@@ -275,7 +279,7 @@ def compound(head: T.Type | Struct | None) -> bool:
 
 
 def labels_of(head: T.Type | Struct | None) -> tuple[Hashable, ...] | None:
-    """The labels of a tuple, at its top."""
+    """The labels of a tuple's own items; None for other types."""
     return head.labels if isinstance(head, (Struct, T.Tuple)) else None
 
 
@@ -289,7 +293,7 @@ def kind_of(t: T.Type | None) -> Kind | None:
 
 
 def notation(v: TypeVariable) -> str:
-    """The type at `v` as far as it is known; `?` is open.
+    """The notation of the type at `v`, with `?` for each open part.
 
     Example:
         >>> from arrows.typesys.unify import Solver

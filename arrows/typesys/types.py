@@ -1,8 +1,8 @@
 """The type language: what may flow along an arrow.
 
 Six kinds of type: `Input` (a Python object), `Tensor` (a shape without a batch axis, and an element type),
-`Tuple`, `Sequence`, `Broadcast` (an endless sequence) and `Void`. This module hands them out, with the walks
-over them and the short-hands that users write.
+`Tuple`, `Sequence`, `Broadcast` (an endless sequence) and `Void`. This module exports them, the functions
+that walk over them, and the short-hands that users write.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def as_type(x: object) -> Type:
     """The type that a short-hand stands for.
 
     Args:
-        x: a type; a list of sizes, perhaps with an element type at its end (`[3]`, `[]`, `[3, "int32"]`); the
-            name of an element type, or a NumPy one (`"int32"`, `np.int32`): a scalar; a tuple of short-hands:
-            a tuple.
+        x: a type; for a tensor, a list of sizes, perhaps with an element type at its end (`[3]`, `[]`,
+            `[3, "int32"]`); for a scalar, an element type (`"int32"`, `np.int32`); for a tuple, a tuple of
+            short-hands.
 
     Raises:
         ArrowTypeError: `x` is none of these.

@@ -4,11 +4,11 @@ A variable stands for a type that is not known yet; it lives in one inference ru
 *head*: a ground type, or a `Struct`, a tuple or sequence whose parts are variables. Two kinds of relation
 hold between variables. `Solver.unify` makes two of them one (union-find). A `Coercion` lets a value pass from
 one place to another, and allows one conversion: a tuple or sequence of `Input`s may go where an `Input` is
-wanted. A coercion that cannot tell yet whether it converts waits; what still waits when everything else is
+wanted. A coercion waits until it is clear whether it converts. One that still waits when everything else is
 solved does not convert.
 
-A constraint waits on the variables that it reads, and runs again when one of these changes. Nothing is ever
-scanned, so the work is linear in the number of changes. Nothing recurses.
+A constraint waits on the variables that it reads, and runs again when one of these changes. The solver never
+scans all constraints, so the work is linear in the number of changes. Nothing recurses.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Solver(Propagation):
     """One run of inference: its variables, its constraints, its failures.
 
     Attributes:
-        failures: what could not hold: a constraint and the exception, in the order found.
+        failures: the constraints that do not hold, each with its exception, in the order of failing.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class Solver(Propagation):
     # Making
 
     def coerce(self, left: TypeVariable, right: TypeVariable, context: object) -> Coercion:
-        """The value at `left` passes to `right`."""
+        """Adds a coercion from `left` to `right`."""
         self.coercions += 1
         coercion = Coercion(left, right, context, self.coercions)
         find(left).watch.append(coercion)
@@ -64,14 +64,14 @@ class Solver(Propagation):
         return coercion
 
     def coerce_part(self, left: TypeVariable, right: TypeVariable, context: object) -> None:
-        """A part of a value passes likewise: a part that stands in many places does so once."""
+        """Adds a coercion between two parts, once for each pair: a type may contain one part many times."""
         a, b = find(left), find(right)
         pair = id(a), id(b)
         if pair not in self.coerced_parts:
-            self.coerced_parts[pair] = self.coerce(a, b, context)  # which keeps both, and so their identities
+            self.coerced_parts[pair] = self.coerce(a, b, context)  # keeps both alive, so no id is reused
 
     def add(self, constraint: Constraint, *watched: TypeVariable) -> None:
-        """A constraint that reads these variables."""
+        """Adds a constraint that runs again when one of these variables changes."""
         for v in watched:
             find(v).watch.append(constraint)
         self.schedule(constraint)
@@ -79,7 +79,7 @@ class Solver(Propagation):
     def make(
         self, kind: Kind, args: list[TypeVariable], labels: tuple[Hashable, ...] | None = None
     ) -> TypeVariable:
-        """A variable for a structure of these parts."""
+        """Makes a variable whose head is a structure of these parts."""
         v = TypeVariable()
         self.bind(v, kind, args, labels, None, None)
         return v
@@ -87,7 +87,7 @@ class Solver(Propagation):
     # Running
 
     def drain(self) -> None:
-        """Runs constraints until none is left to run."""
+        """Runs constraints until the worklist is empty."""
         work = self.work
         self.initial_coercions = self.initial_coercions or self.coercions
         while work:
@@ -99,7 +99,7 @@ class Solver(Propagation):
                 self.failures.append((constraint, error))
 
     def settle_one(self, which: Waiting) -> bool:
-        """Decides the earliest waiting coercion of a kind; whether there was one."""
+        """Decides the earliest coercion that waits in a queue; returns False if none does."""
         heap = self.waiting.get(which)
         while heap:
             _, coercion = heapq.heappop(heap)
@@ -120,19 +120,19 @@ class Solver(Propagation):
         return False
 
     def wait(self, coercion: Coercion) -> None:
-        """A coercion that cannot tell yet: it is decided at the end, if nothing decides it before."""
+        """Puts aside a coercion that cannot be decided yet; `settle_one` decides it if no change does so."""
         kind = waiting_for(find(coercion.left), find(coercion.right))
-        if coercion.waiting != kind:  # where it waited before, it is passed over
+        if coercion.waiting != kind:  # `settle_one` skips its old entry in another queue
             coercion.waiting = kind
             heapq.heappush(self.waiting.setdefault(kind, []), (coercion.number, coercion))
 
     # Solving
 
     def assign(self, v: TypeVariable, t: T.Type, origin: object, via: Coercion | None = None) -> None:
-        """`v` is the ground type `t`.
+        """Sets `v` to the ground type `t`.
 
         Raises:
-            Clash: it is another.
+            Clash: `v` has another type.
         """
         todo = [(v, t)]
         while todo:
@@ -165,10 +165,10 @@ class Solver(Propagation):
         origin: object,
         via: Coercion | None,
     ) -> None:
-        """`v` is a structure of these parts.
+        """Makes `v` a structure of these parts.
 
         Raises:
-            Clash: it is something else.
+            Clash: `v` has another type.
         """
         v = find(v)
         if v.head is not None:
@@ -199,10 +199,10 @@ class Solver(Propagation):
                 self.became_impure(v)
 
     def unify(self, a: TypeVariable, b: TypeVariable) -> None:
-        """`a` and `b` are one.
+        """Makes `a` and `b` equal.
 
         Raises:
-            Clash: they cannot be.
+            Clash: their types differ.
         """
         todo = [(a, b)]
         while todo:
@@ -211,7 +211,7 @@ class Solver(Propagation):
                 continue
             if a.head is None or (b.head is not None and len(a.watch) < len(b.watch)):
                 a, b = b, a
-            # Now b goes away: it is open, or has the shorter list of constraints.
+            # Now `b` becomes a link to `a`: it is open, or no more constraints wait on it than on `a`.
             if b.head is None:
                 if isinstance(a.head, Struct) and occurs(b, a.head):
                     raise Clash(a, b, infinite=True)
@@ -240,7 +240,7 @@ class Solver(Propagation):
                 todo.extend(zip(left.args, right.args, strict=True))
 
     def view(self, v: TypeVariable) -> Struct:
-        """The parts of a compound type as variables."""
+        """The structure of a compound type, whose parts are variables."""
         v = find(v)
         if v.struct is None:
             t = v.head
@@ -257,7 +257,7 @@ class Solver(Propagation):
         return v.struct
 
     def narrow(self, v: TypeVariable, t: T.Type) -> None:
-        """`v` loses labels: it is `t`, which is equal to what it was."""
+        """Replaces the type of `v` by `t`, which is equal but has fewer labels."""
         todo = [(v, t)]
         while todo:
             v, t = todo.pop()
@@ -278,7 +278,7 @@ class Solver(Propagation):
                     todo.append((owner, T.common_labels(owner.head, struct.ground())))
 
     def drop_labels(self, v: TypeVariable) -> None:
-        """The tuple at `v` loses its own labels."""
+        """Removes the labels of the tuple at `v`; tuples inside it keep theirs."""
         v = find(v)
         if isinstance(v.head, T.Tuple):
             self.narrow(v, T.Tuple(v.head.items))
@@ -287,11 +287,11 @@ class Solver(Propagation):
             self.notify(v)
 
     def count_fresh(self, known: TypeVariable, unknown: TypeVariable, count: int) -> None:
-        """Counts variables made while solving: a type without end would make them for ever.
+        """Counts the variables that solving makes; an infinite type would make them forever.
 
         Raises:
-            Clash: there are too many.
-            TooWide: the type has an end, and too many parts.
+            Clash: there are so many that the type must be infinite.
+            TooWide: there are so many because the type, which is finite, has too many parts.
         """
         self.fresh += count
         if self.fresh > 20_000 + 100 * self.initial_coercions:
@@ -300,7 +300,7 @@ class Solver(Propagation):
             raise Clash(known, unknown, infinite=True)
 
     def _link(self, gone: TypeVariable, kept: TypeVariable, fire: bool = True) -> None:
-        """`gone` is from now on `kept`."""
+        """Makes `gone` a link to `kept`, which takes over its constraints and structures."""
         if fire:
             self.notify(gone)
         waiting = gone.parents if not isinstance(gone.head, T.Type) and isinstance(kept.head, T.Type) else ()

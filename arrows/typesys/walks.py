@@ -20,7 +20,7 @@ def parts(t: Type) -> Iterator[Type]:
 
 
 def leaves(t: Type) -> list[Tensor]:
-    """Tensors of `t`, depth first, through tuples and sequences.
+    """The tensors inside `t`, depth first.
 
     Example:
         >>> from arrows.typesys.types import Input, Sequence
@@ -31,7 +31,7 @@ def leaves(t: Type) -> list[Tensor]:
 
 
 def transform(t: Type, leaf: Callable[[Type], Type]) -> Type:
-    """`t` with every type that has no parts replaced by `leaf` of it.
+    """`t` with `leaf(part)` in the place of each part that has no parts itself.
 
     Example:
         >>> from arrows.typesys.types import Input, Void
@@ -61,7 +61,7 @@ def with_float(t: Type, float_type: str) -> Type:
 
 
 def common_labels(t: Type, other: Type) -> Type:
-    """`t`, equal to `other`, with those labels only that both have; `t` itself if that drops none.
+    """`t` with only those labels that `other`, an equal type, has too; `t` itself if it keeps all of them.
 
     Example:
         >>> from arrows.typesys.types import Void
