@@ -14,7 +14,7 @@ from arrows.typesys.quoting import printable, shortened
 
 
 def described(value: object) -> str:
-    """A value in a few words, for messages."""
+    """Describes a value in a few words, for an error message."""
     if isinstance(value, type):
         return f"the class {value.__name__}"
     if value is None or isinstance(value, (int, float)) or (isinstance(value, str) and len(value) <= 40):
@@ -25,7 +25,7 @@ def described(value: object) -> str:
 
 
 def escaped(text: str, most: int = 1000) -> str:
-    """A text of a file, fit for a message: cut short, and with control characters spelt out.
+    """Shortens a text from a file and escapes its control characters, so that a message can quote it.
 
     >>> escaped("a\\x1b[31m \\u202e", 12), escaped("naïve")
     ('a\\\\x1b[31m \\\\u202e', 'naïve')
@@ -34,12 +34,12 @@ def escaped(text: str, most: int = 1000) -> str:
 
 
 def is_whole(value: object, least: int = 0) -> TypeGuard[int]:
-    """Whether a value of a file is an integer of 64 bits, `least` or more."""
+    """Whether a value from a file is an integer of at least `least` that fits in 64 bits."""
     return type(value) is int and least <= value < 2**63
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a single real number: Python's, NumPy's, or an array without axes of any device."""
+    """Whether a value is a single real number of Python or NumPy, or a scalar array of any device."""
     if isinstance(value, Real):
         return True
     kind = getattr(getattr(value, "dtype", None), "kind", None)
@@ -47,7 +47,7 @@ def is_number(value: object) -> bool:
 
 
 def require_number(argument: str, value: object, also: str = "") -> None:
-    """Refuses a value that is not a number; `also` says what else it may be."""
+    """Refuses a value that is not a number; `also` adds to the message what else it may be."""
     if not is_number(value):
         raise ArrowTypeError(f"{argument} must be a number{also}, not {described(value)}")
 
@@ -68,7 +68,7 @@ def require_above(owner: str, name: str, value: float, bound: float = 0.0) -> No
 
 
 def whole_number(argument: str, value: object, least: int) -> int:
-    """An integer of any kind as Python's; refuses other values, and one below `least`."""
+    """Converts an integer of any type to `int`; refuses other values, and integers below `least`."""
     if not isinstance(value, Integral):
         raise ArrowTypeError(f"{argument} must be a whole number, not {described(value)}")
     if value < least:
@@ -77,7 +77,7 @@ def whole_number(argument: str, value: object, least: int) -> int:
 
 
 def require_model(call: str, model: object, *needed: str) -> None:
-    """Refuses a value that is not a model with the members `needed` besides its parameters."""
+    """Refuses a value that is not a model: it must have parameters and the members `needed`."""
     has_members = isinstance(getattr(model, "params", None), Mapping) and all(
         hasattr(model, name) for name in needed
     )
@@ -95,7 +95,7 @@ def require_optimizer(call: str, optimizer: object, *needed: str) -> None:
 
 
 def require_path(argument: str, path: object) -> Path:
-    """A path or text as a path; refuses the empty one, which would be the current folder."""
+    """Converts a path or text to a `Path`; refuses an empty one, which would mean the current folder."""
     if not isinstance(path, (str, os.PathLike)):
         raise ArrowTypeError(f"{argument} must be a path, not {described(path)}")
     if not os.fspath(path) or "\0" in str(path):

@@ -15,7 +15,7 @@ ADVICE = "a smaller learning rate or clip_norm= may help; train(..., nan='ignore
 
 
 def require_finite_parameters(model: Trainable, epoch: int, step: int) -> None:
-    """Refuses parameters that are not finite; the error names epoch, step and parameter."""
+    """Refuses parameters that are not finite; the error names epoch, step and the first such parameter."""
     problem = not_finite_parameter(model)
     if problem is not None:
         raise _with_advice(f"epoch {epoch}, step {step}: after it, {problem}")
@@ -37,13 +37,13 @@ def require_finite_loss(
         model.step = model_step  # the step is not taken, and the search below must draw the same masks
     source = not_finite_parameter(model)
     if source is None and isinstance(model, Model):
-        source = model.first_not_finite(batch) or "it is a sum of numbers that are finite"
+        source = model.first_not_finite(batch) or "its terms are finite, but their sum is not"
     because = f": {source}" if source else ""
     raise _with_advice(f"epoch {epoch}, step {step}: the loss is {value}{because}")
 
 
 def not_finite_parameter(model: Trainable) -> str | None:
-    """Says which parameter is the first with numbers that are not finite; None if all are finite."""
+    """Describes the first parameter that holds numbers that are not finite; None if all are finite."""
     for name, array in model.params.items():
         values = model.device.to_numpy(array)
         if values.dtype.kind == "f" and not np.isfinite(values).all():

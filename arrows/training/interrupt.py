@@ -1,4 +1,4 @@
-"""Delays Ctrl-C until the end of a step, so that the state that is saved then is one between two steps."""
+"""Delays Ctrl-C until the current step is done, so that a saved state always lies between two steps."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Self
 class Interrupts:
     """A context in which the first Ctrl-C only sets `came`; the second one interrupts at once.
 
-    It does nothing outside the main thread, where Python delivers no signals, nor where the program has
-    installed a signal handler of its own.
+    It does nothing in any thread but the main one, since Python delivers signals only there, and nothing if
+    the program has installed a signal handler of its own.
 
     Args:
         held: False makes a context that does nothing.
@@ -43,7 +43,7 @@ class Interrupts:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._held:
-            signal.signal(signal.SIGINT, signal.default_int_handler)  # the one that `__enter__` found
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # `__enter__` has checked for it
 
     def _take(self, number: int, frame: FrameType | None) -> None:
         if self.came:

@@ -16,8 +16,8 @@ Rate = float | Schedule
 class Rates:
     """Separate learning rates for the parameters whose names match a pattern.
 
-    `fnmatch` reads the patterns (`*`, `?`, `[abc]`), case-sensitively. Where several match a name, the first
-    one counts. The number 0 freezes a parameter.
+    Patterns are those of `fnmatch` (`*`, `?`, `[abc]`), case-sensitive. If several match a name, the first
+    counts. The number 0 freezes a parameter.
 
     >>> Rates({"embed/*": 0.1}).by_name(["embed/weight", "fc/weight"])
     {'embed/weight': 0.1}
@@ -27,10 +27,10 @@ class Rates:
         self.by_pattern = dict(by_pattern or {})
         for pattern, rate in self.by_pattern.items():
             require_rate(f"rates[{pattern!r}]", rate)
-        self._matches: dict[tuple[str, ...], dict[str, Rate]] = {}  # patterns are matched once a model
+        self._matches: dict[tuple[str, ...], dict[str, Rate]] = {}  # by the names of a model
 
     def by_name(self, names: Iterable[str]) -> Mapping[str, Rate]:
-        """The separate rates of those parameters that have one; refuses a pattern that matches none."""
+        """Parameter name -> its separate rate, if it has one; refuses a pattern that matches no name."""
         if not self.by_pattern:
             return {}
         key = tuple(names)
@@ -48,11 +48,11 @@ class Rates:
 
 
 def rate_at(rate: Rate, steps: int) -> float:
-    """The learning rate of the step that follows `steps` steps; refuses what is no rate from a schedule."""
+    """The learning rate of the step after `steps` steps; refuses a schedule's result that is not a rate."""
     if not callable(rate):
         return rate
     value = rate(steps)
-    require_number(f"what the schedule {rate} gives after {steps} steps", value)
+    require_number(f"the rate that the schedule {rate} gives after {steps} steps", value)
     if not 0 <= value < float("inf"):
         raise ArrowValueError(
             f"the schedule {rate} gives {value} after {steps} steps, and should give at least 0"

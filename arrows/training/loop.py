@@ -38,7 +38,7 @@ NAN = ("stop", "ignore")
 
 
 class PreparedExamples(Protocol):
-    """Examples that are taken by number; `Prepared` is one."""
+    """Examples that are selected by index, as those of a `Prepared`."""
 
     def __len__(self) -> int: ...
 
@@ -46,18 +46,18 @@ class PreparedExamples(Protocol):
 
 
 class Learner(Trainable, Protocol):
-    """What the loop needs of a model on top of `Trainable`.
+    """What the training loop needs of a model besides `Trainable`.
 
-    `arrows.compile` makes one, and so does `OnTheFly.learner`.
+    `arrows.compile` and `OnTheFly.learner` return such models.
     """
 
     def prepare(self, examples: Any, /) -> PreparedExamples:
-        """The examples, read once; a prepared set is returned as it is."""
+        """Reads the examples once for all epochs; returns a prepared set as it is."""
 
     def train_step(
         self, batch: Any, optimizer: Optimizer, /, *, check: Callable[[Array], None] | None = None
     ) -> Array:
-        """Takes an optimizer's step on a batch and returns the loss; `check` sees it before the step."""
+        """Takes an optimizer's step on a batch and returns the loss; `check` sees the loss before the step."""
 
 
 def train(
@@ -85,7 +85,8 @@ def train(
     With `checkpoint_path`, the state of the run is saved there after each epoch (before and after its
     evaluation), as often as `checkpoint_every` and `checkpoint_seconds` say, and on Ctrl-C, once the current
     step is done; a second Ctrl-C does not wait. A run that was killed, even by `kill -9`, and is called again
-    with `resume=True` continues from the last saved state to exactly the numbers of an uninterrupted run.
+    with `resume=True` continues from the last saved state, and ends with exactly the numbers of an
+    uninterrupted run.
 
     If the optimizer keeps averages, they stand in for the parameters during `evaluate` and `after_epoch`.
 
@@ -104,7 +105,7 @@ def train(
         best_by: the figure of `evaluate` that decides `Epoch.best`; higher is better.
         checkpoint_path: a file for the state of the run (`save_state`), in a folder that exists. A file that
             an earlier run left there is replaced unless `resume`.
-        checkpoint_every: also save the state after every so many steps of the run.
+        checkpoint_every: also save the state whenever this many more steps have been taken.
         checkpoint_seconds: also save the state when it was last saved this many seconds ago.
         resume: continue from `checkpoint_path`; if there is no such file, start from the beginning.
         metadata: texts to save with the state. A resumed run must have the same texts, so put in here what
@@ -160,7 +161,7 @@ def train(
     if nan not in NAN:
         raise ArrowValueError(f"train: nan is {nan!r}, and should be one of {', '.join(map(repr, NAN))}")
     path = None if checkpoint_path is None else require_path("train: checkpoint_path", checkpoint_path)
-    # What would make saving fail is refused now rather than after an epoch.
+    # Whatever would make saving fail is refused now, not after an epoch of training.
     if path is not None:
         require_optimizer(call, optimizer, *STATE)
         require_replaceable(path)
@@ -198,7 +199,7 @@ def train(
 
 @dataclass(slots=True, kw_only=True)
 class Checkpointer:
-    """Saves the state of a run when it is time; without a path it saves nothing.
+    """Saves the state of a run whenever a save is due; without a path it saves nothing.
 
     Attributes:
         model, optimizer, run: the state to save.
@@ -227,7 +228,7 @@ class Checkpointer:
             setattr(self.run, name, getattr(saved, name))
 
     def after_step(self) -> None:
-        """Saves the state if it is time."""
+        """Saves the state if enough steps or seconds have passed."""
         by_steps = self.every is not None and self.optimizer.steps % self.every == 0
         if by_steps or (self.seconds is not None and time.monotonic() - self.last >= self.seconds):
             self.save()
@@ -245,7 +246,7 @@ class Checkpointer:
             require_finite_parameters(self.model, self.run.epoch, self.optimizer.steps)
 
     def _check(self, saved: Progress, texts: Mapping[str, str]) -> None:
-        """Refuses the state of a run whose numbers would be others."""
+        """Refuses the state of a run with other settings or data: resumed, it would give other numbers."""
         run = self.run
         differences = [
             f"{escaped(name)}: {_short(there)} in the saved state, {_short(here)} now"
@@ -268,10 +269,10 @@ def _short(value: object) -> str:
 def _finish_epoch(
     prepared: PreparedExamples, checkpointer: Checkpointer, epochs: int, *, progress: bool, unit: str
 ) -> None:
-    """Trains on the examples that are left of the current epoch."""
+    """Trains on the remaining examples of the current epoch."""
     model, optimizer, run = checkpointer.model, checkpointer.optimizer, checkpointer.run
     count = len(prepared)
-    # A generator of its own for each epoch: seed and epoch are the whole state of the shuffling.
+    # Each epoch has its own generator, so that seed and epoch are the whole state of the shuffling.
     order = np.random.default_rng((run.seed, run.epoch)).permutation(count)
     before, start = run.seconds, time.perf_counter()
     with (
@@ -310,7 +311,7 @@ def _finish_epoch(
 
 
 def _epoch_of(run: Progress, figures: Mapping[str, float], best_by: str | None, unit: str) -> Epoch:
-    """The result of the epoch that has just been finished."""
+    """The result of the epoch that the run has just finished."""
     best = False
     if best_by is not None:
         if best_by not in figures:

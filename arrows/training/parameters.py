@@ -1,4 +1,4 @@
-"""A model's parameters as training sees them, and how it goes through their arrays and speaks of them."""
+"""What training needs of a model's parameters: a protocol, a notation for messages, and blocks of rows."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, Protocol
 from arrows.engine.device import Device
 from arrows.ops.arrays import Array
 
-# Elements in a block: as fast as whole arrays (measured; a quarter of it costs 1.4 times as much), and
-# scratch memory stays at 1 MiB of float32.
+# Elements in a block. Blocks of this size are as fast as whole arrays, and a quarter of it takes 1.4 times as
+# long (measured). Scratch memory stays at 1 MiB of float32.
 BLOCK = 1 << 18
 
 
 class Described(Protocol):
-    """An array of any device, or what the header of a file says of one."""
+    """The shape and element type of an array, which may be on any device or in a file."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -59,5 +59,5 @@ def row_blocks(device: Device, array: Array) -> Iterator[slice | EllipsisType]:
 
 
 def as_float(device: Device, value: Any) -> float:
-    """A number, or an array without axes of the device, as a float."""
+    """Converts a number, or a scalar array of the device, to a float."""
     return float(device.to_numpy(value) if device.is_array(value) else value)

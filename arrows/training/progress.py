@@ -18,8 +18,8 @@ class Epoch:
 
     Attributes:
         number: counted from 1.
-        loss: the mean over the examples, each with the parameters that the model had when it came.
-        seconds: time in training, without the evaluation.
+        loss: the mean over the examples, each computed with the parameters before its own step.
+        seconds: time spent on training, without the evaluation.
         examples_per_second: speed of training.
         figures: what `evaluate` returned, by name.
         unit: what an example is called.
@@ -44,7 +44,7 @@ class Epoch:
 
 
 def figures_of(result: object, device: Device) -> dict[str, float]:
-    """The result of `evaluate` with plain floats; refuses one that does not map names to numbers."""
+    """Converts the result of `evaluate` to plain floats; refuses one that does not map names to numbers."""
     if not isinstance(result, Mapping):
         raise ArrowTypeError(
             "train: evaluate must return figures by name, such as {'accuracy': 0.5}, "

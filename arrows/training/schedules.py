@@ -1,10 +1,10 @@
 """Learning-rate schedules, under the names that Thinc uses.
 
-A schedule is a function from the number of steps made so far, 0 at first, to the learning rate of the next
-step. Every argument that takes a rate takes a schedule, `rates` too. The schedules here are frozen values
-whose text is their constructor's call, so a resumed run can check that it has the same one. Any function is
-a schedule; a resumed run compares its code and the values that it refers to. Their names are in lower case
-because they are used like functions.
+A schedule is a function from the number of steps taken so far, 0 at first, to the learning rate of the next
+step. Every argument that takes a rate also takes a schedule, including the values of `rates`. The schedules
+here are frozen dataclasses whose `repr` identifies them, so a resumed run can check that it has the same one.
+Any function can be a schedule too; of a function, a resumed run compares the code and the values that it
+refers to. The classes have names in lower case because they are used like functions.
 
 >>> from arrows.training import Adam, schedules
 >>> optimizer = Adam(schedules.warmup_linear(0.001, 100, 1000), rates={"embed/*": 0.0001})
@@ -20,7 +20,7 @@ from arrows.training.learning_rates import Rate, rate_at, require_rate
 
 @dataclass(frozen=True, slots=True)
 class constant:
-    """The same rate always.
+    """Always the same rate.
 
     Raises:
         ArrowValueError: a rate below 0.
@@ -40,7 +40,7 @@ class constant:
 
 @dataclass(frozen=True, slots=True)
 class constant_then:
-    """One rate for so many steps, then another rate or schedule, which counts from 0 there.
+    """One rate for a number of steps, then another rate, or a schedule that counts from 0 there.
 
     Raises:
         ArrowValueError: a rate or number of steps below 0.
@@ -64,7 +64,7 @@ class constant_then:
 
 @dataclass(frozen=True, slots=True)
 class decaying:
-    """base_rate / (1 + decay * steps), which falls slowly enough for the sum of rates to be endless (Robbins,
+    """base_rate / (1 + decay * steps), which falls so slowly that the sum of all rates diverges (Robbins,
     Monro, "A Stochastic Approximation Method", Annals of Mathematical Statistics 22, 1951, section 2).
 
     Raises:
@@ -87,7 +87,7 @@ class decaying:
 
 @dataclass(frozen=True, slots=True)
 class compounding:
-    """start * compound^steps, until it reaches stop.
+    """start * compound^steps until that reaches stop, then stop.
 
     Raises:
         ArrowValueError: a rate below 0, a compound of 0 or less, or one that leads away from stop.
@@ -119,7 +119,7 @@ class compounding:
 
 @dataclass(frozen=True, slots=True)
 class warmup_linear:
-    """From 0 up to initial_rate over warmup_steps, then down to 0, which total_steps reach; both in a line.
+    """Rises linearly from 0 to initial_rate over warmup_steps, then falls linearly to 0 at total_steps.
 
     Raises:
         ArrowValueError: a rate or number of steps below 0, or a warm-up that is not shorter than the whole.
@@ -176,8 +176,8 @@ class slanted_triangular:
 
 @dataclass(frozen=True, slots=True)
 class cyclic_triangular:
-    """Up from min_rate to max_rate in period steps, down again in as many, and so on (Smith, "Cyclical
-    Learning Rates for Training Neural Networks", WACV 2017, section 3.2).
+    """Rises from min_rate to max_rate over period steps, falls again over as many, and repeats (Smith,
+    "Cyclical Learning Rates for Training Neural Networks", WACV 2017, section 3.2).
 
     Raises:
         ArrowValueError: a rate below 0, a greatest rate below the least, or a period of fewer than 1 step.

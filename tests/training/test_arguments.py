@@ -184,6 +184,6 @@ def test_a_schedule_that_gives_no_rate_is_refused_before_anything_changes(value,
 @pytest.mark.parametrize("value", [None, "0.1", [0.1]])
 def test_a_schedule_that_gives_no_number_is_refused(value, model):
     with pytest.raises(
-        ArrowTypeError, match=r"what the schedule .* gives after 0 steps must be a number, not"
+        ArrowTypeError, match=r"the rate that the schedule .* gives after 0 steps must be a number, not"
     ):
         train(model, ["nothing is prepared"], Adam(lambda steps: value), progress=False)

@@ -142,4 +142,4 @@ def _bias_correction(beta: float, step: StepCount, like: Array) -> float | Array
     """1 - beta^step, the total weight of a running average that began at 0."""
     if isinstance(step, int):
         return 1.0 - beta**step
-    return (1.0 - beta**step).astype(like.dtype)  # counts of rows are float64, which 1 - 0.999^1 needs
+    return (1.0 - beta**step).astype(like.dtype)  # in float32, 1 - 0.999^1 would lose digits

@@ -87,7 +87,7 @@ class Averages:
 
     @quiet
     def _bring(self, device: Device, name: str, parameter: Array, step: int, rows: Array | None) -> None:
-        """Makes the mean, or its `rows`, the one after `step` steps."""
+        """Updates the mean, or its `rows`, to the mean after `step` steps."""
         mean, since = self.values[name], self.since[name]
         if step == 0:
             return
@@ -110,7 +110,7 @@ class Averages:
         since[rows] = float(step)
 
     def _share(self, since: StepCount, step: int, like: Array) -> float | Array:
-        """The share of the last `step - since` steps in the mean over `step` steps; by row if `since` is."""
+        """The weight of the last `step - since` steps in the mean over `step` steps; by row, as `since`."""
         if self.decay == 1:
             share = (step - since) / step
         else:

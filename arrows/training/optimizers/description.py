@@ -1,4 +1,4 @@
-"""The text that identifies an optimizer, so that a saved run does not go on with another one unnoticed."""
+"""The text that identifies an optimizer, so that a resumed run notices if it has been given another one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Settings:
     average: float | None
 
     def text(self, learning_rate: Rate) -> str:
-        """The optimizer as it prints with this learning rate."""
+        """The `repr` of the optimizer with this learning rate."""
         rule: object = self.rule
         extras = f", rates={self.rates}" if self.rates else ""
         if learning_rate is not self.rule.learning_rate:
@@ -44,7 +44,7 @@ class Settings:
         return f"{self.optimizer}({rule}, clip_norm={self.clip_norm}{extras})"
 
     def description(self, learning_rate: Rate) -> str:
-        """The text, the same in every process; functions count by their code and by what they hold.
+        """A text that is the same in every process; it has a hash of each function's code and content.
 
         Raises:
             ArrowValueError: the content of a schedule cannot be identified.
@@ -56,14 +56,14 @@ class Settings:
 
 
 def without_addresses(text: str) -> str:
-    """A text without the memory addresses that Python prints of objects."""
+    """Removes memory addresses, as the `repr` of many objects contains them, from a text."""
     return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
 def functions_in(schedule: object) -> Iterator[str]:
-    """The functions that a schedule is made of, each with its name and a hash of its code and content.
+    """The functions that a schedule consists of, each with its name and a hash of its code and content.
 
-    A dataclass is identified by its `repr`, except for the functions that it holds.
+    For a dataclass these are the functions in its fields; its `repr` identifies the rest.
 
     Raises:
         ArrowValueError: the content of one of them cannot be identified.
@@ -79,6 +79,6 @@ def functions_in(schedule: object) -> Iterator[str]:
         yield f"{name} {digests([('schedule', schedule)])[0][:16]}"
     except Unhashable as refused:
         raise ArrowValueError(
-            f"a schedule cannot be told from others when a run goes on: {refused.path} {refused.reason}; "
+            f"a resumed run could not recognize this schedule: {refused.path} {refused.reason}; "
             "make it a frozen dataclass of numbers"
         ) from None

@@ -97,7 +97,7 @@ class Optimizer:
     @property
     def description(self) -> str:
         """The optimizer's class and hyperparameters as they are now, the same in every process; saved with
-        the state of a run. A schedule that is a function counts by its code and by what it holds.
+        the state of a run. A schedule that is a function is identified by its code and content.
 
         Raises:
             ArrowValueError: the content of a schedule cannot be identified.
@@ -112,15 +112,15 @@ class Optimizer:
     def continues(self, description: str, began: str, learning_rate: float | None) -> bool:
         """Whether this optimizer can take the saved state of one with these descriptions.
 
-        It can if the descriptions are equal; or if this optimizer is as that one began, and all that has
-        changed since is a learning rate that is a number, which the state holds.
+        It can if the descriptions are equal. It also can if this optimizer is as the saved one was at first,
+        and only the learning rate has changed since, to a number: the saved state holds that number.
         """
         if self.description == description:
             return True
         settings = self._settings()
         if learning_rate is not None and self.description == began:
             return settings.description(learning_rate) == description
-        # Older files: functions had no hash, and the description had the learning rate of the beginning.
+        # Descriptions in older files have no hashes of functions, and the initial learning rate.
         older = without_addresses(settings.text(self.rule.learning_rate))
         return description == began == older and (learning_rate is None) == callable(self.learning_rate)
 
@@ -136,7 +136,7 @@ class Optimizer:
     def only_reads_gradients(self) -> bool:
         """Whether `step` neither changes nor keeps gradients, so that it may read the engine's own memory.
 
-        The optimizers and rules of this package do not; all others are handed copies.
+        True for the optimizers and rules of this package; all others are handed copies.
 
         >>> from arrows.training import SGD
         >>> SGD(0.1).only_reads_gradients()
@@ -226,7 +226,7 @@ class Optimizer:
                 f"the loss, not {described(grads)}"
             )
         if self.averages is not None and self.averages.in_use:
-            raise ArrowValueError("no step while averages stand in the place of the parameters")
+            raise ArrowValueError("no step is taken while averages stand in for the parameters")
         device, separate = model.device, self.rates.by_name(model.params)
         pairs: dict[str, tuple[Array, Gradient]] = {}
         for name, gradient in grads.items():
@@ -238,7 +238,7 @@ class Optimizer:
                 pairs[name] = parameter, merged
         scale = clip_scale(device, [gradient for _, gradient in pairs.values()], self.clip_norm)
         rates = {name: rate_at(separate.get(name, self.learning_rate), self.steps) for name in pairs}
-        self.steps += 1  # all that can fail comes before
+        self.steps += 1  # whatever can fail has been done before this line
         for name, (parameter, gradient) in pairs.items():
             if self.averages is not None:
                 rows = gradient.rows if isinstance(gradient, RowSparse) else None
@@ -253,7 +253,7 @@ class Optimizer:
             self._updater.apply(device, parameter, gradient, update)
 
     def _checked(self, name: str, parameter: Array | None, gradient: Gradient) -> Array:
-        """The parameter, once the gradient is known to fit it."""
+        """Returns the parameter; refuses a gradient or a state that does not fit it."""
         if parameter is None:
             raise ArrowValueError(f"the model has no parameter {name!r} for the gradient of that name")
         if not hasattr(gradient, "shape"):
@@ -279,7 +279,7 @@ class Optimizer:
         return self.state[name]
 
     def _count_step(self, device: Device, name: str, parameter: Array, gradient: Gradient) -> StepCount:
-        """Counts this step; returns how many have changed the parameter, for each row where that differs."""
+        """Counts this step; returns how many steps have changed the parameter, by row if rows differ."""
         count = self.counts.get(name, 0)
         if not isinstance(gradient, RowSparse):
             self.counts[name] = count = count + 1

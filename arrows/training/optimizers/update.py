@@ -31,7 +31,7 @@ class Update:
         state: the rule's arrays for it, by slot.
         scale: the factor of gradient clipping; None without clipping.
         rate: its learning rate.
-        count: how many steps have changed it, by row where that differs.
+        count: how many steps have changed it, by row if rows differ.
     """
 
     rule: Rule
@@ -107,7 +107,7 @@ class Updater:
 def clip_scale(device: Device, gradients: Sequence[Gradient], clip_norm: float | None) -> Array | None:
     """The factor of gradient clipping, min(1, clip_norm / norm); None without clipping.
 
-    It stays on the device: to read it here would wait for all that the device still has to do.
+    The result stays on the device: reading it here would wait for all work that the device still has queued.
     """
     if clip_norm is None or not gradients:
         return None

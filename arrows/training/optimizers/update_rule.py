@@ -20,7 +20,7 @@ from arrows.training.arguments import require_above, require_range
 from arrows.training.learning_rates import Rate, require_rate
 
 StepCount: TypeAlias = int | Array
-"""How many steps have changed some rows: one number, or where rows differ float64 `[rows, 1, ...]`."""
+"""How many steps have changed each row: one number, or, where rows differ, float64 `[rows, 1, ...]`."""
 
 
 class Rule(Protocol):
@@ -68,8 +68,8 @@ class Rule(Protocol):
             state: the same rows of each slot.
             scratch: an array like `gradient`, of unspecified content.
             rate: the learning rate of this step.
-            step: how many steps have changed these rows, this one included: an int, or where the number
-                differs from row to row an array, float64 `[rows, 1, ...]`.
+            step: how many steps have changed these rows, this one included: an int, or, where the number
+                differs from row to row, an array, float64 `[rows, 1, ...]`.
         """
 
 
@@ -114,7 +114,7 @@ def descend(
 def fade_in(
     xp: ArrayModule, average: Array, values: Array, keep: float, scratch: Array, *, squared: bool
 ) -> None:
-    """average <- keep * average + (1 - keep) * values, or their squares."""
+    """average <- keep * average + (1 - keep) * values, or, if `squared`, with the squares of the values."""
     if squared:
         values = xp.multiply(values, values, out=scratch)
     xp.multiply(values, 1.0 - keep, out=scratch)

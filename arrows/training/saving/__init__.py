@@ -2,7 +2,7 @@
 
 `parameter_files.py` saves and loads parameters, `checkpoint.py` the state from which a run goes on. Both go
 through `safetensors_file.py`. A file may come from a stranger, so everything in it is checked before it is
-used, and before memory is taken for it.
+used, and before memory is allocated for it.
 """
 
 from arrows.training.saving.checkpoint import STATE, load_state, save_state

@@ -131,7 +131,7 @@ def load_state(
     optimizer: Optimizer,
     check: Callable[[Progress, Mapping[str, str]], None] | None = None,
 ) -> tuple[Progress, dict[str, str]]:
-    """Restores a model and an optimizer, bit by bit, from the state that `save_state` wrote.
+    """Restores a model and an optimizer, bit for bit, from the state that `save_state` wrote.
 
     Args:
         path: the file.
@@ -191,7 +191,7 @@ def load_state(
 
 
 def _run_of(file: OpenFile, model: Trainable, optimizer: Optimizer) -> SavedRun:
-    """The numbers and texts of the file, once they are known to belong to this optimizer and model."""
+    """Reads the numbers and texts of the file; refuses those of another optimizer or model."""
     if _KEY not in file.texts:
         raise ArrowValueError(f"{file.path} is not the state of a training run")
     try:
@@ -267,7 +267,7 @@ def _check_steps(path: Path, arrays: Mapping[str, HostArray], run: SavedRun) -> 
 
 
 def _checked_path(function: str, path: object, model: object, optimizer: object) -> Path:
-    """The path, once all arguments are known to be of the right kind."""
+    """Returns the path; refuses arguments of the wrong kind."""
     call = f"{function}(path, model, optimizer)"
     checked = require_path(f"{call}: path", path)
     require_model(call, model)
@@ -276,7 +276,7 @@ def _checked_path(function: str, path: object, model: object, optimizer: object)
 
 
 def _numbers_and_arrays(kind: str, table: Mapping[str, StepCount]) -> tuple[dict[str, int], dict[str, Array]]:
-    """Counts that are one number for all rows, by name, and counts by row, by their key in the file."""
+    """Splits counts into single numbers, by parameter name, and counts by row, by their key in the file."""
     numbers: dict[str, int] = {}
     arrays: dict[str, Array] = {}
     for name, count in table.items():

@@ -26,7 +26,7 @@ MOST = 20  # differences that a message lists
 
 
 def save(model: Trainable, path: str | Path, metadata: Mapping[str, str] | None = None) -> None:
-    """Saves a model's parameters as a safetensors file; after a crash the file is whole, old or new.
+    """Saves a model's parameters as a safetensors file, in one atomic write: a crash leaves no partial file.
 
     Name every layer whose weights you save (`ar.FC(2, name="mu")`). Weights are stored under the name of
     their layer. A layer without one is known by its class and its place in the expression, `FC_2`; if the
@@ -75,7 +75,7 @@ def save(model: Trainable, path: str | Path, metadata: Mapping[str, str] | None 
 
 
 def load(model: Trainable, path: str | Path) -> dict[str, str]:
-    """Loads parameters that `save` wrote into a model, in place.
+    """Loads the parameters of a file that `save` wrote, in place.
 
     Weights go to the layer of their name; those of a layer without a name go to the layer that now has its
     place in the expression. If unnamed layers of equal shapes have changed places, loading raises an error
@@ -135,7 +135,7 @@ def load(model: Trainable, path: str | Path) -> dict[str, str]:
 
 
 def read_metadata(path: str | Path) -> dict[str, str]:
-    """The texts that were saved with a model; it does not have to be loaded for that.
+    """Reads the texts that were saved with a model, without reading its parameters.
 
     Raises:
         ArrowTypeError: `path` is not a path.

@@ -47,7 +47,7 @@ DTYPES = {
     "U8": "uint8",
     "BOOL": "bool",
 }
-"""safetensors' element types -> NumPy's. Some, such as BF16, NumPy does not have."""
+"""safetensors' element types -> NumPy's. Those that NumPy does not have, such as BF16, are missing."""
 BYTES = {name: np.dtype(name).itemsize for name in DTYPES.values()}
 _OTHER_DTYPE = re.compile(r"[A-Z][A-Z0-9_]{0,15}")
 OURS = "arrows."
@@ -63,7 +63,7 @@ def write_file(path: Path, arrays: Mapping[str, HostArray], texts: Mapping[str, 
     Raises:
         ArrowValueError: texts that are not strings, or too long; an array whose element type safetensors does
             not have.
-        OSError: the file cannot be written; what stood at `path` is as it was.
+        OSError: the file cannot be written; a file that was at `path` is as it was.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -241,7 +241,7 @@ class Header:
 
 
 def read_header(file: BinaryIO, size: int) -> Header:
-    """Reads the header of a file of `size` bytes; refuses one that the numbers that follow do not match."""
+    """Reads the header of a file of `size` bytes; refuses one that does not match the numbers after it."""
     first = file.read(8)
     length = int.from_bytes(first, "little")
     if len(first) < 8 or length > min(LONGEST, size - 8):
@@ -268,7 +268,7 @@ def read_header(file: BinaryIO, size: int) -> Header:
 
 
 def quoted(name: str) -> str:
-    """A name in a file, fit for a message: in quotes, cut short, and with control characters spelt out."""
+    """Quotes a name from a file in a message: shortened, and with its control characters escaped."""
     return f"'{escaped(name, 100)}'"
 
 

@@ -54,7 +54,7 @@ def alike_layers(model: Trainable) -> str | None:
 
 
 def sites_of(table: object) -> Sites | None:
-    """The value of `unnamed_layers` as JSON gives it back; None if it is something else."""
+    """Reads the result of `unnamed_layers` back from parsed JSON; None if that is something else."""
     if not isinstance(table, dict):
         return None
     sites = {}
@@ -68,9 +68,9 @@ def sites_of(table: object) -> Sites | None:
 
 
 def changed_order(path: Path, saved: Sites, model: Trainable) -> Message | None:
-    """An error for a file whose unnamed layers have changed places since; None if nothing shows that.
+    """The error for a file whose unnamed layers have changed places since; None if nothing shows that.
 
-    The parameters of the model have the names and shapes of those in the file.
+    The caller has checked that the parameters of the model have the names and shapes of those in the file.
     """
     now, shapes = unnamed_layers(model), _shapes(model)
     # Only layers of the same class and shapes can swap weights unnoticed, and only lines of one file have an
@@ -113,7 +113,7 @@ def _turned(places: list[tuple[int, int, str]]) -> bool:
     Args:
         places: (line then, line now, layer). Layers made on the same line have no order among them.
     """
-    highest = before = 0  # greatest line now of the layers so far, and of those from earlier lines than this
+    highest = before = 0  # the greatest line now, of all layers so far and of those from earlier lines then
     previous = None
     for then, now, _ in sorted(places):
         if then != previous:

@@ -94,7 +94,7 @@ def test_no_step_no_saving_and_no_second_use_within_the_context(tmp_path):
     model, optimizer = Model("cpu", w=np.zeros(1)), SGD(1.0, average=0.5)
     optimizer.step(model, {"w": np.ones(1)})
     with optimizer.use_averages(model):
-        with pytest.raises(ArrowValueError, match="no step while averages"):
+        with pytest.raises(ArrowValueError, match="no step is taken while averages"):
             optimizer.step(model, {"w": np.ones(1)})
         with pytest.raises(ArrowValueError, match="not saved while averages"):
             save_state(tmp_path / "run", model, optimizer)

@@ -199,7 +199,7 @@ def test_a_schedule_that_says_nothing_of_itself_is_known_before_the_training(tmp
     model = Breaking()
     generator = (0.1 for _ in range(99))
     silent = lambda steps: next(generator)  # noqa: E731
-    with pytest.raises(ArrowValueError, match="a schedule cannot be told from others when a run goes on"):
+    with pytest.raises(ArrowValueError, match="a resumed run could not recognize this schedule"):
         run(model, tmp_path / "run", SGD(silent))
     assert not model.batches and not os.listdir(tmp_path)
     assert run(model, None, SGD(silent))  # whose state nobody wants
