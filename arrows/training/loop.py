@@ -57,7 +57,7 @@ class Learner(Trainable, Protocol):
     def train_step(
         self, batch: Any, optimizer: Optimizer, /, *, check: Callable[[Array], None] | None = None
     ) -> Array:
-        """Takes an optimizer's step on a batch and returns the loss; `check` sees the loss before the step."""
+        """Takes an optimizer's step on a batch and returns the loss, which `check` sees before the step."""
 
 
 def train(
