@@ -68,7 +68,8 @@ class OnTheFly:
 
     Attributes:
         params: parameter name -> live array; a layer's parameters are there from its first call on. Layers
-            without a name are numbered in the order of their first calls.
+            without a name are numbered in the order of their first calls. `params.waiting` has the values
+            that were loaded for layers that have not been called since.
         device, seed: as given.
         step: how many training steps there have been; dropout depends on it.
 

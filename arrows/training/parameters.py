@@ -7,6 +7,7 @@ from types import EllipsisType
 from typing import Any, Protocol
 
 from arrows.engine.device import Device
+from arrows.engine.planning import GrowingParams
 from arrows.ops.arrays import Array
 
 # Elements in a block. Blocks of this size are as fast as whole arrays, and a quarter of it takes 1.4 times as
@@ -33,6 +34,12 @@ class Trainable(Protocol):
     @property
     def device(self) -> Device:
         """The device that holds the parameters."""
+
+
+def all_parameters(model: Trainable) -> dict[str, Array]:
+    """The live parameters of a model, and the loaded ones that wait for the first call of their layer."""
+    params = model.params
+    return {**params, **params.waiting} if isinstance(params, GrowingParams) else dict(params)
 
 
 def notation(array: Described) -> str:

@@ -182,13 +182,33 @@ class GrowingParams(Params):
 
     Args:
         device, seed, source: as in `make_params`.
+
+    Attributes:
+        waiting: the values that were loaded for layers that have not been called since, by parameter name.
     """
 
     def __init__(self, device: Device, seed: int, source: Mapping[str, Any] | None) -> None:
         self._maker = _Maker(device, seed, source)
         self._names = LayerNames()
         self._grown: dict[str, LiveParameter] = {}
+        self.waiting: Mapping[str, Array] = {}
+        self._only_from: str | None = None
         super().__init__(self._maker.lock, self._grown)
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self.waiting:
+            raise KeyError(f"parameter {name!r} was loaded, and waits for the first call of its layer")
+        return super().__getitem__(name)
+
+    def expect(self, values: Mapping[str, Array], only_from: str | None = None) -> None:
+        """Keeps values for layers that have not been called yet, in place of those that it kept before.
+
+        Args:
+            values: by parameter name, on the device.
+            only_from: the file that they come from, if layers that it lacks are refused from now on; None
+                gives such layers their first values.
+        """
+        self.waiting, self._only_from = dict(values), only_from
 
     def ensure(self, owner: object, spec: Parameter) -> None:
         """Makes a layer's parameter unless it is there.
@@ -196,7 +216,7 @@ class GrowingParams(Params):
         Raises:
             ArrowTypeError: the layer had other parameters before, for another type of input; or two layers
                 have one name.
-            ArrowValueError: the given parameters lack it, or hold one that does not fit.
+            ArrowValueError: the parameters that were given or loaded lack it, or hold one that does not fit.
         """
         name = f"{self._names.of(owner)}/{spec.name}"
         if name in self._grown:
@@ -207,12 +227,34 @@ class GrowingParams(Params):
                     "a layer has one input type: use another layer here"
                 )
             return
+        self._check_loaded(name, spec)
         try:
             parameter = self._maker.make(name, owner, spec)
         except _UnfitParameter as unfit:
             raise ArrowValueError("\n  ".join([_UNFIT, str(unfit)])) from None
+        if name in self.waiting:
+            parameter.array[...] = self.waiting[name]
+            self.waiting = {other: array for other, array in self.waiting.items() if other != name}
         self._grown[name] = parameter
         self._arrays[id(owner), spec.name] = parameter.array
+
+    def _check_loaded(self, name: str, spec: Parameter) -> None:
+        """Refuses a new parameter that is not as it was loaded."""
+        values, file = self.waiting.get(name), self._only_from
+        attempt = reason = hint = ""
+        if values is not None and not _fits(values, spec.shape, spec.dtype):
+            attempt = f"cannot use parameter {name!r} as it was loaded"
+            reason = (
+                f"parameter {name!r} is {_described(values)} in {file or 'the saved state'}, and this call "
+                f"would make it {spec.type}"
+            )
+        elif values is None and file is not None:
+            attempt = f"cannot make parameter {name!r}"
+            reason = f"parameter {name!r} is not in {file}, from which parameters were loaded"
+            if self.waiting:
+                hint = f"name the layer as there; for their layers wait {', '.join(sorted(self.waiting))}"
+        if reason:
+            raise ArrowValueError(message(attempt, reason=reason, hint=hint))
 
 
 def named_parameters(typed: Typed) -> dict[str, Parameter]:

@@ -9,7 +9,7 @@ from arrows.engine.device import Device
 from arrows.ops.arrays import Array, quiet
 from arrows.training.arguments import require_number
 from arrows.training.optimizers.update_rule import StepCount
-from arrows.training.parameters import Trainable, row_blocks
+from arrows.training.parameters import Trainable, all_parameters, row_blocks
 from arrows.typesys import ArrowValueError
 
 
@@ -73,16 +73,18 @@ class Averages:
         """A context in which the model's arrays hold the means after `steps` steps."""
         if self.in_use:
             raise ArrowValueError("the averages are in use already")
-        self.up_to(model.device, model.params, steps)
-        originals = {name: model.params[name].copy() for name in self.values}
+        params = all_parameters(model)
+        self.up_to(model.device, params, steps)
+        originals = {name: params[name].copy() for name in self.values}
         self.in_use = True
         try:
             for name, mean in self.values.items():
-                model.params[name][...] = mean
+                params[name][...] = mean
             yield
         finally:
+            params = all_parameters(model)  # a layer that was first called meanwhile has its own array now
             for name, array in originals.items():
-                model.params[name][...] = array
+                params[name][...] = array
             self.in_use = False
 
     @quiet

@@ -18,9 +18,13 @@ from arrows.training.arguments import escaped, require_model, require_optimizer,
 from arrows.training.interrupt import undisturbed
 from arrows.training.optimizers import Optimizer
 from arrows.training.optimizers.update_rule import StepCount
-from arrows.training.parameters import Trainable, notation
+from arrows.training.parameters import Trainable, all_parameters, notation
 from arrows.training.progress import Progress
-from arrows.training.saving.parameter_files import differences
+from arrows.training.saving.parameter_files import (
+    differences,
+    names_to_come,
+    set_parameters,
+)
 from arrows.training.saving.safetensors_file import (
     OURS,
     OpenFile,
@@ -30,7 +34,7 @@ from arrows.training.saving.safetensors_file import (
     write_file,
 )
 from arrows.training.saving.saved_run import SavedRun
-from arrows.training.saving.unnamed_layers import changed_order, unnamed_layers
+from arrows.training.saving.unnamed_layers import changed_order, confusable, unnamed_layers
 from arrows.typesys import ArrowValueError
 
 T = TypeVar("T")
@@ -90,13 +94,14 @@ def save_state(
     if averages is not None and averages.in_use:
         raise ArrowValueError("the state of a run is not saved while averages stand in for the parameters")
     require_texts(metadata or {})
-    others = [name for name in optimizer.state if name not in model.params]
+    params = all_parameters(model)
+    others = [name for name in optimizer.state if name not in params]
     if others:
         raise ArrowValueError(
             f"the optimizer holds the state of {others[0]!r}, which is no parameter of this model; "
             "save it with a model that has all that it trains"
         )
-    arrays = {f"parameter:{name}": array for name, array in model.params.items()}
+    arrays = {f"parameter:{name}": array for name, array in params.items()}
     for name, slots in optimizer.state.items():
         arrays |= {f"slot:{slot}:{name}": array for slot, array in slots.items()}
     if averages is not None:
@@ -135,7 +140,8 @@ def load_state(
 
     Args:
         path: the file.
-        model: has the same parameters as the one that was saved, on any device.
+        model: has the same parameters as the one that was saved, on any device; on the fly, those of layers
+            that have not been called yet wait, as in `load`.
         optimizer: has the same class and hyperparameters as the one that was saved; its state is replaced.
         check: called with the result before anything is changed; may raise.
 
@@ -175,8 +181,7 @@ def load_state(
         state[name][slot] = array
 
     with undisturbed():
-        for name, array in arrays["parameter"].items():
-            model.params[name][...] = array
+        set_parameters(model, arrays["parameter"])
         optimizer.state = state
         optimizer.counts = {**run.counts, **arrays["count"]}
         if optimizer.averages is not None:
@@ -215,10 +220,11 @@ def _check_entries(file: OpenFile, run: SavedRun, model: Trainable, optimizer: O
     """Refuses a file whose arrays are not those that model and optimizer have."""
     path, entries = file.path, {kind: _of_kind(file.entries, kind) for kind in _KINDS}
     params = entries["parameter"]
-    problems = differences(params, model.params)
+    coming = names_to_come(model, params)
+    problems = differences(params, model.params, coming)
     if problems:
         raise ArrowValueError("\n  ".join([f"{path} does not fit the model:", *problems]))
-    swapped = changed_order(path, run.unnamed, model)
+    swapped = changed_order(path, run.unnamed, model) or confusable(path, run.unnamed, params, coming)
     if swapped is not None:
         raise ArrowValueError(swapped)
     other = next((name for name in file.entries if name.partition(":")[0] not in _KINDS), None)

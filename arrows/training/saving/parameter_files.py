@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
+from arrows.engine.planning import GrowingParams
+from arrows.ops.arrays import Array
 from arrows.training.arguments import require_model, require_path
 from arrows.training.interrupt import undisturbed
-from arrows.training.parameters import Described, Trainable, notation
+from arrows.training.parameters import Described, Trainable, all_parameters, notation
 from arrows.training.saving.safetensors_file import (
     OURS,
     OpenFile,
@@ -18,7 +20,14 @@ from arrows.training.saving.safetensors_file import (
     require_texts,
     write_file,
 )
-from arrows.training.saving.unnamed_layers import Sites, alike_layers, changed_order, sites_of, unnamed_layers
+from arrows.training.saving.unnamed_layers import (
+    Sites,
+    alike_layers,
+    changed_order,
+    confusable,
+    sites_of,
+    unnamed_layers,
+)
 from arrows.typesys import ArrowValueError
 
 _KEY = OURS + "unnamed"
@@ -60,7 +69,7 @@ def save(model: Trainable, path: str | Path, metadata: Mapping[str, str] | None 
     """
     require_model("save(model, path)", model)
     target = require_path("save(model, path): path", path)
-    arrays = {name: model.device.to_numpy(array) for name, array in model.params.items()}
+    arrays = {name: model.device.to_numpy(array) for name, array in all_parameters(model).items()}
     unnamed = unnamed_layers(model)
     ours = {_KEY: json.dumps(unnamed)} if unnamed else {}
     texts = dict(metadata or {})
@@ -82,9 +91,12 @@ def load(model: Trainable, path: str | Path) -> dict[str, str]:
     where it can notice that: where they were made on different lines of one file. Where it cannot, they take
     each other's weights; so name every layer whose weights you save.
 
+    An `OnTheFly` has the parameters of the layers that were called. The values of the others wait until their
+    layer is first called, in `net.params.waiting`; from then on a layer that the file lacks is refused.
+
     Args:
         model: the model whose parameters to set; the file must hold exactly these, with the same shapes and
-            element types.
+            element types, and for an `OnTheFly` may hold more.
         path: a safetensors file.
 
     Returns:
@@ -115,22 +127,23 @@ def load(model: Trainable, path: str | Path) -> dict[str, str]:
     require_model("load(model, path)", model)
     path = require_path("load(model, path): path", path)
     with open_file(path) as file:
-        problems = differences(file.entries, model.params)
-        if problems and any(name.startswith("parameter:") for name in file.entries):
+        coming = names_to_come(model, file.entries)
+        problems = differences(file.entries, model.params, coming)
+        if (problems or coming) and any(name.startswith("parameter:") for name in file.entries):
             raise ArrowValueError(
                 f"{path} is the state of a run: load_state(path, model, optimizer) reads it"
             )
         if problems:
             raise ArrowValueError("\n  ".join([f"{path} does not fit the model:", *problems]))
-        swapped = changed_order(path, _unnamed(file), model)
+        unnamed = _unnamed(file)
+        swapped = changed_order(path, unnamed, model) or confusable(path, unnamed, file.entries, coming)
         if swapped is not None:
             raise ArrowValueError(swapped)
         arrays = file.arrays()
         texts = _user_texts(file)
     values = {name: model.device.to_device(array) for name, array in arrays.items()}
     with undisturbed():
-        for name, array in values.items():
-            model.params[name][...] = array
+        set_parameters(model, values, only_from=str(path) if coming else None)
     return texts
 
 
@@ -159,8 +172,38 @@ def read_metadata(path: str | Path) -> dict[str, str]:
         return _user_texts(file)
 
 
-def differences(entries: Mapping[str, Described], params: Mapping[str, Described]) -> list[str]:
-    """The differences between the arrays of a file and the parameters of a model, a line each."""
+def names_to_come(model: Trainable, entries: Iterable[str]) -> set[str]:
+    """Which parameters of a file belong to layers that may still be called, as on the fly."""
+    params = model.params
+    return {name for name in entries if name not in params} if isinstance(params, GrowingParams) else set()
+
+
+def set_parameters(model: Trainable, values: Mapping[str, Array], only_from: str | None = None) -> None:
+    """Sets the parameters of a model; on the fly, those of layers that have not been called yet wait.
+
+    Args:
+        model: the model.
+        values: by parameter name, on its device.
+        only_from: as `GrowingParams.expect`.
+    """
+    coming = names_to_come(model, values)
+    for name, array in values.items():
+        if name not in coming:
+            model.params[name][...] = array
+    if isinstance(model.params, GrowingParams):
+        model.params.expect({name: values[name] for name in coming}, only_from)
+
+
+def differences(
+    entries: Mapping[str, Described], params: Mapping[str, Described], coming: Collection[str] = ()
+) -> list[str]:
+    """The differences between the arrays of a file and the parameters of a model, a line each.
+
+    Args:
+        entries: the arrays of the file.
+        params: the parameters.
+        coming: which arrays the model does not have to have.
+    """
     problems = []
     for name, array in params.items():
         expected = notation(array)
@@ -171,7 +214,7 @@ def differences(entries: Mapping[str, Described], params: Mapping[str, Described
     problems += [
         f"{quoted(name)}: {notation(entry)} in the file, not in the model"
         for name, entry in entries.items()
-        if name not in params
+        if name not in params and name not in coming
     ]
     return problems if len(problems) <= MOST else [*problems[:MOST], f"and {len(problems) - MOST} more"]
 

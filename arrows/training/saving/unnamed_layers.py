@@ -8,12 +8,12 @@ that they have changed places.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
 from arrows.training.arguments import escaped, is_whole
-from arrows.training.parameters import Trainable, notation
+from arrows.training.parameters import Described, Trainable, notation
 from arrows.typesys.errors import Message, Side, message
 
 MOST = 6  # layers that a message names
@@ -38,19 +38,36 @@ def unnamed_layers(model: Trainable) -> dict[str, tuple[str, int]]:
 
 def alike_layers(model: Trainable) -> str | None:
     """A warning for a model whose unnamed layers could take each other's weights; None if none could."""
-    shapes = _shapes(model)
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for layer in unnamed_layers(model):
-        alike.setdefault((layer.rpartition("_")[0], *shapes[layer]), []).append(layer)
-    layers = next((layers for layers in alike.values() if len(layers) > 1), None)
-    if layers is None:
-        return None
-    listed = ", ".join(layers[:MOST]) + (", ..." if len(layers) > MOST else "")
-    return (
-        f"{listed}: these layers have the same shapes and no names of their own. If the expression is "
-        "written in another order, they may take each other's weights unnoticed when the file is loaded; "
-        "give each a name, as in name='mu'"
-    )
+    for layers in _alike(unnamed_layers(model), model.params):
+        return (
+            f"{_listed(layers)}: these layers have the same shapes and no names of their own. If the "
+            "expression is written in another order, they may take each other's weights unnoticed when the "
+            "file is loaded; give each a name, as in name='mu'"
+        )
+    return None
+
+
+def confusable(
+    path: Path, saved: Sites, entries: Mapping[str, Described], coming: set[str]
+) -> Message | None:
+    """An error for a file whose layers are not known apart before they are called; None if they are.
+
+    Args:
+        path: the file.
+        saved: its layers without names.
+        entries: its parameters.
+        coming: the names of those whose layers have not been called yet.
+    """
+    for layers in _alike(saved, entries):
+        if not coming.isdisjoint(name for name in entries if name.rpartition("/")[0] in layers):
+            return message(
+                f"cannot load {path} before the layers {_listed(layers)} have been called",
+                reason="these layers have the same shapes and no names of their own, and which is which is "
+                "known by the order of their first calls",
+                hint="give each a name before training, as in name='mu'; or compute an example before "
+                "loading",
+            )
+    return None
 
 
 def sites_of(table: object) -> Sites | None:
@@ -72,7 +89,7 @@ def changed_order(path: Path, saved: Sites, model: Trainable) -> Message | None:
 
     The caller has checked that the parameters of the model have the names and shapes of those in the file.
     """
-    now, shapes = unnamed_layers(model), _shapes(model)
+    now, shapes = unnamed_layers(model), _shapes(model.params)
     # Only layers of the same class and shapes can swap weights unnoticed, and only lines of one file have an
     # order.
     alike: dict[tuple[str, ...], list[tuple[int, int, str]]] = {}
@@ -99,9 +116,22 @@ def changed_order(path: Path, saved: Sites, model: Trainable) -> Message | None:
     )
 
 
-def _shapes(model: Trainable) -> dict[str, list[str]]:
+def _alike(layers: Iterable[str], params: Mapping[str, Described]) -> list[list[str]]:
+    """Layers of one class with the same shapes, wherever there are several."""
+    shapes = _shapes(params)
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for layer in layers:
+        alike.setdefault((layer.rpartition("_")[0], *shapes.get(layer, ())), []).append(layer)
+    return [layers for layers in alike.values() if len(layers) > 1]
+
+
+def _listed(layers: list[str]) -> str:
+    return ", ".join(layers[:MOST]) + (", ..." if len(layers) > MOST else "")
+
+
+def _shapes(params: Mapping[str, Described]) -> dict[str, list[str]]:
     shapes: dict[str, list[str]] = {}
-    for parameter, array in model.params.items():
+    for parameter, array in params.items():
         layer, _, part = parameter.rpartition("/")
         shapes.setdefault(layer, []).append(f"{part} {notation(array)}")
     return shapes
