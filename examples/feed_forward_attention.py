@@ -40,7 +40,7 @@ def model(attention: ar.Block[Any, Any]) -> ar.Block[Any, Any]:
 
 attention = ar.Attention(score)
 
-# The same in Fold's spelling, by hand: alpha = exp(e) / sum of all exp(e), c = sum of all alpha * h.
+# The same attention as Fold spells it out: alpha = exp(e) / sum of all exp(e), c = sum of all alpha * h.
 spelled_out = ar.Composition()
 with spelled_out.scope():
     h = spelled_out.input

@@ -77,7 +77,7 @@ class Tagger:
 
 
 def states(g: Any, cell: Any, vectors: list[Any]) -> list[Any]:
-    """The outputs of a cell that goes over vectors."""
+    """The outputs of a cell that reads vectors one by one."""
     state, outputs = g.zeros(cell.state), []
     for vector in vectors:
         state = cell(vector, state)
@@ -86,7 +86,7 @@ def states(g: Any, cell: Any, vectors: list[Any]) -> list[Any]:
 
 
 def accuracy(net: ar.OnTheFly, tagger: Tagger, sentences: list[Sentence]) -> dict[str, float]:
-    """The share of correct tags, of all words and of those without an embedding; of no words it is 0."""
+    """The shares of correct tags among all words and among words without an embedding; 0 among none."""
     correct, rare = [], []
     for first in range(0, len(sentences), 64):
         batch = sentences[first : first + 64]

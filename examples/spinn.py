@@ -39,7 +39,7 @@ SHIFT, REDUCE = 0, 1
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A tree as what makes it: words from left to right, transitions, and what each transition gives.
+    """A tree as its words from left to right, and the transitions that build it from them.
 
     Attributes:
         words: their numbers.
@@ -57,7 +57,7 @@ class Sentence:
 
 
 def transitions(tree: Tree) -> list[int]:
-    """What makes a tree: left half, right half, REDUCE; or SHIFT for a word."""
+    """The transitions that build a tree: left half, right half, REDUCE; or SHIFT for a word."""
     if "word" in tree:
         return [SHIFT]
     return [*transitions(tree["left"]), *transitions(tree["right"]), REDUCE]
@@ -68,7 +68,7 @@ def transitions(tree: Tree) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What came of a sentence.
+    """The steps by which a sentence was read, and their results.
 
     Attributes:
         transitions: those that were taken.
@@ -155,7 +155,7 @@ class Scores:
     """How good a reader is, as shares of 1.
 
     Attributes:
-        transitions: choices as in the treebank, where all before were.
+        transitions: choices as in the treebank, each after the treebank's own transitions.
         fine, binary: classes of sentences that the reader parsed itself, among five and among two.
         fine_given: the same as `fine`, of sentences parsed as in the treebank.
     """
@@ -188,7 +188,7 @@ def evaluate(net: ar.OnTheFly, spinn: Spinn, sentences: Sequence[Sentence], batc
 def throughput(
     net: ar.OnTheFly, spinn: Spinn, sentences: Sequence[Sentence], rounds: int = 5
 ) -> tuple[float, float]:
-    """Sentences read a second, all together and one after another; medians of runs in turns."""
+    """Sentences read a second, all together and one after another; medians of alternating runs."""
 
     def together(sentences: Sequence[Sentence]) -> None:
         with net.batch(gradients=False) as g:
@@ -208,7 +208,7 @@ def throughput(
 
 
 def treebank(folder: Path | None, count: int | None) -> tuple[list[Tree], list[Tree]]:
-    """Trees to train on and to test on; without a folder, made up."""
+    """Trees to train on and to test on; without a folder, generated ones."""
     if folder is None:
         return generate(count or 2000, words=(1, 20)), generate(count or 2000, seed=1, words=(1, 20))
     training, test = (read_trees(folder / f"{part}.txt") for part in ("train", "test"))

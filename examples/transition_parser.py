@@ -39,7 +39,7 @@ from arrows.training import Adam
 LEFT, RIGHT, SHIFT = range(3)
 UNKNOWN, ROOT = range(2)  # numbers of words
 DROPPED = 0.25  # a word that occurs n times becomes unknown with probability DROPPED / (DROPPED + n)
-EXPLORED = 0.1  # how often a wrong transition is taken that scores almost as well as the best right one
+EXPLORED = 0.1  # how often to take a wrong transition that scores almost as well as the best correct one
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ class Configuration:
         left = right = shift = 0
         if self.stack:
             *below, top = self.stack
-            dependents = heads[self.front :].count(top)  # they come too late
+            dependents = heads[self.front :].count(top)  # in the buffer: lost once `top` leaves the stack
             left = dependents + (heads[top] > self.front or heads[top] in below[-1:])
             right = dependents + (heads[top] >= self.front)
         if self.front < self.size:  # between words of the stack, only neighbours can still be joined
@@ -208,7 +208,7 @@ def batches(sentences: list[Sentence], size: int) -> list[list[Sentence]]:
 
 
 def train(parser: Parser, batch: list[Sentence], step: Any, generator: random.Random, explore: bool) -> None:
-    """Hands the mean loss of a batch to a step; there is none if all its transitions were clearly right."""
+    """Calls `step` with the mean loss of a batch, unless all its transitions were right by the margin."""
     with parser.net.batch(training=True) as g:
         results = g.run_all(parser.learn(g, sentence, generator, explore) for sentence in batch)
         if any(results):
@@ -235,7 +235,7 @@ def attachment(parser: Parser, sentences: list[Sentence]) -> tuple[float, float]
 
 
 def compare(parser: Parser, sentences: list[Sentence], rounds: int) -> None:
-    """Measures, in turns, sentences a second of all parsers advanced together and of one after another."""
+    """Compares the throughput of all parsers advanced together with that of one after another, in turns."""
 
     def gradients(size: int) -> None:
         for batch in batches(sentences, size):

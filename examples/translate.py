@@ -95,7 +95,7 @@ class Translator:
         classify = ar.FC(END + 1, name="classify")
 
         def remember(left: Any, right: Any) -> Any:
-            """A word as the decoder finds it: its key and its value."""
+            """The key and the value by which the decoder attends to a word."""
             value = ops.concat([left, right])
             return key(value), value
 
@@ -146,7 +146,7 @@ class Translator:
         """Decodes by the most probable digits together, as far as a search with `width` hypotheses sees."""
         state, memory = self.read(g, words)
         hypotheses = [Hypothesis(0.0, [], state)]
-        while not hypotheses[0].complete:  # the best one: what goes on only becomes less probable
+        while not hypotheses[0].complete:  # once the best is complete, the others only become less probable
             live = [h for h in hypotheses if not h.complete]
             steps = [self.step(h.last, h.state, memory) for h in live]
             scores = yield [logs for logs, _ in steps]
@@ -161,7 +161,7 @@ class Translator:
 
 
 def states(g: Any, cell: Any, vectors: list[Any]) -> list[Any]:
-    """The outputs of a cell that goes over vectors."""
+    """The outputs of a cell that reads vectors one by one."""
     state, outputs = g.zeros(cell.state), []
     for vector in vectors:
         state = cell(vector, state)

@@ -28,7 +28,7 @@ from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.quoting import printable_lines
 
-WHOLE = 400  # characters of an element of the tree in JSON
+WHOLE = 400  # characters after which a type in the JSON tree is cut short
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -64,7 +64,7 @@ Failure: TypeAlias = ArrowTypeError | ArrowValueError
 
 
 def _look(path: Path, name: str | None, input: T.Type | None) -> tuple[list[Finding], Failure | None]:
-    """The findings of a file, or the error that its blocks raise while they are put together."""
+    """The findings of a file, or the error that the file raises while it puts its blocks together."""
     try:
         module = load(path)
     except Unreadable:
@@ -197,7 +197,7 @@ def _record(finding: Finding) -> dict[str, object]:
 
 
 def _tree(root: Typed) -> list[dict[str, object]]:
-    """The occurrences in the order of the printed tree; a flat list, as JSON readers limit the depth."""
+    """Every occurrence of a block, in the printed tree's order; flat, since JSON readers limit the depth."""
     return [
         {
             "depth": line.depth,

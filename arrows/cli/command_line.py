@@ -1,8 +1,8 @@
 """The command `arrows`: `arrows check`, `arrows show`, `arrows demo`, `arrows train` and `arrows predict`.
 
-Exit status: 0 on success, 1 if the work failed, 2 if the request or the data it names was wrong; then one
-line on standard error says what. If the reader of the output has gone (`| head`), the command ends quietly,
-with 141 as other programs do; a stream that is closed (`>&-`) counts as `/dev/null`.
+Exit status: 0 on success, 1 if the work failed, 2 if the request or data that it names was wrong. After an
+error, one line on standard error says what was wrong. If the reader of the output has gone (`| head`), the
+command ends quietly with 141, as other programs do. A stream that is closed (`>&-`) counts as `/dev/null`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors spell out control characters in the arguments that they quote."""
+    """A parser whose errors escape control characters in the arguments that they quote."""
 
     def error(self, message: str) -> NoReturn:
         super().error(shortened(printable(message), LINE))
@@ -105,8 +105,9 @@ def _add(
 ) -> None:
     """Adds the subcommand of a module, which has `add_options` and `run`.
 
-    Products as small as those of the ready models gain nothing from a second thread, and on a busy machine
-    threads that wait for each other cost fifty times the work (measured). So one thread is the default.
+    By default it uses one thread. The matrix products of the models in `arrows.models` are so small that a
+    second thread gains nothing, and on a busy machine threads that wait for each other take fifty times as
+    long (measured).
     """
     command = commands.add_parser(name, help=help)
     module.add_options(command)

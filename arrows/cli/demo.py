@@ -156,7 +156,7 @@ def speed(blocks: Sentiment, model: ar.Model, trees: list[Tree]) -> tuple[float,
 
 
 def judgement(judge: ar.Model, tree: Tree) -> str:
-    """The class that a model gives a tree, with its probability; and the grammar's, if it knows the words.
+    """The class that a model predicts, with its probability, and the grammar's if it knows all words.
 
     >>> from arrows.models import sentiment
     >>> judge = ar.compile(sentiment({}, size=2, classes=1).judge)

@@ -13,14 +13,14 @@ from arrows.typesys import ArrowValueError, InputError
 from arrows.typesys.errors import NotFiniteError
 from arrows.typesys.quoting import printable_lines, shortened
 
-LINE = 1000  # characters of an error's line that are printed
+LINE = 1000  # characters after which a line of an error is cut short
 
 
 def exit_status(program: str, work: Callable[[], int]) -> int:
     """Runs a command, flushes its output, and returns its exit status.
 
     Args:
-        program: the command, with which the line on standard error begins.
+        program: the name of the command, which begins the line on standard error.
         work: runs the command and returns the status if it succeeds.
 
     Returns:
@@ -71,7 +71,7 @@ def open_streams() -> None:
 
 
 def _tell(text: str) -> None:
-    """Prints an error, with control characters in the quoted text of files spelt out."""
+    """Prints an error; escapes the control characters that it may quote from files."""
     lines = (shortened(line, LINE) for line in printable_lines(text).split("\n"))
     try:
         print("\n".join(lines), file=sys.stderr, flush=True)
@@ -80,7 +80,7 @@ def _tell(text: str) -> None:
 
 
 def _leave(stream: TextIO) -> None:
-    """Writes what is left in a stream, or drops it: else Python tries again at its end, and complains."""
+    """Flushes a stream, or drops what cannot be written: Python would try again at exit, and complain."""
     try:
         stream.flush()
     except OSError:

@@ -20,7 +20,7 @@ from arrows.typesys import types as T
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The size of a model of the block, found without allocating anything.
+    """The size of a block's model, counted without allocating its parameters.
 
     Attributes:
         parameters: by name, as `model.params` has them.
@@ -160,7 +160,7 @@ class _Parts:
             stack.extend(parts)
 
     def is_one(self, block: AnyBlock) -> bool:
-        """Whether a block is part of another, or a single layer or function, which is made to be one."""
+        """Whether a block is part of another; a single layer or function counts as one, wherever it is."""
         if id(block) in self.inside or isinstance(block, Apply):
             return True
         steps = block.parts  # a chain inside a longer chain is flattened: only its steps remain

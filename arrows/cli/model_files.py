@@ -74,7 +74,7 @@ def restore_tagger(path: str | Path) -> tuple[ar.Model, Lexicon]:
 
 
 def contents(path: str | Path) -> tuple[dict[str, str], Mapping[str, Entry]]:
-    """The texts of a file, and what its header says of its arrays."""
+    """The texts of a file, and the entries of its arrays in the header."""
     with open_file(Path(path)) as file:
         return file.texts, file.entries
 
@@ -92,7 +92,7 @@ def loaded(path: str | Path, block: AnyBlock, entries: Mapping[str, Entry]) -> a
 
 
 def numbers_in(texts: Mapping[str, str], name: str) -> dict[str, int]:
-    """A text of a file that numbers words, from 1 to as many as there are."""
+    """Reads the table `name`, which numbers words; refuses numbers that are not from 1 to their count."""
     table = _table_in(texts, name)
     numbers = {
         word: number for word, number in table.items() if is_whole(number, least=1) and number <= len(table)
@@ -114,7 +114,7 @@ def size_in(values: Mapping[str, object], name: str) -> int:
 
 def _table_in(texts: Mapping[str, str], name: str) -> dict[str, object]:
     if name not in texts:
-        raise ArrowValueError(f"it does not tell its {name}")
+        raise ArrowValueError(f"it has no entry {name!r}")
     try:
         table = json.loads(texts[name])
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The types of options for argparse: each converts a text or says what it expected."""
+"""Types of options for argparse: each converts a text, or raises an error that says what it expected."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from arrows.typesys.quoting import printable
 
 CHUNK = 256  # trees classified at once
 COLOURS = ("1;31", "31", "2", "32", "1;32")  # bold red, red, faint, green, bold green
-DEEPEST = 60  # levels of indentation; with more, a deep tree would print the square of its depth
+DEEPEST = 60  # levels of indentation; unlimited, a deep tree's output grows with the square of its depth
 DESCRIPTION = """Prints a line for each tree: the number of its class, the name of the class, its probability,
 and the sentence, separated by tabs. If all trees have labels, the accuracies follow on standard error."""
 

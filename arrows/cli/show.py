@@ -208,7 +208,7 @@ def examples_from(source: str, module: ModuleType, path: Path) -> list[Any]:
     """The examples that `source` names.
 
     `source` is a file that ends in `.json` (a list) or `.jsonl` (one example a line), or the name of a list
-    in the user's file, whose `path` messages name; the name may have dots.
+    in the user's module; the name may have dots. `path` is the module's file, which messages name.
 
     Raises:
         ArrowValueError: there is no such list.

@@ -57,7 +57,7 @@ def require_writable(path: Path) -> None:
 
 
 def checkpoint_path(path: Path) -> Path:
-    """Where the state of the run is saved whose best model is at `path`."""
+    """The file for the state of the run that keeps its best model at `path`."""
     return path.with_name(f"{path.name}.state")
 
 
@@ -119,7 +119,7 @@ def train_best(
 
 
 def parameter_count(model: ar.Model) -> str:
-    """How many numbers the parameters of a model are, in words."""
+    """The number of a model's scalar parameters, as text."""
     return f"{sum(array.size for array in model.params.values()):,} parameters"
 
 

@@ -51,7 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=share,
         default=0.5,
         metavar="SHARE",
-        help="dropout of what the LSTM over words reads and of what it gives (default: 0.5)",
+        help="dropout of the input and the output of the LSTM over words (default: 0.5)",
     )
     add("--clip", type=rate, default=5.0, metavar="NORM", help="gradient clipping; 0: none (default: 5)")
     add_training_options(

@@ -1,4 +1,4 @@
-"""Imports a user's file and finds the blocks among its names; nothing else of the file runs."""
+"""Imports a user's file and finds the blocks among its names, without calling any of its functions."""
 
 from __future__ import annotations
 
@@ -92,6 +92,7 @@ def load(path: Path) -> ModuleType:
 
 
 def _imported(path: Path) -> ModuleType:
+    """Imports a file under a name of its own, inside of its package if it is part of one."""
     root, package = path.parent, ""
     while (root / "__init__.py").is_file():
         package = f"{root.name}.{package}" if package else root.name
@@ -214,7 +215,7 @@ def attribute(module: ModuleType, name: str, file: Path) -> Any:
 
 
 def block_named(module: ModuleType, name: str, file: Path) -> NamedBlock:
-    """The block of a name, which may have dots as in `attribute`; refuses a name that has none."""
+    """The block of a name, which may have dots as in `attribute`; refuses a name that is not a block's."""
     for named in blocks_of(module):  # first, as a key of a dict may itself contain a dot
         if name in (named.name, *named.also):
             return NamedBlock(name, named.block)
@@ -232,7 +233,7 @@ def block_named(module: ModuleType, name: str, file: Path) -> NamedBlock:
 
 
 def _located(block: AnyBlock, name: str, file: Path) -> AnyBlock:
-    """The block, which was made here from the user's value, located at the line that defines the name."""
+    """Sets the site of a block that was built here from a user's value: the line that defines its name."""
     site = SourceLine(str(file.absolute()), _line(name.partition(".")[0], file))
     stack = [block]
     while stack:

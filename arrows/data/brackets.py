@@ -105,7 +105,7 @@ def parse_trees(
         data: the lines, as bytes.
         classes: labels are whole numbers from 0 to `classes - 1`.
         source: the name of the data in errors, a file's name for example.
-        labelled: whether trees have labels; None: a tree that begins with a bracket and an integer has.
+        labelled: whether trees have labels; None: those have that begin with a bracket and an integer.
 
     Raises:
         InputError: the errors of `parse_labelled_tree` or `parse_tree`, or bytes that are not UTF-8; it names
@@ -197,6 +197,7 @@ class _Tokens:
 
 
 def _parse(tokens: _Tokens, *, labelled: bool, classes: int) -> Tree:
+    """Reads one tree with a stack of its own, since recursion would limit the depth."""
     # One entry for each open bracket: its position, its label if there is one, and its finished parts.
     open_nodes: list[tuple[int, list[int], list[Tree | str]]] = []
     finished: Tree | None = None
@@ -246,6 +247,7 @@ def _label(tokens: _Tokens, token: str, position: int, classes: int) -> int:
 def _want_part(
     tokens: _Tokens, node: tuple[int, list[int], list[Tree | str]], token: str, position: int, labelled: bool
 ) -> None:
+    """Refuses a token that cannot be the next part of a node."""
     opened, label, parts = node
     if labelled and not label:
         raise tokens.error(position, f"expected a label, got {quoted(token)}")
@@ -262,6 +264,7 @@ def _want_part(
 def _close(
     tokens: _Tokens, node: tuple[int, list[int], list[Tree | str]], position: int, labelled: bool
 ) -> Tree:
+    """The tree of a node whose bracket closes at a position; refuses a wrong number of parts."""
     opened, label, parts = node
     tree: Tree = {"label": label[0]} if label else {}
     if len(parts) == 2:

@@ -46,8 +46,8 @@ def read_conllu(path: str | Path, *, trees: bool = False) -> list[Sentence]:
     Raises:
         InputError: a line without ten columns, words that are not numbered 1, 2, ..., a word without form, a
             tag that is not in `TAGS`, a sentence without words, or bytes that are not UTF-8; with `trees`, a
-            head that is no word of the sentence, a word without relation, or heads in a circle. It names
-            file, line and column (in characters, from 1).
+            head that is no word of the sentence, a word without relation, or heads that form a cycle. The
+            error names file, line and column (in characters, from 1).
         OSError: the file cannot be read.
 
     Source: universaldependencies.org/format.html, "CoNLL-U Format".
@@ -82,7 +82,7 @@ def read_conllu(path: str | Path, *, trees: bool = False) -> list[Sentence]:
         began = number if began is None else began
         if line.text.startswith("#"):
             if sentence:
-                raise line.error(0, "a comment stands inside a sentence; a blank line ends the one before")
+                raise line.error(0, "a comment stands inside a sentence; end the sentence by a blank line")
             continue
         word = line.word(len(sentence) + 1, trees=trees)
         if word is not None:
@@ -92,7 +92,7 @@ def read_conllu(path: str | Path, *, trees: bool = False) -> list[Sentence]:
 
 
 def _check_tree(sentence: Sentence, rows: list[_ConlluLine]) -> None:
-    """Refuses heads that are no words of the sentence, and words that do not hang from the root."""
+    """Refuses heads outside of the sentence, and words whose chain of heads does not end at the root."""
     heads = [int(word["head"]) for word in sentence]
     for head, line in zip(heads, rows, strict=True):
         if head > len(heads):
@@ -104,14 +104,14 @@ def _check_tree(sentence: Sentence, rows: list[_ConlluLine]) -> None:
         node = first
         while node not in hangs:
             if node in path:
-                raise rows[first - 1].error(rows[first - 1].start(6), "the heads go round in a circle")
+                raise rows[first - 1].error(rows[first - 1].start(6), "the heads form a cycle")
             path.add(node)
             node = heads[node - 1]
         hangs.update(path)
 
 
 class _ConlluLine:
-    """One line, and errors that name file, line and column."""
+    """One line of a file; its errors name file, line and column."""
 
     def __init__(self, path: Path, number: int, raw: bytes) -> None:
         self.path, self.number = path, number

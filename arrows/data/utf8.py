@@ -1,4 +1,4 @@
-"""Decodes lines of files; errors name file, line and column."""
+"""Decodes a line of a UTF-8 file; its errors name file, line and column."""
 
 from __future__ import annotations
 

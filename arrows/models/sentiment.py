@@ -1,4 +1,4 @@
-"""The sentiment Tree-LSTM, written for one tree, and its measurement by the accuracies of the literature.
+"""A Tree-LSTM for sentiment, written for one tree, and the accuracies by which papers measure it.
 
 A tree is a nested dict: `{"label": 3, "word": "good"}` or `{"label": 3, "left": tree, "right": tree}`. The
 state of a leaf comes from its word, and that of a pair from its two halves; the state of every node is
@@ -135,7 +135,7 @@ class Examination:
 
     def __call__(self, batch_size: int = 256) -> dict[str, float]:
         """The four accuracies, from 0 to 1: `fine` and `binary` at the roots, `nodes fine` and `nodes binary`
-        at all nodes. An accuracy over nothing is 0. Larger batches take more memory and no less time."""
+        at all nodes. An accuracy over no nodes is 0. Larger batches take more memory and no less time."""
         roots, nodes = [], []
         for first in range(0, len(self.prepared), batch_size):
             scores = self.judge(self.prepared[first : first + batch_size])

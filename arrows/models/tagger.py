@@ -177,7 +177,7 @@ class TagExamination:
         )
 
     def __call__(self, batch_size: int = 64) -> dict[str, float]:
-        """The share of correct tags, of all words and of those not in the lexicon; of no words it is 0."""
+        """The shares of correct tags among all words and among words not in the lexicon; 0 among none."""
         scores = [
             ar.to_numpy(self.model(self.prepared[first : first + batch_size]).values)
             for first in range(0, len(self.prepared), batch_size)

@@ -124,8 +124,8 @@ def test_trees_are_read_where_they_are_asked_for(tmp_path: Path) -> None:
         ([arc(1, "01")], "1:19", "expected the number of the head, or 0 for the root, got '01'"),
         ([arc(1, 0), arc(2, 3)], "2:19", "the head is word 3, and the sentence has 2 words"),
         ([arc(1, 0, "_")], "1:21", "this word has no relation to its head"),
-        ([arc(1, 0), arc(2, 2)], "2:19", "the heads go round in a circle"),
-        ([arc(1, 2), arc(2, 3), arc(3, 1)], "1:19", "the heads go round in a circle"),
+        ([arc(1, 0), arc(2, 2)], "2:19", "the heads form a cycle"),
+        ([arc(1, 2), arc(2, 3), arc(3, 1)], "1:19", "the heads form a cycle"),
     ],
 )
 def test_what_is_no_tree_is_said_with_its_place(
