@@ -89,7 +89,7 @@ def positive(what: str, layer: str, value: object) -> float:
     return number
 
 
-def _number(what: str, layer: str, value: object) -> float:
+def _number(quantity: str, layer: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ArrowTypeError(f"the {what} of {layer} is a number, got {value!r}")
+        raise ArrowTypeError(f"the {quantity} of {layer} is a number, got {value!r}")
     return float(value)

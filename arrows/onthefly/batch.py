@@ -199,11 +199,11 @@ class LazyBatch(LazyCalls):
     def _loss_id(self, loss: object) -> int:
         self.check_open("differentiate")
         if not isinstance(loss, LazyTensor) or loss.type.shape or not loss.type.floating:
-            what = loss.type if isinstance(loss, LazyTensor) else f"a {type(loss).__name__}"
+            actual = loss.type if isinstance(loss, LazyTensor) else f"a {type(loss).__name__}"
             raise ArrowTypeError(
                 message(
                     f"cannot differentiate at {SourceLine.here()}",
-                    reason=f"the loss must be a floating scalar, and it is {what}",
+                    reason=f"the loss must be a floating scalar, and it is {actual}",
                     hint="put the losses of a batch together: g.mean(losses)",
                 )
             )

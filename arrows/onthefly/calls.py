@@ -204,8 +204,8 @@ class LazyCalls(LazyValues):
             self.check_open(f"compute {primitive.name}")
 
             def compute(*values: TensorLike) -> TensorLike:
-                given = iter(values)
-                every = [next(given) if x is None else x for x in kept]
+                tensor_values = iter(values)
+                every = [next(tensor_values) if x is None else x for x in kept]
                 return bind(primitive, *every, like=None, **attributes)
 
             value = tensors[0] if len(tensors) == 1 else tuple(tensors)

@@ -99,8 +99,8 @@ def _known_type(x: Any) -> T.Type:
 def _type_if_known(x: Any) -> T.Type | None:
     if isinstance(x, tuple):
         items = [_type_if_known(item) for item in x]
-        known = [item for item in items if item is not None]
-        return T.Tuple(known) if len(known) == len(items) else None
+        types = [item for item in items if item is not None]
+        return T.Tuple(types) if len(types) == len(items) else None
     if isinstance(x, list):
         element = next((type for type in map(_type_if_known, x) if type is not None), None)
         return None if element is None else T.Sequence(element)

@@ -101,11 +101,11 @@ class LearnerOnTheFly:
             results = g.run_all(results)
         for number, loss in enumerate(results):
             if not isinstance(loss, LazyTensor) or loss.type.shape or not loss.type.floating:
-                what = str(loss.type) if isinstance(loss, LazyTensor) else f"{loss!r:.60}"
+                result = str(loss.type) if isinstance(loss, LazyTensor) else f"{loss!r:.60}"
                 raise ArrowTypeError(
                     message(
                         f"cannot learn from {function_name(self._function)}",
-                        reason=f"it returned {what} for example {number} of a batch, and must return the "
+                        reason=f"it returned {result} for example {number} of a batch, and must return the "
                         "example's loss, a lazy scalar",
                     )
                 )

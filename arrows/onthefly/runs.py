@@ -271,12 +271,12 @@ def _grown(array: HostArray, size: int) -> HostArray:
     return larger
 
 
-def outdated(attempt: str, what: str) -> ArrowValueError:
+def outdated(attempt: str, dependent: str) -> ArrowValueError:
     """The error for mixing values of two sets of parameters, which would be those of no model."""
     return ArrowValueError(
         message(
             f"cannot {attempt}",
-            reason=f"{what} depends on values computed before a step changed the parameters",
+            reason=f"{dependent} depends on values computed before a step changed the parameters",
             hint="begin another batch after a step",
         )
     )

@@ -139,8 +139,8 @@ class LazyValues(LazyContext):
         elif masked_elements(array):
             reason, hint = "it has masked elements", "fill them first: x.filled(0)"
         if reason:
-            what = f"cannot make a constant at {SourceLine.here()}"
-            raise ArrowTypeError(message(what, reason=reason, hint=hint))
+            attempt = f"cannot make a constant at {SourceLine.here()}"
+            raise ArrowTypeError(message(attempt, reason=reason, hint=hint))
         if not hasattr(array, "dtype"):  # numbers and lists, as `tensor` takes them
             array = np.asarray(array)
             plain = {"f": "float32", "i": "int32"}.get(array.dtype.kind, array.dtype.name)

@@ -33,8 +33,8 @@ class FakeDeviceError(TypeError):
     """
 
 
-def refuse(what: str) -> NoReturn:
-    raise FakeDeviceError(what)
+def refuse(reason: str) -> NoReturn:
+    raise FakeDeviceError(reason)
 
 
 def checked_operand(value: object, function: str) -> Operand:
@@ -182,11 +182,11 @@ def _unary(name: str) -> Callable[[FakeArray], FakeArray]:
     return operator
 
 
-def _reads(what: str) -> Callable[..., Any]:
+def _reads(operation: str) -> Callable[..., Any]:
     """Makes a method that refuses, since it would read a value of the device."""
 
     def method(self: FakeArray, *arguments: object) -> NoReturn:
-        refuse(f"{what} reads the device; bring the value down with to_numpy")
+        refuse(f"{operation} reads the device; bring the value down with to_numpy")
 
     return method
 
