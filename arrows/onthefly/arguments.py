@@ -210,11 +210,11 @@ def _plain(x: Any) -> Any:
     return x
 
 
-def foreign(x: LazyTensor) -> ArrowTypeError:
-    """The error for a tensor of another batch."""
+def foreign(x: LazyTensor, line: SourceLine | None = None) -> ArrowTypeError:
+    """The error for a tensor of another batch, on a line; None: the innermost one of the user."""
     return ArrowTypeError(
         message(
-            f"cannot compute at {SourceLine.here()}",
+            f"cannot compute at {line or SourceLine.here()}",
             reason=f"{x!r} belongs to another batch",
             hint="bring its value over as numbers: g.tensor(x.numpy())",
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -11,6 +11,7 @@ from arrows.engine.planning import LossCheck, SupportsStep
 from arrows.engine.running import Gradient
 from arrows.engine.scheduling import Timeline
 from arrows.engine.values import make_tuple
+from arrows.onthefly.arguments import foreign
 from arrows.onthefly.calls import LazyCalls
 from arrows.onthefly.gradients import Differentiation
 from arrows.onthefly.instances import run_all
@@ -123,10 +124,51 @@ class LazyBatch(LazyCalls):
         What they need runs, in one run; the rest stays lazy.
         """
         self.check_open("compute a value")
-        leaves: list[LazyTensor] = []
-        _leaves(value, leaves)
-        arrays = iter(self._runs.values([self.value_id(leaf) for leaf in leaves]))
-        return _rebuild(value, arrays)
+        ids: list[int] = []
+        self.collect(value, ids, SourceLine.here)
+        return _rebuild(value, iter(self._runs.values(ids)))
+
+    def numpy_of_many(self, values: Sequence[Any], ids: Sequence[int]) -> list[Any]:
+        """The numbers of many values in one run, as `numpy`.
+
+        Args:
+            values: nested lazy tensors.
+            ids: what `collect` has made of them, in their order.
+        """
+        self.check_open("compute a value")
+        arrays = iter(self._runs.values(ids))
+        return [_rebuild(value, arrays) for value in values]
+
+    def collect(self, value: Any, ids: list[int], line: Callable[[], SourceLine]) -> None:
+        """Appends the ids of nested lazy tensors.
+
+        Args:
+            value: a lazy tensor, or nested tuples, lists and dicts of such.
+            ids: gets them.
+            line: finds the user's line that asks for the value, for messages.
+        """
+        if isinstance(value, LazyTensor):
+            if value.context is not self:
+                raise foreign(value, line())
+            ids.append(self.value_id(value))
+        elif isinstance(value, dict):
+            for item in value.values():
+                self.collect(item, ids, line)
+        elif isinstance(value, (tuple, list)):
+            for item in value:
+                self.collect(item, ids, line)
+        else:
+            attempt, hint = f"cannot compute {value!r:.100}", ""
+            if isinstance(value, Generator):
+                attempt = "cannot wait for a generator"
+                hint = "to wait for another generator function: `x = yield from f(...)`"
+            raise ArrowTypeError(
+                message(
+                    f"{attempt} at {line()}",
+                    reason="it is no lazy tensor, and no tuple, list or dict of such",
+                    hint=hint,
+                )
+            )
 
     def value_and_grad(self, loss: LazyTensor) -> tuple[Array, dict[str, Gradient]]:
         """The value of a scalar and its gradients, forward and backward in batches.
@@ -192,9 +234,9 @@ class LazyBatch(LazyCalls):
     def timeline(self, *values: Any) -> Timeline:
         """The schedule of the run that would compute some values, without running it."""
         self.check_open("schedule a run")
-        leaves: list[LazyTensor] = []
-        _leaves(values, leaves)
-        return self._runs.timeline([self.value_id(leaf) for leaf in leaves])
+        ids: list[int] = []
+        self.collect(values, ids, SourceLine.here)
+        return self._runs.timeline(ids)
 
     def _loss_id(self, loss: object) -> int:
         self.check_open("differentiate")
@@ -210,24 +252,6 @@ class LazyBatch(LazyCalls):
         return self.value_id(loss)
 
 
-def _leaves(value: Any, leaves: list[LazyTensor]) -> None:
-    if isinstance(value, LazyTensor):
-        leaves.append(value)
-    elif isinstance(value, dict):
-        for item in value.values():
-            _leaves(item, leaves)
-    elif isinstance(value, (tuple, list)):
-        for item in value:
-            _leaves(item, leaves)
-    elif value is not None:
-        raise ArrowTypeError(
-            message(
-                f"cannot compute {value!r:.100} at {SourceLine.here()}",
-                reason="it is no lazy tensor, and no tuple, list or dict of such",
-            )
-        )
-
-
 def _rebuild(value: Any, arrays: Iterator[HostArray]) -> Any:
     if isinstance(value, LazyTensor):
         return next(arrays)
@@ -235,6 +259,4 @@ def _rebuild(value: Any, arrays: Iterator[HostArray]) -> Any:
         return {key: _rebuild(item, arrays) for key, item in value.items()}
     if isinstance(value, tuple):
         return make_tuple([_rebuild(item, arrays) for item in value], getattr(value, "labels", None))
-    if isinstance(value, list):
-        return [_rebuild(item, arrays) for item in value]
-    return None
+    return [_rebuild(item, arrays) for item in value]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from contextlib import ExitStack
 from contextvars import copy_context
+from functools import partial
 from inspect import GEN_CREATED, getgeneratorstate
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
@@ -38,17 +39,30 @@ def run_all(batch: LazyBatch, instances: Iterable[Generator[Any, Any, Any]]) -> 
                 except StopIteration as stop:
                     results[number] = stop.value
             batch.instance = outer
+            ids: list[int] = []
             for number, value in wanted.items():
-                if isinstance(value, Generator):
+                line = partial(_line_of_yield, generators[number])
+                if value is None:
                     raise ArrowTypeError(
                         message(
-                            f"cannot run instances at {SourceLine.here()}",
-                            reason=f"instance {number} yielded a generator",
-                            hint="to wait for another generator function: `x = yield from f(...)`",
+                            f"cannot wait at {line()}",
+                            reason="this `yield` names nothing to wait for",
+                            hint="`value = yield x` waits for the value of x",
                         )
                     )
-            live = dict(zip(wanted, batch.numpy(list(wanted.values())), strict=True))
+                batch.collect(value, ids, line)
+            live = dict(zip(wanted, batch.numpy_of_many(list(wanted.values()), ids), strict=True))
     return results
+
+
+def _line_of_yield(generator: Generator[Any, Any, Any]) -> SourceLine:
+    """The line of the `yield` at which a generator waits, in the innermost one that it waits for."""
+    line = SourceLine.here()  # of `run_all`, for a generator of an extension, which shows no lines
+    inner: object = generator
+    while isinstance(inner, GeneratorType) and inner.gi_frame is not None:
+        line = SourceLine(inner.gi_frame.f_code.co_filename, inner.gi_frame.f_lineno)
+        inner = inner.gi_yieldfrom
+    return line
 
 
 def _checked(instances: Iterable[object]) -> list[Generator[Any, Any, Any]]:

@@ -360,7 +360,13 @@ def test_a_forgotten_yield_from_is_named() -> None:
         yield x
 
     def outer(x: Any) -> Any:
-        yield inner(x)
+        yield (inner(x), x)
 
-    with ar.OnTheFly().batch() as g, pytest.raises(ar.ArrowTypeError, match="yield from"):
+    line = outer.__code__.co_firstlineno + 1
+    with ar.OnTheFly().batch() as g, pytest.raises(ar.ArrowTypeError) as error:
         g.run_all([outer(g.tensor(1.0))])
+    assert str(error.value) == (
+        f"cannot wait for a generator at test_calls.py:{line}\n"
+        "  it is no lazy tensor, and no tuple, list or dict of such\n"
+        "  hint  to wait for another generator function: `x = yield from f(...)`"
+    )

@@ -20,8 +20,8 @@ def said(error: pytest.ExceptionInfo[BaseException]) -> str:
 def test_what_instances_may_yield():
     def instance(g: Any) -> Any:
         got = [(yield g.zeros([2]))]
-        got.append((yield {"a": {"b": [g.zeros([]), (g.tensor(1.0), None)]}}))
-        for nothing in ((), [], {}, None):
+        got.append((yield {"a": {"b": [g.zeros([]), (g.tensor(1.0), ())]}}))
+        for nothing in ((), [], {}):
             got.append((yield nothing))
         x = g.tensor([1.0, 2.0])
         got.append((yield x, x, [x * 2]))
@@ -36,12 +36,12 @@ def test_what_instances_may_yield():
         assert g.run_all([]) == []
         assert g.run_all([silent(), silent()]) == [3, 3]
         first, three, second = g.run_all([instance(g), silent(), instance(g)])
-    wanted = [[0, 0], {"a": {"b": [0, (1, None)]}}, (), [], {}, None, ([1, 2], [1, 2], [[2, 4]])]
+    wanted = [[0, 0], {"a": {"b": [0, (1, ())]}}, (), [], {}, ([1, 2], [1, 2], [[2, 4]])]
     assert three == 3
     for got in (first, second):
-        assert close(got[:2], [np.zeros(2, "f"), {"a": {"b": [np.float32(0), (np.float32(1), None)]}}], 0)
-        assert got[2:6] == wanted[2:6]
-        assert close(got[6][2][0], np.array([2, 4], "f"), 0)
+        assert close(got[:2], [np.zeros(2, "f"), {"a": {"b": [np.float32(0), (np.float32(1), ())]}}], 0)
+        assert got[2:5] == wanted[2:5]
+        assert close(got[5][2][0], np.array([2, 4], "f"), 0)
 
 
 def test_what_waits_runs_together():
@@ -118,19 +118,50 @@ def test_an_instance_runs_once_from_its_beginning():
         assert g.run_all([twice]) == [(1.0, 2.0)]
 
 
-def test_an_instance_yields_tensors_of_the_batch():
-    def of(value: Any) -> Any:
-        yield value
+def yields(value: Any) -> Any:
+    yield value  # the line that messages name
 
+
+def waits_for(value: Any) -> Any:
+    return (yield from yields(value))
+
+
+YIELD = f"test_instances.py:{yields.__code__.co_firstlineno + 1}"
+NOTHING = "this `yield` names nothing to wait for\n  hint  `value = yield x` waits for the value of x"
+NO_TENSOR = "it is no lazy tensor, and no tuple, list or dict of such"
+
+
+@pytest.mark.parametrize("of", [yields, waits_for])
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ([3], f"cannot compute 3 at {YIELD}\n  {NO_TENSOR}"),
+        ("a", f"cannot compute 'a' at {YIELD}\n  {NO_TENSOR}"),
+        ({"x": np.zeros(2)}, f"cannot compute array([0., 0.]) at {YIELD}\n  {NO_TENSOR}"),
+        ((None,), f"cannot compute None at {YIELD}\n  {NO_TENSOR}"),
+        (None, f"cannot wait at {YIELD}\n  {NOTHING}"),
+    ],
+)
+def test_an_instance_yields_tensors_of_the_batch(of: Any, value: Any, text: str) -> None:
     net = ar.OnTheFly()
     with net.batch() as g:
-        for value, written in ((3, "3"), ("a", "'a'"), (np.zeros(2), "array([0., 0.])")):
-            with pytest.raises(ar.ArrowTypeError) as error:
-                g.run_all([of(g.tensor(1.0)), of([value])])
-            assert said(error) == (
-                f"cannot compute {written} at LINE\n"
-                "  it is no lazy tensor, and no tuple, list or dict of such"
-            )
+        with pytest.raises(ar.ArrowTypeError) as error:
+            g.run_all([of(g.tensor(1.0)), of(value)])
+        assert str(error.value) == text
+
+
+def test_an_instance_yields_no_tensor_of_another_batch() -> None:
+    net = ar.OnTheFly()
+    with net.batch() as outer, net.batch() as g, pytest.raises(ar.ArrowTypeError) as error:
+        g.run_all([waits_for(outer.tensor(1.0))])
+    assert f"cannot compute at {YIELD}\n" in str(error.value)
+    assert "belongs to another batch" in str(error.value)
+
+
+def test_numbers_of_none() -> None:
+    with ar.OnTheFly().batch() as g, pytest.raises(ar.ArrowTypeError) as error:
+        g.numpy([g.tensor(1.0), None])
+    assert said(error) == f"cannot compute None at LINE\n  {NO_TENSOR}"
 
 
 @pytest.mark.parametrize("failure", [KeyError("boom"), KeyboardInterrupt(), GeneratorExit()])
