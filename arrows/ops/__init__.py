@@ -1,9 +1,9 @@
-"""Operations on tensors: what users write inside a `Function`, and what the engine makes of it.
+"""Operations on tensors: users call them inside a `Function`, and the engine runs them in batches.
 
 A *primitive* (`primitive.py`) is a shape rule, a kernel, a derivative and a rule for many rows at once.  The
-operations of `ar.ops` apply primitives by `bind`: into a `TraceRecorder`, which writes down equations, or
-into an `Evaluation`, which computes at once and keeps a tape.  To add an operation, write its primitive and
-its function in a file of this room, name the function below, and give the primitive rows in
+operations of `ar.ops` apply primitives by `bind`.  A `TraceRecorder` records them as equations; an
+`Evaluation` computes them at once and keeps a tape.  To add an operation, write its primitive and its
+function in a file of this room, export the function below, and give the primitive rows in
 `tests/ops/table.py`.
 """
 

@@ -24,7 +24,7 @@ def tanh(x: Operand) -> TensorLike:
 
 
 def sigmoid(x: Operand) -> TensorLike:
-    """1 / (1 + exp(-x)), computed as exp(x) / (1 + exp(x)): as exact where it is small as where it is not.
+    """1 / (1 + exp(-x)), computed as exp(x) / (1 + exp(x)), which keeps its digits where the result is small.
 
     >>> import numpy as np
     >>> sigmoid(np.array([0.0, 1000.0])).tolist()
@@ -54,20 +54,20 @@ def softplus(x: Operand) -> TensorLike:
 
 
 def gelu(x: Operand, approximate: bool = False) -> TensorLike:
-    """x times the normal distribution's probability below x.
+    """x times the probability that a standard normal variable is less than x.
 
     Hendrycks, Gimpel, "Gaussian Error Linear Units", 2016, section 2.
 
     Args:
         x: floating numbers.
-        approximate: by tanh, as the paper's second formula; within 1e-3.
+        approximate: whether to use the paper's second formula, with tanh, which is within 1e-3.
 
     >>> import numpy as np
     >>> gelu(np.array([-1.0, 0.0, 1.0])).round(4).tolist()
     [-0.1587, 0.0, 0.8413]
     """
     if approximate:
-        near = clip(x, -10, 10)  # beyond it is x or 0, and its cube may be no number
+        near = clip(x, -10, 10)  # beyond these bounds the result is x or 0, and the cube may overflow
         inner = multiply(
             add(multiply(multiply(multiply(near, near), near), 0.044715), near), 0.7978845608028654
         )
@@ -115,7 +115,7 @@ def elu(x: Operand, alpha: float = 1.0) -> TensorLike:
 
 
 def selu(x: Operand) -> TensorLike:
-    """The exponential linear unit with the slopes that keep mean 0 and variance 1.
+    """The exponential linear unit with the scale and slope that keep mean 0 and variance 1.
 
     Klambauer, Unterthiner, Mayr, Hochreiter, "Self-Normalizing Neural Networks", NIPS 2017, (2) and (14).
 
@@ -171,7 +171,7 @@ def hard_sigmoid(x: Operand) -> TensorLike:
 
 
 def hard_swish(x: Operand) -> TensorLike:
-    """x * hard_sigmoid(x); source as there.
+    """x * hard_sigmoid(x), from the same source as `hard_sigmoid`.
 
     >>> import numpy as np
     >>> hard_swish(np.array([0.0, 3.0])).tolist()
@@ -201,14 +201,14 @@ def log_sigmoid(x: Operand) -> TensorLike:
 
 
 _LARGEST_EXPONENT = {2: 11.0, 4: 88.0, 8: 709.0}
-"""By the bytes of an element, a whole number whose exponential is finite."""
+"""For each element size in bytes, the largest whole number whose exponential is finite."""
 
 
 def _sigmoid_kernel(xp: ArrayModule) -> Run:
     def run(x: Array, out: Array | None = None) -> Array:
         if out is None:
             out = xp.empty(x.shape, x.dtype)
-        # From the bound on the result is 1, and exp(x) is no infinite number.
+        # From this bound on the result rounds to 1; without the bound, exp(x) would overflow.
         xp.minimum(x, _LARGEST_EXPONENT[x.dtype.itemsize], out=out)
         xp.exp(out, out=out)
         return xp.divide(out, out + 1, out=out)

@@ -1,6 +1,6 @@
-"""What NumPy, CuPy and the strict fake device share: the arrays, and the module that computes with them.
+"""Protocols of arrays and of array modules: what NumPy, CuPy and the strict fake device have in common.
 
-The kernels and the engine are written against these two protocols.  An array has the device of the module
+The kernels and the engine are written against these two protocols.  An array lies on the device of the module
 that made it; arithmetic never mixes devices.
 """
 
@@ -17,13 +17,13 @@ import numpy.typing as npt
 from arrows.typesys import ArrowValueError
 
 HostArray: TypeAlias = npt.NDArray[Any]
-"""A NumPy array: what the host knows of shapes, indices and results."""
+"""A NumPy array, which the host can read without waiting for a device."""
 
 Shape: TypeAlias = tuple[int, ...]
 
 
 class Flags(Protocol):
-    """How an array lies in memory."""
+    """The memory layout of an array."""
 
     @property
     def c_contiguous(self) -> bool: ...
@@ -272,15 +272,15 @@ class ArrayModule(Protocol):
 
 
 HOST: ArrayModule = np
-"""NumPy as kernels see it: its functions on arrays of which only the protocol is known."""
+"""NumPy, typed as an `ArrayModule`, so that its functions take any `Array`."""
 
 quiet = np.errstate(all="ignore")
-"""Decorates every function that computes: infinities and NaN are values like others.  NumPy neither warns of
-them nor raises, whatever `np.errstate` the caller has set.  A device behaves the same."""
+"""Decorates every function that computes: infinities and NaN are ordinary values.  NumPy then neither warns
+nor raises, whatever `np.errstate` the caller has set; a device never does."""
 
 
 def ufunc(name: str) -> Callable[[ArrayModule], Function]:
-    """The kernel that is a function of `xp` itself, so that a call has no overhead."""
+    """The kernel whose run is the function `name` of `xp` itself, so that a call has no overhead."""
     return attrgetter(name)
 
 
@@ -293,8 +293,8 @@ def put(result: Array, out: Array | None) -> Array:
 
 
 def take(xp: ArrayModule, values: Array, index: Array, axis: int, out: Array | None) -> Array:
-    """Rows of `values` along an axis.  NumPy does not check the indices again."""
-    if xp is np:  # with its default mode, "raise", NumPy writes to a copy of `out` first
+    """Takes rows of `values` along an axis, at indices that the caller has checked."""
+    if xp is np:  # "clip", since with the default mode, "raise", NumPy writes to a copy of `out` first
         return HOST.take(values, index, axis, out, "clip")
     if out is not None and out.flags.c_contiguous:
         return xp.take(values, index, axis=axis, out=out)
@@ -302,7 +302,7 @@ def take(xp: ArrayModule, values: Array, index: Array, axis: int, out: Array | N
 
 
 def module_of(array: Array) -> ArrayModule:
-    """The array module that an array belongs to: NumPy, CuPy, or what its `__array_namespace__` names."""
+    """The array module of an array: NumPy, CuPy, or the one that its `__array_namespace__` returns."""
     if isinstance(array, np.ndarray):
         return HOST
     cupy = sys.modules.get("cupy")
@@ -312,4 +312,4 @@ def module_of(array: Array) -> ArrayModule:
     namespace: Callable[[], ArrayModule] | None = getattr(array, "__array_namespace__", None)
     if namespace is not None:
         return namespace()
-    raise ArrowValueError(f"where does {type(array).__name__} live? use the method that takes `xp`")
+    raise ArrowValueError(f"cannot tell the device of {type(array).__name__}: use the method that takes `xp`")

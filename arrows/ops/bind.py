@@ -1,4 +1,4 @@
-"""Applying primitives: constants become tensors, ranks and levels are made equal, the rule gives the type."""
+"""Applies primitives: `bind` makes tensors of constants, makes ranks and levels equal, and asks the rule."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def bind(
     """Apply a primitive to tensors of a Function, NumPy constants and Python numbers.
 
     Python numbers take the element type of the tensor beside them, NumPy constants keep theirs.  Operands of
-    an element-wise primitive get leading axes of size 1 until their ranks agree.  A tensor that is one for
-    each example is repeated for each element where another operand is one for each element of a sequence.
+    an element-wise primitive get leading axes of size 1 until their ranks agree.  Where one operand has a
+    value for each element of a sequence, operands with one for each example are repeated for the elements.
 
     Args:
         primitive: what to apply.
         operands: its operands, in the order of its rule.
-        like: for `segment_broadcast`, a tensor of the sequence that is meant.
+        like: for `segment_broadcast`, a tensor of the sequence to broadcast to.
         attributes: hashable keyword arguments of the rule, the kernel and the vjp.
 
     Returns:
-        A tensor of the same Function; given arrays and numbers alone, the computed array.
+        A tensor of the same Function; if all operands are arrays and numbers, the computed array.
 
     Raises:
         ShapeError: the operands do not fit.
@@ -56,10 +56,10 @@ def bind(
 
 
 def constant(value: object, beside: Tensor | None = None) -> HostArray:
-    """A Python number, a NumPy number or an array as an array.
+    """Converts a Python number, a NumPy number or an array to an array; else a ShapeError.
 
-    A Python number gets the element type of `beside`, the type of the tensor beside it. What is something
-    else, or does not fit that type, is a ShapeError.
+    A Python number gets the element type of `beside`, the type of the tensor beside it, and a ShapeError if
+    it does not fit that type.
     """
     if isinstance(value, (np.ndarray, np.generic)):
         array = np.array(value)
@@ -85,7 +85,7 @@ def constant(value: object, beside: Tensor | None = None) -> HostArray:
     dtype = beside.dtype
     if isinstance(value, float) and not is_float(dtype):
         raise ShapeError(
-            f"{value!r} is no whole number, and the tensor beside it is {beside}",
+            f"{value!r} is not a whole number, but the tensor beside it is {beside}",
             hint='cast the tensor first: x.cast("float32")',
         )
     if dtype == "bool" and not isinstance(value, bool):
@@ -100,7 +100,7 @@ def constant(value: object, beside: Tensor | None = None) -> HostArray:
 
 
 def refuse_wire(value: object) -> None:
-    """Lets a wire of an arrow, which stands for a value that is not there yet, refuse in its own words."""
+    """Lets a wire of an arrow raise its own error: it stands for a value that does not exist yet."""
     refuse = getattr(value, "_no_tensor", None)
     if refuse is not None:
         refuse()
@@ -123,7 +123,7 @@ def _context(
                         "x.numpy(); give a Function its tensors as arguments",
                     )
                 raise ShapeError(
-                    f"{primitive.name}: a tensor of another function call got in; "
+                    f"{primitive.name}: one operand is a tensor of another function call; "
                     "a Function must not keep tensors between calls"
                 )
     return context
@@ -164,11 +164,11 @@ def _equal_rank(values: tuple[TensorLike, ...]) -> tuple[TensorLike, ...]:
 def _levels(
     primitive: Primitive, values: tuple[TensorLike, ...], attributes: Attributes
 ) -> tuple[int, tuple[TensorLike, ...]]:
-    """The level of the result, and the operands at levels that go together."""
+    """The level of the result, and the operands with their levels made equal."""
     if primitive.segmented:
         if "domain" in attributes:  # one row for each example becomes one for each element
             if values[0].rows >= 0:
-                raise ShapeError(f"{primitive.name}: {values[0].type} is one for each element already")
+                raise ShapeError(f"{primitive.name}: {values[0].type} has a value for each element already")
             domain = attributes["domain"]
             assert isinstance(domain, int)
             return domain, values
@@ -186,7 +186,7 @@ def _levels(
     if len(ragged) > 1:
         raise ShapeError(
             f"{primitive.name}: sequences of different length: sequence {ragged[0]} and sequence "
-            f"{ragged[1]} of the function's input are not known to have as many elements as each other"
+            f"{ragged[1]} of the function's input are not known to have the same number of elements"
         )
     domain = ragged[0]
     like = next(value for value in values if value.rows == domain)
@@ -198,7 +198,7 @@ def _levels(
 
 
 def _compute(primitive: Primitive, operands: tuple[Operand, ...], attributes: Attributes) -> HostArray:
-    """Computes at once, as NumPy would: no operand is a tensor of a Function."""
+    """Computes a primitive at once, as NumPy would, since no operand is a tensor of a Function."""
     evaluation = Evaluation()
     beside = next((operand for operand in operands if isinstance(operand, (np.ndarray, np.generic))), None)
     like = None if beside is None else evaluation.constant(np.asarray(beside)).type

@@ -1,4 +1,4 @@
-"""Comparisons and logic: extremes, bounds, truth values, and choices by them.
+"""Comparisons and logic: maximum and minimum, bounds, truth values, and choices between values.
 
 Shapes broadcast as in NumPy.  No gradient passes a truth value.
 """
@@ -17,7 +17,7 @@ from arrows.typesys.types import Tensor
 
 
 def maximum(a: Operand, b: Operand) -> TensorLike:
-    """The greater of two, element by element; where they are equal, each gets half of the gradient.
+    """The greater of a and b, element by element; where they are equal, each gets half of the gradient.
 
     >>> import numpy as np
     >>> maximum(np.array([-1.0, 2.0]), 0.5).tolist()
@@ -27,7 +27,7 @@ def maximum(a: Operand, b: Operand) -> TensorLike:
 
 
 def minimum(a: Operand, b: Operand) -> TensorLike:
-    """The lesser of two, element by element; where they are equal, each gets half of the gradient.
+    """The lesser of a and b, element by element; where they are equal, each gets half of the gradient.
 
     >>> import numpy as np
     >>> minimum(np.array([-1.0, 2.0]), 0.5).tolist()
@@ -41,7 +41,7 @@ def clip(x: Operand, low: float | None = None, high: float | None = None) -> Ten
 
     Args:
         x: numbers.
-        low, high: Python numbers, whole ones for integers; None: no bound.
+        low, high: Python numbers, whole ones if x holds integers; None for no bound.
 
     >>> import numpy as np
     >>> clip(np.array([-2.0, 0.5, 9.0]), 0, 1).tolist()
@@ -119,7 +119,7 @@ def not_equal(a: Operand, b: Operand) -> TensorLike:
 
 
 def logical_and(a: Operand, b: Operand) -> TensorLike:
-    """True where both are; of tensors also written `a & b`.
+    """True where both are true; also written `a & b`, if one is a tensor.
 
     >>> import numpy as np
     >>> logical_and(np.array([True, True]), np.array([True, False])).tolist()
@@ -129,7 +129,7 @@ def logical_and(a: Operand, b: Operand) -> TensorLike:
 
 
 def logical_or(a: Operand, b: Operand) -> TensorLike:
-    """True where one is; of tensors also written `a | b`.
+    """True where at least one is true; also written `a | b`, if one is a tensor.
 
     >>> import numpy as np
     >>> logical_or(np.array([False, True]), np.array([False, False])).tolist()
@@ -139,7 +139,7 @@ def logical_or(a: Operand, b: Operand) -> TensorLike:
 
 
 def logical_not(x: Operand) -> TensorLike:
-    """True where x is not; of tensors also written `~x`.
+    """True where x is false; also written `~x`, if x is a tensor.
 
     >>> import numpy as np
     >>> logical_not(np.array([False, True])).tolist()
@@ -153,7 +153,7 @@ def where(condition: Operand, a: Operand, b: Operand) -> TensorLike:
 
     Args:
         condition: truth values.
-        a, b: of one element type; Python numbers take the other's.
+        a, b: of one element type; a Python number takes that of the other.
 
     >>> import numpy as np
     >>> where(np.array([True, False]), np.array([1.0, 2.0]), 0.0).tolist()
@@ -183,7 +183,7 @@ def _share_vjp(
 def _where_rule(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
     if condition.dtype != "bool":
         raise ShapeError(
-            f"where: the condition holds truth values, and {condition} does not", hint="compare first"
+            f"where: the condition must hold truth values, and {condition} does not", hint="compare first"
         )
     return Tensor(broadcast("where", condition, a, b), same_dtype("where", a, b))
 
@@ -191,7 +191,7 @@ def _where_rule(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
 def _clip_rule(x: Tensor, low: float | None, high: float | None) -> Tensor:
     arithmetic("clip", x)
     if not x.floating and any(isinstance(bound, float) for bound in (low, high)):
-        raise ShapeError(f"clip: {x} takes whole bounds, got {low} and {high}")
+        raise ShapeError(f"clip: the bounds of {x} must be whole numbers, got {low} and {high}")
     return x
 
 

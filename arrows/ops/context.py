@@ -1,4 +1,4 @@
-"""Contexts: operations inside a function go into a recording or an evaluation.  And parameters of layers."""
+"""Contexts, which record or compute the operations of a function, and the parameters of layers."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Parameter:
         shape: sizes of the axes.
         dtype: element type.
         initializer: makes the first values, `(generator, shape, dtype) -> array`.
-        trainable: whether it gets a gradient; else it is saved and loaded with the model, and stays as it is.
+        trainable: whether it gets a gradient; if not, it is still saved and loaded, but never changes.
 
     Raises:
         ArrowTypeError: the name is not text.
-        ArrowValueError: no file can hold it.
+        ArrowValueError: no file can store the name.
 
     >>> Parameter("bias", (3,), "float32", lambda generator, shape, dtype: np.zeros(shape, dtype)).shape
     (3,)
@@ -67,7 +67,7 @@ class Parameter:
 
 
 class Context(Protocol):
-    """What `TraceRecorder` and `Evaluation` have in common."""
+    """The interface that `TraceRecorder` and `Evaluation` share."""
 
     float_type: str | None
 
@@ -87,13 +87,12 @@ class Context(Protocol):
 
 
 class LazyContext:
-    """Records calls, to run them later in batches; operations and blocks hand it what they are called on.
-
-    `arrows.onthefly` has the one there is.
+    """Base of contexts that record the operations and blocks that are called on their tensors, to run them
+    later in batches.  The only such context is in `arrows.onthefly`.
 
     Attributes:
-        float_type: the element type that every float gets; None leaves them.
-        open: whether it is in use.
+        float_type: the element type that every float gets; None leaves them as they are.
+        open: whether it has been entered and not left.
         outer: the context that was the innermost when this one was entered.
     """
 
@@ -108,7 +107,7 @@ class LazyContext:
     def call_primitive(
         self, primitive: Primitive, operands: tuple[Any, ...], attributes: Attributes
     ) -> TensorLike:
-        """Records one operation; at least one of its operands is a tensor of this context."""
+        """Records one operation, at least one of whose operands is a tensor of this context."""
         raise NotImplementedError
 
     def call_dropout(self, x: TensorLike, rate: float) -> TensorLike:
@@ -124,7 +123,7 @@ _innermost: ContextVar[LazyContext | None] = ContextVar("arrows_lazy_context", d
 
 
 def innermost_lazy() -> LazyContext | None:
-    """The lazy context that plain values belong to; None outside of any, and inside of a Function."""
+    """The lazy context that records calls on plain values; None if there is none, and inside a Function."""
     return _innermost_open() if _current.get() is None else None
 
 
@@ -135,7 +134,8 @@ def enter_lazy(context: LazyContext) -> None:
 
 
 def leave_lazy(context: LazyContext) -> None:
-    """Ends the use of a lazy context; one in a generator may end late, and in another thread."""
+    """Ends the use of a lazy context.  Contexts need not end in the opposite order of entering: a generator
+    may leave its context late, and in another thread."""
     context.open = False
     _innermost.set(_innermost_open())
 
@@ -169,7 +169,7 @@ class Entered:
 
 
 def parameter(owner: object, spec: Parameter) -> TensorLike:
-    """The layer's parameter as a tensor of the current function: the same one each time it is asked for.
+    """A parameter of a layer as a tensor of the current function: the same tensor at each call.
 
     Raises:
         ShapeError: no function is being traced or evaluated.

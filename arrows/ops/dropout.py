@@ -1,7 +1,7 @@
-"""Dropout with counter-based masks: whether an element is kept is a hash of its row's key and its place.
+"""Dropout with counter-based masks: a hash of the row's key and the element's place decides what is kept.
 
-No generator is drawn from and no mask is stored: the derivative hashes again.  So a mask depends neither on
-the batch that a row stands in nor on the order of execution.
+There is no random generator and no stored mask: the derivative computes the hash again.  So a mask depends
+neither on the other rows of the batch nor on the order of execution.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from arrows.typesys.types import Tensor
 TensorOrOther = TypeVar("TensorOrOther")
 
 ELEMENT = 0xD1342543DE82EF95
-"""An odd multiplier that sets the keys of a sequence's elements apart."""
+"""An odd multiplier, by which the elements of a sequence get different keys."""
 
 CACHED = 16384
-"""Numbers that are hashed at once on NumPy, so few that they stay in the processor's cache: the hash passes
-over them nine times."""
+"""On NumPy, the numbers that are hashed at once: few enough to stay in the processor's cache, since the hash
+passes over them nine times."""
 
 
 def dropout(x: Operand, key: Operand, rate: float) -> TensorLike:
-    """Zero a random part of the elements and scale up the rest, so that the expectation stays.
+    """Zeroes a random part of the elements and scales up the rest, so that the expectation stays the same.
 
     Srivastava, Hinton, Krizhevsky, Sutskever, Salakhutdinov, "Dropout", JMLR 2014; inverted: what is kept is
     divided by `1 - rate`.  Element j of a row is kept if splitmix64's finaliser (Steele, Lea, Flood, "Fast
@@ -68,9 +68,9 @@ def drop(x: TensorOrOther, rate: float) -> TensorOrOther | TensorLike:
     """Dropout while training, nothing otherwise; for functions and layers.
 
     In `Model.value_and_grad`, `Model.train_step` and `model(examples, training=True)` a random part of the
-    elements is zeroed and the rest scaled up (`dropout`); the mask depends on the model's seed and step, the
+    elements is zeroed and the rest scaled up (`dropout`). The mask depends on the model's seed and step, the
     example, the place in the expression and the visit, and on nothing else: not on the batch, not on the
-    schedule. Everywhere else, in the reference too, the tensor is handed on as it is.
+    schedule. Everywhere else, also in the reference, the tensor stays as it is.
 
     Args:
         x: floating numbers.
@@ -92,7 +92,7 @@ def drop(x: TensorOrOther, rate: float) -> TensorOrOther | TensorLike:
         return x
     key: TensorLike = x.context.dropout_key_input()
     number = sum(equation.primitive.name == "dropout" for equation in x.context.equations)
-    # Masks of one node differ from place to place.
+    # Each dropout of one function gets its own key, so that their masks differ.
     return dropout(x, key + (number * GOLDEN) % 2**64 if number else key, rate)
 
 
@@ -117,7 +117,7 @@ def _kernel(
 
     def run(x: Array, key: Array, out: Array | None = None) -> Array:
         row_shape = x.shape if shape is None else shape
-        # Arrays with axes throughout: numbers of their own would warn where they wrap around.
+        # Arrays throughout: NumPy's scalars would warn where the hash wraps around.
         keys = finalise(xp, key.reshape((-1, 1)) + np.uint64(GOLDEN))
         counters = xp.multiply(xp.arange(1, prod(row_shape) + 1, dtype="uint64"), np.uint64(GOLDEN))
         kept = _kept(xp, keys, counters, least)
@@ -131,12 +131,12 @@ def _kernel(
 
 
 def _kept(xp: ArrayModule, keys: Array, counters: Array, least: np.uint64) -> Array:
-    """For each key a row: which of the elements are kept."""
+    """A row for each key, which says of each element whether it is kept."""
     step = CACHED // max(len(counters), 1) + 1
     if xp is not np or len(keys) <= step:
         return xp.greater_equal(finalise(xp, keys + counters), least)
     kept = np.empty((len(keys), len(counters)), bool)
-    for start in range(0, len(keys), step):  # the hash goes over its numbers nine times
+    for start in range(0, len(keys), step):
         part = slice(start, start + step)
         np.greater_equal(finalise(np, keys[part] + counters), least, out=kept[part])
     return kept

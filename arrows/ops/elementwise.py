@@ -217,7 +217,7 @@ def unary(name: str, kernel: Kernel, vjp: Vjp, check: Check = floating, additive
 
 
 def _multiply_sum_rows(xp: ArrayModule, has_rows: HasRows, types: Types) -> SumRun | None:
-    """The gradient of a gain: sum over rows of a * b without the product."""
+    """Sums a * b over the rows without making the product, as the gradient of a gain needs it."""
     a, b = types
     if has_rows != (True, True) or a.shape != b.shape or a.ndim != 1:
         return None
@@ -244,7 +244,8 @@ def _power_rule(x: Tensor, exponent: float) -> Tensor:
 
 
 Ratio: TypeAlias = tuple[tuple[float, ...], float, tuple[float, ...], float]
-"""Coefficients of a quotient of polynomials: numerator and its last term, denominator and its last term."""
+"""Coefficients of a quotient of polynomials, from the highest power down: those of the numerator, its
+constant term, those of the denominator, its constant term."""
 
 _SMALL: Ratio = (
     (1.85777706184603153e-1, 3.16112374387056560e0, 1.13864154151050156e2, 3.77485237685302021e2),
@@ -252,7 +253,7 @@ _SMALL: Ratio = (
     (1.0, 2.36012909523441209e1, 2.44024637934444173e2, 1.28261652607737228e3),
     2.84423683343917062e3,
 )
-"""Up to 0.46875, in the square of x."""
+"""For |x| up to 0.46875: erf(x) / x, in the square of x."""
 
 _LARGE: Ratio = (
     (
@@ -266,7 +267,8 @@ _LARGE: Ratio = (
     ),
     1.23033935480374942e3,
 )  # fmt: skip
-"""From there on, in x, times exp(-x * x): 1 - erf(x).  Past 4 that is below 2e-8, and the error far less."""
+"""For larger |x|: (1 - erf(|x|)) * exp(x * x), in |x|.  Cody uses another quotient past 4, where 1 - erf is
+below 2e-8 and the error of this one far less."""
 
 
 def _ratio(table: Ratio, z: Array) -> Array:

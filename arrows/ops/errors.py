@@ -1,4 +1,4 @@
-"""Errors of traced functions: shapes that do not fit, indices out of range, and what user code raises."""
+"""Errors of functions on tensors: shapes that do not fit, indices out of range, and errors of user code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ShapeError(ArrowTypeError):
 
     Attributes:
         message, hint: as given; `str` holds both.
-        site: the line outside of the library where the operation was asked for.
+        site: the line outside of the library that called the operation.
 
     >>> error = ShapeError("add: float32[3] and int32[3] differ in element type", hint="cast one of them")
     >>> error.hint
@@ -39,10 +39,10 @@ class FunctionError(ArrowTypeError):
 
 
 class IndexOutOfRange(IndexError):
-    """An index that is a tensor points outside of the axis.
+    """A tensor of indices holds a number that is outside of the axis.
 
     Attributes:
-        row: the row of the batch that holds it, if the kernel ran over rows; else None.
+        row: the row of the batch that holds it, or None if the kernel ran on one example.
         index: the number that is out of range.
         size: the size of the axis.
 

@@ -1,7 +1,7 @@
-"""Evaluation: a function on tensors is computed at once on the arrays of one example, with a tape.
+"""Evaluation: computes a function on the arrays of one example at once, and keeps a tape for its gradients.
 
-This is the meaning of a Function: kernels run as they are written, for one example, one after another.
-Everything faster is measured against it.
+This defines what a Function means: kernels run as they are written, for one example, one after another.
+Tests compare everything faster with it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Lookup = Callable[[object, Parameter], HostArray]
 
 
 class Value(TensorLike):
-    """A tensor of a function that is being computed: it wraps the array.
+    """A tensor of a function that is being computed: a wrapped array.
 
     Attributes:
         array: the numbers; a value of a sequence (`rows >= 0`) has the elements along axis 0.
@@ -57,7 +57,7 @@ class Value(TensorLike):
 
 @dataclass(eq=False, slots=True)
 class _Applied:
-    """Tape entry: a primitive was applied."""
+    """Tape entry: a primitive computed `result`."""
 
     primitive: Primitive
     operands: tuple[Value, ...]
@@ -67,7 +67,7 @@ class _Applied:
 
 @dataclass(eq=False, slots=True)
 class _Joined:
-    """Tape entry: rows became a sequence."""
+    """Tape entry: `join` made a sequence of rows."""
 
     operands: tuple[Value, ...]
     result: Value
@@ -75,7 +75,7 @@ class _Joined:
 
 @dataclass(eq=False, slots=True)
 class _Split:
-    """Tape entry: a sequence became rows."""
+    """Tape entry: `split` took the rows of a sequence apart."""
 
     operand: Value
     results: list[Value]
@@ -86,7 +86,7 @@ class Evaluation(Entered):
 
     Args:
         lookup: `lookup(owner, parameter) -> array`, the value of a layer's parameter.
-        record: keep a tape, so that `backward` can be asked.
+        record: whether to keep a tape, which `backward` needs.
         float_type: the element type that every floating constant, cast and parameter gets; None leaves them.
 
     >>> evaluation = Evaluation(record=True)
@@ -133,13 +133,13 @@ class Evaluation(Entered):
         key = (owner, spec.name)
         if key not in self._parameters:
             if self._lookup is None:
-                raise ShapeError(f"parameter {spec.name!r} was asked for where there are none")
+                raise ShapeError(f"parameter {spec.name!r} was asked for, but this evaluation has none")
             array = self._lookup(owner, spec)
             dtype = self.float_type if self.float_type is not None and is_float(spec.dtype) else spec.dtype
             if array.shape != tuple(spec.shape):
                 raise ArrowValueError(
                     f"parameter {spec.name!r} has shape {list(array.shape)}, "
-                    f"and its layer says {list(spec.shape)}"
+                    f"but its layer says {list(spec.shape)}"
                 )
             array = array if array.dtype.name == dtype else array.astype(dtype)
             self._parameters[key] = Value(self, array, Tensor(array.shape, dtype), INVARIANT, None)
@@ -156,7 +156,7 @@ class Evaluation(Entered):
         return result
 
     def split(self, value: Value) -> list[Value]:
-        """The elements of a value with the rows of a sequence, each as one row."""
+        """Splits a sequence into its elements, each a value at the level ROW."""
         # Iterating a vector gives NumPy numbers, not arrays.
         results = [Value(self, np.asarray(row), value.type, ROW, None) for row in value.array]
         if self.record:
@@ -173,7 +173,7 @@ class Evaluation(Entered):
         rows: int,
         like: Value | None,
     ) -> Value:
-        """Computes one primitive as it stands (`bind` has checked it)."""
+        """Computes one primitive on operands that `bind` has checked."""
         segments = next((v.segments for v in (*operands, like) if v is not None and v.rows >= 0), None)
         for operand in operands:
             if segments is not None and operand.rows >= 0 and len(operand.array) != segments.total:
@@ -192,7 +192,7 @@ class Evaluation(Entered):
         if array.shape != shape or array.dtype.name != type.dtype:
             raise ArrowValueError(
                 f"the kernel of {primitive.name} gave {array.dtype.name}{list(array.shape)}, "
-                f"and its rule says {type.dtype}{list(shape)}"
+                f"but its rule says {type.dtype}{list(shape)}"
             )
         result = Value(self, array, type, rows, None if rows < 0 else segments)
         if self.record:
@@ -203,8 +203,8 @@ class Evaluation(Entered):
     def backward(self, seeds: Iterable[tuple[Value, HostArray]]) -> dict[Hashable, HostArray]:
         """Gradients of sum(value * cotangent) over the seeds, by walking the tape from its end.
 
-        The result has by `(owner, name)` the gradient of each trainable parameter that was used (zeros where
-        none arrives), and by value that of each wrapped input that a gradient arrives at.
+        Returns the gradient of each trainable parameter that was used, by `(owner, name)` (zeros where none
+        arrives), and of each wrapped input that a gradient arrives at, by its `Value`.
         """
         if not self.record:
             raise ArrowValueError("this evaluation keeps no tape; make it with record=True")
@@ -216,7 +216,7 @@ class Evaluation(Entered):
                     f"a gradient of shape {cotangent.shape} for a value of shape {value.array.shape}"
                 )
             _accumulate(gradients, value, cotangent)
-        self.record = False
+        self.record = False  # derivatives are made of the same operations, which must not get onto the tape
         try:
             for entry in reversed(self._tape):
                 self._step(entry, gradients)

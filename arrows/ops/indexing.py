@@ -1,4 +1,4 @@
-"""Slices and joins: parts of tensors at places known when the function is traced, and tensors of parts."""
+"""Slices, concatenation and stacking, at places that are known when the function is traced."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from arrows.typesys.types import Tensor
 
 Span: TypeAlias = tuple[int, int | None, int]
 Key: TypeAlias = tuple[int | Span, ...]
-"""A static index: for each leading axis an integer >= 0, or (start, stop, step) as `slice` takes them."""
+"""A static index: for each leading axis an integer >= 0, or (start, stop, step), the arguments of `slice`."""
 
 
 def index(x: TensorLike | HostArray, key: object) -> TensorLike:
@@ -34,7 +34,7 @@ def index(x: TensorLike | HostArray, key: object) -> TensorLike:
     if isinstance(key, TensorLike):
         return lookup(x, key)
     items: list[object] = list(key) if isinstance(key, tuple) else [key]
-    if sum(item is Ellipsis for item in items) > 1:  # arrays are not compared
+    if sum(item is Ellipsis for item in items) > 1:  # not `in`, which would compare arrays
         raise ShapeError("index: `...` occurs twice")
     used = sum(1 for item in items if item is not None and item is not Ellipsis)
     if used > x.ndim:
@@ -63,10 +63,10 @@ def index(x: TensorLike | HostArray, key: object) -> TensorLike:
 
 
 def pad_slice(x: Operand, key: Key, shape: tuple[int, ...]) -> TensorLike:
-    """Zeros of a shape in which x stands at `key`: the transpose of `index`.
+    """Zeros of a shape, with x at `key`: the transpose of `index`.
 
     Args:
-        x: what `index(zeros, key)` would give.
+        x: a tensor of the shape that `index(zeros, key)` has.
         key: integers and (start, stop, step) triples for the leading axes.
         shape: of the result.
 
@@ -115,7 +115,7 @@ def stack(xs: Sequence[Operand] | TensorLike | HostArray, axis: int = 0) -> Tens
 
 
 def _entry(item: object, size: int, axis: int) -> int | Span:
-    """One axis of a key: an integer from 0 on, or start, stop (None: past the front) and step."""
+    """The entry of a `Key` for one axis; a stop of None includes the first element where the step is < 0."""
     if isinstance(item, slice):
         try:
             start, stop, step = item.indices(size)
@@ -190,7 +190,7 @@ def _concat_kernel(xp: ArrayModule, axis: int, rows: tuple[bool, ...] = ()) -> R
         return lambda *arrays, out=None: xp.concatenate(arrays, axis=axis, out=out)
 
     def run(*arrays: Array, out: Array | None = None) -> Array:
-        # Parameters and constants among the parts stand once; each row gets a copy.
+        # Parts without rows (parameters, constants) are copied into each row.
         n = next(array.shape[0] for array, has in zip(arrays, rows, strict=True) if has)
         if out is None:
             shape = list(arrays[rows.index(True)].shape)

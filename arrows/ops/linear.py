@@ -1,8 +1,8 @@
 """Matrix products: matrix and vector in every combination, and the outer product of their gradients.
 
-Lifted, a product of rows with a parameter is one matrix product over all rows; the gradient of the parameter,
-summed over the rows, is one as well (`sum_rows`).  Two tensors with three axes are multiplied matrix by
-matrix, along their first axis.
+Over many rows, a product with a parameter is one matrix product; the gradient of the parameter, summed over
+the rows, is one as well (`sum_rows`).  Two tensors with three axes are multiplied matrix by matrix, along
+their first axis.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def matmul(a: Operand, b: Operand) -> TensorLike:
 
     Args:
         a: [k], [m, k] or [n, m, k].
-        b: [k], [k, p] or [n, k, p]; of two operands with three axes the first ones agree.
+        b: [k], [k, p] or [n, k, p]; if both have three axes, their first axes have one size.
 
     >>> import numpy as np
     >>> matmul(np.array([1.0, 2.0]), np.array([[1.0, 0.0], [0.0, 3.0]])).tolist()
@@ -44,7 +44,7 @@ def matmul(a: Operand, b: Operand) -> TensorLike:
 
 
 def _with_three_axes(a: Operand, b: Operand) -> TensorLike:
-    """All but three axes with three axes are one product of matrices, by another shape."""
+    """The product where an operand has three axes: one product of matrices, unless both have three."""
     left, right = shape_of(a), shape_of(b)
     if len(left) == len(right):
         return matmul_each(a, b)
@@ -132,12 +132,13 @@ _PLAIN = {
     ((False, True), (2, 2)),  # [m, k] @ [n, k, p]
     ((True, True), (2, 2)),  # [n, m, k] @ [n, k, p]
 }
-"""Products that the array module's own broadcasting computes as one product each, with rows in front."""
+"""Products over rows that are one call of the array module's `matmul`, thanks to its broadcasting."""
 
-# A product of a few rows with a large matrix: BLAS copies the matrix to lay it out for many rows, which takes
-# longer than to read it once a row; with a transposed one it takes twice as long. Two rows and 600 x 1500
-# numbers of 4 bytes: 150 and 360 us, row by row 80 and 70 (two threads). Numbers of 8 bytes gain with half as
-# many rows. BLAS does not copy for small products, and a matrix that fits in no cache is better read once.
+# A few rows times a large matrix: BLAS first copies the matrix into a layout for many rows. For a few rows
+# the copy takes longer than reading the matrix once a row, and twice as long if the matrix is transposed.
+# Two rows times 600 x 1500 numbers of 4 bytes take 150 us (transposed: 360 us), row by row 80 us (70 us), on
+# two threads. Numbers of 8 bytes gain with half as many rows. For small products BLAS makes no copy, and a
+# matrix that does not fit in the cache is better read once.
 FEW_TRANSPOSED = 8
 _ROW_BYTES, _ROW_BYTES_TRANSPOSED = 4 * 4, FEW_TRANSPOSED * 4  # the numbers of one column of the rows
 _LARGE = 1_000_000  # multiplications
@@ -145,7 +146,7 @@ _CACHED = 12 << 20  # bytes of the matrix
 
 
 def rows_by_matrix(a: Array, b: Array, out: Array | None = None) -> Array:
-    """[n, k] @ [k, m] on NumPy, where few rows are multiplied one by one."""
+    """[n, k] @ [k, m] on NumPy; a few rows are multiplied one by one."""
     n = a.shape[0]
     if 1 < n <= FEW_TRANSPOSED and n * b.size > _LARGE and b.nbytes <= _CACHED:
         most = _ROW_BYTES if b.flags.c_contiguous else _ROW_BYTES_TRANSPOSED
@@ -155,7 +156,7 @@ def rows_by_matrix(a: Array, b: Array, out: Array | None = None) -> Array:
 
 
 def _swapped(multiply: Run) -> Run:
-    """[m, k] or [k], without rows, times rows of vectors [n, k]: one product with the rows in front."""
+    """[m, k] or [k], without rows, times rows of vectors [n, k]: b @ a.T has the rows in front."""
 
     return lambda a, b, out=None: multiply(b, a.T, out=out)
 
@@ -166,11 +167,11 @@ _AS_ROW, _AS_COLUMN = (_ALL, None, _ALL), (_ALL, _ALL, None)
 
 
 def _with_axis_of_one(left: _Place, right: _Place, target: _Place, result: _Place) -> Callable[[Run], Run]:
-    """Vectors of each row take part in a product of matrices as matrices of one row or one column.
+    """Multiplies the vectors of each row as matrices of one row or one column.
 
     Args:
-        left, right, target: how the operands and `out` get the axis.
-        result: how a new result loses it.
+        left, right, target: the indices that give the operands and `out` the axis of size 1.
+        result: the index that removes this axis from a new result.
     """
 
     def lifted(multiply: Run) -> Run:
@@ -189,7 +190,7 @@ _row_times_matrix = _with_axis_of_one(_AS_ROW, ..., _AS_ROW, (_ALL, 0))
 
 
 def _flattened(multiply: Run) -> Run:
-    """[n, m, k] @ [k, p] or [k]: the rows' own axis joins the rows, and it is one product."""
+    """[n, m, k] @ [k, p] or [k]: axis m joins the rows, which makes one product."""
 
     def run(a: Array, b: Array, out: Array | None = None) -> Array:
         n, m, k = a.shape
@@ -214,8 +215,8 @@ _LIFTED = {
     ((False, True), (1, 1)): _swapped,
     ((True, True), (1, 1)): _with_axis_of_one(_AS_ROW, _AS_COLUMN, (_ALL, None, None), (_ALL, 0, 0)),
 }
-"""By which operands have rows, and how many axes one row of each has: how the product is made of one that
-BLAS knows."""
+"""How a product over rows is made of one that BLAS has: by which operands have rows, and by the number of
+axes that one row of each operand has."""
 
 
 def _matmul_vjp(g: TensorLike, result: TensorLike, a: TensorLike, b: TensorLike) -> Gradients:
@@ -225,14 +226,14 @@ def _matmul_vjp(g: TensorLike, result: TensorLike, a: TensorLike, b: TensorLike)
         return outer(g, b), matmul(transpose(a), g)
     if a.ndim == 2:
         return matmul(g, transpose(b)), matmul(transpose(a), g)
-    # Two vectors: g is a number, and g * b would do.  As an outer product with a vector of one element, its
-    # sum over rows is a matrix product (`_outer_sum_rows`), which makes no row of the gradient.
+    # Two vectors: g is a scalar, and g * b would be right.  Written as an outer product with a vector of one
+    # element, its sum over rows is a matrix product (`_outer_sum_rows`), which never makes the rows.
     column = reshape(g, (1,))
     return reshape(outer(column, b), b.shape), reshape(outer(column, a), a.shape)
 
 
 def _sum_then_multiply(multiply: Run, has_rows: HasRows) -> SumRun:
-    """The sum over rows of a product where one operand has rows: they are summed first."""
+    """The sum over rows of a product in which one operand has rows: sums that operand first."""
 
     def run(a: Array, b: Array, out: Array | None = None) -> Array:
         return multiply(sum_rows(a) if has_rows[0] else a, sum_rows(b) if has_rows[1] else b, out=out)
@@ -300,7 +301,7 @@ def _each_vjp(g: TensorLike, result: TensorLike, a: TensorLike, b: TensorLike) -
 
 
 def _each_sum_rows(xp: ArrayModule, has_rows: HasRows, types: Types) -> SumRun:
-    """Rows of both: they join the axis that is summed over, and it is one product for each index."""
+    """The rows join the axis that the product sums over, which leaves one product for each first index."""
     if has_rows != (True, True):
         return _sum_then_multiply(xp.matmul, has_rows)
     (n, m, k), (_, _, p) = types[0].shape, types[1].shape
@@ -311,7 +312,7 @@ def _each_sum_rows(xp: ArrayModule, has_rows: HasRows, types: Types) -> SumRun:
         right = b.transpose((1, 0, 2, 3)).reshape((n, count, p))
         if xp is not np:
             return put(xp.matmul(left, right), out)
-        # NumPy's matmul of stacks calls BLAS for each as well, without the sums that keep float32's digits.
+        # NumPy's `matmul` would call BLAS for each index too, but not keep the digits of float32.
         out = xp.empty((n, m, p), a.dtype) if out is None else out
         for i in range(n):
             sum_matmul(xp, left[i], right[i], out[i])

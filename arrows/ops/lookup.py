@@ -43,7 +43,7 @@ def lookup(table: Operand, index: Operand) -> TensorLike:
         index: integers of any shape, each with 0 <= index < size.
 
     Returns:
-        Shape of the index, then what a row of the table has.
+        The row at each index: the axes of the index, then those of a row.
 
     >>> lookup(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1, 1])).tolist()
     [[3.0, 4.0], [3.0, 4.0]]
@@ -57,10 +57,10 @@ def gather(x: Operand, index: Operand, axis: int = 0) -> TensorLike:
     Args:
         x: at least one axis.
         index: integers of any shape, each with 0 <= index < the size of the axis.
-        axis: the axis; the axes of the index stand in its place.
+        axis: the axis of x; in the result the axes of the index take its place.
 
     Raises:
-        IndexOutOfRange: when computed, an index is out of range (on a device it is not looked at).
+        IndexOutOfRange: when computed, an index is out of range (not checked on a device).
 
     >>> import numpy as np
     >>> gather(np.array([[1.0, 2.0, 3.0]]), np.array([2, 0]), axis=1).tolist()
@@ -76,7 +76,7 @@ def gather(x: Operand, index: Operand, axis: int = 0) -> TensorLike:
 
 
 def pick(x: Operand, index: Operand) -> TensorLike:
-    """The element at an integer index along the last axis: what cross-entropy takes.
+    """The element at an integer index along the last axis, as cross-entropy needs it.
 
     Args:
         x: [..., size].
@@ -98,7 +98,7 @@ def place(x: Operand, index: Operand, size: int) -> TensorLike:
 
 
 def scatter_row(x: Operand, index: Operand, size: int) -> TensorLike:
-    """Zeros [size, ...] to whose rows at the indices x is added: the transpose of `lookup`.
+    """Zeros [size, ...], plus x at the rows that the indices name: the transpose of `lookup`.
 
     >>> scatter_row(np.array([[5.0], [6.0]]), np.array([1, 1]), 3).tolist()
     [[0.0], [11.0], [0.0]]
@@ -112,10 +112,10 @@ def one_hot(index: Operand, size: int, dtype: str = "float32") -> TensorLike:
     Args:
         index: integers of any shape, each with 0 <= index < size.
         size: length of the vectors.
-        dtype: element type of the result; under `compile(float_type=...)` a floating one means that type.
+        dtype: element type of the result; `compile(float_type=...)` replaces a floating one.
 
     Raises:
-        IndexOutOfRange: when computed, an index is out of range (on a device it is not looked at).
+        IndexOutOfRange: when computed, an index is out of range (not checked on a device).
 
     >>> import numpy as np
     >>> one_hot(np.array([2, 0]), 3).tolist()
@@ -138,10 +138,10 @@ def _indices(index: Operand) -> Operand:
 
 
 def check_index(xp: ArrayModule, name: str, index: Array, size: int, rows: bool) -> None:
-    """Raises `IndexOutOfRange` if an index is not in 0..size-1; on a device nothing is looked at."""
+    """Raises `IndexOutOfRange` if an index is not in 0..size-1; checks nothing on a device."""
     if xp is not np or not index.size:
         return
-    # Read as unsigned, negative numbers are large, so one pass finds both ends.
+    # Read as unsigned, negative numbers are large, so one maximum checks both bounds.
     unsigned = index if index.dtype.kind == "u" else index.view(f"u{index.dtype.itemsize}")
     if int(unsigned.max()) < size:
         return
@@ -163,7 +163,7 @@ def _lookup_kernel(xp: ArrayModule, rows: tuple[bool, bool] = (False, False)) ->
         return take(xp, table, index, 0, out)
 
     def run_rows(table: Array, index: Array, out: Array | None = None) -> Array:
-        # Each row has its own table: they stand below each other as one, and the indices are moved down.
+        # Each row has its own table: they form one long table, in which each row's indices are shifted.
         n, size = table.shape[:2]
         check_index(xp, "lookup", index, size, rows[1])
         shape = (n, *(1,) * (index.ndim - rows[1]))
@@ -205,7 +205,7 @@ def _scatter_kernel(
 def _flat(
     xp: ArrayModule, x: Array, index: Array, n: int, rows: tuple[bool, bool], rank: int
 ) -> tuple[Array, Array]:
-    """Rows of values and their indices, one below the other, with what has no rows repeated for each."""
+    """The values and indices of all rows, one after another; an operand without rows is repeated for each."""
     shape = index.shape[1:] if rows[1] else index.shape
     rest = x.shape[rows[0] + rank :]
     count = n * prod(shape)

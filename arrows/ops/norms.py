@@ -1,4 +1,4 @@
-"""Norms: lengths of vectors, variances, and what divides by them."""
+"""Norms: lengths of vectors and variances, and the operations that divide by them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from arrows.typesys.types import Tensor
 def norm(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
     """Euclidean length along axes (all by default); its derivative at 0 is taken as 0.
 
-    It is right wherever it is a number of the element type, although squares may be too large for it.
+    The result is right wherever the element type can hold it, even where it cannot hold the squares.
 
     >>> import numpy as np
     >>> float(norm(np.array([3.0, 4.0])))
@@ -33,7 +33,7 @@ def norm(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
 
 
 def normalize(x: Operand, axis: Axis = -1, epsilon: float = 1e-12) -> TensorLike:
-    """x divided by its Euclidean length along an axis, or by `epsilon` where that is less.
+    """x divided by its Euclidean length along an axis, or by `epsilon` where the length is less.
 
     >>> import numpy as np
     >>> normalize(np.array([3.0, 4.0])).tolist()
@@ -88,7 +88,7 @@ def _norm_kernel(
         total = sum_axes(xp.square(x), axes, True)
         length = xp.sqrt(total / count + epsilon)
         limits = np.finfo(x.dtype)
-        # What is lost of squares below this does not show in their sum.
+        # Squares may underflow; in a sum above this bound, what they lose is less than a rounding.
         sure = (total > float(limits.tiny) / float(limits.eps) ** 2) & (total < np.inf)
         if axes and x.size and not (xp is np and bool(sure.all())):
             length = xp.where(sure, length, scaled(x))
@@ -112,8 +112,8 @@ def _norm_vjp(
     count: int = 1,
     epsilon: float = 0,
 ) -> Gradients:
-    # The share of an element is at most 1, however large or small they are. Where the length is 0 every
-    # element is 0, and so is the gradient, whatever they are divided by.
+    # Dividing by the length first cannot overflow, however large the elements are. Where the length is 0
+    # every element is 0, and so is the gradient, whatever the divisor.
     kept = reduced(x.shape, axes, True)
     share = divide(x, reshape(where(greater(result, 0), result, 1), kept))
     g = reshape(g, kept)

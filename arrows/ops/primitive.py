@@ -1,7 +1,7 @@
-"""What one primitive is, and the table of primitives, which a user may add to.
+"""The class `Primitive`, and the table of primitives, to which a user may add.
 
-A new primitive is one object and one line that binds it.  Here is the error function's cheap cousin,
-`softsign`, ``x / (1 + |x|)``, whose derivative is ``1 / (1 + |x|)**2``:
+A new primitive is one object and one line that binds it.  This example is `softsign`, ``x / (1 + |x|)``,
+whose derivative is ``1 / (1 + |x|)**2``:
 
 >>> import numpy as np
 >>> from arrows import ops
@@ -16,8 +16,8 @@ A new primitive is one object and one line that binds it.  Here is the error fun
 >>> def softsign(x):
 ...     return ops.bind(ops.get("doc_softsign"), x)
 
-It works at once on arrays, inside Functions and in batches; `arrows.testing.check_primitive` holds its rule,
-kernel, derivative and lifting against each other:
+It works at once on arrays, inside Functions and in batches.  `arrows.testing.check_primitive` checks that its
+rule, kernel, derivative and lifting agree:
 
 >>> from arrows.testing import check_primitive
 >>> softsign(np.array([-1.0, 0.0, 3.0])).tolist()
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from arrows.ops.rowsparse import RowSparse
     from arrows.ops.tensorlike import TensorLike
 
-# Lifting asks two things of a value: does it have rows, and what do they count?  Hence three kinds of level.
+# The level of a value says what its rows count: nothing (it has none), examples, or elements of a sequence.
 # Each sequence of the input has a level of its own, since two sequences may differ in length.
 INVARIANT = -2
 """Level of a parameter or a constant: it does not depend on the example and has no row axis."""
@@ -60,7 +60,7 @@ Gradients: TypeAlias = "tuple[TensorLike | None, ...]"
 
 ShapeRule: TypeAlias = Callable[..., T.Tensor]
 Run: TypeAlias = Callable[..., Array]
-"""`run(*arrays, out=None) -> array`; segmented primitives take `segments=` besides."""
+"""`run(*arrays, out=None) -> array`; that of a segmented primitive takes `segments=` as well."""
 Kernel: TypeAlias = Callable[..., Run]
 Vjp: TypeAlias = "Callable[..., Sequence[TensorLike | None]]"
 Lift: TypeAlias = Callable[[Attributes, HasRows, Types], Attributes]
@@ -69,12 +69,12 @@ SumRows: TypeAlias = "Callable[..., SumRun | None]"
 
 
 def unchanged(attributes: Attributes, has_rows: HasRows, types: Types) -> Attributes:
-    """The `lift` of primitives whose attributes fit rows as they are (element-wise ones, negative axes)."""
+    """The `lift` of primitives whose attributes fit rows as they are, such as axes counted from the end."""
     return attributes
 
 
 def lift_rows(attributes: Attributes, has_rows: HasRows, types: Types) -> Attributes:
-    """The `lift` of kernels with `rows: bool`: whether rows stand in front."""
+    """The `lift` of kernels with `rows: bool`: whether the operands have rows in front."""
     return {**attributes, "rows": True} if any(has_rows) else attributes
 
 
@@ -105,14 +105,14 @@ class Primitive:
         kernel: `kernel(xp, **attributes) -> run`, with `run(*arrays, out=None) -> array`.  `xp` is NumPy,
             CuPy or another module with the same functions.  With `out=` the result is written there and
             returned; the kernel of an element-wise primitive allows `out` to be one of its operands.
-        vjp: `vjp(g, result, *operands, **attributes)` -> for each operand the product of `g`, the gradient of
-            the result, with the derivative, or None where there is none.  Written with functions of
+        vjp: `vjp(g, result, *operands, **attributes)` returns for each operand the product of `g`, the
+            gradient of the result, with the derivative, or None where there is none.  It calls functions of
             `arrows.ops`.
         lift: `lift(attributes, has_rows, types) -> attributes` for operands with rows; `types` are those of
             one row. With no rows at all it returns the attributes as they are.
         sum_rows: `sum_rows(has_rows, types, **lifted_attributes) -> run | None`; the run computes the sum
-            over the rows of the lifted result without making that result.  None where it knows no better way.
-        additive: summing the rows of the operands first gives the same sum over the rows (if all have rows).
+            over the rows of the lifted result without making that result.  None where it has no better way.
+        additive: if all operands have rows, the primitive of their sums over the rows is the sum of its rows.
         elementwise: operands broadcast against each other; all have the same rank when recorded.
         view: the result may share memory with operand 0.
         segmented: `run` takes `segments=` (an `arrows.ops.Segments`), the bounds of the sequences.
@@ -150,16 +150,16 @@ _own: set[str] = set()
 
 
 def register(primitive: Primitive) -> Primitive:
-    """Adds a primitive to the table and returns it.  The example at the top of this module writes one.
+    """Adds a primitive to the table and returns it.  The top of this module has an example.
 
-    A primitive replaces the one of its name, as when a cell of a notebook runs twice.  Functions that were
-    traced with the old one keep it.
+    A primitive replaces an earlier one of the same name, as when a cell of a notebook runs twice.  Functions
+    that were traced with the earlier one keep it.
 
     Warns:
-        UserWarning: it differs from the one whose place it takes.
+        UserWarning: it differs from the primitive that it replaces.
 
     Raises:
-        ArrowValueError: the name is that of a primitive of arrows, or is no name.
+        ArrowValueError: the name belongs to a primitive of arrows, or is not a Python name.
 
     >>> from arrows.ops import get
     >>> register(get("add")) is get("add")
@@ -173,7 +173,7 @@ def register(primitive: Primitive) -> Primitive:
     if old is not None and old is not primitive:
         if primitive.name in _own:
             raise ArrowValueError(
-                f"{primitive.name!r} is the name of a primitive of arrows, which the engine knows by it; "
+                f"{primitive.name!r} is the name of a primitive of arrows, on which the engine relies; "
                 "take another name"
             )
         different = [
@@ -182,7 +182,8 @@ def register(primitive: Primitive) -> Primitive:
         if different:
             warnings.warn(
                 f"the primitive {primitive.name!r}{_place(old)} is replaced by another{_place(primitive)}, "
-                f"which differs in {', '.join(different)}: compile anew what uses it, or take another name",
+                f"which differs in {', '.join(different)}: compile models that use it again, or take another "
+                "name",
                 stacklevel=2,
             )
     _primitives[primitive.name] = primitive
@@ -190,7 +191,7 @@ def register(primitive: Primitive) -> Primitive:
 
 
 def keep_own() -> None:
-    """Protects the names that are registered so far: the engine knows primitives of arrows by name."""
+    """Protects the names registered so far, since the engine refers to primitives of arrows by name."""
     _own.update(_primitives)
 
 
@@ -217,14 +218,14 @@ def _same(old: object, new: object, seen: frozenset[tuple[int, int]] = frozenset
 
 
 def _held(function: FunctionType) -> list[object]:
-    """The values besides its code that a function computes with: defaults and closure."""
+    """What a function computes with besides its code: its defaults and its closure."""
     cells = [cell.cell_contents for cell in function.__closure__ or ()]
     named = sorted((function.__kwdefaults__ or {}).items())
     return [function.__defaults__, [value for _, value in named], *cells]
 
 
 def _code(code: CodeType) -> tuple[object, ...]:
-    """What a function does, without where it is written."""
+    """The parts of a function's code that say what it does, without its file and lines."""
     constants = tuple(
         _code(value) if isinstance(value, CodeType) else (type(value), repr(value))
         for value in code.co_consts

@@ -1,7 +1,7 @@
-"""Notices random numbers drawn while a function is traced: they would be drawn once and frozen in the trace.
+"""Detects random numbers drawn while a function is traced: they would be drawn once and frozen in the trace.
 
-The states of the generators that the function can reach are compared before and after: NumPy's global one
-always, those of `random`, of closures, globals, defaults and attributes where the function's code names them.
+It compares the states of generators before and after tracing: of NumPy's global one always; of `random`, and
+of those in closures, globals, defaults and attributes, where the function's code names them.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import numpy as np
 from arrows.typesys import SourceLine
 from arrows.typesys.errors import is_inside
 
-_MOST = 1000  # objects that are looked at
-_MOST_ITEMS = 100  # of one container
+_MOST = 1000  # objects that the search visits
+_MOST_ITEMS = 100  # items of one container that it visits
 _NOT_THE_USERS = {"arrows", "builtins", "numpy", "abc", "typing"}
-_MERSENNE_BYTES = 624 * 4 + 4  # the key and the place in it
+_MERSENNE_BYTES = 624 * 4 + 4  # the key and the position in it
 
 State = Callable[[], object]
 
@@ -47,12 +47,12 @@ class RandomStateWatch:
                 self._states[id(reached)] = (*named, named[1]())
 
     def drawn(self) -> str | None:
-        """The name of a generator that has been drawn from since then; None if there is none."""
+        """The name of a generator whose state has changed since then; None if none has."""
         return next((name for name, state, before in self._states.values() if state() != before), None)
 
 
 def where_defined(function: object) -> str:
-    """``name (file:line)`` of what a user wrote of a function: of a layer, its `forward`.
+    """``name (file:line)`` of the code that the user wrote: the function, or the `forward` of a layer.
 
     >>> where_defined(len)
     'len'
@@ -67,7 +67,7 @@ def where_defined(function: object) -> str:
 
 
 def _global_numpy() -> State:
-    """The state of NumPy's global generator, as bytes where they can be had: the state itself takes 80 us."""
+    """Reads the state of NumPy's global generator, from memory if possible: NumPy takes 80 us."""
     generator = np.random.mtrand.get_bit_generator()
     if type(generator) is np.random.MT19937:
         return partial(ctypes.string_at, generator.ctypes.state_address, _MERSENNE_BYTES)
@@ -75,7 +75,7 @@ def _global_numpy() -> State:
 
 
 def _state_of(reached: object) -> tuple[str, State] | None:
-    """What a random generator is called, and how its state is read; None: it is none."""
+    """The name of a random generator and a function that reads its state; None for other objects."""
     if isinstance(reached, np.random.Generator):
         return "a np.random.Generator", lambda: pickle.dumps(reached.bit_generator.state)
     if isinstance(reached, np.random.BitGenerator):
@@ -91,7 +91,7 @@ def _state_of(reached: object) -> tuple[str, State] | None:
 
 
 def _reachable(function: object) -> Iterator[object]:
-    """What a function's code can read: closures, globals that it names, defaults, its object's attributes."""
+    """The objects that a function's code can read: closures, named globals, defaults, attributes."""
     todo, seen = [function], set[int]()
     while todo and len(seen) < _MOST:
         reached = todo.pop()
@@ -117,7 +117,7 @@ def _parts(reached: object) -> Iterator[object]:
     elif isinstance(reached, dict):
         yield from list(reached.values())[:_MOST_ITEMS]
     elif not isinstance(reached, (type, ModuleType)):
-        # Of a method: its function and its object. Of an object: attributes, and methods that the user wrote.
+        # A method leads to its function and its object, an object to its attributes and the user's methods.
         yield from (getattr(reached, "__func__", None), getattr(reached, "__self__", None))
         yield from list(getattr(reached, "__dict__", {}).values())[:_MOST_ITEMS]
         for owner in type(reached).__mro__:
@@ -130,7 +130,7 @@ def _read_by(function: FunctionType) -> Iterator[object]:
     for cell in function.__closure__ or ():
         try:
             yield cell.cell_contents
-        except ValueError:  # it is not filled yet
+        except ValueError:  # the cell is still empty
             continue
     yield from function.__defaults__ or ()
     yield from (function.__kwdefaults__ or {}).values()
@@ -143,7 +143,7 @@ def _read_by(function: FunctionType) -> Iterator[object]:
         modules.extend(
             member for member in members if isinstance(member, ModuleType) and member not in modules
         )
-    if "random" in names:  # it may be imported by the function itself
+    if "random" in names:  # the function may import it itself
         yield from (random.random, np.random.normal)
 
 

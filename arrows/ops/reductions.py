@@ -49,7 +49,7 @@ def mean(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
 
 
 def max(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
-    """The greatest along axes (all by default); equal ones share the gradient.
+    """The greatest element along axes (all by default); equal ones share the gradient.
 
     >>> import numpy as np
     >>> float(max(np.array([1.0, 3.0, 2.0])))
@@ -59,7 +59,7 @@ def max(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
 
 
 def min(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
-    """The least along axes (all by default); equal ones share the gradient.
+    """The least element along axes (all by default); equal ones share the gradient.
 
     >>> import numpy as np
     >>> float(min(np.array([1.0, 3.0, 2.0])))
@@ -69,7 +69,7 @@ def min(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
 
 
 def argmax(x: Operand, axis: int = -1) -> TensorLike:
-    """Place of the greatest along an axis, int64; the first of equal ones; no gradient passes.
+    """The place of the greatest element along an axis, int64; the first of equal ones; no gradient passes.
 
     >>> import numpy as np
     >>> int(argmax(np.array([1.0, 3.0, 2.0])))
@@ -79,7 +79,7 @@ def argmax(x: Operand, axis: int = -1) -> TensorLike:
 
 
 def argmin(x: Operand, axis: int = -1) -> TensorLike:
-    """Place of the least along an axis, int64; the first of equal ones; no gradient passes.
+    """The place of the least element along an axis, int64; the first of equal ones; no gradient passes.
 
     >>> import numpy as np
     >>> int(argmin(np.array([1.0, 3.0, 2.0])))
@@ -89,12 +89,12 @@ def argmin(x: Operand, axis: int = -1) -> TensorLike:
 
 
 def cumsum(x: Operand, axis: int = -1, reverse: bool = False) -> TensorLike:
-    """Sums of the elements up to each along an axis, itself included.
+    """Running sums along an axis: each element plus all elements before it.
 
     Args:
         x: numbers; the element type stays.
         axis: the axis.
-        reverse: from the end.
+        reverse: whether to sum from the end.
 
     >>> import numpy as np
     >>> cumsum(np.array([1.0, 2.0, 3.0])).tolist()
@@ -160,7 +160,7 @@ def _rule(name: str, check: Check, empty: bool) -> ShapeRule:
 
 
 def reduced(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
-    """The shape without some axes (counted from the end), or with size 1 there.
+    """A shape without some axes (counted from the end), or, with `keepdims`, of size 1 there.
 
     >>> reduced((2, 3), (-1,), True)
     (2, 1)
@@ -206,7 +206,7 @@ def _cumsum_kernel(xp: ArrayModule, axis: int, reverse: bool) -> Run:
     turned = (..., slice(None, None, -1), *(slice(None),) * (-1 - axis))
 
     def total(x: Array) -> Array:
-        # Numbers are added one after the other: float64 keeps the digits of float32.
+        # Numbers are added one after the other, so float64 is needed to keep the digits of float32.
         wide = "float64" if x.dtype.kind == "f" else x.dtype
         return x.cumsum(axis=axis, dtype=wide).astype(x.dtype)
 

@@ -14,7 +14,7 @@ from arrows.typesys import ArrowValueError
 
 @dataclass(frozen=True, eq=False)
 class RowSparse:
-    """An array of zeros except for some rows.  A row that is named twice is the sum of both values.
+    """An array that is zero except for some rows.  A row that occurs twice is the sum of both values.
 
     Args:
         rows: integers [m].
@@ -54,8 +54,10 @@ class RowSparse:
             dense += self.to_dense(xp)
 
     def coalesce(self, xp: ArrayModule) -> RowSparse:
-        """The same gradient with each row once, in rising order; itself, if NumPy sees that it is so already.
-        On a device this waits for the number of rows.
+        """The same array with each row once, in rising order.
+
+        On NumPy an array that has this form is returned as it is.  On a device the host waits for the number
+        of rows.
 
         >>> RowSparse(np.array([4, 1, 4]), np.array([1.0, 2.0, 3.0]), (9,)).coalesce(np).values.tolist()
         [2.0, 4.0]
@@ -79,10 +81,10 @@ class RowSparse:
         return self.add(other, module_of(self.values))
 
     def add(self, other: RowSparse, xp: ArrayModule) -> RowSparse:
-        """The sum of two of one shape, on the device of `xp`: the rows of both."""
+        """The sum with another one of the same shape, on the device of `xp`: it lists the rows of both."""
         if other.shape != self.shape:
             shapes = f"{list(self.shape)} and {list(other.shape)}"
-            raise ArrowValueError(f"row-sparse arrays of shapes {shapes} do not add")
+            raise ArrowValueError(f"cannot add row-sparse arrays of shapes {shapes}")
         return RowSparse(
             xp.concatenate([self.rows, other.rows]), xp.concatenate([self.values, other.values]), self.shape
         )
@@ -97,7 +99,7 @@ class RowSparse:
 
 
 def _rises(xp: ArrayModule, rows: Array) -> bool:
-    """Whether NumPy sees that each row is there once, in rising order; a device is not waited for."""
+    """Whether each row occurs once, in rising order; False on a device, which the host does not wait for."""
     return xp is np and bool((rows[1:] > rows[:-1]).all())
 
 

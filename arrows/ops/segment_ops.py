@@ -1,6 +1,6 @@
-"""Sequences: reductions over the elements of a sequence, and the way back to its elements.
+"""Operations on sequences: reductions over the elements of each sequence, and broadcasts to its elements.
 
-Inside a Function a sequence is one tensor that stands for all of its elements; a reduction takes it to one
+Inside a Function a sequence is one tensor that stands for all of its elements; a reduction turns it into one
 tensor for each example.
 """
 
@@ -36,14 +36,14 @@ def segment_sum(x: TensorLike) -> TensorLike:
 
 
 def segment_max(x: TensorLike, default: float | None = None) -> TensorLike:
-    """Greatest of the elements of a sequence, element by element; equal ones share the gradient.
+    """Maximum over the elements of a sequence, for each place of the tensor; equal ones share the gradient.
 
     Args:
         x: the sequence.
-        default: the result for an empty one; None promises that there is none.
+        default: the result for an empty sequence; None promises that no sequence is empty.
 
     Raises:
-        ArrowValueError: when computed, for an empty sequence without a default.
+        ArrowValueError: when computed, a sequence is empty and there is no default.
 
     >>> from arrows.ops import Evaluation
     >>> segment_max(Evaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
@@ -53,14 +53,14 @@ def segment_max(x: TensorLike, default: float | None = None) -> TensorLike:
 
 
 def segment_min(x: TensorLike, default: float | None = None) -> TensorLike:
-    """Least of the elements of a sequence, element by element; see `segment_max`.
+    """Minimum over the elements of a sequence, for each place of the tensor; see `segment_max`.
 
     Args:
         x: the sequence.
-        default: the result for an empty one; None promises that there is none.
+        default: the result for an empty sequence; None promises that no sequence is empty.
 
     Raises:
-        ArrowValueError: when computed, for an empty sequence without a default.
+        ArrowValueError: when computed, a sequence is empty and there is no default.
 
     >>> from arrows.ops import Evaluation
     >>> segment_min(Evaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
@@ -92,7 +92,7 @@ def segment_mean(x: TensorLike, default: float = 0.0) -> TensorLike:
 
 
 def segment_softmax(x: TensorLike) -> TensorLike:
-    """Softmax over the elements of a sequence, element by element: attention weights.
+    """Softmax over the elements of a sequence, for each place of the tensor: attention weights.
 
     >>> from arrows.ops import Evaluation
     >>> segment_softmax(Evaluation().value(np.array([1.0, 1.0]), rows=0)).array.tolist()
@@ -102,7 +102,7 @@ def segment_softmax(x: TensorLike) -> TensorLike:
 
 
 def segment_broadcast(x: TensorLike, like: TensorLike) -> TensorLike:
-    """One tensor for each example, repeated for each element of the sequence of `like`.
+    """Repeats a tensor of each example for each element of the sequence of `like`.
 
     >>> from arrows.ops import Evaluation
     >>> evaluation = Evaluation()
@@ -156,7 +156,7 @@ def _extreme_kernel(xp: ArrayModule, name: str, default: float | None, rows: boo
 
 
 def _neutral(name: str, dtype: np.dtype[Any]) -> float:
-    """What is no greater (no less) than anything of this element type."""
+    """The least (greatest) number of this element type, which changes no maximum (minimum)."""
     if dtype.kind == "f":
         return -np.inf if name == "max" else np.inf
     limits = np.iinfo(dtype)
@@ -209,7 +209,7 @@ def _position_kernel(xp: ArrayModule, rows: bool = False) -> Run:
 
 def _extreme_vjp(g: TensorLike, result: TensorLike, x: TensorLike, default: float | None) -> Gradients:
     ties = cast(equal(x, segment_broadcast(result, x)), x.dtype)
-    # No division by zero where a sequence is empty: its share goes nowhere.
+    # An empty sequence has no ties and no element to pass a gradient to: 1 avoids a division by zero.
     share = divide(g, maximum(segment_sum(ties), 1))
     return (multiply(ties, segment_broadcast(share, x)),)
 

@@ -1,10 +1,10 @@
 """Segments: where the sequences of a batch begin and end, and reductions of the rows of each.
 
-`np.add.reduceat` over rows of 300 numbers costs ten times a plain pass (measured), so on NumPy the segments
-are taken in the order of falling length: the r-th rows of all short ones at once, for each r; a long one by
-itself.  A device reduces by doubling: after round r each row holds the reduction of the 2**r rows from it on
-within its segment, so the logarithm of the longest segment bounds the rounds, and no size depends on the
-data.
+`np.add.reduceat` over rows of 300 numbers costs ten times a plain pass (measured).  So on NumPy the segments
+are sorted by falling length: for each r, the r-th rows of all short segments are combined at once, and each
+long segment is reduced by itself.  A device reduces by doubling: after round r each row holds the reduction
+of the 2**r rows from it on within its segment.  So the logarithm of the longest segment bounds the number of
+rounds, and no array's size depends on the data.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Segments:
         ids: integers [total], the sequence that each row belongs to.
         count: number of sequences, known on the host.
         total: number of rows, known on the host.
-        longest: a bound on the length of a sequence, known on the host; it bounds the rounds that devices
-            without `reduceat` take (their number is its logarithm).
+        longest: a bound on the length of a sequence, known on the host; a device reduces in as many rounds as
+            its logarithm.
         gapless: the host knows that no sequence is empty.
 
     >>> segments = Segments.of(np, np.array([0, 2, 2, 5]))
@@ -54,13 +54,13 @@ class Segments:
             total: the last offset; read from a NumPy array if not given.
 
         Raises:
-            ArrowValueError: offsets on a device without `total`, or NumPy offsets that do not rise from 0.
+            ArrowValueError: the offsets lie on a device and `total` is missing, or do not rise from 0.
         """
         count = len(offsets) - 1
         if isinstance(offsets, np.ndarray):
             lengths = np.diff(offsets)
             if count < 0 or offsets[0] != 0 or (count and lengths.min() < 0):
-                raise ArrowValueError(f"offsets rise from 0, got {offsets.tolist()[:8]}")
+                raise ArrowValueError(f"offsets must rise from 0, got {offsets.tolist()[:8]}")
             ids = np.repeat(np.arange(count), lengths)
             longest = int(lengths.max(initial=0))
             gapless = not count or int(lengths.min()) > 0
@@ -79,7 +79,7 @@ class Segments:
 
     @cached_property
     def by_length(self) -> tuple[HostArray, HostArray, HostArray]:
-        """NumPy only: the sequences that are not empty, longest first: their numbers, starts and lengths.
+        """The numbers, starts and lengths of the sequences that are not empty, longest first; NumPy only.
 
         >>> [a.tolist() for a in Segments.of(np, np.array([0, 1, 1, 4])).by_length]
         [[2, 0], [1, 0], [3, 1]]
@@ -94,7 +94,7 @@ SHORT = 16
 """Longer segments are reduced one by one: each has enough rows to outweigh the cost of a call."""
 
 NARROW = 8
-"""Rows of up to this many numbers are left to `reduceat`, where no segment is longer than `REDUCED`."""
+"""Rows of up to this many numbers are reduced by `reduceat`, if no segment is longer than `REDUCED`."""
 
 REDUCED = 1024
 
@@ -167,12 +167,12 @@ def _on_host(
         return values.take(which if places is None else places[which], 0)
 
     sums = rows(starts)
-    long = int(np.searchsorted(-lengths, -SHORT))  # so many are longer than SHORT
+    long = int(np.searchsorted(-lengths, -SHORT))  # the number of segments longer than SHORT
     for s in range(long):
         segment = rows(slice(starts[s], starts[s] + lengths[s]))
         sums[s] = sum_rows(segment) if function is np.add else function.reduce(segment, axis=0)
     for r in range(1, int(lengths[long]) if long < len(lengths) else 0):
-        end = int(np.searchsorted(-lengths, -r))  # so many have an r-th row
+        end = int(np.searchsorted(-lengths, -r))  # the number of segments with an r-th row
         function(sums[long:end], rows(starts[long:end] + r), out=sums[long:end])
     out[order] = sums
     return out

@@ -11,14 +11,14 @@ from arrows.ops.primitive import ShapeRule
 from arrows.typesys.types import Tensor
 
 Check: TypeAlias = Callable[[str, Tensor], Tensor]
-"""`check(name, type) -> type`, which refuses in the name of a primitive."""
+"""`check(name, type) -> type` returns the type, or raises a ShapeError that names the primitive."""
 
 Axis: TypeAlias = int | tuple[int, ...] | None
-"""One axis, several, or None: all."""
+"""One axis, several axes, or None for all."""
 
 
 def same_dtype(name: str, *types: Tensor) -> str:
-    """The element type that all have; else a ShapeError."""
+    """The element type that all types have; else a ShapeError."""
     for kind in types[1:]:
         if kind.dtype != types[0].dtype:
             raise ShapeError(
@@ -52,7 +52,7 @@ def integral(name: str, kind: Tensor) -> Tensor:
 
 
 def broadcast(name: str, *types: Tensor) -> tuple[int, ...]:
-    """The shape that operands of equal rank have together: sizes agree, or are 1; else a ShapeError."""
+    """The shape to which operands of equal rank broadcast: sizes agree, or are 1; else a ShapeError."""
     first = types[0].shape
     shape = list(first)
     for kind in types[1:]:
@@ -86,7 +86,7 @@ def two_operands(name: str, check: Check, dtype: str | None = None) -> ShapeRule
         common = same_dtype(name, a, b)
         check(name, a)
         shape = broadcast(name, a, b)
-        # The operand's own type serves where it is the result's: most types of a trace are made once.
+        # Reuse the operand's type where the result has the same, so that a trace makes few types.
         return a if dtype is None and shape == a.shape else Tensor(shape, dtype or common)
 
     return rule
@@ -95,7 +95,7 @@ def two_operands(name: str, check: Check, dtype: str | None = None) -> ShapeRule
 def negative_axis(name: str, axis: SupportsIndex, ndim: int) -> int:
     """The axis counted from the end (-1 the last), so that it means the same with rows in front.
 
-    A ShapeError if it is no axis of the tensor.
+    A ShapeError if the tensor has no such axis.
     """
     try:
         place = as_int(axis)
@@ -107,7 +107,7 @@ def negative_axis(name: str, axis: SupportsIndex, ndim: int) -> int:
 
 
 def negative_axes(name: str, axis: Axis, ndim: int) -> tuple[int, ...]:
-    """All axes for None, else one or several; counted from the end, in order, each once."""
+    """One or several axes, or all for None, counted from the end and sorted; a ShapeError if one repeats."""
     if axis is None:
         return tuple(range(-ndim, 0))
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
@@ -118,7 +118,7 @@ def negative_axes(name: str, axis: Axis, ndim: int) -> tuple[int, ...]:
 
 
 def sizes(name: str, shape: SupportsIndex | Sequence[SupportsIndex]) -> tuple[int, ...]:
-    """A shape given as an integer or several; a ShapeError where something in it is no integer."""
+    """A shape, given as one integer or several; else a ShapeError."""
     try:
         return tuple(as_int(n) for n in (shape if isinstance(shape, (tuple, list)) else (shape,)))
     except TypeError:

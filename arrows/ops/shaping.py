@@ -1,4 +1,4 @@
-"""Shapes and element types: the same numbers, arranged or stored in another way."""
+"""Shapes and element types: operations that arrange or store the same numbers in another way."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def reshape(x: Operand, shape: int | Sequence[int]) -> TensorLike:
 
     Args:
         x: any tensor.
-        shape: sizes of the axes, one of which may be -1: what is left.
+        shape: sizes of the axes, one of which may be -1, for the size that is left.
 
     >>> import numpy as np
     >>> reshape(np.arange(6), (2, -1)).tolist()
@@ -42,7 +42,7 @@ def reshape(x: Operand, shape: int | Sequence[int]) -> TensorLike:
 
 
 def transpose(x: Operand, axes: Sequence[int] | None = None) -> TensorLike:
-    """Axes in another order; reversed if none is given.
+    """Axes in another order; in reverse by default.
 
     >>> import numpy as np
     >>> transpose(np.array([[1, 2, 3]])).tolist()
@@ -59,7 +59,7 @@ def transpose(x: Operand, axes: Sequence[int] | None = None) -> TensorLike:
 
 
 def broadcast_to(x: Operand, shape: int | Sequence[int]) -> TensorLike:
-    """Repeat axes of size 1, and new axes in front, until the shape is the given one.
+    """Repeats axes of size 1, and adds axes in front, until the shape is the given one.
 
     >>> import numpy as np
     >>> broadcast_to(np.array([1, 2]), (2, 2)).tolist()
@@ -75,7 +75,7 @@ def broadcast_to(x: Operand, shape: int | Sequence[int]) -> TensorLike:
 
 
 def sum_to(x: Operand, shape: Sequence[int]) -> TensorLike:
-    """Sum over the axes along which `shape` was repeated: the transpose of `broadcast_to`.
+    """Sums over the axes along which `broadcast_to` repeats `shape`: the transpose of `broadcast_to`.
 
     >>> import numpy as np
     >>> sum_to(np.array([[1, 2], [3, 4]]), (1, 2)).tolist()
@@ -92,9 +92,9 @@ def sum_to(x: Operand, shape: Sequence[int]) -> TensorLike:
 
 
 def cast(x: Operand, dtype: object) -> TensorLike:
-    """The same numbers in another element type; towards zero where fractions are lost.
+    """The same numbers in another element type; integers are rounded towards zero.
 
-    Under `compile(float_type=...)` a floating `dtype` means that type.
+    `compile(float_type=...)` replaces a floating `dtype`.
 
     >>> import numpy as np
     >>> cast(np.array([1.7]), "int32").tolist()
@@ -113,7 +113,7 @@ def cast(x: Operand, dtype: object) -> TensorLike:
 
 
 def shape_of(x: Operand) -> tuple[int, ...]:
-    """The shape of a tensor or an array; that of a number is ().
+    """The shape of a tensor or an array; () for a number.
 
     >>> shape_of(2.0)
     ()

@@ -1,4 +1,4 @@
-"""The finaliser of SplitMix64: masks of dropout, dropout keys and structural hashes are made with it."""
+"""The finaliser of SplitMix64, the hash behind dropout masks, dropout keys and structural hashes."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def finalise(
     first: np.uint64 | HostArray = _FIRST,
     second: np.uint64 | HostArray = _SECOND,
 ) -> Words:
-    """Scrambles words in place and returns them: every bit of a result depends on every bit of the word.
+    """Hashes words in place and returns them: every bit of a result depends on every bit of its word.
 
     Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014, figure 14. It is a
     bijection, so different words (uint64, of any shape) stay different. The odd factors `first` and `second`
-    are by default those of the paper; arrays give each row of words its own.
+    are by default those of the paper; an array of factors gives each row of words its own.
 
     >>> finalise(np, np.array([GOLDEN], np.uint64)).tolist() == [0xE220A8397B1DCDAF]  # of the seed 0
     True

@@ -1,4 +1,4 @@
-"""From an input type to the arguments of a function, and from its result to a type; without recursion."""
+"""Makes the arguments of a function from its input type, and a type from its result; without recursion."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CLOSE = object()
 def spread(input: T.Type, leaf: Callable[[T.Tensor, int], object]) -> tuple[object, ...]:
     """The arguments of a function whose input has this type; `leaf(type, level)` makes each tensor.
 
-    A ShapeError if something in the type is no tensor, tuple or sequence of tensors.
+    A ShapeError if the type has parts other than tensors, tuples, and sequences of tensors.
 
     >>> spread(T.Tuple((T.Tensor(()), T.Sequence(T.Tensor((3,))))), lambda type, rows: (str(type), rows))
     (('float32', -1), ('float32[3]', 0))
@@ -62,9 +62,9 @@ def spread(input: T.Type, leaf: Callable[[T.Tensor, int], object]) -> tuple[obje
 
 
 def collect(returned: object, context: Context, name: str) -> tuple[list[Any], T.Type]:
-    """The tensor leaves of what a function returned, depth first, and its type; numbers become constants.
+    """The tensors in a function's result, depth first, and the result's type; numbers become constants.
 
-    A ShapeError if there is something in it that is no tensor.
+    A ShapeError if the result contains anything else.
     """
     leaves: list[Any] = []  # tensors of the class that belongs to the context
     types: list[list[T.Type]] = [[]]

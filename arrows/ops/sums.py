@@ -1,12 +1,12 @@
 """Sums of many numbers that keep float32's digits.
 
-Added one after the other, 100,000 equal numbers of float32 lose four of their seven digits: the sum grows,
-and each number is rounded to its steps.  NumPy adds in pairs only along an axis that lies together in memory;
-along rows it adds one after the other, and so do BLAS's products of few columns.  Here sixteen rows at a time
-become one, until few are left, which are added in float64.  For narrow rows this is faster as well: 100,000
-rows of 5 take 0.08 ms instead of 1.28 ms, rows of 150 as long as before.
+Added one after the other, 100,000 equal numbers of float32 lose four of their seven digits: as the sum grows,
+each new number is rounded to the sum's last digit.  NumPy adds pairwise only along an axis that is contiguous
+in memory; along rows it adds one after the other, as BLAS does in products with few columns.  Here sixteen
+rows at a time become one, until few are left, which are added in float64.  For narrow rows this is faster as
+well: 100,000 rows of 5 take 0.08 ms instead of 1.28 ms; rows of 150 take as long as before.
 
-A device adds in a tree by itself, so its sums are left to it; its products are not.
+A device adds in a tree, so its sums need no help; its products do.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ import numpy as np
 
 from arrows.ops.arrays import HOST, Array, ArrayModule, HostArray, put
 
-_FEW = 32  # so many are added one after the other
-_BLOCK = 16  # of more, so many at a time
-_LAST = 64  # what is left of them is added in float64
+_FEW = 32  # up to so many numbers are added one after the other
+_BLOCK = 16  # of more numbers, so many at a time become one
+_LAST = 64  # the last ones, up to so many, are added in float64
 _LOOP = 4096  # elements that NumPy's inner loop adds at a time, where the rows are narrow
 
-# A product sums over its inner axis.  A narrow one goes in blocks of 64, whose sums are few numbers; of
-# others BLAS itself adds a few hundred at a time, and only their sums are one after the other.
+# A product sums over its inner axis.  With a narrow result it is cut into blocks of 64, whose results are
+# small.  In other products BLAS itself adds a few hundred at a time, and only those sums one after the other.
 _INNER = 64
-_NARROW, _THIN = 1024, 8  # elements of the result; rows or columns of it
-_HELD = 1 << 18  # elements of results that are held at a time
-_LONG = 1 << 14
-_MANY = 4096  # of a product of one example, whose inner axis is as long as it says
+_NARROW, _THIN = 1024, 8  # a result is narrow with up to so many elements, or so few rows or columns
+_HELD = 1 << 18  # elements of the blocks' results that are in memory at a time
+_LONG = 1 << 14  # an inner axis is cut into parts of this length where the result is not narrow
+_MANY = 4096  # shorter inner axes are not cut on a device, nor in a product of one example
 
 
 def sum_rows(values: Array, out: Array | None = None) -> Array:
@@ -61,11 +61,11 @@ def _along(values: HostArray, axis: int) -> HostArray:
     """The sum along one axis, counted from the front."""
     kind = values.dtype
     if axis == values.ndim - 1 and values.strides[-1] == values.itemsize <= min(values.strides):
-        result: HostArray = np.add.reduce(values, axis=axis, dtype=kind)  # in pairs
+        result: HostArray = np.add.reduce(values, axis=axis, dtype=kind)  # NumPy adds pairwise
         return result
     while (n := values.shape[axis]) > _LAST:
         before, after = values.shape[:axis], values.shape[axis + 1 :]
-        # Rows of one group lie side by side in the inner loop; the sixteen that become one lie far apart.
+        # The inner loop runs over rows that lie side by side; the sixteen rows that become one lie far apart.
         groups = max(1, n * prod(after) // (_BLOCK * _LOOP))
         groups = min(groups, n // _BLOCK)
         beside = n // (_BLOCK * groups)
@@ -95,7 +95,7 @@ def sum_products(xp: ArrayModule, a: Array, b: Array, out: Array | None = None) 
 
 
 def sum_matmul(xp: ArrayModule, a: Array, b: Array, out: Array | None = None) -> Array:
-    """[m, n] @ [n, p], where the inner axis is long: rows that are summed over.
+    """[m, n] @ [n, p] with a long inner axis, such as the rows of a batch that are summed over.
 
     >>> int(sum_matmul(np, np.full((1, 10**6), 0.1, np.float32), np.ones((10**6, 1), np.float32))[0, 0])
     100000
@@ -122,7 +122,7 @@ def sum_matmul(xp: ArrayModule, a: Array, b: Array, out: Array | None = None) ->
 
 
 def matmul(a: Array, b: Array, out: Array | None = None) -> Array:
-    """NumPy's `matmul` of up to three axes, which keeps its digits where the inner axis is long."""
+    """NumPy's `matmul` of up to three axes, but with the digits kept where the inner axis is long."""
     if a.shape[-1] <= _MANY or a.dtype != np.float32:
         return HOST.matmul(a, b, out=out)
     left = a if a.ndim > 1 else a[None, :]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Union
 
 import numpy as np
 
-import arrows.ops as ops  # operators are operations, which are made of tensors: used when a method runs
+import arrows.ops as ops  # a cycle: operations take tensors, whose methods call operations when they run
 from arrows.ops.arrays import HostArray
 from arrows.ops.errors import ShapeError
 from arrows.typesys.types import Tensor as TensorType
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from arrows.ops.context import Context, LazyContext
 
 Operand = Union["TensorLike", HostArray, np.generic, float, int, bool]
-"""What functions of `arrows.ops` take: a tensor of the function, a NumPy constant or a Python number."""
+"""An argument of an operation: a tensor of the function, a NumPy constant or a Python number."""
 
 _UFUNCS = {
     "true_divide": "divide",
@@ -26,7 +26,7 @@ _UFUNCS = {
     "bitwise_or": "logical_or",
     "invert": "logical_not",
 }
-"""NumPy's names where ours differ."""
+"""Names of operations by NumPy's names, where they differ."""
 
 
 class TensorLike:
@@ -137,7 +137,8 @@ class TensorLike:
     def __le__(self, other: Operand) -> TensorLike:
         return ops.less_equal(self, other)
 
-    # Element by element, as in NumPy; the hash is that of the object, which a dictionary looks at first.
+    # `==` compares element by element, as in NumPy. The hash is the object's, so that tensors can be keys of
+    # a dictionary, which looks at identity first.
     def __eq__(self, other: object) -> TensorLike:  # type: ignore[override]
         return ops.equal(self, other)  # type: ignore[arg-type]
 
@@ -253,18 +254,19 @@ class TensorLike:
     def __int__(self) -> int:
         raise ShapeError(
             f"the value of a tensor ({self.type}) is not known while the function is built",
-            hint='to round is x.cast("int32")',
+            hint='to round towards zero: x.cast("int32")',
         )
 
     def __index__(self) -> NoReturn:
         raise ShapeError(
-            f"a tensor ({self.type}) is no Python integer",
+            f"a tensor ({self.type}) is not a Python integer",
             hint="arrows.ops.lookup(x, i) or x[i] takes it as an index",
         )
 
     def __array__(self, *arguments: Any, **keywords: Any) -> Any:
         raise ShapeError(
-            f"a tensor ({self.type}) of a Function is no NumPy array", hint="use the functions of arrows.ops"
+            f"a tensor ({self.type}) of a Function is not a NumPy array",
+            hint="use the functions of arrows.ops",
         )
 
     def __array_function__(self, function: Callable[..., object], *rest: object) -> NoReturn:

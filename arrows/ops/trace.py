@@ -57,9 +57,9 @@ class Trace:
         inputs: the tensor leaves of the input type, depth first.
         parameters: (owner layer, description, var), in the order of first use.
         constants: (array, var); the arrays are read-only.
-        dropout_key: an unsigned 64-bit number for each node, if the function has dropout; the engine
-            gives it.
-        equations: in order; none without use.
+        dropout_key: if the function has dropout, the input with a key for each node, an unsigned 64-bit
+            number from the engine.
+        equations: in order; each is needed by a result.
         results: the tensor leaves of the output type, depth first.
         output: the output type; a result with the rows of a sequence is a `Sequence`.
 
@@ -81,10 +81,10 @@ class Trace:
     dropout_key: Var | None = None
 
     def key(self) -> Hashable:
-        """Equal for two traces exactly where they are the same operation with the same parameters.
+        """Two traces have equal keys exactly if they are the same operation with the same parameters.
 
-        Variables count by position, owners of parameters by identity, constants by their bytes; how inputs
-        and results are nested into tuples does not count.
+        Variables compare by position, owners of parameters by identity, constants by their bytes; the nesting
+        of inputs and results in tuples does not count.
 
         >>> from arrows.ops import trace
         >>> a, b = (trace(f, T.Tensor((3,))) for f in (lambda x: x * 2, lambda y: y * 2.0))
@@ -109,10 +109,10 @@ class Trace:
         constants = tuple(
             (number(var), array.shape, array.dtype.str, array.tobytes()) for array, var in self.constants
         )
-        # As they are written too: 0.0 and -0.0 are equal, and do not do the same.
+        # The text of the attributes counts too: 0.0 and -0.0 are equal, but give different results.
         equations = tuple(
             (
-                e.primitive,  # itself: one of the same name may have taken its place
+                e.primitive,  # not its name, under which another may be registered by now
                 tuple(map(number, e.operands)),
                 e.attributes,
                 repr(e.attributes),

@@ -1,4 +1,4 @@
-"""Tracing: a function runs once for each input type, on shapes alone, and what it does is recorded."""
+"""Tracing: runs a function once for each input type, on shapes alone, and records what it does."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Tracer(TensorLike):
     """A tensor of a function that is being recorded: a type and a level, no numbers.
 
     Attributes:
-        context: where it is recorded.
-        var: what it is called there.
+        context: the recorder that it belongs to.
+        var: the variable of the trace that it stands for.
 
     >>> TraceRecorder().input(T.Tensor((3,)))
     Tracer(%0: float32[3] row)
@@ -52,7 +52,7 @@ class Tracer(TensorLike):
 
 
 class TraceRecorder(Entered):
-    """Records what is done to its tracers.  Equal equations are recorded once.
+    """Records the operations on its tracers.  Equal equations are recorded once.
 
     Args:
         float_type: the element type that every floating constant, cast and parameter gets; None leaves them.
@@ -91,7 +91,7 @@ class TraceRecorder(Entered):
         return Tracer(self, var)
 
     def constant(self, array: HostArray) -> Tracer:
-        """A constant, at level INVARIANT; equal ones are one."""
+        """A constant, at level INVARIANT; equal constants share one tracer."""
         if self.float_type is not None and array.dtype.kind == "f":
             array = array.astype(self.float_type)
         key = ("constant", array.shape, array.dtype, array.tobytes())
@@ -104,18 +104,18 @@ class TraceRecorder(Entered):
         return tracer
 
     def parameter(self, owner: object, spec: Parameter) -> Tracer:
-        """A layer's parameter, at level INVARIANT; the same one each time."""
+        """A layer's parameter, at level INVARIANT; the same tracer each time."""
         key = ("parameter", id(owner), spec.name)
         tracer = self._tracers.get(key)
         if tracer is None:
             if self.float_type is not None and is_float(spec.dtype):
                 spec = replace(spec, dtype=self.float_type)
             tracer = self._tracers[key] = self._new(spec.type, INVARIANT)
-            self.parameters.append((owner, spec, tracer.var))  # keeps the owner alive, and so its id its own
+            self.parameters.append((owner, spec, tracer.var))  # keeps the owner alive, so its id is unique
         return tracer
 
     def dropout_key_input(self) -> Tracer:
-        """The dropout key: one number for each node, the same each time it is asked for."""
+        """The input with the dropout key, a number for each node; the same tracer each time."""
         if self.dropout_key is None:
             self.dropout_key = self._new(T.Tensor((), "uint64"), ROW).var
         return Tracer(self, self.dropout_key)
@@ -136,10 +136,10 @@ class TraceRecorder(Entered):
         rows: int,
         like: Tracer | None,
     ) -> Tracer:
-        """Record one equation as it stands (`bind` has checked it); the earlier one if it is the same."""
+        """Records one equation that `bind` has checked, unless an equal one is recorded already."""
         pairs = tuple(sorted(attributes.items())) if attributes else ()
         variables = tuple([operand.var for operand in operands])
-        # As they are written too: 0.0 and -0.0 are equal, and do not do the same.
+        # The text of the attributes counts too: 0.0 and -0.0 are equal, but give different results.
         key = (primitive, *[var.id for var in variables], pairs, repr(pairs))
         tracer = self._tracers.get(key)
         if tracer is None:
@@ -148,7 +148,7 @@ class TraceRecorder(Entered):
         return tracer
 
     def forget(self) -> None:
-        """Lets go of its tracers, which refer back to it, so that all is freed without the collector."""
+        """Drops the tracers, which refer back to the recorder, so that reference counting frees them all."""
         self._tracers.clear()
 
     def finish(self, results: tuple[Var, ...], output: T.Type) -> Trace:
@@ -173,7 +173,7 @@ class TraceRecorder(Entered):
 
 
 def trace(function: Callable[..., Any], input: T.Type, *, float_type: str | None = None) -> Trace:
-    """Run a function on the shapes of one example and record what it does.
+    """Runs a function on the shapes of one example and records what it does.
 
     A tensor type calls `function(x)`; a tuple type calls `function(*items)`, nested tuples as Python tuples;
     a `Sequence(E)` is one tensor-like (or a Python tuple of them, if E is a tuple) that stands for all of its
@@ -185,8 +185,8 @@ def trace(function: Callable[..., Any], input: T.Type, *, float_type: str | None
         float_type: every floating element type becomes this one.
 
     Raises:
-        ShapeError: the tensors do not fit, the input type is none of these, or the result is no tensor.
-            It draws random numbers, which would be drawn once.
+        ShapeError: the tensors do not fit, the input type is none of these, the result has parts that are not
+            tensors, or the function draws random numbers, which would be drawn once.
         FunctionError: the function raised something else, which is chained.
 
     >>> print(trace(lambda x: {"twice": x * 2, "half": x / 2}, T.Tensor(())).output)
@@ -226,7 +226,7 @@ def _words(error: Exception) -> str:
 
 
 def _raiser(function: object, error: Exception) -> str:
-    """What raised, in the user's words: a layer's function is a method of the library, and not meant."""
+    """Names what raised in the user's words: of a layer, the user's own method, not the library's caller."""
     owner = getattr(function, "__self__", None)
     method, site = "", None
     walk = error.__traceback__
@@ -239,7 +239,7 @@ def _raiser(function: object, error: Exception) -> str:
         walk = walk.tb_next
     code = getattr(function, "__code__", None)  # builtins and what functools wraps have none
     if owner is not None and not method and code is not None and is_inside(code.co_filename):
-        return type(owner).__name__  # a method of it takes other arguments
+        return type(owner).__name__  # the call of its method failed, whose arguments do not fit
     if owner is None or not method:
         return _name(function)
     return f"{type(owner).__name__}.{method} ({site})"

@@ -78,7 +78,7 @@ ERRORS: dict[str, tuple[Any, str]] = {
     "fraction": (
         lambda g, f, x, y, i: i + 0.5,
         (
-            "cannot compute add at LINE\n  add: 0.5 is no whole number, and the tensor beside "
+            "cannot compute add at LINE\n  add: 0.5 is not a whole number, but the tensor beside "
             "it is int32[2]\n"
             '  hint  cast the tensor first: x.cast("float32")'
         ),

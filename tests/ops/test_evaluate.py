@@ -125,7 +125,7 @@ def test_values_must_be_of_their_type() -> None:
     wrong = Evaluation(lambda owner, spec: np.zeros(4))
     with (
         wrong,
-        pytest.raises(ArrowValueError, match=r"parameter 'w' has shape \[4\], and its layer says \[3\]"),
+        pytest.raises(ArrowValueError, match=r"parameter 'w' has shape \[4\], but its layer says \[3\]"),
     ):
         parameter(OWNER, normal("w", 3))
 

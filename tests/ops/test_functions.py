@@ -175,7 +175,7 @@ V3 = np.ones(3)
 REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: ops.clip(V3, 2, 1), "clip: the lower bound 2 is above the upper one, 1"),
     (lambda: ops.clip(V3, "0"), "clip: a bound is a Python number or None, got str"),
-    (lambda: ops.clip(i(3), 0.5), r"clip: int32\[3\] takes whole bounds, got 0.5 and None"),
+    (lambda: ops.clip(i(3), 0.5), r"clip: the bounds of int32\[3\] must be whole numbers, got 0.5 and None"),
     (lambda: ops.logical_and(V3, V3), r"logical_and takes truth values, but float64\[3\] is not bool"),
     (lambda: ops.logical_not(i(3)), r"logical_not takes truth values, but int32\[3\] is not bool"),
     (lambda: ops.elu(V3, "a"), "elu: the alpha is a Python number, got str"),

@@ -188,6 +188,6 @@ def test_gradients_must_fit_their_operands(vjp: Any, text: str) -> None:
 
 def test_a_kernel_must_keep_to_its_rule() -> None:
     with pytest.raises(
-        ArrowValueError, match=r"the kernel of w gave float64\[\], and its rule says float64\[3\]"
+        ArrowValueError, match=r"the kernel of w gave float64\[\], but its rule says float64\[3\]"
     ):
         ops.bind(Primitive("w", lambda x: x, wrong_shape), X)
