@@ -1,6 +1,6 @@
 """Benchmarks: `python -m benchmarks NAME`.
 
-Each gives medians of interleaved runs, and the machine that they were measured on.
+Each reports the medians of interleaved runs, and describes the machine that they ran on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`python -m benchmarks NAME`: measures in a process whose environment does not pin the BLAS."""
+"""`python -m benchmarks NAME`: measures in a process whose environment does not fix the BLAS's threads."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ if __name__ == "__main__":
     open_streams()
     options = parser().parse_args()
     if any(name in os.environ for name in PINS):
-        # OpenBLAS has read the pins when NumPy was imported: only a new process can be without them.
+        # OpenBLAS reads these variables when NumPy is imported, so only a new process is free of them.
         os.execve(sys.executable, [sys.executable, "-m", "benchmarks", *sys.argv[1:]], unpinned(os.environ))
     sys.exit(exit_status("benchmarks", lambda: measure(options)))

@@ -27,7 +27,7 @@ def parser() -> argparse.ArgumentParser:
         "--threads",
         type=int,
         metavar="N",
-        help="at most so many for NumPy's matrix products (default: one and all are tried; for pair: one)",
+        help="at most so many for NumPy's matrix products (default: one or all, by a trial; for pair: one)",
     )
     options.add_argument(
         "--json", type=Path, metavar="FILE", help="write the results there, one JSON object a line"
@@ -39,8 +39,8 @@ def parser() -> argparse.ArgumentParser:
         "--data",
         type=Path,
         metavar="DIR",
-        help="folder with the Stanford Sentiment Treebank's train.txt, for bilstm-char with *train*.conllu "
-        "(default: ../shared/data/sst, .../ud if they are there, else generated data)",
+        help="folder with the Stanford Sentiment Treebank's train.txt; for bilstm-char, with *train*.conllu "
+        "(default: ../shared/data/sst or ../shared/data/ud if it is there, else generated data)",
     )
     everything = argparse.ArgumentParser(prog="python -m benchmarks", description=DESCRIPTION)
     names = everything.add_subparsers(dest="name", metavar="NAME", required=True, help=", ".join(NAMES))
@@ -53,7 +53,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def benchmark(name: str) -> ModuleType:
-    """The module of a benchmark; its `run` measures and yields each result when it is there."""
+    """The module of a benchmark; its `run` measures, and yields each result as soon as it has it."""
     return importlib.import_module(f"benchmarks.{name.replace('-', '_')}")
 
 
@@ -91,7 +91,7 @@ def measure(options: argparse.Namespace) -> int:
 
 
 def _reported(measured: Iterable[Result], results: list[Result]) -> Iterator[Result]:
-    """Passes results on, each named on standard error and put on the list when it comes."""
+    """Passes results on as they come; names each on standard error and appends it to `results`."""
     for result in measured:
         results.append(result)
         print(f"  measured {result.system} {result.config.get('mode', '')}", file=sys.stderr, flush=True)

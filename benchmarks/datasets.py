@@ -1,4 +1,4 @@
-"""What the benchmarks run on: trees and sentences, real where their files are there, else made up."""
+"""The data of the benchmarks: trees and sentences, real ones if their files are there, else generated."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def load_trees(folder: Path | None) -> tuple[list[Tree], str]:
 
 
 def operation_nodes(trees: list[Tree]) -> float:
-    """Mean number of operations a tree: two for a word, one for a pair, classifier and loss for both.
+    """Mean number of operations a tree: two for a word, one for a pair, and two for the loss of each of them.
 
     >>> operation_nodes([{"left": {"word": "a"}, "right": {"word": "b"}}])
     11.0

@@ -1,7 +1,7 @@
 """How time and memory grow with the nodes of a batch: wide, many trees at once; deep, one long chain.
 
-A node is an operation. What runs is a value with its gradients. Memory is the most that arrays take beside
-what was there before, for a model's first batch, as `tracemalloc` counts it.
+A node is an operation. Each task computes a value and its gradients. Memory is the peak of a model's first
+batch, beyond what was allocated before, as `tracemalloc` counts it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def run(
 ) -> Iterator[Result]:
     """Measures trees of about so many nodes (`wide`) and chains of so many steps (`deep`), in growing order.
 
-    Figures are nanoseconds a node (a step, for chains), `growth`, which is these over those at the first
+    Figures are nanoseconds a node (for chains, a step), `growth`, the ratio of these to those at the first
     size, and megabytes.
     """
     wide, deep = wide or (WIDE[:-1] if quick else WIDE), deep or (DEEP[:-1] if quick else DEEP)
@@ -59,7 +59,7 @@ def run(
 
 
 def peak(task: Callable[[], object]) -> float:
-    """The most memory that arrays and objects take while something runs, beside what there was: megabytes."""
+    """The peak of the memory that a task takes, in megabytes, beyond what was allocated before."""
     tracemalloc.start()
     try:
         task()
@@ -68,7 +68,7 @@ def peak(task: Callable[[], object]) -> float:
         tracemalloc.stop()
 
 
-Systems = dict[str, Callable[[], Callable[[], object]]]  # makes what is measured, from nothing
+Systems = dict[str, Callable[[], Callable[[], object]]]  # system -> makes its task, with a new model
 Task = tuple[str, float, dict[str, object], Systems]
 
 

@@ -1,4 +1,4 @@
-"""What the host pays: preparing trees, merging and scheduling batches; beside the training step."""
+"""What batching costs the host: preparing trees, and merging and scheduling batches, beside a whole step."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ NAME = "host"
 def run(
     *, quick: bool = False, data: Path | None = None, state: int = 300, batch: int = 64, trees: int = 2048
 ) -> Iterator[Result]:
-    """Measures preparing, merging and whole training steps, and yields each result when it is there.
+    """Measures preparing, merging and whole training steps.
 
-    Seconds are of a tree: `prepare` (from Python objects to wirings, with validation and hashes), `merge`
-    (from wirings to a schedule, with sharing), `step` (a training step with its merge). Nodes are operations;
-    only `step` depends on the `state` of the Tree-LSTM, and `share of step` is of the whole training step.
+    Times are per tree: `prepare` (from Python objects to wirings, with validation and hashes), `merge` (from
+    wirings to a schedule, with sharing), `step` (a training step with its merge). Nodes are operations. Only
+    `step` depends on the `state` of the Tree-LSTM; `share of step` is the share in a whole training step.
     """
     all_trees, source = load_trees(data)
     examples = all_trees[: max(trees, batch)]

@@ -25,7 +25,7 @@ from benchmarks.timing import best_threads, interleaved, repeats
 
 NAME = "iclr"
 BATCHES = (1, 32, 64, 128, 256)
-ALONE = 2  # trees that are run one by one; their time stands for that of the others
+ALONE = 2  # trees that `one-by-one` runs; their time is scaled up to the batch
 
 
 def run(

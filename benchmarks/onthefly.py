@@ -1,7 +1,7 @@
-"""Batching ordinary code on the fly: each schedule against none, our own blocks, and code batched by hand.
+"""Batching ordinary code on the fly: each schedule against no batching, blocks, and code batched by hand.
 
 Neubig, Goldberg, Dyer, "On-the-fly Operation Batching in Dynamic Computation Graphs", NIPS 2017: the models
-of table 1, trained under each schedule, and as in figure 2 what a step's time goes to.
+of table 1, trained under each schedule, and, as in figure 2, how the time of a step divides.
 
 All systems of a model begin with the same parameters and work on the same batches.
 """
@@ -69,9 +69,9 @@ class Task:
         program: gives the loss of an example, or a generator that returns it.
         examples: the examples.
         unit: what is counted a second.
-        block: the same model as a block; None where no block can say it.
-        others: systems that are no `arrows`, made of the parameters that all begin with.
-        config: of the results.
+        block: the same model as a block; None if no block can express it.
+        others: makes the systems other than `arrows` from the parameters that all systems begin with.
+        config: the config of the results.
     """
 
     program: programs.Program
@@ -91,12 +91,12 @@ def run(
     seconds: float | None = None,
     rounds: int | None = None,
 ) -> Iterator[Result]:
-    """Measures training steps of each model, then what a step's time goes to, under each schedule.
+    """Measures training steps of each model, then how the time of a step divides, under each schedule.
 
-    `--quick` takes the Tree-LSTM alone. `steps` are of the forward pass. In the second table the figures are
-    microseconds a call, of which equal ones are one node: `build` is what the front end takes, the sum of
+    `--quick` takes the Tree-LSTM alone. `steps` are those of the forward pass. In the second table figures
+    are microseconds a call; equal calls are one node. `build` is the time of the front end: the sum of
     `record` (the program's own time included), `wire` (choosing the nodes that must run, and their operands)
-    and `merge` (the schedule); then `bind`, `forward`, `backward` and `update`.
+    and `merge` (the schedule). Then come `bind`, `forward`, `backward` and `update`.
     """
     seconds, rounds = seconds or (0.3 if quick else 1.0), rounds or (3 if quick else 11)
     for name in ("treelstm",) if quick else TASKS:
@@ -296,7 +296,7 @@ def _costs(
     threads: Mapping[str, int],
     rounds: int,
 ) -> Iterator[Result]:
-    """What the time of a training step goes to."""
+    """How the time of a training step divides into its parts."""
     watches: dict[str, list[Stopwatch]] = {name: [] for name in systems}
 
     def watched(name: str) -> None:

@@ -21,7 +21,7 @@ def check(file: Path) -> None:
         raise FileNotFoundError(2, "no such folder", str(file.parent))
     formats = sorted(_figure(1).canvas.get_supported_filetypes())
     if file.suffix[1:].lower() not in formats:
-        raise ArrowValueError(f"--plot {file}: the name's ending is to be one of {', '.join(formats)}")
+        raise ArrowValueError(f"--plot {file}: the file's ending must be one of {', '.join(formats)}")
 
 
 def plot(results: list[Result], file: Path) -> None:
@@ -50,7 +50,7 @@ def plot(results: list[Result], file: Path) -> None:
 
 
 def _figure(rows: float) -> Any:
-    """A figure of its own, which no window and no global state knows."""
+    """A figure outside of pyplot, whose global state and windows a library should not touch."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(8, 0.6 + 0.32 * rows), layout="constrained")

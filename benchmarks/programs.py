@@ -16,7 +16,7 @@ from arrows.models import Lexicon
 from arrows.onthefly import LazyBatch, LazyTensor
 
 Program = Callable[[LazyBatch, Any], Any]
-"""Takes a batch and an example; gives the example's loss, or a generator that returns it."""
+"""Takes a batch and an example; returns the example's loss, or a generator that returns it."""
 
 
 def bilstm_tagger(
@@ -119,7 +119,7 @@ def tree_lstm(vocabulary: Mapping[str, int], *, size: int = 64, classes: int = 5
 def transition_parser(parser: Any) -> Program:
     """The parser of `examples/transition_parser.py`, which reads the scores of each transition; no block can.
 
-    The loss of a sentence that is parsed without doubt is None.
+    The loss of a sentence is None if all its transitions are right by the margin.
     """
 
     def loss(g: LazyBatch, sentence: Any) -> Generator[Any, Any, LazyTensor | None]:
@@ -135,7 +135,7 @@ def _both_ways(size: int, end: str = "") -> tuple[Any, Any]:
 
 
 def _outputs(g: LazyBatch, cell: Any, x: list[Any]) -> list[Any]:
-    """What a cell gives at each step."""
+    """The outputs of a cell that reads vectors one by one."""
     state, outputs = g.zeros(cell.state), []
     for vector in x:
         state = cell(vector, state)
@@ -144,6 +144,6 @@ def _outputs(g: LazyBatch, cell: Any, x: list[Any]) -> list[Any]:
 
 
 def _bidirectional(g: LazyBatch, forward: Any, backward: Any, x: list[Any]) -> list[Any]:
-    """What two cells give at each step, one from the front and one from the back, side by side."""
+    """The outputs of two cells, of which the second reads backwards, joined at each step."""
     pairs = zip(_outputs(g, forward, x), _outputs(g, backward, x[::-1])[::-1], strict=True)
     return [ar.ops.concat(pair) for pair in pairs]

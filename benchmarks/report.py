@@ -17,7 +17,7 @@ class Result:
     Attributes:
         bench: the benchmark's name.
         config: what was measured; results with equal configs are compared.
-        system: who ran, `arrows` for us.
+        system: the name of what ran; this package is `arrows`.
         runs: seconds of each run.
         figures: further figures, such as trees a second.
 
@@ -38,7 +38,7 @@ class Result:
 
 
 def ratios(results: list[Result]) -> list[float | None]:
-    """For each result, its median time over that of `arrows` for the same task: above 1, we are faster.
+    """For each result, its median time over that of `arrows` for the same task: above 1, `arrows` is faster.
 
     None where `arrows` did not run.
 
@@ -50,9 +50,9 @@ def ratios(results: list[Result]) -> list[float | None]:
 
 
 def json_lines(machine: Mapping[str, object], results: Iterable[Result]) -> Iterator[str]:
-    """The machine on a line of its own, then a line for each result, as soon as that is there.
+    """The machine on a line of its own, then a line for each result, as soon as the result comes.
 
-    The ratio to `arrows` is written where `arrows` came before, as it does in our benchmarks.
+    A line has the ratio to `arrows` only if the result of `arrows` came earlier, as in all benchmarks here.
 
     >>> print(
     ...     "\\n".join(
@@ -110,7 +110,7 @@ def table(results: list[Result]) -> str:
 
 
 def tasks(results: list[Result]) -> dict[str, list[tuple[Result, float | None]]]:
-    """The results of each task with their ratios to `arrows`, by the task in words.
+    """A description of each task -> the task's results, with their ratios to `arrows`.
 
     >>> list(tasks([Result("b", {"batch": 1}, "arrows", [0.5])]))
     ['b, batch 1']

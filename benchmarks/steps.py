@@ -1,8 +1,7 @@
-"""How many steps a schedule needs for a batch, against the fewest that any could.
+"""How many steps a schedule needs for a batch, against a lower bound for any schedule.
 
-No schedule can do with fewer steps than, for each operation, the longest chain of its nodes within the batch.
-What is timed is merging with scheduling; steps are counted. This is the one benchmark that reaches below a
-model's surface.
+The nodes of one operation on a path need a step each. So the bound is the sum, over the operations, of the
+most nodes of one on any path of the batch. Steps are counted; the time is that of merging and scheduling.
 """
 
 from __future__ import annotations
@@ -82,10 +81,9 @@ def merge(model: ar.Model, prepared: ar.Prepared, indices: Ints) -> scheduling.M
 
 
 def longest_chains(model: ar.Model, prepared: ar.Prepared, indices: Ints) -> tuple[int, int]:
-    """The fewest steps that any schedule could need, and how many nodes run.
+    """The lower bound on the steps of any schedule, and how many nodes run.
 
-    The fewest are the sum, over the operations, of the most nodes of one operation on a path. The model is
-    compiled with `schedule="depth"`, whose wirings know how deep a node lies.
+    The model is compiled with `schedule="depth"`, whose wirings hold the depth of each node.
 
     >>> add = ar.Function(lambda total, x: total + x)
     >>> model = ar.compile(ar.Map(ar.Scalar()) >> ar.Fold(add, ar.Zeros([])), schedule="depth")

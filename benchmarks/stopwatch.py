@@ -1,4 +1,4 @@
-"""Where the time of a call goes, by the functions that it passes through."""
+"""Splits the time of a call among the functions that it passes through."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Stopwatch:
-    """Counts time to the innermost of the parts that run.
+    """Counts all time for the innermost part that is running.
 
     Args:
         parts: (class or module, name of a function that it defines) -> the part that its calls belong to.
@@ -40,7 +40,7 @@ class Stopwatch:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Counts what runs meanwhile; the functions are as before afterwards."""
+        """A context in which the stopwatch runs; afterwards the functions are as before."""
         functions = {(owner, name): getattr(owner, name) for owner, name in self._parts}
         try:
             for (owner, name), function in functions.items():
@@ -66,7 +66,7 @@ class Stopwatch:
         return timed
 
     def _count(self) -> None:
-        """Counts the time since the last count to the part that is open."""
+        """Counts the time since the last count for the innermost part."""
         now = self._clock()
         self.seconds[self._open[-1]] += now - self._since
         self._since = now

@@ -10,9 +10,9 @@ import arrows as ar
 from arrows.training import SGD
 from benchmarks.networks import AnyBlock
 
-RATE = 0.01  # of the gradient descent
+RATE = 0.01  # the learning rate of every system
 
-System = Callable[[Any, int], object]  # runs a batch, given its examples' numbers and the batch's own number
+System = Callable[[Any, int], object]  # runs a batch, given the indices of its examples and its own number
 
 
 def compiled() -> tuple[str, ...]:

@@ -84,7 +84,7 @@ def infer(*, quick: bool, data: Path | None) -> Tasks:
 
 
 def inference_of_types(block: AnyBlock) -> Callable[[], None]:
-    """Infers the types of a block as a program does: with the garbage collector on, which harnesses stop."""
+    """Infers the types of a block with the garbage collector on, as in a program; `serve` turns it off."""
 
     def run() -> None:
         gc.enable()
@@ -100,7 +100,7 @@ TASKS: dict[str, Callable[..., Tasks]] = {
     "host": host,
     "infer": infer,
 }
-"""Benchmark -> what makes its tasks."""
+"""Benchmark -> the function that makes its tasks."""
 
 
 def serve(checkout: str, bench: str, quick: str, data: str) -> None:

@@ -57,7 +57,7 @@ def interleaved(
 
 
 def best_threads(systems: Mapping[str, Callable[[], object]], runs: int = 3) -> dict[str, int]:
-    """The number of threads, one or all, with which each system is faster; what is set where it is fixed."""
+    """The number of threads, one or all, with which each system is faster; if it is fixed, that number."""
     most = machine.threads()
     choices = sorted({1, most}) if machine.settable() else [most]
     best = {}
@@ -85,7 +85,7 @@ def limited_to(count: int) -> Iterator[None]:
 
 
 def repeats(run: Callable[[], object], seconds: float, most: int = 512) -> int:
-    """How often something must run, after a first time that does not count, to take about so many seconds."""
+    """How many runs take about `seconds`, judged by one run after a first that does not count."""
     run()
     start = time.perf_counter()
     run()
@@ -95,7 +95,7 @@ def repeats(run: Callable[[], object], seconds: float, most: int = 512) -> int:
 def random_batches(
     random: np.random.Generator, system: System, first: Ints, examples: int, seconds: float
 ) -> list[Ints]:
-    """As many random batches as a system needs about so many seconds for, each as large as `first`."""
+    """Random batches, each as large as `first`: as many as a system runs in about `seconds`."""
     count = repeats(partial(system, first, 0), seconds)
     return [random.integers(0, examples, len(first)) for _ in range(max(2, count))]
 

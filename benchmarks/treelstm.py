@@ -31,7 +31,7 @@ NAME = "treelstm"
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large the model's state and its batches are."""
+    """The sizes of the model's state and of its batches."""
 
     state: int
     batch: int
@@ -73,7 +73,7 @@ def run(
 def _by_arrows(
     mode: str, blocks: Sentiment, trees: Sequence[Tree]
 ) -> tuple[dict[str, System], dict[str, Array]]:
-    """Our own systems, and copies of the parameters that all begin with."""
+    """The systems that run `arrows`, and copies of the parameters that all systems begin with."""
     if mode == "train":
         models, system = variants(blocks.learn, loss="loss"), train_steps
     else:
@@ -85,7 +85,7 @@ def _by_arrows(
 def _by_hand(
     mode: str, parameters: Mapping[str, Array], forest: Forest, trees: Sequence[Tree], numbers: dict[str, int]
 ) -> dict[str, System]:
-    """The hand-written systems that are there; `torch-nodewise` is for batches of one tree."""
+    """The hand-written systems, those of PyTorch if it is installed."""
     by_numpy = NumpyHand(parameters)
     training: dict[str, System] = {
         "numpy-hand": lambda batch, _: by_numpy.train_step(forest.batch(batch), RATE)

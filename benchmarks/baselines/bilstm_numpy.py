@@ -1,8 +1,8 @@
 """numpy-hand: the bidirectional tagger in plain NumPy, for sentences that all have one length.
 
-What its engineer knows: nothing needs an index, so arrays are [direction, step, sentence, unit], the backward
+What its engineer knows: no index is needed, so arrays are [direction, step, sentence, unit], the backward
 direction's steps counted from the end, and both directions of a step are one call. The inputs of all steps
-are projected at once; a step adds the product with the last state. Buffers are used again.
+are projected at once; a step adds the product with the last state. Every batch reuses the same buffers.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class BiLSTM:
 
     @property
     def gradients(self) -> dict[str, Array]:
-        """Those of the last `backward`, dense, by the `arrows` model's names."""
+        """The gradients of the last `backward`, dense, by the `arrows` model's names."""
         words = np.zeros_like(self.weights["words"])
         words[self._read] = self._last["words"]
         return self._named(self._last | {"words": words})
@@ -69,7 +69,7 @@ class BiLSTM:
 
     @short_buffer()
     def value(self, words: Array, labels: Array, factor: float = 1.0) -> float:
-        """The loss; leaves its gradient by the scores, times a factor, for `backward`."""
+        """The loss; leaves its gradient with respect to the scores, times a factor, for `backward`."""
         batch, length = words.shape
         weights, rows = self.weights, length * batch
         x = self._rows("x 0", 2, length, batch, weights["words"].shape[1])
@@ -148,7 +148,7 @@ class BiLSTM:
         out[..., n:] = h[1, :0:-1]
 
     def _backward(self, k: int, up: Array) -> Array:
-        """From the gradient of the layer's output to that of its input, both `[length, batch, width]`."""
+        """Takes the gradient of a layer's output, and returns its input's: `[length, batch, width]` each."""
         length, batch, _ = up.shape
         n, rows, state = self.size, length * batch, self.weights[f"state {k}"]
         entry = self.weights[f"input {k}"]

@@ -30,7 +30,7 @@ class TorchTagger(Descent):
 
     @property
     def gradients(self) -> dict[str, Array]:
-        """Those of the last backward pass, dense, by the `arrows` model's names."""
+        """The gradients of the last backward pass, dense, by the `arrows` model's names."""
         return self._named(gradient)
 
     def loss(self, *batch: Any) -> Any:
@@ -80,9 +80,9 @@ class TorchCharTagger(TorchTagger):
         self.tags = {tag: k for k, tag in enumerate(tags)}
 
     def prepare(self, sentences: Sequence[Sentence]) -> list[tuple[Any, list[Any], Any]]:
-        """Of each sentence the words' numbers, the characters' numbers of each rare word, the labels.
+        """For each sentence the numbers of its words, the characters of each rare word, and the labels.
 
-        What a sentence gives does not depend on its batch, so it is made once.
+        None of these depends on the batch, so they are computed once.
         """
         prepared = []
         for sentence in sentences:
@@ -125,13 +125,13 @@ class TorchCharTagger(TorchTagger):
 
 
 def _gates(columns: Array, *, back: bool = False) -> Array:
-    """Columns u, i, o, f in PyTorch's order i, f, u, o; or back."""
+    """Reorders the columns u, i, o, f to PyTorch's order i, f, u, o, or back."""
     parts = np.split(columns, 4, axis=-1)
     return np.concatenate([parts[k] for k in ((2, 0, 3, 1) if back else (1, 3, 0, 2))], axis=-1)
 
 
 def _lstm(parameters: Mapping[str, Array], cells: Sequence[tuple[str, str]]) -> Any:
-    """A `torch.nn.LSTM` with the weights of these cells. Its second bias stays zero, as ours have one."""
+    """A `torch.nn.LSTM` with the weights of these cells. Its second bias stays zero: `arrows` has one."""
     n = len(parameters[f"{cells[0][0]}/bias"]) // 4
     entry = len(parameters[f"{cells[0][0]}/weight"]) - n
     lstm = torch.nn.LSTM(entry, n, num_layers=len(cells), bidirectional=True)

@@ -1,7 +1,7 @@
 """bound: the matrix products of the sentiment Tree-LSTM alone, at the row counts that are left after sharing.
 
-No way of computing the model can be faster than its products, at this BLAS. What is above them is gathering,
-element-wise work, updates and the host's part.
+No way of computing the model can be faster than its products with this BLAS. All other time of a system goes
+to gathering, element-wise work, updates and the host's part.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from benchmarks.baselines.buffers import Array
 
 
 class Bound:
-    """The products of a batch with these rows (`Forest.shared`), on numbers that mean nothing."""
+    """The products of a batch with these rows (`Forest.shared`), on random numbers."""
 
     def __init__(self, parameters: Mapping[str, Array], rows: list[int]) -> None:
         weight, self.classify = parameters["cell/weight"], parameters["classify/weight"]

@@ -1,4 +1,4 @@
-"""Arrays that a hand-written system uses again from batch to batch, and the size of NumPy's own buffer."""
+"""Arrays that a hand-written system reuses from batch to batch, and the size of NumPy's own buffer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Buffers:
         self._held: dict[str, Array] = {}
 
     def __call__(self, name: str, *shape: int) -> Array:
-        """An array of this shape, with what was left there."""
+        """An array of this shape, of unspecified content."""
         size = prod(shape)
         held = self._held.get(name)
         if held is None or len(held) < size:

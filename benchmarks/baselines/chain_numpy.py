@@ -30,7 +30,7 @@ class Chain:
         self.words = parameters["words/weight"]
         self.weight, self.bias = parameters["cell/weight"], parameters["cell/bias"]
         self.size = n = len(self.bias) // 4
-        # Ours are u, i, o, f.
+        # The parameters of `arrows` have the order u, i, o, f.
         self.order = np.concatenate([np.arange(k * n, (k + 1) * n) for k in (2, 1, 3, 0)])
 
     def value_and_gradients(self, words: Array) -> tuple[float, dict[str, Array]]:

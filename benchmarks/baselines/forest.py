@@ -95,8 +95,9 @@ class Forest:
         )
 
     def shared(self, indices: Ints) -> list[int]:
-        """How many different sub-trees of each height a batch has, labels apart: the rows that are left where
-        equal ones are computed once.
+        """How many different sub-trees of each height a batch has, labels aside.
+
+        These are the rows that remain if equal sub-trees are computed once.
 
         >>> pair = {"label": 3, "left": {"label": 1, "word": "a"}, "right": {"label": 2, "word": "a"}}
         >>> Forest([pair], {"a": 1}).shared(np.array([0]))

@@ -1,4 +1,4 @@
-"""PyTorch, where it is installed: a benchmark can do without, and nothing else asks for it.
+"""PyTorch, if it is installed: benchmarks run without it too, and nothing else imports it.
 
 >>> from benchmarks.baselines.pytorch import installed
 >>> installed == (torch is not None)
@@ -48,7 +48,7 @@ class Descent(ABC):
         return value
 
     def update(self, rate: float) -> None:
-        """Gradient descent by the gradients that are there, which are dropped."""
+        """Takes a step of gradient descent by the present gradients, and drops them."""
         with torch.no_grad():
             for weight in self.learned():
                 if weight.grad is not None:

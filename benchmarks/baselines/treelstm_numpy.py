@@ -39,7 +39,7 @@ class NumpyHand:
         self.size = n = len(bias) // 5
         self.embed = parameters["embed/weight"].copy()
         self.leaf = weight[: -2 * n, : 3 * n].copy()
-        self.idle = weight[: -2 * n, 3 * n :].copy()  # what a word would do to a forget gate: no leaf has one
+        self.idle = weight[: -2 * n, 3 * n :].copy()  # from words to forget gates, which no leaf has
         self.pair = weight[-2 * n :].copy()
         self.bias = bias.copy()
         self.classify = parameters["classify/weight"].copy()
@@ -61,7 +61,7 @@ class NumpyHand:
 
     @property
     def gradients(self) -> dict[str, Array]:
-        """Those of the last `backward`, dense, by the `arrows` model's names."""
+        """The gradients of the last `backward`, dense, by the `arrows` model's names."""
         last = self._gradients
         embed = np.zeros_like(self.embed)
         embed[last["words"]] = last["embed"]
@@ -76,7 +76,7 @@ class NumpyHand:
 
     def train_step(self, batch: Batch, rate: float) -> float:
         """Takes a step of gradient descent; the loss before it, a mean over trees of sums over nodes."""
-        loss = self.value(batch, rate)  # the rate goes in where there are fewest numbers
+        loss = self.value(batch, rate)  # the scores are the fewest numbers that the rate can multiply
         self.backward(batch)
         self.update(1.0)
         return loss
@@ -126,7 +126,7 @@ class NumpyHand:
             np.multiply(gates[:, 2 * n : 3 * n], t[first:last], out=h[first:last])
 
     def value(self, batch: Batch, factor: float = 1.0) -> float:
-        """The loss; leaves its gradient by the scores, times a factor, for `backward`."""
+        """The loss; leaves its gradient with respect to the scores, times a factor, for `backward`."""
         scores = self.scores(batch)
         every = np.arange(batch.rows)
         np.subtract(scores, scores.max(axis=1, keepdims=True), out=scores)
@@ -156,7 +156,7 @@ class NumpyHand:
         parent[batch.children.reshape(-1)] = np.arange(2 * pairs)
 
         def arriving(first: int, last: int) -> tuple[Array, Array, Array]:
-            """The gradients of h and c of some rows, and room for as many."""
+            """The gradients of h and c of some rows, and scratch memory of their shape."""
             spare, dc, above = (self._rows(name, last - first, n) for name in ("spare", "dc", "above"))
             np.take(from_h, parent[first:last], axis=0, out=above, mode="clip")
             np.take(from_c, parent[first:last], axis=0, out=dc, mode="clip")
@@ -231,8 +231,9 @@ def _sigmoid(x: Array) -> Array:
 
 
 def _cell_gradient(g: Array, d: Array, h: Array, t: Array, above: Array, dc: Array, spare: Array) -> None:
-    """From the gradient `above` of h, and `dc` of c, those of the gates u, i, o; `dc` becomes the whole one.
+    """Computes the gradients `d` of the gates u, i, o from those of h, `above`, and of c, `dc`, in place.
 
+    Adds to `dc` the part of the gradient of c that comes by way of h.
     With h = o * t and t = tanh(c), the slope of h by c is o * (1 - t * t) = o - h * t.
     """
     n = h.shape[1]

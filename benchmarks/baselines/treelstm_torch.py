@@ -26,7 +26,7 @@ class TorchHand(Descent):
     def __init__(self, parameters: Mapping[str, Array]) -> None:
         weight, bias = parameters["cell/weight"], parameters["cell/bias"]
         self.size = n = len(bias) // 5
-        self.idle = weight[: -2 * n, 3 * n :].copy()  # what a word would do to a forget gate: no leaf has one
+        self.idle = weight[: -2 * n, 3 * n :].copy()  # from words to forget gates, which no leaf has
         self.embed, self.leaf, self.pair, self.bias, self.classify, self.classify_bias = self.weights = [
             parameter(value)
             for value in (
@@ -46,7 +46,7 @@ class TorchHand(Descent):
 
     @property
     def gradients(self) -> dict[str, Array]:
-        """Those of the last `backward`, dense, by the `arrows` model's names."""
+        """The gradients of the last `backward`, dense, by the `arrows` model's names."""
         gradients = [gradient(weight).numpy().copy() for weight in self.weights]
         return self._named(gradients, np.zeros_like(self.idle))
 
