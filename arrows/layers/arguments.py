@@ -1,4 +1,4 @@
-"""What layers ask of their arguments and of their input's type, in one set of words."""
+"""Checks of the arguments and input types of layers, so that all layers refuse in the same words."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def function_of(layer: str, what: str, function: F) -> F:
     example = "arrows.layers.initializers.uniform(0.1)" if what == "initializer" else "ar.ops.tanh"
     hint = ""
     if what == "activation" and isinstance(function, int):
-        hint = f"ar.{layer}({function}): the size of the input is found, not given"
+        hint = f"ar.{layer}({function}): the size of the input is inferred, not given"
     raise ArrowTypeError(
         message(f"the {what} of {layer} is a function such as {example}, got {function!r}", hint=hint)
     )
@@ -67,7 +67,7 @@ def vector(layer: str, kind: T.Type, what: str = "input") -> T.Tensor:
 
 
 def items(layer: str, kind: T.Type, form: str, count: int, what: str = "input") -> tuple[T.Type, ...]:
-    """The items of a tuple type of that many; else a ShapeError that shows the form that the layer takes."""
+    """The `count` items of a tuple type; else a ShapeError that shows the form that the layer takes."""
     if not isinstance(kind, T.Tuple) or len(kind.items) != count:
         raise ShapeError(f"the {what} of {layer} must be {form}, not {kind}")
     return kind.items

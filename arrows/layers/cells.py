@@ -1,4 +1,4 @@
-"""`LSTMCell` and `GRUCell`: one step of a recurrent network; and what all recurrent cells share."""
+"""`LSTMCell` and `GRUCell`: one step of a recurrent network; and the base classes of all recurrent cells."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Cell(Layer[A, B]):
         kind = self.kind
         self.size = size_of(kind, size)
         self.dropout = rate_of(kind, dropout)
-        self.effect = self.dropout > 0  # what is dropped differs from call to call
+        self.effect = self.dropout > 0  # dropout differs from call to call, so equal calls are not merged
         self.initializer = function_of(kind, "initializer", initializer)
         self.dtype = float_type(kind, dtype)
 
@@ -89,7 +89,7 @@ class MemoryCell(Cell[A, B]):
         return T.Tuple((T.Tensor((self.size,), dtype), T.Tensor((self.size,), dtype)))
 
     def check_state(self, state: T.Type, x: T.Tensor, what: str) -> None:
-        """Raise ShapeError unless the type is (h, c), each [size], of the element type of x."""
+        """Raises ShapeError unless the type is (h, c), each [size], of the element type of x."""
         wanted = self._state(x.dtype)
         if state != wanted:
             hint = None
@@ -98,13 +98,13 @@ class MemoryCell(Cell[A, B]):
             raise ShapeError(f"the {what} of {self.kind} must be (h, c): {wanted}, not {state}", hint=hint)
 
     def gates(self, products: TensorLike) -> tuple[TensorLike, TensorLike]:
-        """The update u and the opened gates i, o, f1 .. fN, from their products in this order."""
+        """The update u, and the gates i, o, f1 .. fN as one tensor, from the products in this order."""
         return ops.tanh(products[: self.size]), ops.sigmoid(products[self.size :])
 
     def next_state(
         self, u: TensorLike, opened: TensorLike, remembered: TensorLike
     ) -> tuple[TensorLike, TensorLike]:
-        """The next (h, c), from what `gates` gave and what the forget gates leave of the memory."""
+        """The next (h, c), from the result of `gates` and from the memory that the forget gates keep."""
         n = self.size
         c = opened[:n] * self.dropped(u) + remembered
         return opened[n : 2 * n] * ops.tanh(c), c
@@ -112,7 +112,7 @@ class MemoryCell(Cell[A, B]):
 
 @dataclass(frozen=True)
 class GateBias:
-    """Zeros, but `forget` from an index on: a cell that remembers at first learns faster.
+    """Zeros, but `forget` from index `start` on: a cell that keeps its memory at first learns faster.
 
     Gers, Schmidhuber, Cummins, "Learning to Forget", 2000, section 4; Jozefowicz, Zaremba, Sutskever, "An
     Empirical Exploration of Recurrent Network Architectures", ICML 2015, section 2.2.
@@ -159,7 +159,7 @@ class LSTMCell(MemoryCell[A, B]):
         weight [in + size, 4 * size], bias [4 * size].
 
     Raises:
-        ArrowTypeError, ArrowValueError: an argument is none of these.
+        ArrowTypeError, ArrowValueError: an argument has a wrong type or value.
         ShapeError: when types are checked, the input is not (x, (h, c)).
 
     >>> import arrows as ar
@@ -255,7 +255,7 @@ class GRUCell(Cell[A, B]):
         weight [in + size, 2 * size], bias [2 * size], update_weight [in + size, size], update_bias [size].
 
     Raises:
-        ArrowTypeError, ArrowValueError: an argument is none of these.
+        ArrowTypeError, ArrowValueError: an argument has a wrong type or value.
         ShapeError: when types are checked, the input is not (x, h).
 
     >>> import arrows as ar

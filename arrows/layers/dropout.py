@@ -22,8 +22,8 @@ class Dropout(Layer[Any, Any]):
         name: the name in messages.
 
     Raises:
-        ArrowTypeError, ArrowValueError: the rate is no such number.
-        ShapeError: when types are checked, the input is no tensor of floating numbers.
+        ArrowTypeError, ArrowValueError: the rate is not such a number.
+        ShapeError: when types are checked, the input is not a tensor of floating numbers.
 
     >>> import arrows as ar
     >>> (ar.Vector(3) >> Dropout(0.5)).eval([1, 2, 3]).tolist()

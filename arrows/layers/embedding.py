@@ -1,4 +1,4 @@
-"""`Embedding`: a vector for each of a number of buckets, trained or given."""
+"""`Embedding`: a table with a vector for each integer, trained or given."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ N = TypeVar("N", bound=Axis)
 
 
 class Embedding(Layer[A, B]):
-    """Row `i` of a table: from an integer to a vector [size].
+    """From an integer i to row i of a table, a vector [size].
 
-    Integers of any shape give a vector each, along a new last axis.  Gradients of the table are row-sparse.
+    For a tensor of integers the vectors lie along a new last axis.  Gradients of the table are row-sparse.
 
     Args:
         buckets: number of rows; each integer i has 0 <= i < buckets.
         size: length of a vector: a number, or an `Axis` that type checkers see.
         initializer: first values of the table.
         dtype: element type of the table.
-        trainable: False: the table is saved and loaded with the model, and stays as it is.
+        trainable: whether the table is trained; if not, it is still saved and loaded, but never changes.
         name: the name in messages, and of the parameter: `name/weight`.
 
     Parameters of the layer:
         weight [buckets, size].
 
     Raises:
-        ArrowTypeError, ArrowValueError: an argument is none of these.
-        ShapeError: when types are checked, the input is no integer tensor.
+        ArrowTypeError, ArrowValueError: an argument has a wrong type or value.
+        ShapeError: when types are checked, the input is not an integer tensor.
         IndexError: an integer of an example is out of range.
 
     >>> import arrows as ar
@@ -99,15 +99,15 @@ class Embedding(Layer[A, B]):
 
     @staticmethod
     def of(table: npt.ArrayLike, *, trainable: bool = True, name: str | None = None) -> Embedding[Any, Any]:
-        """An embedding whose table is given: word vectors, say.
+        """An embedding with a given table, such as word vectors.
 
         Args:
             table: an array of floating numbers [buckets, size]; it is copied.
-            trainable: whether it goes on learning.
+            trainable: whether the table is trained further.
             name: the name in messages, and of the parameter: `name/weight`.
 
         Raises:
-            ArrowTypeError: it is no array of two axes.
+            ArrowTypeError: the table is not an array of two axes.
             ArrowValueError: its elements are not floating.
         """
         shape = np.shape(table)

@@ -27,25 +27,24 @@ Activation: TypeAlias = Callable[[Any], Any]
 class FC(Layer[A, B]):
     """Fully connected: `activation(x @ weight + bias)`, from a vector [in] to a vector [size].
 
-    The element type is that of the input.  The source is as old as the field; called `FC` after TensorFlow
-    Fold.
+    The element type is that of the input.  The name is that of TensorFlow Fold.
 
     Args:
         size: length of the output: a number, or an `Axis` that type checkers see.
         activation: function of a tensor such as `ar.ops.tanh`; none by default.
         bias: whether there is one.
         initializer: first values of the weight.
-        weight_norm: learn length and direction of each column of the weight apart: the weight that acts is
-            `gain * weight / norm(weight)`, column by column.  Salimans, Kingma, "Weight Normalization",
-            NIPS 2016, (2).
+        weight_norm: whether to learn the length and the direction of each column of the weight separately:
+            the layer then multiplies by `gain * weight / norm(weight)`, column by column.  Salimans, Kingma,
+            "Weight Normalization", NIPS 2016, (2).
         name: the name in messages, and of the parameters: `name/weight`.
 
     Parameters of the layer:
         weight [in, size], bias [size] (zeros at first), with weight_norm gain [size] (ones at first).
 
     Raises:
-        ArrowTypeError, ArrowValueError: an argument is none of these.
-        ShapeError: when types are checked, the input is no vector of floating numbers.
+        ArrowTypeError, ArrowValueError: an argument has a wrong type or value.
+        ShapeError: when types are checked, the input is not a vector of floating numbers.
 
     >>> import arrows as ar
     >>> (ar.Vector(3) >> ar.FC(2, activation=ar.ops.tanh)).eval([1, 2, 3]).shape
@@ -89,7 +88,7 @@ class FC(Layer[A, B]):
         self.size = size_of(layer, size)
         self.activation = function_of(layer, "activation", activation)
         if isinstance(bias, int) and bias not in (0, 1):
-            hint = f"ar.{layer}({bias}): the size of the input is found, not given"
+            hint = f"ar.{layer}({bias}): the size of the input is inferred, not given"
             raise ArrowTypeError(message(f"the bias of {layer} is True or False, got {bias!r}", hint=hint))
         self.bias = bool(bias)
         self.initializer = function_of(layer, "initializer", initializer)
@@ -108,7 +107,7 @@ class FC(Layer[A, B]):
     def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> Any:
         (x,) = args
         weight = parameters["weight"]
-        if self.weight_norm:  # of parameters alone, so it is computed once a batch
+        if self.weight_norm:  # depends on parameters alone, so the engine computes it once a batch
             weight = weight * (parameters["gain"] / ops.norm(weight, axis=0))
         y = ops.matmul(x, weight)
         if self.bias:
@@ -130,8 +129,8 @@ class Linear(FC[A, B]):
         weight [in, size], bias [size] (zeros at first), with weight_norm gain [size] (ones at first).
 
     Raises:
-        ArrowTypeError, ArrowValueError: an argument is none of these.
-        ShapeError: when types are checked, the input is no vector of floating numbers.
+        ArrowTypeError, ArrowValueError: an argument has a wrong type or value.
+        ShapeError: when types are checked, the input is not a vector of floating numbers.
 
     >>> import arrows as ar
     >>> (ar.Vector(3) >> ar.Linear(2, bias=False)).eval([0, 0, 0]).tolist()

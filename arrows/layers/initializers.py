@@ -25,7 +25,7 @@ class Scaled:
     Args:
         scale: the variance times n.
         fan: "in": n = number of inputs; "average": the mean of the numbers of inputs and outputs.
-        law: "uniform" or "normal".
+        law: the distribution, "uniform" or "normal".
 
     Raises:
         ArrowValueError: the scale is not positive.
@@ -98,16 +98,16 @@ class orthogonal:
 
     def __call__(self, generator: np.random.Generator, shape: tuple[int, ...], dtype: str) -> HostArray:
         if len(shape) < 2:
-            raise ArrowValueError(f"an orthogonal matrix has at least two axes, and {list(shape)} has not")
+            raise ArrowValueError(f"an orthogonal matrix needs at least two axes, got shape {list(shape)}")
         rows, columns = prod(shape[:-1]), shape[-1]
         q, r = np.linalg.qr(generator.standard_normal((max(rows, columns), min(rows, columns))))
-        # The signs of the diagonal make the factor unique, and its distribution uniform.
+        # Only with a positive diagonal of r is q unique, and uniformly distributed.
         q = q * np.where(np.diagonal(r) < 0, -1.0, 1.0)
         return np.asarray((q if rows >= columns else q.T) * self.gain).reshape(shape).astype(dtype)
 
 
 class given:
-    """Given numbers: a table of word vectors, say.
+    """Given numbers, such as a table of word vectors.
 
     Args:
         values: an array of the parameter's shape; it is copied.
@@ -126,7 +126,7 @@ class given:
     def __call__(self, generator: np.random.Generator, shape: tuple[int, ...], dtype: str) -> HostArray:
         if self.values.shape != tuple(shape):
             raise ArrowValueError(
-                f"the given array has shape {list(self.values.shape)}, and the parameter {list(shape)}"
+                f"the given array has shape {list(self.values.shape)}, but the parameter {list(shape)}"
             )
         return self.values.astype(dtype)
 
@@ -155,7 +155,7 @@ class constant:
 
 
 small_uniform = uniform(0.1)
-"""Uniform between -0.1 and 0.1: embeddings."""
+"""Uniform between -0.1 and 0.1, the default of embeddings."""
 zeros = constant(0.0)
 """Zeros everywhere."""
 ones = constant(1.0)

@@ -19,16 +19,15 @@ class LayerNorm(Layer[Any, Any]):
     Ba, Kiros, Hinton, "Layer Normalization", 2016, (4).
 
     Args:
-        epsilon: what is added to the variance, positive.
+        epsilon: a positive number that is added to the variance.
         name: the name in messages, and of the parameters: `name/gain`.
 
     Parameters of the layer:
         gain [n] (ones at first), bias [n] (zeros at first), n the size of the last axis.
 
     Raises:
-        ArrowTypeError, ArrowValueError: epsilon is no positive number.
-        ShapeError: when types are checked, the input is no tensor of floating numbers with an axis that is
-            not empty.
+        ArrowTypeError, ArrowValueError: epsilon is not a positive number.
+        ShapeError: when types are checked, the input is not a floating tensor whose last axis has elements.
 
     >>> import arrows as ar
     >>> (ar.Vector(2) >> ar.LayerNorm()).eval([1, 3]).round(3).tolist()
@@ -45,8 +44,7 @@ class LayerNorm(Layer[Any, Any]):
         x = input.element if isinstance(input, T.Sequence) else input
         if not isinstance(x, T.Tensor) or not x.floating or not x.ndim or not x.shape[-1]:
             raise ShapeError(
-                f"the input of LayerNorm is a floating tensor with elements along a last axis, "
-                f"and {input} is not such a tensor"
+                f"the input of LayerNorm must be a floating tensor whose last axis has elements, not {input}"
             )
         return (
             Parameter("gain", x.shape[-1:], x.dtype, initializers.ones),

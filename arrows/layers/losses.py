@@ -13,9 +13,9 @@ from arrows.typesys.static import Tensor
 
 
 class Loss(Apply[tuple[Tensor[Any, Any], Tensor[Any, Any]], Tensor[Any, tuple[()]]]):
-    """Base of losses: no parameters, so that one may stand at places of different types.
+    """Base of losses.  A loss has no parameters, so the same object may be used on different types.
 
-    Give it a `loss(prediction, target)`, of tensors, that returns a scalar.
+    A subclass defines `loss(prediction, target)`, which takes two tensors and returns a scalar.
 
     >>> import arrows as ar
     >>> isinstance(ar.SquaredError(), Loss)
@@ -28,8 +28,8 @@ class Loss(Apply[tuple[Tensor[Any, Any], Tensor[Any, Any]], Tensor[Any, tuple[()
         set_name(self, name)
 
     def loss(self, prediction: TensorLike, target: TensorLike) -> TensorLike:
-        """The scalar, of tensors of one example."""
-        raise NotImplementedError(f"{type(self).__name__} must say its loss")
+        """The loss of one example, a scalar."""
+        raise NotImplementedError(f"{type(self).__name__} must define `loss`")
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -42,7 +42,7 @@ class Loss(Apply[tuple[Tensor[Any, Any], Tensor[Any, Any]], Tensor[Any, tuple[()
 
 
 def floating_pair(layer: str, prediction: TensorLike, target: TensorLike) -> None:
-    """Raise ShapeError unless the two are floating tensors of one type."""
+    """Raises ShapeError unless the two are floating tensors of one type."""
     if prediction.type != target.type or not prediction.type.floating:
         raise ShapeError(
             f"{layer} takes two floating tensors of one type, got {prediction.type} and {target.type}",
@@ -54,7 +54,7 @@ class SoftmaxCrossEntropy(Loss):
     """Cross-entropy of a softmax: `-log(softmax(scores)[label])`, from (scores [k], integer label) to a
     scalar; or `-sum(target * log(softmax(scores)))`, from (scores [k], a distribution [k]).
 
-    Computed from `log_softmax`, without overflow.  In nats.  That a distribution sums to 1 is not looked at.
+    Computed from `log_softmax`, without overflow.  In nats.  A distribution is not checked to sum to 1.
 
     Args:
         name: the name in messages.
@@ -134,7 +134,7 @@ class SigmoidCrossEntropy(Loss):
 
 
 class Hinge(Loss):
-    """The hinge: how far the label's score is from being the best by a margin.
+    """The hinge loss: how much the label's score lacks to be the best by a margin.
 
     From (scores [k], integer label), Crammer, Singer, "On the Algorithmic Implementation of Multiclass
     Kernel-based Vector Machines", JMLR 2001, (4): `max(0, margin + best other score - score of the label)`.
@@ -147,7 +147,7 @@ class Hinge(Loss):
 
     Raises:
         ArrowValueError: the margin is not positive.
-        ShapeError: when types are checked, the input is neither.
+        ShapeError: when types are checked, the input has neither form.
         IndexError: the label of an example is out of range.
 
     >>> import arrows as ar
@@ -171,7 +171,7 @@ class Hinge(Loss):
         if scores.ndim != 1 or label.dtype == "bool" or scores.shape[0] < 2:
             raise ShapeError(f"Hinge takes (scores, integer) or (score, bool), got ({scores}, {label})")
         own = ops.one_hot(target, scores.shape[0], "bool")
-        least = ops.min(prediction)  # the label's own place cannot win there, and nothing overflows
+        least = ops.min(prediction)  # in place of the label's score, which must not win; nothing overflows
         other = ops.max(ops.where(own, least, prediction))
         return ops.relu(self.margin + other - ops.pick(prediction, target))
 
@@ -183,7 +183,7 @@ class Huber(Loss):
     `delta`, `delta * (|e| - delta / 2)` elsewhere.
 
     Args:
-        delta: where it becomes linear, positive.
+        delta: the size of an error from which on the loss is linear, positive.
         name: the name in messages.
 
     Raises:

@@ -56,7 +56,7 @@ class TreeLSTM(MemoryCell[Any, Any]):
         forget_bias [size].
 
     Raises:
-        ArrowTypeError, ArrowValueError: an argument is none of these.
+        ArrowTypeError, ArrowValueError: an argument has a wrong type or value.
         ShapeError: when types are checked, the input is not of the form above.
 
     >>> import arrows as ar

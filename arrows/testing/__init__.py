@@ -1,9 +1,9 @@
-"""For those who extend the package: gradient checks, and what a primitive and a schedule must fulfil.
+"""Checks for those who extend the package: of gradients, of primitives, and of schedules.
 
-`check_grads` holds the gradients of any function on tensors, layers included, against finite differences.
-`check_primitive` holds the parts of a primitive against each other: on NumPy, or with `device="fake"` on the
-strict fake device.  `verify` says whether the schedule of a batch can be executed.  Nothing else in the
-package imports this room.
+`check_grads` compares the gradients of any function on tensors, layers included, with finite differences.
+`check_primitive` checks that the parts of a primitive agree: on NumPy, or with `device="fake"` on the strict
+fake device.  `verify` checks that the schedule of a batch can be executed.  Nothing else in the package
+imports this room.
 """
 
 from arrows.testing.gradients import Elements, check_close, check_grads, run_lifted

@@ -1,4 +1,4 @@
-"""`check_grads` and helpers: derivatives against finite differences, traces run over many rows.
+"""`check_grads` and helpers: compares derivatives with finite differences, and runs traces over many rows.
 
 For the tests of this package, and for anyone who registers a primitive.
 """
@@ -33,13 +33,13 @@ class Elements:
 
 
 def check_close(got: npt.ArrayLike, wanted: npt.ArrayLike, tolerance: float, what: str) -> None:
-    """Compares arrays by |got - wanted| <= tolerance * (1 + max|wanted|), shapes included.
+    """Checks that |got - wanted| <= tolerance * (1 + max|wanted|), and that the shapes are equal.
 
     Args:
-        got: the array in question.
-        wanted: the array that it should be.
+        got: the array to check.
+        wanted: the expected array.
         tolerance: as above; booleans must be equal.
-        what: what is compared, for the message.
+        what: the name of the array in the message.
 
     Raises:
         AssertionError: they differ.
@@ -77,12 +77,12 @@ def check_grads(
         function: takes tensors and tuples of them, as a Function does; layers may be called in it.
         arguments: arrays, `Elements` for sequences, and tuples of them.
         parameters: gives the parameters' values; their initializers by default.
-        tolerance: of |a - b| / (1 + max|b|).
-        step: of the differences.
-        seed: of cotangents and parameters.
+        tolerance: the greatest |a - b| / (1 + max|b|) for a gradient a and its differences b.
+        step: the step of the differences.
+        seed: the seed of cotangents and parameters.
 
     Raises:
-        AssertionError: a gradient is off.
+        AssertionError: a gradient is wrong.
 
     >>> from arrows import ops
     >>> check_grads(lambda x, w: ops.tanh(x @ w), np.ones(2), np.array([[0.1, 0.2], [0.3, 0.4]]))
@@ -131,7 +131,7 @@ def run_lifted(
     segments: Mapping[int, Segments] | None = None,
     device: str = "cpu",
 ) -> list[Array]:
-    """Runs a trace over many rows at once, equation by equation: what the engine's code must equal.
+    """Runs a trace over many rows at once, equation by equation; the engine's code must give the same.
 
     Args:
         trace: what to run.

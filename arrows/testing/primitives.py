@@ -1,4 +1,4 @@
-"""`check_primitive`: holds a primitive's rule, kernel, vjp, lift and sum_rows against each other."""
+"""`check_primitive`: checks that a primitive's rule, kernel, vjp, lift and sum_rows agree."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def check_primitive(
     gradients: bool = True,
     **attributes: Any,
 ) -> None:
-    """Holds a primitive's rule, kernel, vjp, lift and sum_rows against each other on one example.
+    """Checks that a primitive's rule, kernel, vjp, lift and sum_rows agree on one example and its variations.
 
-    The operands are those of one example; the batches are made of changed copies of them (floats scaled by
-    positive numbers, others rolled), of 0, 1 and 3 rows, with and without rows for each operand.
+    The operands are those of one example. The batches have 0, 1 and 3 rows, which are changed copies of them
+    (floats scaled by positive numbers, others rolled), with and without rows for each operand.
 
     Args:
         primitive: what to check.
@@ -40,7 +40,7 @@ def check_primitive(
             with at least 5 elements along axis 0.
         device: where the kernels run: `"cpu"`, `"cuda"`, or `"fake"`, which refuses what a GPU cannot do or
             what would make the host wait, on a machine without one.
-        tolerance: of gradients; values are held to 1e-9.
+        tolerance: of gradients; values must agree to 1e-9.
         gradients: whether the vjp is checked (on the host).
         attributes: of the primitive.
 
@@ -138,7 +138,7 @@ class _Check:
         first, *others = map(_type, self.arrays)
         spread = "domain" in attributes  # from one row for each sequence to a row for each element
         if not spread:
-            first = Tensor(first.shape[1:], first.dtype)  # an element's
+            first = Tensor(first.shape[1:], first.dtype)  # the type of one element
         types = (first, *others)
         type = primitive.rule(*types, **attributes)
         alone = primitive.kernel(np, **attributes)
@@ -193,7 +193,7 @@ class _Check:
     def _out(
         self, kernel: Callable[..., Array], operands: list[Array], wanted: HostArray, **extra: Segments
     ) -> None:
-        """The result goes to `out`, whatever was there, also into a part of a larger array."""
+        """The kernel overwrites `out` with the result, also where `out` is a part of a larger array."""
         name, shape, dtype = self.primitive.name, wanted.shape, wanted.dtype.name
         targets = [self._filled(shape, dtype)]
         if shape:

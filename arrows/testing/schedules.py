@@ -12,7 +12,7 @@ from arrows.engine.scheduling import Merged
 
 
 class ScheduleError(AssertionError):
-    """A merged batch that cannot be executed rightly.
+    """A merged batch that cannot be executed correctly.
 
     Example:
         >>> str(ScheduleError("a row of 'FC' is written twice"))
@@ -23,17 +23,17 @@ class ScheduleError(AssertionError):
 def verify(plan: Plan, merged: Merged) -> None:
     """Checks a merged batch.
 
-    Every row of every slab is written once, by a constant, an input, or one step; no step reads a row that
-    has not been written before it, nor an early operand one that has not been written before the first step
-    of its component, which runs before the others; every node runs in exactly one step; every port and
-    every result reads rows that exist.
+    Every row of every slab is written once, by a constant, an input, or one step. A step reads only rows that
+    are written before it; an early operand reads only rows that are written before the first step of its
+    component, which runs before the others. Every node runs in exactly one step. Every port and every result
+    reads rows that exist.
 
     Args:
         plan: the model's plan.
-        merged: what `arrows.engine.scheduling.merge.merge` made.
+        merged: the result of `arrows.engine.scheduling.merge`.
 
     Raises:
-        ScheduleError: which of these does not hold, and where.
+        ScheduleError: one of these does not hold; the message says which, and where.
 
     Example:
         >>> import arrows as ar
@@ -66,7 +66,7 @@ def verify(plan: Plan, merged: Merged) -> None:
         opening = step == rows.parts[part]
         last_row = int(rows.bounds[rows.parts[part + 1]]) if opening else stop
         for number, (port, port_rows) in enumerate(zip(operation.ports, rows.ports, strict=True)):
-            # What is early has to be there for all steps of the component.
+            # An early operand is read once for all steps of the component, before the first of them.
             first, last = start, last_row if number in operation.early else stop
             if port.domain is not None:
                 first, last = (int(rows.offsets[port.domain][i]) for i in (first, last))
@@ -75,7 +75,7 @@ def verify(plan: Plan, merged: Merged) -> None:
             if len(wanted) and not (wanted.min() >= 0 and wanted.max() < size):
                 raise ScheduleError(f"{where} reads rows outside of slab {port.slab}")
             if not written[port.slab][wanted].all():
-                raise ScheduleError(f"{where} reads rows of slab {port.slab} that are not there yet")
+                raise ScheduleError(f"{where} reads rows of slab {port.slab} that are not written yet")
         if operation.early and not opening and not run[o][rows.bounds[rows.parts[part]]]:
             raise ScheduleError(f"{where} runs before the first step of its component")
         _write(plan, merged, written, o, start, stop)
