@@ -1,7 +1,7 @@
 """On the fly: ordinary Python code that computes with lazy tensors, batched as it runs.
 
-An `OnTheFly` has parameters, programs and memory; each of its batches records calls on `LazyTensor`s as flat
-lists, the lists that reading an example fills for a block, and hands them to the same engine.
+An `OnTheFly` has parameters, programs and memory. Each of its batches records calls on `LazyTensor`s in flat
+lists, in the form that the engine gets by reading an example of a block, and the same engine runs them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What was observed of a program: its call sites with their signatures, and which of them feed which.
+"""The call sites that a program has shown so far, with their signatures, and which of them feed which.
 
-A *call site* is a line of the user's code that calls an operation, together with the types of what it is
-called on.  It is to a program on the fly what a site is to a block: traced once, and a node for each visit.
+A *call site* is a place in the user's code that calls an operation, together with the types of the operands.
+It is to a program on the fly what a site is to a block: it is traced once, and each visit makes a node.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ class CallSite:
     """What happens at each visit of a call site.
 
     Attributes:
-        number: of its site.
+        number: the number of its site.
         outputs: the types of its outputs.
         pattern: how the results are nested.
         simple: how many outputs there are, if the result is one tensor or a plain tuple of tensors; else 0.
         element_sites: for each domain whose elements get rows, the site of these rows and their types.
-        limits: for the operands of one row that are used as an index, into how many rows.
+        limits: place of an operand that is used as an index -> the number of rows that it may select from.
         random: whether it has dropout.
-        line: where it stands.
+        line: the line of the call.
     """
 
     number: int
@@ -63,12 +63,12 @@ class CallSite:
 
 @dataclass(frozen=True, slots=True)
 class ValueTable:
-    """What is asked of many values at a time, as arrays.
+    """Arrays that look up properties of many sites and outputs at a time.
 
     Attributes:
-        first_place: by site, the place of its first port.
-        first_producer: by site, the number of its first output among those of all sites.
-        type: by producer, the number of its type.
+        first_place: the place of each site's first port.
+        first_producer: the number of each site's first output, among those of all sites.
+        type: the number of each output's type.
     """
 
     first_place: HostArray
@@ -81,7 +81,7 @@ class CallSites:
 
     Args:
         params: gets the parameters of layers when they are first called.
-        float_type: the element type of all floats; None leaves them.
+        float_type: the element type of all floats; None leaves them as they are.
 
     Attributes:
         sites: the sites.
@@ -108,7 +108,7 @@ class CallSites:
     # types, constants, reads
 
     def intern(self, type: T.Tensor) -> T.Tensor:
-        """The one object that stands for a type, so that types are compared by identity."""
+        """The one object for each type, so that the keys of calls compare types by identity."""
         if type not in self.types:
             with self.params.lock.mutex:
                 if type not in self.types:
@@ -117,7 +117,7 @@ class CallSites:
         return self._interned[self.types[type]]
 
     def constant(self, array: HostArray) -> int:
-        """The number of a constant; equal ones are one."""
+        """The number of a constant; equal constants share one."""
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._constants:
             with self.params.lock.mutex:
@@ -128,7 +128,7 @@ class CallSites:
         return self._constants[key]
 
     def read_site(self, type: T.Tensor) -> int:
-        """The number of the site at which values of a type come in."""
+        """The number of the site at which data of a type enter."""
         if type not in self._reads:
             form = core.Tensor(type.shape, type.dtype)
             typed = Typed(form=form, input=T.Input(), output=type)
@@ -138,7 +138,7 @@ class CallSites:
         return self._reads[type]
 
     def carried_site(self, type_number: int) -> int:
-        """The number of the site at which values of a type come back that an earlier run computed."""
+        """The number of the site at which values of a type that an earlier run computed enter a run."""
         if type_number not in self._carried:
             type = self._interned[type_number]
             self._carried[type_number] = self._add(CarriedSite(len(self.sites), (type,)))
@@ -146,17 +146,17 @@ class CallSites:
 
     @property
     def carried_types(self) -> list[int]:
-        """The numbers of the types that have such a site, in the order of these sites."""
+        """The numbers of the types that have a `carried_site`, in the order of these sites."""
         return list(self._carried)
 
     @property
     def read_sites(self) -> list[int]:
-        """The numbers of the sites at which values come in."""
+        """The numbers of the sites at which data enter."""
         return list(self._reads.values())
 
     @property
     def read_types(self) -> list[T.Tensor]:
-        """The types of values that come in, in the order of their sites."""
+        """The types of the data that enter, in the order of their sites."""
         return list(self._reads)
 
     # ------------------------------------------------------------------------------------------------------
@@ -173,12 +173,12 @@ class CallSites:
 
         Args:
             block: what is called.
-            input: the type of what it is called on.
-            constants: the leaves of the input that are constants, and which.
-            line: where.
+            input: the type of its input.
+            constants: the leaves of the input that are constants, with the numbers of the constants.
+            line: the line of the call.
 
         Raises:
-            ArrowTypeError: it does not take that input.
+            ArrowTypeError: the block does not take that input.
         """
         try:
             typed = infer(block, input, float_type=self.float_type)
@@ -188,7 +188,7 @@ class CallSites:
             raise refused(block, input, line, error) from None
 
     def add_typed(self, typed: Typed, constants: Sequence[tuple[int, int]], line: SourceLine) -> CallSite:
-        """Adds a call whose types are known; otherwise as `add_call`."""
+        """Adds a call whose types have been inferred; otherwise as `add_call`."""
         trace = typed.trace
         assert trace is not None
         for owner, spec, _ in trace.parameters:
@@ -263,7 +263,7 @@ class CallSites:
         )
 
     def observe(self, places: HostArray, sites: HostArray, outputs: HostArray) -> None:
-        """Takes notice that outputs of sites came to places."""
+        """Records that outputs of sites have reached places: they are a flow of the program."""
         table = self.table
         producers = table.first_producer[sites] + outputs
         fresh = ~self._observed[places, producers]
@@ -278,13 +278,13 @@ class CallSites:
         self.version += 1
 
     def lowered(self) -> Lowered:
-        """What was observed, as lowering would give it of a block."""
+        """The observed sites and flow, in the form in which lowering returns those of a block."""
         flow = ObservedFlow([list(producers) for producers in self._reaching])
         return observed_sites(list(self.sites), list(self.constants), self.read_types, flow)
 
 
 def refused(block: core.AnyBlock, input: T.Type, line: SourceLine, error: Exception) -> ArrowTypeError:
-    """The error for a call that does not fit: what is called on what, on which line, and why not."""
+    """The error for a call that does not fit: it names block, input and line, and gives the reason."""
     details = error.details if isinstance(error, (ArrowTypeError, ArrowValueError)) else None
     reason, hint = str(error), ""
     if details is not None and details.reason:

@@ -1,4 +1,4 @@
-"""What was observed of a program, for a drawing: its call sites, and which of them feed which."""
+"""The observed dataflow of a program, for drawings: its call sites, and which of them feed which."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class ObservedCall:
     """A call site.
 
     Attributes:
-        label: what is called; "values" for those that come in.
-        line: where, such as ``model.py:41``; empty for values that come in.
+        label: the name of what is called; "values" where data enter.
+        line: the line of the call, such as ``model.py:41``; empty where data enter.
         output: the type of its result.
-        stratum: in which stratum it runs, under the schedule "strata".
+        stratum: the stratum in which it runs under the schedule "strata".
     """
 
     label: str
@@ -29,7 +29,7 @@ class ObservedCall:
 
 @dataclass(frozen=True, slots=True)
 class Dataflow:
-    """The call sites of a program, in the order in which they were first called, and what feeds what.
+    """The call sites of a program, in the order of their first calls, and which of them feed which.
 
     `arrows.drawing.dataflow_text` and `dataflow_svg` draw it.
 
@@ -54,7 +54,7 @@ def dataflow(plan: Plan, calls: Iterable[CallSite]) -> Dataflow:
     """The call sites of a plan that was made by strata.
 
     Args:
-        plan: of all that has been observed.
+        plan: the plan of all call sites.
         calls: the call sites, for their lines.
     """
     lines = {call.number: str(call.line) for call in calls}

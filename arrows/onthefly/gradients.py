@@ -1,7 +1,7 @@
 """Gradients through all runs of a batch.
 
-The last run goes first.  The gradients of its carried rows are added to the rows of the runs that these were
-copied from, and so on back to the first.
+The last run goes first.  The gradients of its carried rows are added to the gradients of the rows in earlier
+runs that they were copied from, and so on back to the first run.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Differentiation:
                 for key, gradient in earlier.flow_back().items():
                     if key in sums:
                         sums[key] = add_gradients(device, sums[key], gradient)
-                    else:  # one run after another writes to the same memory
+                    else:  # the runs write to the same memory in turn: all but the last are copied
                         sums[key] = gradient if number == involved[0] else own(gradient)
                 self._hand_back(earlier, involved)
         return value, self._by_name(run, sums)
@@ -105,9 +105,9 @@ class Differentiation:
         return gradients
 
     def _involved(self, last: int) -> list[int]:
-        """The runs that computed what the values of one depend on, itself included, ascending.
+        """The numbers of the runs that a run depends on, itself included, ascending.
 
-        A run that data came in with is none: parameters that changed since did not change the data.
+        A run that only supplied data does not count: a later change of parameters did not change the data.
         """
         involved = {last}
         for number in range(last, -1, -1):
@@ -117,7 +117,7 @@ class Differentiation:
         return sorted(involved)
 
     def _hand_back(self, run: Run, involved: Collection[int]) -> None:
-        """Adds the gradients of carried rows to the rows that they were copied from, in runs involved."""
+        """Adds the gradients of carried rows to those of the rows in `involved` runs that they come from."""
         device = self._net.device
         for o, ids in _carried(run).items():
             first = run.merged.operations[o].first_rows[0]
@@ -138,7 +138,7 @@ class Differentiation:
 
 
 def _carried(run: Run) -> dict[int, HostArray]:
-    """By operation that brings values back, their ids, in the order of its rows."""
+    """Operation that carries values of earlier runs -> their ids, in the order of its rows."""
     return {
         operation.index: run.merged.raw[operation.stream]
         for operation in run.executor.plan.operations

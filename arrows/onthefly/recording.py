@@ -1,4 +1,4 @@
-"""The nodes of a batch on the fly: the flat lists that reading an example fills, written by the program."""
+"""The nodes of a batch on the fly, which the program records in flat lists."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class GrowingColumn:
         self._count = 0
 
     def array(self) -> HostArray:
-        """The whole list; only what is new is copied."""
+        """The whole list as an array; copies only the numbers that are new."""
         count = len(self._source)
         if count > len(self._array):
             larger = np.empty(2 * count, np.int64)
@@ -44,14 +44,14 @@ class Recording:
 
     Attributes:
         site: the site of each node.
-        start: where the sources of each node start, and where those of the last end.
-        sources: the ids of the values that each node reads.
-        lengths: by node, the lengths of the sequences among its operands.
-        reads: by type and node, the values that come in; those that have run are dropped.
-        dropout: by node with dropout, the instance that called it, and how many such calls the instance had
-            made before.
-        rows: by node whose operation gives rows for the elements of sequences, the nodes of these rows.
-        row_of: by such a node of a row, the node of the operation.
+        start: the place in `sources` where the sources of each node start, and where those of the last end.
+        sources: the ids of the values that the nodes read, node after node.
+        lengths: node -> the lengths of the sequences among its operands.
+        reads: type -> node -> the data that enter there; dropped once the node has run.
+        dropout: node with dropout -> the instance that called it, and the number of such calls that the
+            instance had made before.
+        rows: node whose operation returns rows for the elements of sequences -> the nodes of these rows.
+        row_of: node of such a row -> the node of the operation.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Recording:
         self.source_column = GrowingColumn(self.sources)
 
     def add_read(self, site: int, type: T.Tensor, value: object) -> int:
-        """Adds a value that comes in; returns its id."""
+        """Adds a node at which data enter; returns the id of their value."""
         node = len(self.site)
         self.site.append(site)
         self.start.append(len(self.sources))
@@ -79,7 +79,7 @@ class Recording:
         return node << OUTPUT_BITS
 
     def add_rows(self, node: int, site: int, length: int) -> int:
-        """Adds the nodes of the rows that an operation gives for a sequence's elements; returns the first."""
+        """Adds a node for each row that an operation returns for a sequence's elements; returns the first."""
         first = len(self.site)
         self.site.extend([site] * length)
         self.start.extend([len(self.sources)] * length)
@@ -92,7 +92,7 @@ class Recording:
 def dropout_keys(seed: int, step: int, calls: HostArray) -> HostArray:
     """A 64-bit key for each call: a hash of seed, step, instance and the call's number in its instance.
 
-    So masks depend neither on what runs together nor on what is read in between.
+    So masks depend neither on which nodes run together nor on which values the program reads in between.
 
     Args:
         seed: the network's.

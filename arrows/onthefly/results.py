@@ -14,7 +14,7 @@ Pattern: TypeAlias = "int | TuplePattern | ElementsPattern"
 """How results are nested: the number of an output, a tuple, or a sequence."""
 
 Leaf: TypeAlias = Callable[[int, T.Tensor], Any]
-"""Makes the lazy tensor for an output: ``leaf(node and output, type)``."""
+"""Makes the lazy tensor of an output: ``leaf(id, type)``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def pattern_of(trace: Trace) -> Pattern:
     leaves = iter(trace.results)
 
     def build(type: T.Type) -> tuple[Pattern, int]:
-        """The pattern, and the sequence whose rows its outputs are (-1: none)."""
+        """The pattern, and the number of the sequence whose rows its outputs are; -1 if they are none."""
         if isinstance(type, T.Tensor):
             rows = max(next(leaves).rows, -1)
             counts[rows] = counts.get(rows, 0) + 1
@@ -72,9 +72,9 @@ def build(
     Args:
         pattern: how they are nested.
         first: the id of the first output of the call's node.
-        types: of its outputs.
-        rows: for each sequence whose elements get rows, the ids of the first outputs of their nodes, and the
-            types of these nodes' outputs.
+        types: the types of the node's outputs.
+        rows: for each sequence whose elements get rows, the ids of the first outputs of these rows' nodes,
+            and the types of those nodes' outputs.
         leaf: makes a lazy tensor.
     """
     if isinstance(pattern, int):

@@ -1,7 +1,7 @@
-"""Runs the nodes of a batch that somebody asked for, and says where their values lie.
+"""Runs the nodes of a batch whose values are needed, and locates their values in memory.
 
-A batch on the fly may take several runs, since values may be read in between.  Each run has the nodes that
-are needed and have not run; values of earlier runs come into it as *carried* rows.
+A batch on the fly may take several runs, since the program may read values in between.  Each run has the
+nodes that are needed and have not run; values of earlier runs enter it as *carried* rows.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class FinishedRun:
 
     Attributes:
         run: the run.
-        slab: by operation and output, the slab of the values.
-        offset: by operation and output, how much further on than the first output's a value's row is.
-        operation: by site, its operation.
-        updates: how often parameters had been changed before.
+        slab: the slab of the values, by operation and output.
+        offset: how far a value's row lies behind that of its node's first output, by operation and output.
+        operation: the operation of each site.
+        updates: how often the parameters had been changed before the run.
     """
 
     run: Run
@@ -47,7 +47,7 @@ class FinishedRun:
 
     @staticmethod
     def of(run: Run, updates: int) -> FinishedRun:
-        """The run, with the places of its values."""
+        """Computes the places of the values of a run."""
         plan = run.executor.plan
         shape = len(plan.operations), plan.widest
         slab, offset = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
@@ -70,7 +70,7 @@ class Runs:
 
     Attributes:
         finished: the runs so far.
-        gradients: as given.
+        gradients: whether gradients may be asked for.
     """
 
     def __init__(self, net: OnTheFly, recording: Recording, *, training: bool, gradients: bool) -> None:
@@ -83,7 +83,7 @@ class Runs:
         self._arenas: list[Arena] = []
 
     def compute(self, ids: Sequence[int]) -> None:
-        """Runs what some values need and has not run.
+        """Runs the nodes that some values need and that have not run.
 
         Raises:
             ArrowValueError: a kernel refuses its operands.
@@ -110,12 +110,12 @@ class Runs:
                 self._wirer.set_state(selection, WAITING)
                 assert merged is not None
                 raise self._refusal(selection, merged, refused) from refused.__cause__
-            except BaseException:  # Ctrl-C, say: the nodes can be asked for again
+            except BaseException:  # Ctrl-C, say: a later run can compute the nodes
                 self._wirer.set_state(selection, WAITING)
                 raise
 
     def _schedule(self, selection: NodeSelection) -> tuple[Executor, Merged]:
-        """Wires and merges selected nodes by the schedule of the network."""
+        """Wires and merges selected nodes by the network's schedule, or by the best of those on trial."""
         net = self._net
         merged_by = {}
         for schedule in net.schedules():
@@ -142,7 +142,7 @@ class Runs:
             return timeline(plan, merge(plan, batch, share=False))
 
     def _finish(self, selection: NodeSelection, run: Run) -> None:
-        """Notes where the values of a run lie."""
+        """Records where the values of a run lie."""
         total = len(self._recording.site)
         self._run_of, self._row = _grown(self._run_of, total), _grown(self._row, total)
         self._run_of[selection.nodes] = len(self.finished)
@@ -166,7 +166,7 @@ class Runs:
     # ------------------------------------------------------------------------------------------------------
 
     def _are_outdated(self, ids: HostArray) -> bool:
-        """Whether a step has changed the parameters since some of these values were computed, not read."""
+        """Whether a step has changed the parameters since any of these values, data aside, was computed."""
         if not len(ids):
             return False
         sites = self._net.call_sites.sites
@@ -176,12 +176,12 @@ class Runs:
         return any(self.finished[number].updates != self._net.lock.updates for number in numbers)
 
     def runs_of(self, ids: HostArray) -> HostArray:
-        """The number of the run of each value."""
+        """The number of the run that computed each value."""
         numbers: HostArray = self._run_of[ids >> OUTPUT_BITS]
         return numbers
 
     def came_in(self, ids: HostArray) -> HostArray:
-        """Which values are data, and not computed."""
+        """A mask of the values that are data, not computed."""
         sites = self._recording.site_column.array()[ids >> OUTPUT_BITS]
         return np.isin(sites, self._net.call_sites.read_sites)
 
@@ -200,7 +200,7 @@ class Runs:
         return runs, slabs, rows
 
     def carry(self, target: Array, ids: HostArray) -> None:
-        """Writes values of earlier runs to rows; all are of one type, and so in the slabs of one number."""
+        """Writes values of earlier runs to rows; all are of one type, so their slabs have one number."""
         device = self._net.device
         runs, slabs, rows = self.locate(ids)
         numbers = np.unique(runs).tolist()
@@ -256,14 +256,14 @@ class Runs:
 
 
 def _nodes_of(selection: NodeSelection, merged: Merged, operation: int) -> HostArray:
-    """The nodes of an operation that computes, in the order of its rows."""
+    """The nodes of a computing operation, in the order of its rows."""
     _, numbers = merged.nodes(operation)
     nodes: HostArray = selection.nodes[numbers - len(selection.carried)]
     return nodes
 
 
 def _grown(array: HostArray, size: int) -> HostArray:
-    """The array with room for more."""
+    """The array, with room for at least `size` numbers."""
     if len(array) >= size:
         return array
     larger = np.zeros(max(size, 2 * len(array)), array.dtype)
@@ -272,7 +272,7 @@ def _grown(array: HostArray, size: int) -> HostArray:
 
 
 def outdated(attempt: str, dependent: str) -> ArrowValueError:
-    """The error for mixing values of two sets of parameters, which would be those of no model."""
+    """The error for mixing values computed with two sets of parameters: no model has such a result."""
     return ArrowValueError(
         message(
             f"cannot {attempt}",

@@ -1,4 +1,4 @@
-"""From the nodes that somebody asked for to a wiring, as reading makes of an example."""
+"""Selects the nodes that a run must compute, and wires them as reading wires an example of a block."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ WAITING, WANTED, HAS_RUN = 0, 1, 2
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class NodeSelection:
-    """The nodes of a run: those that some values need and that have not run.
+    """The nodes of a run: those that the wanted values need and that have not run.
 
     Attributes:
         needed: the nodes, ascending.
         nodes: the same as an array.
-        sites: the site of each.
-        sources: the ids of the values that they read, node after node.
-        counts: the lengths of the sequences that they read.
-        carried: the ids of the values of earlier runs among the sources, ascending.
-        carried_types: the number of the type of each of these.
-        carried_sites: the sites at which they come back.
-        from_carried: which sources are carried, and which of `carried` each of them is.
-        values: for each type that is read, the values that come in.
+        sites: the site of each node.
+        sources: the ids of the values that the nodes read, node after node.
+        counts: the lengths of the sequences that the nodes read.
+        carried: the ids of the sources that earlier runs have computed, ascending and distinct.
+        carried_types: for each id in `carried`, the number of its type.
+        carried_sites: for each id in `carried`, the site at which it enters this run.
+        from_carried: a mask of the sources that are carried, and the place of each of them in `carried`.
+        values: number of a type -> the data of that type that enter with the nodes.
     """
 
     needed: list[int]
@@ -55,10 +55,10 @@ class Wirer:
 
     Args:
         recording: the nodes.
-        call_sites: of the program.
+        call_sites: the call sites of the program.
 
     Attributes:
-        state: by node, WAITING, WANTED or HAS_RUN.
+        state: for each node, WAITING, WANTED or HAS_RUN.
     """
 
     def __init__(self, recording: Recording, call_sites: CallSites) -> None:
@@ -66,7 +66,7 @@ class Wirer:
         self._recording, self._call_sites = recording, call_sites
 
     def select(self, ids: Sequence[int]) -> NodeSelection | None:
-        """Selects what some values need and has not run; None if that is nothing."""
+        """Selects the nodes that some values need and that have not run; None if there are none."""
         try:
             needed = self._needed(ids)
             return self._selection(needed) if needed else None
@@ -142,7 +142,7 @@ class Wirer:
         )
 
     def set_state(self, selection: NodeSelection, state: int) -> None:
-        """Notes what has become of selected nodes."""
+        """Sets the state of the selected nodes."""
         for node in selection.needed:
             self.state[node] = state
 
@@ -164,7 +164,7 @@ class Wirer:
         while waiting:
             node = waiting.pop()
             needed.append(node)
-            for id in sources[start[node] : start[node + 1]]:  # `want`, written out: it runs for every edge
+            for id in sources[start[node] : start[node + 1]]:  # `want`, inlined: this runs for every edge
                 source = id >> OUTPUT_BITS
                 if not state[source]:
                     state[source] = WANTED
@@ -176,7 +176,7 @@ class Wirer:
         return needed
 
     def _ports(self, nodes: HostArray, sites: HostArray, inner: HostArray, lengths: HostArray) -> HostArray:
-        """For each source, the number of the port that reads it, within its site.
+        """For each source, the number of the port that reads it, counted within the site.
 
         Args:
             nodes, sites: the nodes, and their sites.
@@ -199,7 +199,7 @@ class Wirer:
         return ports
 
     def _depths(self, needed: Sequence[int], plan: Plan) -> list[int]:
-        """The depth of each node within its component, counted from what has run."""
+        """The depth of each node within its component; nodes that have run do not count."""
         recording = self._recording
         base: list[int] = plan.sites.base.tolist()
         site, start, sources, row_of = recording.site, recording.start, recording.sources, recording.row_of
@@ -219,7 +219,7 @@ class Wirer:
         return depths
 
     def _values(self, nodes: HostArray, sites: HostArray) -> dict[int, list[Any]]:
-        """The values that come in with some nodes, by the number of their type."""
+        """The data that enter with some nodes, by the number of their type."""
         values = {}
         for type, reads in self._recording.reads.items():
             own = nodes[sites == self._call_sites.read_site(type)]
@@ -227,7 +227,7 @@ class Wirer:
         return values
 
     def forget_values(self, selection: NodeSelection) -> None:
-        """Drops the values that have come in to a run."""
+        """Drops the data that have entered a run."""
         for type, reads in self._recording.reads.items():
             own = selection.nodes[selection.sites == self._call_sites.read_site(type)]
             for node in own.tolist():
