@@ -157,7 +157,7 @@ class LazyBatch(LazyCalls):
         elif isinstance(value, (tuple, list)):
             for item in value:
                 self.collect(item, ids, line)
-        else:
+        elif value is not None:  # as a block gives for Void
             attempt, hint = f"cannot compute {value!r:.100}", ""
             if isinstance(value, Generator):
                 attempt = "cannot wait for a generator"
@@ -259,4 +259,4 @@ def _rebuild(value: Any, arrays: Iterator[HostArray]) -> Any:
         return {key: _rebuild(item, arrays) for key, item in value.items()}
     if isinstance(value, tuple):
         return make_tuple([_rebuild(item, arrays) for item in value], getattr(value, "labels", None))
-    return [_rebuild(item, arrays) for item in value]
+    return None if value is None else [_rebuild(item, arrays) for item in value]

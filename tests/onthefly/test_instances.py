@@ -138,7 +138,6 @@ NO_TENSOR = "it is no lazy tensor, and no tuple, list or dict of such"
         ([3], f"cannot compute 3 at {YIELD}\n  {NO_TENSOR}"),
         ("a", f"cannot compute 'a' at {YIELD}\n  {NO_TENSOR}"),
         ({"x": np.zeros(2)}, f"cannot compute array([0., 0.]) at {YIELD}\n  {NO_TENSOR}"),
-        ((None,), f"cannot compute None at {YIELD}\n  {NO_TENSOR}"),
         (None, f"cannot wait at {YIELD}\n  {NOTHING}"),
     ],
 )
@@ -158,10 +157,10 @@ def test_an_instance_yields_no_tensor_of_another_batch() -> None:
     assert "belongs to another batch" in str(error.value)
 
 
-def test_numbers_of_none() -> None:
-    with ar.OnTheFly().batch() as g, pytest.raises(ar.ArrowTypeError) as error:
-        g.numpy([g.tensor(1.0), None])
-    assert said(error) == f"cannot compute None at LINE\n  {NO_TENSOR}"
+def test_what_a_block_gives_for_void_is_no_number() -> None:
+    with ar.OnTheFly().batch() as g:
+        assert g.numpy(g(ar.Scalar() & ar.Void(), 2.0)) == (2, None)
+        assert g.run_all([yields(g(ar.Scalar() & ar.Void(), 2.0))]) == [None]
 
 
 @pytest.mark.parametrize("failure", [KeyError("boom"), KeyboardInterrupt(), GeneratorExit()])
