@@ -49,7 +49,7 @@ def test_threads_are_put_back_after_an_error() -> None:
 
 @settable
 def test_the_library_is_told_and_not_only_asked() -> None:
-    """What NumPy's own library says, asked in a new process by the environment's word for it."""
+    """Asks NumPy's own library in a new process, whose environment sets another number of threads."""
     code = "import arrows as ar, threadpoolctl as t; ar.set_threads(3); print(t.threadpool_info())"
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -79,7 +79,7 @@ def test_what_is_no_number_of_threads(count: Any, error: type[Exception], text: 
 
 
 class Without:
-    """A process whose libraries are unknown, as where NumPy uses Apple's Accelerate."""
+    """Stands for a process whose libraries are unknown, as where NumPy uses Apple's Accelerate."""
 
     def select(self, **_: Any) -> Any:
         return self
@@ -120,7 +120,7 @@ def test_a_command_runs_on_as_many_threads_as_it_is_told(monkeypatch: pytest.Mon
 def test_models_of_the_commands_run_on_one_thread_unless_told(
     given: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
-    """`judged`, `train` and the demonstration's work note the threads, and end the command."""
+    """`note` stands for the work of each command: it notes the threads and ends the command."""
     seen = []
 
     def note(*_: Any, **__: Any) -> Any:

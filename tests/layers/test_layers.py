@@ -30,8 +30,8 @@ from arrows.layers import (
 from arrows.ops import Evaluation, Segments, ShapeError, trace
 from arrows.testing import Elements, check_grads
 from arrows.testing.gradients import run_lifted
+from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 from arrows.typesys.static import Axis
 
 RNG = np.random.default_rng(3)

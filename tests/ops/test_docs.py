@@ -1,4 +1,4 @@
-"""The page of operations is what the docstrings and the registry say now."""
+"""docs/ops.md agrees with the docstrings and with the table of primitives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Masks of dropout: right rates, no mask twice, the same one from the same key wherever the row stands."""
+"""Masks of dropout have the right rates, differ from key to key, and depend on the row's key alone."""
 
 from __future__ import annotations
 
@@ -88,12 +88,12 @@ def test_one_mask_for_a_parameter_of_each_example() -> None:
 
 
 @pytest.mark.parametrize("rate", [1, -0.1, True, "0.5"])
-def test_rates_that_are_none(rate: Any) -> None:
+def test_bad_rates(rate: Any) -> None:
     with pytest.raises(ShapeError, match="the rate is a number with 0 <= rate < 1"):
         ops.dropout(np.ones(3), 1, rate)
 
 
-def test_keys_that_are_none() -> None:
+def test_bad_operands() -> None:
     with pytest.raises(ShapeError, match="the key must be a uint64 scalar, not int64"):
         ops.dropout(np.ones(3), np.int64(1), 0.5)
     with pytest.raises(ShapeError, match=r"the key must be a uint64 scalar, not uint64\[2\]"):

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from arrows import ops
-from arrows.ops import Evaluation, Parameter, RowSparse, parameter
+from arrows.ops import Evaluation, Parameter, parameter
 from arrows.testing import Elements, check_grads
+from arrows.typesys import ArrowValueError
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowValueError
 
 OWNER = object()
 
@@ -56,7 +56,7 @@ def test_joined_and_split_sequences_pass_gradients() -> None:
     assert array(ops.segment_softmax(empty)).shape == (0, 3)
 
 
-def test_gradients_of_what_is_one_for_all_elements_are_summed() -> None:
+def test_gradients_of_values_that_all_elements_share_are_summed() -> None:
     def f(x: Any, hs: Any) -> Any:
         w, v = parameter(OWNER, normal("w", 3, 2)), parameter(OWNER, normal("v", 2))
         scores = ops.tanh(hs @ w + x) @ v
@@ -150,28 +150,3 @@ def test_shared_conveniences() -> None:
         )  # fmt: skip
 
     check_grads(f, x)
-
-
-def test_row_sparse() -> None:
-    a = RowSparse(np.array([3, 1, 3]), np.arange(6.0).reshape(3, 2), (5, 2))
-    dense = np.zeros((5, 2))
-    np.add.at(dense, a.rows, a.values)
-    np.testing.assert_array_equal(a.to_dense(np), dense)
-    np.testing.assert_array_equal((a + a * 2).to_dense(np), 3 * dense)
-    once = a.coalesce(np)
-    assert once.rows.tolist() == [1, 3]
-    np.testing.assert_array_equal(once.to_dense(np), dense)
-    nothing = RowSparse(np.zeros(0, int), np.zeros((0, 2)), (5, 2))
-    np.testing.assert_array_equal((nothing + nothing).coalesce(np).to_dense(np), np.zeros((5, 2)))
-    with pytest.raises(ArrowValueError):
-        a + RowSparse(np.zeros(0, int), np.zeros((0, 3)), (5, 3))
-
-
-def test_row_sparse_on_the_fake_device() -> None:
-    from arrows.engine.device import get_device
-
-    fake = get_device("fake")
-    rows, values = np.array([3, 1, 3]), np.arange(6.0).reshape(3, 2)
-    a = RowSparse(fake.to_device(rows), fake.to_device(values), (5, 2))
-    host = RowSparse(rows, values, (5, 2))
-    np.testing.assert_array_equal(fake.to_numpy(a.add(a, fake.xp).to_dense(fake.xp)), 2 * host.to_dense(np))

@@ -1,4 +1,4 @@
-"""Products of few rows with a large matrix are made row by row: the same numbers, whatever the arrays."""
+"""Products of a few rows with a large matrix: computed row by row, they give the same numbers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LAYOUTS = {
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_they_are_those_of_one_product(layout: str, dtype: str, large: int, monkeypatch: Any) -> None:
-    monkeypatch.setattr(linear, "_LARGE", large)
+    monkeypatch.setattr(linear, "_LARGE", large)  # 0: small matrices, too, are multiplied row by row
     lay = LAYOUTS[layout]
     for rows in (0, 1, 2, 3, 4, 5, 8, 9):
         for k, m in ((5, 7), (0, 3), (3, 0), (1, 1)):
@@ -65,4 +65,4 @@ def test_row_by_row_where_that_was_measured_to_be_faster(
 
     monkeypatch.setattr(linear.np, "matmul", matmul)
     rows_by_matrix(np.zeros((rows, shape[0]), dtype), b, out=np.zeros((rows, shape[1]), dtype))
-    assert seen == [3 if one_by_one else 2]
+    assert seen == [3 if one_by_one else 2]  # row by row, each row is a matrix of its own

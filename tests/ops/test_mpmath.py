@@ -23,7 +23,7 @@ PRECISION = 60  # digits; numbers up to 1e38 and their squares are subtracted fr
 
 
 def _points() -> Array:
-    """Of every size that float32 has, dense where functions bend, and their ends."""
+    """Numbers of every size that float32 has, dense where functions bend, and the ends of its range."""
     sizes = np.geomspace(1.5e-45, float(LIMITS.max), 150)
     near = np.linspace(0, 110, 221)
     x = np.concatenate([sizes, near, np.linspace(0, 10, 100)[1:], [LIMITS.tiny, LIMITS.max, LIMITS.eps]])
@@ -43,7 +43,7 @@ def _softplus(x: Any) -> Any:
 
 
 def _normal(x: Any) -> Any:
-    """The normal distribution's probability below x."""
+    """The probability that a standard normal variable is less than x."""
     return m.erfc(-x / m.sqrt(2)) / 2
 
 
@@ -54,8 +54,8 @@ def _by_tanh(x: Any) -> Any:
 SCALE, ALPHA = m.mpf("1.0507009873554805"), m.mpf("1.6732632423543772")
 
 LOST = 128 * 3 * float(LIMITS.smallest_subnormal)  # x times what is below the smallest normal number
-# The function, the truth, and how far off it may be: relative to the truth, and absolutely (0: nothing but
-# what is lost of numbers below the smallest normal one).
+# The function, the truth, and the error that is allowed: relative to the truth, and absolute (0 still allows
+# what numbers below the smallest normal one lose).
 CASES: dict[str, tuple[Function, Function, float, float]] = {
     "abs": (ops.abs, abs, 0, 0),
     "negative": (ops.negative, lambda x: -x, 0, 0),
@@ -107,7 +107,7 @@ def check(name: str, found: Array) -> None:
     points, wanted = truth(name)
     _, _, relative, absolute = EVERY[name]
     with np.errstate(over="ignore"):
-        rounded = np.array([float(y) for y in wanted]).astype("float32")  # with infinity, where it is that
+        rounded = np.array([float(y) for y in wanted]).astype("float32")  # infinity where it overflows
     error = np.array(
         [
             float(abs(mpmath.mpf(float(y)) - w))
@@ -119,7 +119,7 @@ def check(name: str, found: Array) -> None:
     error[np.isnan(error)] = 0
     few = 3 * float(LIMITS.smallest_subnormal)
     allowed = relative * np.abs(np.nan_to_num(rounded, posinf=0, neginf=0)).astype("float64") + absolute + few
-    # At the ends of the range one rounds to infinity and the other to the largest number.
+    # At the ends of the range one may round to infinity and the other to the largest number.
     edge = np.abs(np.nan_to_num(rounded, posinf=LIMITS.max, neginf=-LIMITS.max)) > LIMITS.max * (1 - 1e-6)
     wrong = np.flatnonzero((error > allowed) & ~edge | (np.isnan(found)))
     assert not len(wrong), [(points[i], found[i], rounded[i]) for i in wrong[:9]]
@@ -140,7 +140,7 @@ numba = pytest.mark.skipif(not jit.available(), reason="numba is not installed")
 
 @pytest.fixture
 def sources(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is compiled."""
+    """Collects the sources that are compiled."""
     found: list[str] = []
     monkeypatch.setenv("ARROWS_CACHE", str(tmp_path_factory.getbasetemp() / "chains"))
 
@@ -184,7 +184,7 @@ DENSE = DENSE[(DENSE % 1 != 0) | (np.abs(DENSE) > 20)]  # no kinks
 
 @cache
 def derivatives(name: str) -> Array:
-    """Where they are not 0, 1 or -1."""
+    """The true derivatives for |x| < 120; beyond, they are 0, 1 or -1."""
     with mpmath.workdps(PRECISION):
         points = [mpmath.mpf(float(x)) for x in DENSE if abs(x) < 120]
         return np.array([float(mpmath.diff(EVERY[name][1], x, method="step")) for x in points])
@@ -192,8 +192,7 @@ def derivatives(name: str) -> Array:
 
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=numba)])
 def test_derivatives(sources: list[str], compiled: bool) -> None:
-    """To 2e-6, absolutely and of the truth: they are made of differences from 1."""
-
+    """Derivatives are right to 2e-6, absolute and relative, since many of them are differences from 1."""
     names = SMOOTH[:8] if compiled else SMOOTH
 
     def total(x: Any) -> Any:

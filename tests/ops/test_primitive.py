@@ -13,8 +13,8 @@ import arrows as ar
 from arrows import ops
 from arrows.ops import Primitive
 from arrows.testing import check_grads, check_primitive
+from arrows.typesys import ArrowValueError
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowValueError
 
 X = np.array([0.5, -1.5, 2.5])
 
@@ -98,20 +98,22 @@ def test_a_cell_that_is_run_twice_replaces_its_primitive(cell: dict[str, Any]) -
     ("other", "field"),
     [({"power_of": 2.0}, "kernel"), ({"scale": 4.0}, "kernel"), ({"derivative": "6.0 * x"}, "vjp")],
 )
-def test_one_that_differs_is_told_and_taken(cell: dict[str, Any], other: dict[str, Any], field: str) -> None:
+def test_a_different_one_replaces_it_with_a_warning(
+    cell: dict[str, Any], other: dict[str, Any], field: str
+) -> None:
     with pytest.warns(UserWarning, match=rf"the primitive 'cell' \(.*\) is replaced .* differs in {field}:"):
         again = run_cell(**other)
     assert ops.get("cell") is again["primitive"]
 
 
-def test_flags_that_differ_are_told(cube: Primitive) -> None:
+def test_a_warning_names_flags_that_differ(cube: Primitive) -> None:
     with pytest.warns(UserWarning, match="differs in additive:"):
         ops.register(replace(cube, additive=True))
     ops.register(replace(ops.get("cube")))  # nothing has changed
 
 
 def test_two_primitives_of_one_name_in_one_model(cell: dict[str, Any]) -> None:
-    """What holds the one that has been replaced computes with it, beside what holds the other."""
+    """A block that was made with the replaced primitive keeps it, beside a block with the new one."""
     with pytest.warns(UserWarning, match="'cell'"):
         again = run_cell(power_of=10.0)
     first, second = (lambda x, p=p["primitive"]: ops.bind(p, x) for p in (cell, again))

@@ -1,4 +1,4 @@
-"""Every primitive: rule, kernel, vjp, lift and sum_rows against each other, on NumPy and the fake device."""
+"""Every primitive: its rule, kernel, vjp, lift and sum_rows agree, on NumPy and on the fake device."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # ruff: noqa: NPY002, B008
-"""Random numbers drawn while a function is traced: noticed wherever they come from, and nothing else is."""
+"""Random numbers drawn while a function is traced are detected wherever they come from; nothing else is."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_what_is_drawn_is_told(function: Any, text: str) -> None:
 
 @pytest.mark.parametrize("before", [0, 1])
 def test_a_normal_number_that_numpy_has_kept(before: int) -> None:
-    """The legacy generator makes two at a time: the second is drawn without a change of its key."""
+    """The legacy generator makes two normal numbers at a time: drawing the second does not change its key."""
     for function in (lambda x: x + np.random.randn(), lambda x: x + np.random.normal()):
         np.random.seed(1)
         np.random.normal(size=before)

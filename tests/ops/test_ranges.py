@@ -1,4 +1,4 @@
-"""Functions of several numbers over the whole range of float32, values and gradients: against float64."""
+"""Functions of several numbers over the whole range of float32: values and gradients agree with float64."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_whole_range(name: str) -> None:
         assert np.isfinite(value).all(), size
         top = abs(wanted).max()
         assert abs(value - wanted).max() <= 2e-6 * top + 2 * limits.smallest_subnormal, (size, value, wanted)
-        if abs(expected).max() > limits.max / 8:  # the gradient is none of float32
+        if abs(expected).max() > limits.max / 8:  # float32 cannot hold the gradient
             continue
         tolerance = 5e-6 * abs(expected).max() + 4 * limits.smallest_subnormal
         if "softmax" in name:  # a difference of numbers of size 1
@@ -66,7 +66,7 @@ def test_the_whole_range(name: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_lengths_of_what_is_not_finite(dtype: str) -> None:
+def test_lengths_of_vectors_that_are_not_finite(dtype: str) -> None:
     x = np.array([[0, 0], [np.inf, 1], [-np.inf, np.inf], [np.nan, 1], [3, 4]], dtype)
     for device in ("cpu", "fake"):
         of = get_device(device)

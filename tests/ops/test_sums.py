@@ -1,4 +1,4 @@
-"""Sums of many numbers of float32, in every operation that adds: to 1e-6 of the sum of their sizes."""
+"""Every operation that adds many numbers of float32 is right to 1e-6 of the sum of their magnitudes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHAPES: list[tuple[int, ...]] = [(MANY,), (MANY, 1), (MANY, 3), (20_001, 2, 5), 
 
 
 def numbers(kind: str, *shape: int) -> Array:
-    if kind == "equal":  # each is rounded the same way, so that nothing evens out
+    if kind == "equal":  # each is rounded the same way, so that the errors do not cancel
         return np.full(shape, 0.1, "float32")
     return np.random.default_rng(0).random(shape, "float32")
 
@@ -78,7 +78,7 @@ def test_sums_of_products(kind: str, width: int, n: int) -> None:
 
 
 def test_wide_products_are_those_of_blas() -> None:
-    """BLAS adds some hundred rows one after the other: 5e-6 where all are equal, 1e-6 otherwise."""
+    """BLAS adds some hundred rows one after the other: its error is 5e-6 if all are equal, 1e-6 otherwise."""
     for kind, tolerance in (("equal", 6e-6), ("uniform", 1e-6)):
         a = numbers(kind, 50_000, 64)
         wide = a.astype("float64")
@@ -126,7 +126,7 @@ def test_functions(kind: str, name: str) -> None:
     np.testing.assert_allclose(FUNCTIONS[name](x), wanted, rtol=2e-6 if name == "variance" else 1e-6)
 
 
-def test_gradients_of_what_is_spread() -> None:
+def test_gradients_of_broadcast_operands() -> None:
     def gradients(dtype: str) -> Any:
         evaluation = Evaluation(record=True)
         row, whole = (

@@ -1,4 +1,4 @@
-"""Types from text: what is printed is read back, and what is no type is refused in words."""
+"""Types from text: printed types are read back, and text that is not a type is refused with a reason."""
 
 from __future__ import annotations
 

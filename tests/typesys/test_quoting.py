@@ -1,4 +1,4 @@
-"""Texts of others: nothing in them steers a terminal, and a long one is not printed whole."""
+"""Quoting of foreign text: no text steers a terminal, and a long one is cut."""
 
 from __future__ import annotations
 
