@@ -99,8 +99,8 @@ class LazyBatch(LazyCalls):
             Its result, of lazy tensors; sequences are lists.
 
         Raises:
-            ArrowTypeError: the block does not take that.
-            InputError: the example does not fit.
+            ArrowTypeError: the block does not take these arguments.
+            InputError: the example does not fit the block.
         """
         self.check_open("run a block")
         return run_block(self, block, arguments)
@@ -121,7 +121,7 @@ class LazyBatch(LazyCalls):
     def numpy(self, value: Any) -> Any:
         """The numbers of a lazy tensor, or of nested tuples, lists and dicts of such, on the host.
 
-        What they need runs, in one run; the rest stays lazy.
+        One run computes everything that they need; the rest stays lazy.
         """
         self.check_open("compute a value")
         ids: list[int] = []
@@ -133,18 +133,18 @@ class LazyBatch(LazyCalls):
 
         Args:
             values: nested lazy tensors.
-            ids: what `collect` has made of them, in their order.
+            ids: the ids that `collect` has found in them, in order.
         """
         self.check_open("compute a value")
         arrays = iter(self._runs.values(ids))
         return [_rebuild(value, arrays) for value in values]
 
     def collect(self, value: Any, ids: list[int], line: Callable[[], SourceLine]) -> None:
-        """Appends the ids of nested lazy tensors.
+        """Appends the ids of nested lazy tensors to a list.
 
         Args:
             value: a lazy tensor, or nested tuples, lists and dicts of such.
-            ids: gets them.
+            ids: the list.
             line: finds the user's line that asks for the value, for messages.
         """
         if isinstance(value, LazyTensor):
@@ -178,8 +178,8 @@ class LazyBatch(LazyCalls):
             gives them.
 
         Raises:
-            ArrowTypeError: the loss is no floating scalar.
-            ArrowValueError: the batch was made with `gradients=False`, or the loss depends on what was
+            ArrowTypeError: the loss is not a floating scalar.
+            ArrowValueError: the batch was made with `gradients=False`, or the loss depends on values
                 computed before a step changed the parameters.
         """
         return self._differentiation.value_and_grad(self._loss_id(loss))
@@ -187,29 +187,29 @@ class LazyBatch(LazyCalls):
     def train_step(
         self, loss: LazyTensor, optimizer: SupportsStep, *, check: LossCheck | None = None
     ) -> Array:
-        """Computes gradients, shows the loss to ``check``, lets the optimizer make a step, returns the loss.
+        """Computes gradients, calls ``check`` with the loss, takes the optimizer's step, returns the loss.
 
         Raises:
-            As `value_and_grad`, and what ``check`` or the optimizer raise.
+            As `value_and_grad`, and whatever ``check`` or the optimizer raises.
         """
         return self._differentiation.train_step(self._loss_id(loss), optimizer, check)
 
     def run_all(self, instances: Iterable[Generator[Any, Any, Any]]) -> list[Any]:
-        """Advances all instances together: each is a generator that yields the values that it must know.
+        """Advances all instances together; each is a generator that yields the tensors whose values it needs.
 
-        An instance runs until it yields a lazy tensor, or a tuple, list or dict of some.  When all instances
-        that are left wait, everything that they wait for runs in one run, and each gets its numbers: NumPy
-        arrays, nested as what it yielded.
+        An instance runs until it yields a lazy tensor, or a tuple, list or dict of lazy tensors.  When all
+        unfinished instances wait, one run computes everything that they wait for, and each of them gets its
+        values: NumPy arrays, nested like the tensors that it yielded.
 
         Args:
             instances: generators, such as `parse(sentence)`.
 
         Returns:
-            What each of them returns, in their order.
+            The result of each instance, in the order of `instances`.
 
         Raises:
-            ArrowTypeError: one is no generator, or yields what is no lazy tensor.
-            Exception: what an instance raises; the others are closed.
+            ArrowTypeError: an instance is not a generator, or yields something other than lazy tensors.
+            Exception: the error that an instance raises; the others are closed.
 
         Example:
             >>> import arrows as ar

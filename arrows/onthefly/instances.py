@@ -1,4 +1,4 @@
-"""Advances many instances of a program together: generators that yield the values that they must know."""
+"""Advances many instances of a program together: generators that yield the tensors whose values they need."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def run_all(batch: LazyBatch, instances: Iterable[Generator[Any, Any, Any]]) -> list[Any]:
     """See `LazyBatch.run_all`."""
     generators = _checked(instances)
-    contexts = [copy_context() for _ in generators]  # a batch inside of an instance is its own
+    contexts = [copy_context() for _ in generators]  # an instance may enter batches of its own
     outer = batch.instance
     first = batch.instances + 1
     batch.instances += len(generators)
@@ -66,7 +66,7 @@ def _line_of_yield(generator: Generator[Any, Any, Any]) -> SourceLine:
 
 
 def _checked(instances: Iterable[object]) -> list[Generator[Any, Any, Any]]:
-    """The instances, each of which is a generator of its own that has not begun."""
+    """The instances as a list; refuses anything but distinct generators that have not begun."""
     generators: list[Generator[Any, Any, Any]] = []
     numbers: dict[int, int] = {}
     for number, generator in enumerate(instances):

@@ -1,4 +1,4 @@
-"""What `arrows.training.train` takes of a program on the fly: a model made of a function of one example."""
+"""Adapts a program on the fly to `arrows.training.train`: a model whose loss is a function of one example."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from arrows.typesys.errors import message
 if TYPE_CHECKING:
     from arrows.onthefly.network import OnTheFly
 
-# So many examples are looked at before the first step, so that the parameters of all layers are there.
+# The number of examples whose losses are computed before the first step, so that all layers have parameters.
 _FIRST = 32
 
 
 class ExampleSet:
-    """Examples that can be taken by number, as batches are taken from a prepared set.
+    """Examples that are selected by index, like those of a prepared set.
 
     >>> ExampleSet("abc")[np.array([2, 0])].examples
     ['c', 'a']
@@ -49,8 +49,8 @@ class LearnerOnTheFly:
 
     Args:
         net: the network.
-        function: ``function(g, example)`` gives the loss of an example, a lazy scalar; or it is a generator
-            function that returns it, and yields what it must know, as in `LazyBatch.run_all`.
+        function: ``function(g, example)`` returns the loss of an example, a lazy scalar. It may be a
+            generator function that yields the tensors whose values it needs, as in `LazyBatch.run_all`.
 
     Attributes:
         net: the network.
@@ -79,7 +79,7 @@ class LearnerOnTheFly:
         self.net.step = count
 
     def prepare(self, examples: Any) -> ExampleSet:
-        """The examples as a set; the losses of the first are computed, so that all layers have parameters."""
+        """The examples as a set; computes the losses of the first, so that all layers have parameters."""
         if isinstance(examples, ExampleSet):
             return examples
         prepared = ExampleSet(as_examples(examples, "prepare examples"))
@@ -90,7 +90,7 @@ class LearnerOnTheFly:
     def train_step(
         self, batch: ExampleSet, optimizer: SupportsStep, *, check: LossCheck | None = None
     ) -> Array:
-        """Takes an optimizer's step on the mean loss of a batch, and returns that."""
+        """Takes an optimizer's step on the mean loss of a batch, and returns that loss."""
         with self.net.batch(training=True) as g:
             losses = self._losses(g, list(batch.examples))
             return g.train_step(g.mean(losses), optimizer, check=check)

@@ -1,4 +1,4 @@
-"""`OnTheFly`: what batches on the fly share: parameters, programs, and memory."""
+"""`OnTheFly` holds what batches on the fly share: parameters, programs, and memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Trials:
     """Finds out which schedule takes fewer steps for a program, over its first runs.
 
     Args:
-        version: what the program was when the trials began.
+        version: identifies the call sites that the program had when the trials began.
     """
 
     _RUNS = 4
@@ -36,13 +36,13 @@ class Trials:
         self._runs = 0
 
     def candidates(self) -> list[str]:
-        """The schedules that are to be tried; the best alone once that is known."""
+        """The schedules to try for the next run; only the best one once the trials are over."""
         if self._runs < self._RUNS:
             return list(self._steps)
         return [min(self._steps, key=lambda name: self._steps[name])]
 
     def note(self, steps: Mapping[str, int]) -> None:
-        """Notes how many steps each schedule takes for a run."""
+        """Records how many steps each schedule takes for a run."""
         self._runs += 1
         for name, count in steps.items():
             self._steps[name] += count
@@ -51,27 +51,27 @@ class Trials:
 class OnTheFly:
     """Parameters, programs and memory for code that computes with lazy tensors, batch by batch.
 
-    Ordinary Python code calls layers, blocks and `arrows.ops` on the tensors of one example after the other;
-    nothing runs until a value is asked for, and then all that waits runs in few large operations.  For models
-    whose structure comes from the program, where a block's structure comes from the data.
+    Ordinary Python code calls layers, blocks and `arrows.ops` on the tensors of one example after the other.
+    Nothing runs until the program asks for a value; then everything that the value needs runs in few large
+    operations.  Use it for models whose structure comes from the program; a block's comes from the data.
 
     Args:
-        seed: first values of parameters depend on it and on their names, and dropout.
+        seed: the initial values of parameters depend on it and on their names; dropout depends on it too.
         schedule: how steps are chosen: "strata" (call sites in topological order), "depth" (Looks et al.
             2017), "agenda" (Neubig et al. 2017) or "none" (one node at a time); None: "strata" or "agenda",
             whichever takes fewer steps.
         device: "cpu" or "cuda".
         float_type: every float becomes this type, say "float64".
-        params: another model's `params`, whose arrays are used for the layers that both have; or values by
+        params: another model's `params`, whose arrays are shared for the layers that both have; or values by
             name.
         jit: as in `arrows.compile`.
 
     Attributes:
-        params: parameter name -> live array; a layer's parameters are there from its first call on. Layers
+        params: parameter name -> live array; a layer's parameters exist from its first call on. Layers
             without a name are numbered in the order of their first calls. `params.waiting` has the values
             that were loaded for layers that have not been called since.
         device, seed: as given.
-        step: how many training steps there have been; dropout depends on it.
+        step: how many training steps have been taken; dropout depends on it.
 
     Source: Neubig, Goldberg, Dyer, "On-the-fly Operation Batching in Dynamic Computation Graphs", NIPS 2017.
 
@@ -130,11 +130,11 @@ class OnTheFly:
         self._clock: Clock | None = None
 
     def batch(self, *, training: bool = False, gradients: bool = True) -> LazyBatch:
-        """A batch, to be used as ``with net.batch() as g``.
+        """Makes a batch, for use as ``with net.batch() as g``.
 
         Args:
             training: let dropout act.
-            gradients: keep what gradients need; without it, a batch takes less memory.
+            gradients: keep the values that gradients need; without them, a batch takes less memory.
         """
         return LazyBatch(self, training=training, gradients=gradients)
 
@@ -142,9 +142,8 @@ class OnTheFly:
         """A function of one example as a model that `arrows.training.train` takes.
 
         Args:
-            function: ``function(g, example)`` gives the loss of an example, a lazy scalar; or it is a
-                generator function that returns it, and yields what it must know, as in
-                `LazyBatch.run_all`.
+            function: ``function(g, example)`` returns the loss of an example, a lazy scalar. It may be a
+                generator function that yields the tensors whose values it needs, as in `LazyBatch.run_all`.
 
         Example:
             >>> import arrows as ar
@@ -158,26 +157,26 @@ class OnTheFly:
         return LearnerOnTheFly(self, function)
 
     def profile(self, function: Callable[[], object], *, examples: int = 1, runs: int = 3) -> Profile:
-        """Where the time of a program goes: `print(net.profile(step))` is a table.
+        """Measures where the time of a program goes: `print(net.profile(step))` prints a table.
 
         Args:
             function: makes a batch and asks for values, such as a training step.
             examples: how many examples it computes, for the table.
-            runs: how often it is called, after once to warm up.
+            runs: how often to call it, after a first call to warm up.
         """
         with self.lock.mutex:
             kept = self._executors, self._programs, self._clock
             self._executors, self._programs = {}, {}
             self._clock = Clock(self.device.synchronize)
             try:
-                function()  # so that the plan is whole
+                function()  # so that the plan has all call sites
                 plan = self.plan(self.choose(dict.fromkeys(self.schedules(), 0)))
                 return profile("batch", function, self._clock, plan, examples, runs)
             finally:
                 self._executors, self._programs, self._clock = kept
 
     def schedules(self) -> list[str]:
-        """The schedules that are tried for a run: one, once it is known which takes fewer steps."""
+        """The schedules to try for a run: only one if the user chose it or the trials are over."""
         if self.schedule is not None:
             return [self.schedule]
         if self._trials.version != len(self.call_sites.sites):
@@ -185,13 +184,13 @@ class OnTheFly:
         return self._trials.candidates()
 
     def choose(self, steps: Mapping[str, int]) -> str:
-        """The schedule with the fewest steps, of those that were tried for a run; of equals the first."""
+        """The schedule with the fewest steps of those tried for a run; among equals, the first."""
         if len(steps) > 1:
             self._trials.note(steps)
         return min(steps, key=lambda name: steps[name])
 
     def plan(self, schedule: str) -> Plan:
-        """The plan of all that has been observed."""
+        """The plan of all call sites observed so far."""
         if self._planned != self.call_sites.version:
             self._planned = self.call_sites.version
             self._plans.clear()
@@ -202,7 +201,7 @@ class OnTheFly:
 
     @property
     def dataflow(self) -> Dataflow:
-        """The call sites that have been observed and what feeds what, to draw them."""
+        """The call sites observed so far and which of them feed which, to draw them."""
         with self.lock.mutex:
             return dataflow(self.plan("strata"), self.calls.values())
 
@@ -212,7 +211,7 @@ class OnTheFly:
         return drawing.dataflow_svg(self.dataflow)
 
     def executor(self, schedule: str, *, training: bool, gradients: bool) -> Executor:
-        """The executor of the plan; programs of operations that stay the same are kept."""
+        """The executor of the plan; operations that are still in the plan keep their programs."""
         kind = schedule, training, gradients
         if kind not in self._executors:
             plan = self.plan(schedule)
@@ -241,7 +240,7 @@ class OnTheFly:
     def stays_the_same(self, place: tuple[int, ...], value: object) -> bool:
         """Whether a plain operand has been the same number at every visit: then it is part of the operation.
 
-        A number that changes from visit to visit is data, or each of its values would be an operation.
+        A number that changes between visits is data; otherwise each of its values would be an operation.
         """
         if not isinstance(value, (bool, int, float)):
             return False
@@ -254,10 +253,10 @@ class OnTheFly:
         return True
 
     def refresh(self, *, always: bool = False) -> None:
-        """Forgets what was computed of parameters alone, if an optimizer changed them since.
+        """Forgets the values that depend on parameters alone, if an optimizer has changed these since.
 
         Args:
-            always: also if not; somebody may have written to their arrays.
+            always: forget them in any case, since the user may have written to the parameters' arrays.
         """
         if always or self._updates != self.lock.updates:
             with self.lock.mutex:
@@ -275,28 +274,28 @@ class OnTheFly:
 
     @property
     def held_memory(self) -> int:
-        """Bytes of the device that are kept for further batches, beside the parameters."""
+        """Bytes of the device's memory that are kept for further batches, beside the parameters."""
         return sum(arena.bytes for arena in self._arenas)
 
     def release_memory(self) -> None:
-        """Lets go of all memory that is kept for further batches."""
+        """Releases all memory that is kept for further batches."""
         with self.lock.mutex:
             self._arenas.clear()
             self._executors.clear()
 
     def describe(self, site: int) -> str:
-        """A call site, for people: what is called, and on which line."""
+        """A call site in words, for messages: what is called, and on which line."""
         for call in self.calls.values():
             if call.number == site or site in [number for number, _ in call.element_sites.values()]:
                 return f"{self.call_sites.sites[call.number].typed.form.label} at {call.line}"  # type: ignore[attr-defined]
         return "a value that came in"
 
     def tick(self, part: str) -> None:
-        """Counts the time since the last tick as spent on a part, while a profile is made."""
+        """While a profile is made, counts the time since the last tick for a part."""
         if self._clock is not None:
             self._clock.tick(part)
 
     def count(self, merged: Merged) -> None:
-        """Counts the steps of a run, while a profile is made."""
+        """While a profile is made, counts the steps of a run."""
         if self._clock is not None:
             self._clock.count(merged)
