@@ -1,4 +1,4 @@
-"""Takes what a block is called on apart: the values that a node reads, and what tells signatures apart."""
+"""Takes the arguments of a call apart: into the values that its node reads, and the key of its signature."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 Sequences: TypeAlias = "list[tuple[list[list[int]], int]]"
-"""For each sequence, the ids of its elements, a list for each tensor of an element; and its length."""
+"""For each sequence, its length, and the ids of its elements: a list for each tensor of an element."""
 
 
 class Arguments:
-    """What a call reads.
+    """The operands of a call.
 
     Attributes:
-        batch: where it is recorded.
-        ids: the ids of the operands of one row, in order.
-        key: what tells its signature from others: types, nesting, and which constants there are.
+        batch: the batch that records the call.
+        ids: the ids of the operands of one row, that is, of those outside of sequences, in order.
+        key: identifies the signature: the types, their nesting, and the constants.
         sequences: the sequences.
-        plain: the plain values among the operands of one row, by their places.
+        plain: the operands of one row that are plain values, each with its place.
     """
 
     __slots__ = ("batch", "ids", "key", "plain", "sequences")
@@ -59,7 +59,7 @@ class Arguments:
             ids, key, batch = self.ids, self.key, self.batch
             key.append("(")
             for item in x:
-                if item.__class__ is LazyTensor and item.context is batch:  # most are: spares a call
+                if item.__class__ is LazyTensor and item.context is batch:  # most are: this spares a call
                     ids.append(item.id)
                     key.append(id(item.type))
                 else:
@@ -74,7 +74,7 @@ class Arguments:
             self.key.append(id(tensor.type))
 
     def take_as(self, x: Any, type: T.Type) -> None:
-        """Takes an argument of a known type, whose sequences may be empty."""
+        """Takes an argument of a given type, whose sequences may be empty."""
         if isinstance(type, T.Tuple):
             for item, item_type in zip(x, type.items, strict=True):
                 self.take_as(item, item_type)
@@ -119,7 +119,7 @@ class Arguments:
 def _flat_columns(batch: LazyValues, elements: list[Any]) -> list[Sequence[LazyTensor]] | None:
     """The columns of a sequence of tensors, or of flat tuples of tensors, of one type; None for others.
 
-    Most sequences are such, and these are taken apart column by column, not element by element.
+    This is the fast way for most sequences: it checks whole columns, and `take` is not called per element.
     """
     first = elements[0]
     if first.__class__ is tuple and all(x.__class__ is tuple and len(x) == len(first) for x in elements):
@@ -134,7 +134,7 @@ def _flat_columns(batch: LazyValues, elements: list[Any]) -> list[Sequence[LazyT
 
 
 def tensors_of(batch: LazyValues, x: Any) -> Any:
-    """An argument with plain values as tensors."""
+    """An argument, with its plain values read as tensors."""
     if isinstance(x, LazyTensor):
         return x
     if isinstance(x, tuple):
@@ -150,12 +150,12 @@ def is_sequence(x: object) -> bool:
 
 
 def has_constants(key: list[Any]) -> bool:
-    """Whether there are constants among the operands of one row, by what `Arguments.key` says."""
+    """Whether constants are among the operands of one row, according to `Arguments.key`."""
     return any(isinstance(part, tuple) and part[0] == "constant" for part in key)
 
 
 def holds_sequence(type: T.Type) -> bool:
-    """Whether there is a sequence somewhere."""
+    """Whether a type is a sequence, or a tuple that contains one."""
     return isinstance(type, T.Sequence) or (
         isinstance(type, T.Tuple) and any(map(holds_sequence, type.items))
     )
@@ -171,11 +171,11 @@ def type_of(x: Any) -> T.Type:
 
 
 def constants_of(x: Any, type: T.Type) -> list[tuple[int, int]]:
-    """The leaves of a value that are constants, with the numbers of these."""
+    """The leaves of a value that are constants, with the constants' numbers."""
     constants: list[tuple[int, int]] = []
 
     def collect(x: Any, type: T.Type, leaf: int) -> int:
-        """Collects the constants from a leaf on; returns the next free leaf."""
+        """Collects the constants of a part that begins at `leaf`; returns the leaf after it."""
         if isinstance(type, T.Tuple):
             for item, item_type in zip(x, type.items, strict=True):
                 leaf = collect(item, item_type, leaf)
@@ -189,14 +189,14 @@ def constants_of(x: Any, type: T.Type) -> list[tuple[int, int]]:
 
 
 def _tensors_in(type: T.Type) -> int:
-    """How many tensors a value of a type is made of; of a sequence, one element."""
+    """How many tensors a value of a type consists of; a sequence counts as one element."""
     if isinstance(type, T.Tuple):
         return sum(map(_tensors_in, type.items))
     return _tensors_in(type.element) if isinstance(type, T.Sequence) else 1
 
 
 def _plain(x: Any) -> Any:
-    """A plain value that is to be read; refuses what looks like one and is none."""
+    """Returns a plain value; refuses an empty list, a block, and a tensor of a `Function`."""
     reason = hint = ""
     if isinstance(x, list) and not x:
         reason = "a sequence without elements has no type"

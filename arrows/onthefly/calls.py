@@ -1,4 +1,4 @@
-"""Records calls of layers, functions and operations on lazy tensors: a node for each."""
+"""Records calls of layers, functions and operations on lazy tensors, a node for each call."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class LazyCalls(LazyValues):
                 taken = taken or Arguments(self, ids, key)
                 taken.take(x)
         if taken and taken.sequences and has_constants(key):
-            # A constant that is spread over a sequence is no constant of the operation.
+            # A constant beside a sequence is spread over its elements, so the operation reads it as a value.
             taken = Arguments(self, [], [])
             arguments = self.whole(arguments)
             for x in arguments:
@@ -92,7 +92,7 @@ class LazyCalls(LazyValues):
         return self._visit(site, ids, taken.sequences)
 
     def call_typed(self, typed: Typed, value: Any) -> Any:
-        """Records an occurrence of a typed block on a value: a nested tuple or a list of lazy tensors."""
+        """Records a call of a typed block on a value: nested tuples and lists of lazy tensors."""
         taken = Arguments(self, [], [])
         value = self.whole(value) if holds_sequence(typed.input) else value
         taken.take_as(value, typed.input)
@@ -112,23 +112,23 @@ class LazyCalls(LazyValues):
         return result
 
     def _where(self, frame: FrameType | None) -> tuple[int, int, int]:
-        """The call site: the user's innermost frame, how far it has come, and by which way it got here."""
+        """Identifies the call site: the user's innermost code, the place in it, and the way from there."""
         inside, way = self.net.inside, 0
         while frame is not None:
             code = frame.f_code
             if id(code) not in inside:
-                self.net.codes.append(code)  # kept, so that its id stays its own
+                self.net.codes.append(code)  # kept alive, so that no other code object gets its id
                 inside[id(code)] = is_inside(code.co_filename)
             if not inside[id(code)]:
                 return id(code), frame.f_lasti, way
-            way = 31 * way + frame.f_lasti  # an operation made of others calls them from several places
+            way = 31 * way + frame.f_lasti  # one operation of the user may call several others
             frame = frame.f_back
         return 0, 0, way
 
     def _visit(self, site: CallSite, ids: list[int], sequences: Sequences | tuple[()] = ()) -> Any:
-        """Makes the node of a call, and the tensors that it gives.
+        """Makes the node of a call, and returns its lazy results.
 
-        The same call on the same values is one node: a word that occurs often is computed once.
+        Equal calls on the same values share one node: a word that occurs often is computed once.
         """
         if not self.open:
             self.check_open(f"compute at {site.line}")
@@ -178,14 +178,12 @@ class LazyCalls(LazyValues):
         self, primitive: Primitive, operands: tuple[Any, ...], attributes: Attributes
     ) -> TensorLike:
         where = self._where(sys._getframe(2))
-        written = repr(attributes) if attributes else ""  # 0.0 and -0.0 are equal, and do not do the same
+        written = repr(attributes) if attributes else ""  # by text: 0.0 equals -0.0, but has other results
         taken = Arguments(self, [], [])
         key, tensors = taken.key, []
-        kept: list[Any] = []  # the plain operands that are part of the operation; None for the others
+        kept: list[Any] = []  # the plain operands that are part of the operation; None for all others
         for place, x in enumerate(operands):
-            if isinstance(
-                x, np.generic
-            ):  # NumPy's numbers are numbers like Python's, as a mean of rewards is
+            if isinstance(x, np.generic):  # a NumPy number, such as a mean of rewards, counts as Python's
                 x = x.item()
             if isinstance(x, LazyTensor):
                 taken.take(x)
@@ -220,7 +218,7 @@ class LazyCalls(LazyValues):
         return result
 
     def _beside(self, primitive: Primitive, operands: tuple[Any, ...], value: object) -> LazyTensor:
-        """A plain operand as a tensor, of the element type of the tensor beside it."""
+        """A plain operand as a tensor, with the element type of the tensor beside it."""
         beside = next(x for x in operands if isinstance(x, LazyTensor))
         try:
             array = constant(value, beside.type)

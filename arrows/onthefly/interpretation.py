@@ -1,4 +1,4 @@
-"""Runs a block inside of a batch: the reference's walk, with lazy tensors for tensors."""
+"""Runs a block inside of a batch: the reference interpreter, with lazy tensors in place of tensors."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 class LazySemantics(Semantics):
-    """Tensors as lazy tensors of a batch.
+    """Interprets a block with the lazy tensors of a batch.
 
-    Metrics and taps are ignored: on the fly the program has every value in its hands.
+    Metrics and taps are ignored: on the fly, the program itself holds every value that they would record.
     """
 
     def __init__(self, batch: LazyCalls) -> None:
@@ -74,7 +74,7 @@ def run_block(batch: LazyCalls, block: Any, arguments: tuple[Any, ...]) -> Any:
 
 
 def _read(batch: LazyCalls, x: Any) -> Any:
-    """Nested tuples and lists of tensors, with numbers among them as tensors."""
+    """Nested tuples and lists of tensors; reads the numbers among them as tensors."""
     if isinstance(x, tuple):
         return tuple([_read(batch, item) for item in x])
     if isinstance(x, list) and (not x or _holds_tensors(x)):
@@ -83,7 +83,10 @@ def _read(batch: LazyCalls, x: Any) -> Any:
 
 
 def _known_type(x: Any) -> T.Type:
-    """The type of nested tuples and lists of tensors; a list may be empty if another in its place is not."""
+    """The type of nested tuples and lists of tensors; refuses a list whose elements have no known type.
+
+    An empty list inside of a list takes its type from the other lists there.
+    """
     type = _type_if_known(x)
     if type is None:
         raise ArrowTypeError(

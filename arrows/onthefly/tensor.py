@@ -15,18 +15,19 @@ if TYPE_CHECKING:
     from arrows.onthefly.values import LazyValues
 
 OUTPUT_BITS = 10
-"""The id of a value is ``node << OUTPUT_BITS | output``."""
+"""The id of a value is ``node << OUTPUT_BITS | output``, so a node has at most 1,024 outputs."""
 
 
 class LazyTensor(TensorLike):
-    """A tensor that is computed when somebody asks for its value, together with all that waits like it.
+    """A tensor whose value is computed only when the program asks for it, in one batch with others like it.
 
     Operators, `arrows.ops`, layers and blocks take it as they take tensors inside a `Function`.  `numpy()`,
-    `float(x)` and `int(x)` ask for the value: what it needs runs, in large batches, and the rest stays lazy.
+    `float(x)` and `int(x)` ask for the value: everything that it needs runs in large batches, and the rest
+    stays lazy.
 
     Attributes:
-        context: the batch that it belongs to.
-        id: what it is called there.
+        context: the batch that the tensor belongs to.
+        id: its id in that batch.
         type: its shape and element type.
 
     Example:

@@ -1,4 +1,4 @@
-"""Values that come into a batch on the fly: numbers of examples, and constants of the program."""
+"""Values that enter a batch on the fly: the numbers of examples, and constants of the program."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 class LazyValues(LazyContext):
-    """The part of a batch that takes values in; `LazyCalls` records calls on them.
+    """The part of a batch that reads data and constants; `LazyCalls` records calls on them.
 
     Attributes:
         net: the network.
         recording: the nodes.
-        entered: whether it has begun.
+        entered: whether the batch has begun.
     """
 
     def __init__(self, net: OnTheFly) -> None:
@@ -37,12 +37,12 @@ class LazyValues(LazyContext):
         self.recording = Recording()
         self.entered = False
         self._call_sites = net.call_sites
-        # What calls have given, by site and operands; whole numbers by (-1, number).
+        # Site and ids of operands -> the result of the call; (-1, number) -> the tensor of a whole number.
         self._made: dict[tuple[int, ...], Any] = {}
         self._lock, self._updates = net.lock, net.lock.updates
 
     def forget_calls(self) -> None:
-        """Forgets what calls have given: with other parameters they give something else."""
+        """Forgets the results of calls, since new parameters give other results."""
         self._updates = self._lock.updates
         self._made.clear()
 
@@ -51,19 +51,19 @@ class LazyValues(LazyContext):
         raise NotImplementedError
 
     def origin(self, value: int) -> str:
-        """What gave a value, for people."""
+        """Describes what computed a value, for messages."""
         node = value >> OUTPUT_BITS
         return self.net.describe(self.recording.site[node]) if value >= 0 else "a constant"
 
     def tensor(self, value: object, dtype: str | None = None) -> LazyTensor:
-        """Numbers of the example as a tensor.
+        """Reads numbers of the example as a tensor.
 
         Args:
             value: a number, an array, or nested lists of numbers.
             dtype: the element type; by default float32 for floats, int32 for integers, bool for truth values.
 
         Raises:
-            ArrowTypeError: it holds no numbers, or some that the element type does not.
+            ArrowTypeError: the value holds no numbers, or numbers that the element type cannot hold.
         """
         if not self.open:
             self.check_open("read a value")
@@ -114,11 +114,11 @@ class LazyValues(LazyContext):
             ) from None
 
     def as_float_type(self, dtype: str) -> str:
-        """An element type, as the network's floats are."""
+        """An element type; a float's is replaced by the network's `float_type`, if it has one."""
         return self.float_type if self.float_type is not None and dtype.startswith("float") else dtype
 
     def read_as(self, type: T.Tensor, value: object) -> LazyTensor:
-        """A value that has been converted to a type."""
+        """The tensor of a value that the caller has converted to a type."""
         return self._read(self._call_sites.intern(type), value)
 
     def _read(self, type: T.Tensor, value: object) -> LazyTensor:
@@ -126,10 +126,10 @@ class LazyValues(LazyContext):
         return LazyTensor(self, self.recording.add_read(site, type, value), type)
 
     def constant(self, array: HostArray) -> LazyConstant:
-        """A constant of the program, which operations are specialised to; equal ones are one.
+        """A constant of the program, to which operations are specialised; equal constants are one.
 
         Args:
-            array: its value, which is copied.
+            array: the value of the constant, which is copied.
         """
         self.check_open("make a constant")
         reason = hint = ""
@@ -151,7 +151,7 @@ class LazyValues(LazyContext):
         return LazyConstant(self, number, sites.intern(T.Tensor(array.shape, array.dtype.name)))
 
     def value_id(self, x: LazyTensor) -> int:
-        """The id of a tensor; a constant is read in when it is wanted as a value."""
+        """The id of a tensor; reads a constant as data when it is first needed as a value."""
         if x.context is not self:
             raise foreign(x)
         if isinstance(x, LazyConstant) and x.id < 0:
@@ -159,7 +159,7 @@ class LazyValues(LazyContext):
         return x.id
 
     def whole(self, x: Any) -> Any:
-        """Nested tuples and lists with constants as values."""
+        """Nested tuples and lists, with constants replaced by tensors of their values."""
         if isinstance(x, tuple):
             return tuple([self.whole(part) for part in x])
         if isinstance(x, list):
@@ -167,7 +167,7 @@ class LazyValues(LazyContext):
         return LazyTensor(self, self.value_id(x), x.type) if isinstance(x, LazyConstant) else x
 
     def check_open(self, attempt: str) -> None:
-        """Refuses what is attempted in a batch that is over, or has not begun."""
+        """Refuses an attempt in a batch that is over or has not begun."""
         if not self.open and not self.entered:
             raise ArrowValueError(
                 message(
