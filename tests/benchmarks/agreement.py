@@ -1,4 +1,4 @@
-"""The numbers of a hand-written system against those of the model that it is."""
+"""Compares the numbers of a hand-written system with those of the model that it implements."""
 
 from __future__ import annotations
 

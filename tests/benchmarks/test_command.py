@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: the process it measures in, and what it refuses."""
+"""`python -m benchmarks`: the process it measures in, and its errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The growth benchmark: a chain by hand is the same model, and a tiny run has both ways of growing."""
+"""The growth benchmark: the hand-written chain is the same model, and a tiny run has both modes."""
 
 from __future__ import annotations
 

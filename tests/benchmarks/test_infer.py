@@ -1,4 +1,4 @@
-"""The benchmark of inference at a size of nothing: every mix is well-typed and about as large as it says."""
+"""The benchmark of inference at a tiny size: every expression is well-typed and of about the right size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs of an old and a new checkout: both run the same tasks, each on its own package."""
+"""The benchmark of two checkouts: both run the same tasks, each with its own package."""
 
 from __future__ import annotations
 

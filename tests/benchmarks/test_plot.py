@@ -1,4 +1,4 @@
-"""Plots of results: a picture where matplotlib is, one clear sentence where it is not."""
+"""Plots of results: a picture if matplotlib is installed, else one clear sentence."""
 
 from __future__ import annotations
 

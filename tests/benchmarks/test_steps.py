@@ -1,4 +1,4 @@
-"""Under strata, the networks that batching is measured by take the fewest steps that there can be."""
+"""Under the schedule `strata`, the benchmark networks take the fewest possible steps."""
 
 from __future__ import annotations
 

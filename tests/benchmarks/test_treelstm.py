@@ -1,4 +1,4 @@
-"""The Tree-LSTM benchmark at a size of nothing: tasks and systems, the JSON file, the trees it takes."""
+"""The Tree-LSTM benchmark at a tiny size: tasks and systems, the JSON file, and its trees."""
 
 from __future__ import annotations
 

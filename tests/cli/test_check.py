@@ -1,4 +1,4 @@
-"""`arrows check`: what it finds in a file, what it says of it, and how it ends."""
+"""`arrows check`: the blocks it finds, its report, and its exit status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line: what it says, where, and with which exit status."""
+"""The command line: its output, its streams, and its exit status."""
 
 from __future__ import annotations
 

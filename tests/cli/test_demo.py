@@ -1,4 +1,4 @@
-"""The demonstration, with few trees: what it prints and leaves behind, and that saving keeps the model."""
+"""The demonstration, with few trees: its output and files, and that the saved model is the same."""
 
 from __future__ import annotations
 

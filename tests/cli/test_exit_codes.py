@@ -1,4 +1,4 @@
-"""Standard streams that are closed, full or read by nobody: no traceback, and an exit status that tells."""
+"""Standard streams that are closed, full or without a reader: no traceback, and the right exit status."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_disk_that_is_full_is_told(
     ],
 )
 def test_processes_whose_streams_are_closed_or_full(line: str, status: int, words: str, folder: Path) -> None:
-    """Nothing is left for the interpreter to complain of at its end."""
+    """Nothing is left to flush at the interpreter's exit."""
     done = shell(line, folder)
     assert done.returncode == status, done.stderr
     assert words in done.stderr if words else not done.stderr

@@ -61,7 +61,7 @@ def predict(path: Path, trees: Path) -> int:
 
 
 def one_line(capsys: Any, status: int, program: str = "arrows predict sentiment: ") -> str:
-    """Asserts that a command has refused its work in one line, which cannot steer a terminal."""
+    """Asserts that a command has refused its work in one line without control characters."""
     out, err = capsys.readouterr()
     assert status == 2 and not out
     assert err.startswith(program) and err.count("\n") == 1 and len(err) < 1000, err

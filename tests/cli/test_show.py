@@ -1,4 +1,4 @@
-"""`arrows show`: which block, in which form, to where."""
+"""`arrows show`: the choice of block, format and destination."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `arrows check` and `arrows show` say of names and options that do not fit as they are."""
+"""The messages of `arrows check` and `arrows show` for wrong names and options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files and texts of strangers: every command tells what is wrong in few words, and prints nothing raw."""
+"""Files and texts of strangers: every command says briefly what is wrong, and escapes what it quotes."""
 
 from __future__ import annotations
 

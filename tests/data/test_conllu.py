@@ -1,4 +1,4 @@
-"""The reader of CoNLL-U files: what it takes, and how it says what it does not."""
+"""The reader of CoNLL-U files: what it accepts, and its errors."""
 
 from __future__ import annotations
 

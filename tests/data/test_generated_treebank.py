@@ -1,4 +1,4 @@
-"""The generated treebank: what phrases mean, that trees never change, that composition is needed."""
+"""The generated treebank: the meaning of phrases, stable trees, and that a model needs composition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examples on the fly: they learn, compute what is computed one by one, and say when data is absent."""
+"""The examples on the fly: they learn, agree with one-by-one runs, and say when their data is absent."""
 
 from __future__ import annotations
 

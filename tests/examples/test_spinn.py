@@ -1,4 +1,4 @@
-"""SPINN: trees and transitions are one thing, sentences run together as alone, and training helps."""
+"""SPINN: transitions rebuild their tree, batched sentences agree with single ones, and training helps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The transition-based dependency parser: its oracle, its batches, and what it learns of a tiny treebank."""
+"""The transition-based dependency parser: its oracle, its batches, and that it learns a tiny treebank."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TRANSITIONS = P["LEFT"], P["RIGHT"], P["SHIFT"]
 
 
 def is_tree(heads: tuple[int, ...]) -> bool:
-    """Whether every word hangs from the root, which has the number after the last word."""
+    """Whether every word's chain of heads ends at the root, which has the number after the last word."""
     for word in range(len(heads)):
         for _ in heads:
             word = heads[word] if word < len(heads) else word
@@ -29,7 +29,7 @@ def is_tree(heads: tuple[int, ...]) -> bool:
 
 
 def projective(size: int) -> list[list[int]]:
-    """All projective trees of so many words."""
+    """All projective trees of a number of words."""
     every = itertools.product(range(size + 1), repeat=size)
     return [list(heads) for heads in every if is_tree(heads) and P["is_projective"](heads)]
 

@@ -1,4 +1,4 @@
-"""The sentiment model: its blocks, the order of its nodes, what words alone cannot tell, accuracies."""
+"""The sentiment model: its blocks, the order of nodes, labels that need composition, and accuracies."""
 
 from __future__ import annotations
 

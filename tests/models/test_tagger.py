@@ -20,7 +20,7 @@ SIZES: dict[str, Any] = {"size": 6, "embedding": 5, "character_size": 4, "charac
 
 
 def sentence(text: str) -> list[dict[str, str]]:
-    """`the/DET tree/NOUN` as the reader gives it."""
+    """`the/DET tree/NOUN` as the reader returns it."""
     return [dict(zip(("word", "tag"), word.rsplit("/", 1), strict=True)) for word in text.split()]
 
 

@@ -1,4 +1,4 @@
-"""Slips in calls of the training room: what is said of them, and that nothing has happened then."""
+"""Wrong calls of training functions: their messages, and that nothing has changed then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures of `evaluate`: numbers of any kind become floats, and what is none is refused by name."""
+"""The figures of `evaluate`: numbers of any kind become floats, and an error names any other value."""
 
 from __future__ import annotations
 

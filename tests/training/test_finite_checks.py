@@ -1,4 +1,4 @@
-"""Training that comes to NaN or infinity: where it stops, what it says, and what it leaves as it was."""
+"""Training that reaches NaN or infinity: where it stops, its message, and what stays unchanged."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def bits(model: Any) -> list[bytes]:
 
 
 def stopped(model: Any, examples: Any, optimizer: Any, **more: Any) -> str:
-    """Asserts that the training stops, at the state of before the step; returns what it says."""
+    """Asserts that training stops in the state before the step; returns the message."""
     before, steps = bits(model), model.step
     with pytest.raises(NotFiniteError) as caught:
         train(model, examples, optimizer, batch_size=len(examples), progress=False, **more)

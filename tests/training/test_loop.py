@@ -1,4 +1,4 @@
-"""The training loop, on a stand-in model that keeps book of its batches."""
+"""The training loop, on a stand-in model that records its batches."""
 
 from __future__ import annotations
 

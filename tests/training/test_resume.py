@@ -1,4 +1,4 @@
-"""Runs that are cut off and go on: the same numbers, bit by bit, as runs that are not."""
+"""Interrupted and resumed runs: the same numbers, bit for bit, as uninterrupted ones."""
 
 from __future__ import annotations
 

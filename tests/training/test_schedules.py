@@ -1,4 +1,4 @@
-"""Schedules: shapes against plain formulas, bad arguments, and runs that go on with one."""
+"""Schedules: their shapes against plain formulas, bad arguments, and runs that resume with a schedule."""
 
 from __future__ import annotations
 

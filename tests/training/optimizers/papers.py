@@ -1,4 +1,4 @@
-"""The papers' updates in plain NumPy, for one parameter and its gradients, `None` where there is none."""
+"""The papers' updates in plain NumPy, for one parameter and its gradients; None is a step without one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small trained model and the files of it, and ways to damage them."""
+"""A small trained model, its files, and ways to damage them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def trained(checkpoint: Path | None = None, **more: Any) -> tuple[ar.Model, Opti
 
 
 def everything(model: Any, optimizer: Optimizer | None = None) -> dict[str, Any]:
-    """All that loading may change, bit for bit."""
+    """Everything that loading may change, bit for bit."""
 
     def bits(value: Any) -> Any:
         return value if isinstance(value, (int, float)) else (value.dtype.str, value.shape, value.tobytes())
@@ -67,7 +67,7 @@ def everything(model: Any, optimizer: Optimizer | None = None) -> dict[str, Any]
 
 
 def resaved(path: Path, to: Path, change: Any) -> None:
-    """Writes a run's state anew, with checksums that are right, after `change(arrays, numbers)`."""
+    """Rewrites a run's state with correct checksums, after `change(arrays, numbers)`."""
     arrays, texts = read_file(path)
     numbers = json.loads(texts[RUN])
     arrays = dict(arrays)
@@ -87,7 +87,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def at(tree: Any, path: tuple[Any, ...]) -> Any:
-    """What stands at a place."""
+    """The value at a place."""
     for key in path:
         tree = tree[key]
     return tree
@@ -103,7 +103,7 @@ def put(tree: Any, path: tuple[Any, ...], value: Any) -> Any:
 
 
 def dropped(tree: Any, path: tuple[Any, ...]) -> Any:
-    """A copy of a tree without what stands at a place."""
+    """A copy of a tree without the value at a place."""
     tree = copy.deepcopy(tree)
     del at(tree, path[:-1])[path[-1]]
     return tree
@@ -116,7 +116,7 @@ def safetensors(content: Any, numbers: bytes = b"") -> bytes:
 
 
 def loads(path: Path, model: Any, optimizer: Optimizer) -> tuple[Progress, dict[str, str]]:
-    """Loads a state, and makes sure that what comes of it is sound."""
+    """Loads a state, and asserts that the result is sound."""
     progress, texts = load_state(path, model, optimizer)
     assert 0 <= progress.position <= progress.examples and progress.batch_size > 0
     assert all(isinstance(epoch, Epoch) for epoch in progress.history)

@@ -1,4 +1,4 @@
-"""The state of a run in a file: the round trip, states that do not fit, and what the loop makes of them."""
+"""The state of a run in a file: the round trip, states that do not fit, and how the loop treats them."""
 
 from __future__ import annotations
 
@@ -248,19 +248,19 @@ def test_rules_of_other_kinds_tell_their_rate_too(tmp_path):
 
 
 def test_states_from_before_functions_were_hashed_are_read(tmp_path):
-    """Of that time are the fixtures too; here, those of functions and of changed rates."""
-    for made, rate in ((held(0.1), None), (0.1, 0.05)):
-        saved = SGD(made)
+    """The files in the fixtures are as old; here come a schedule that is a function, and a changed rate."""
+    for initial, rate in ((held(0.1), None), (0.1, 0.05)):
+        saved = SGD(initial)
         if rate is not None:
             saved.learning_rate = rate
         save_state(tmp_path / "run", model_of(), saved)
         arrays, texts = read_file(tmp_path / "run")
         numbers = json.loads(texts["arrows.run"])
         del numbers["began"]
-        numbers["optimizer"] = re.sub(" at 0x[0-9a-f]+", "", repr(SGD(made)))
+        numbers["optimizer"] = re.sub(" at 0x[0-9a-f]+", "", repr(SGD(initial)))
         save_file(arrays, tmp_path / "old", {"arrows.run": json.dumps(numbers)})
-        load_state(tmp_path / "old", model_of(), fresh := SGD(made))
-        assert fresh.learning_rate == (made if rate is None else rate)
+        load_state(tmp_path / "old", model_of(), fresh := SGD(initial))
+        assert fresh.learning_rate == (initial if rate is None else rate)
         with pytest.raises(ArrowValueError, match="another optimizer"):
             load_state(tmp_path / "old", model_of(), SGD(0.2))
 
@@ -320,7 +320,7 @@ def test_metadata_must_be_text(tmp_path):
 
 
 class Cut(Exception):
-    """Stands for whatever ends a run."""
+    """Stands for any error that ends a run."""
 
 
 class Breaking(Bookkeeper):

@@ -1,4 +1,4 @@
-"""Damaged files, and files of strangers: each is refused with an error of ours, and changes nothing."""
+"""Damaged files and files of strangers: each is refused with an error of the package, and changes nothing."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ WRONG: tuple[Any, ...] = (DROPPED, None, True, *NUMBERS, "", "x", [], [1], {}, {
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A run's state and the parameters in files, and model and optimizer after one step more."""
+    """Files of a run's state and of parameters, with the model and optimizer after one more step."""
     folder = tmp_path_factory.mktemp("run")
     model, optimizer = trained(folder / "run")
     save(model, folder / "parameters", {"size": "2", "word": "é"})
@@ -157,7 +157,7 @@ def test_random_damage(run, tmp_path_factory, data):
 
 
 def said(path: Path) -> Any:
-    """All that a file says; None of one that is refused."""
+    """The whole content of a file; None if the file is refused."""
     try:
         arrays, texts = read_file(path)
     except ArrowValueError:

@@ -1,4 +1,4 @@
-"""Weights of layers without names: what loading notices when the expression has changed, and what not."""
+"""Weights of layers without names: which changes of the expression loading notices, and which not."""
 
 from __future__ import annotations
 
