@@ -19,7 +19,7 @@ from arrows.onthefly.interpretation import run_block
 from arrows.onthefly.runs import Runs
 from arrows.onthefly.tensor import LazyTensor
 from arrows.ops.arrays import Array, HostArray
-from arrows.ops.context import enter_lazy, leave_lazy
+from arrows.ops.innermost import enter_lazy, leave_lazy
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.errors import message

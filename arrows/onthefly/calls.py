@@ -218,13 +218,18 @@ class LazyCalls(LazyValues):
         return result
 
     def _beside(self, primitive: Primitive, operands: tuple[Any, ...], value: object) -> LazyTensor:
-        """A plain operand as a tensor, with the element type of the tensor beside it."""
-        beside = next(x for x in operands if isinstance(x, LazyTensor))
+        """A plain operand as a tensor, with the element type of the tensor beside it.
+
+        An array is read as `tensor` reads it, so that an operation takes NumPy's float64 beside float32.
+        """
+        beside = [x for x in operands if isinstance(x, LazyTensor)]
         try:
-            array = constant(value, beside.type)
+            array = constant(value, beside[0].type)
         except ShapeError as error:
             raise _refused(primitive, error) from None
-        array = array.astype(self.as_float_type(array.dtype.name), copy=False)
+        if isinstance(value, np.ndarray):
+            alike = [x.dtype for x in beside if np.dtype(x.dtype).kind == array.dtype.kind]
+            return self.tensor(value, alike[0] if alike else None)
         return self.read_as(T.Tensor(array.shape, array.dtype.name), array)
 
 

@@ -6,16 +6,29 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
+from arrows import ops
 from arrows.ops import ROW, ShapeError, TensorLike
 from arrows.ops.arrays import HostArray
-from arrows.typesys import ArrowTypeError
+from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys import types as T
+from arrows.typesys.errors import message
 
 if TYPE_CHECKING:
     from arrows.onthefly.values import LazyValues
 
 OUTPUT_BITS = 10
 """The id of a value is ``node << OUTPUT_BITS | output``, so a node has at most 1,024 outputs."""
+
+_ELSEWHERE = {
+    "backward": "loss, grads = g.value_and_grad(loss), or g.train_step(loss, optimizer)",
+    "grad": "loss, grads = g.value_and_grad(loss)",
+    "value": "float(x), or x.numpy()",
+    "npvalue": "x.numpy()",
+    "tolist": "x.numpy().tolist()",
+    "cpu": "x.numpy()",
+    "detach": "x.numpy() has its numbers, and g.tensor(x.numpy()) is a tensor of them without a gradient",
+}
+"""Attributes of tensors of PyTorch and expressions of DyNet, and how one says it here."""
 
 
 class LazyTensor(TensorLike):
@@ -77,6 +90,53 @@ class LazyTensor(TensorLike):
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise ArrowTypeError(
             "a lazy tensor is not pickled: it is a value of its batch; pickle its numbers, x.numpy()"
+        )
+
+    def __format__(self, spec: str) -> str:
+        """The value of a scalar in a format, as in `f"{loss:.3f}"`; without a format, what the tensor is."""
+        if not spec:
+            return str(self)
+        if self.type.shape:
+            raise ArrowTypeError(
+                message(
+                    f"cannot format a lazy tensor ({self.type}) at {SourceLine.here()}",
+                    reason=f"{spec!r} is a format of one number",
+                    hint="x.numpy() has all its numbers, x[0] is one of them",
+                )
+            )
+        return format(self.item(), spec)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(
+            message(
+                f"cannot find {name} at {SourceLine.here()}",
+                reason=f"a lazy tensor has no attribute {name!r}",
+                hint=_ELSEWHERE.get(name, ""),
+            )
+        )
+
+    def __iter__(self) -> NoReturn:
+        raise ShapeError(
+            f"a lazy tensor ({self.type}) cannot be iterated or unpacked",
+            hint="take it apart by index: x[0], x[1]; its numbers are x.numpy()",
+        )
+
+    def __contains__(self, item: object) -> NoReturn:
+        raise ShapeError(
+            f"`in` asks for the values of a lazy tensor ({self.type})", hint="wait for them: x.numpy()"
+        )
+
+    def __index__(self) -> NoReturn:
+        raise ShapeError(
+            f"a lazy tensor ({self.type}) is no Python integer before it is computed",
+            hint="int(x) waits for it; arrows.ops.lookup(table, x) takes it as an index",
+        )
+
+    def _no_array(self, name: str) -> ShapeError:
+        lazy = f"; arrows.ops.{name} stays lazy" if name in ops.__all__ else ""
+        return ShapeError(
+            f"numpy.{name} does not take a lazy tensor ({self.type})",
+            hint=f"numpy.{name}(x.numpy()) waits for its value{lazy}",
         )
 
     def __bool__(self) -> NoReturn:

@@ -109,7 +109,7 @@ class LazyValues(LazyContext):
                 message(
                     f"cannot read a value at {SourceLine.here()}",
                     reason=str(error),
-                    hint='name another element type: g.tensor(x, "int64")',
+                    hint="" if masked_elements(value) else _hint_to_read(array, type),
                 )
             ) from None
 
@@ -184,6 +184,14 @@ class LazyValues(LazyContext):
                     hint="bring values out of `with net.batch() as g` as numbers: x.numpy()",
                 )
             )
+
+
+def _hint_to_read(array: HostArray, type: T.Tensor) -> str:
+    """What to do about numbers that an element type does not hold."""
+    kind = {"f": "float32", "b": "bool", "u": array.dtype.name}.get(array.dtype.kind)
+    if kind is None:
+        kind = "int64" if "int" in type.dtype else "int32"
+    return f'name another element type: g.tensor(x, "{kind}")'
 
 
 def _holds_tensors(value: object) -> bool:

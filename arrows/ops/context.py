@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextvars import ContextVar, Token
+from contextvars import Token
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from arrows.ops.arrays import HostArray
 from arrows.ops.errors import ShapeError
+from arrows.ops.innermost import current_context
 from arrows.ops.primitive import Attributes, Primitive
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T
@@ -119,53 +120,17 @@ class LazyContext:
         raise NotImplementedError
 
 
-_innermost: ContextVar[LazyContext | None] = ContextVar("arrows_lazy_context", default=None)
-
-
-def innermost_lazy() -> LazyContext | None:
-    """The lazy context that records calls on plain values; None if there is none, and inside a Function."""
-    return _innermost_open() if _current.get() is None else None
-
-
-def enter_lazy(context: LazyContext) -> None:
-    """Makes a lazy context the innermost one."""
-    context.outer, context.open = _innermost_open(), True
-    _innermost.set(context)
-
-
-def leave_lazy(context: LazyContext) -> None:
-    """Ends the use of a lazy context.  Contexts need not end in the opposite order of entering: a generator
-    may leave its context late, and in another thread."""
-    context.open = False
-    _innermost.set(_innermost_open())
-
-
-def _innermost_open() -> LazyContext | None:
-    context = _innermost.get()
-    while context is not None and not context.open:
-        context = context.outer
-    return context
-
-
-_current: ContextVar[Context | None] = ContextVar("arrows_ops_context", default=None)
-
-
-def current() -> Context | None:
-    """The innermost context of this thread, if any."""
-    return _current.get()
-
-
 class Entered:
     """Mixin of the two contexts: `with context:` makes it the current one.  It may be entered twice."""
 
     _tokens: list[Token[Context | None]]
 
     def __enter__(self) -> Self:
-        self._tokens.append(_current.set(self))  # type: ignore[arg-type]
+        self._tokens.append(current_context.set(self))  # type: ignore[arg-type]
         return self
 
     def __exit__(self, *error: object) -> None:
-        _current.reset(self._tokens.pop())
+        current_context.reset(self._tokens.pop())
 
 
 def parameter(owner: object, spec: Parameter) -> TensorLike:
@@ -182,7 +147,7 @@ def parameter(owner: object, spec: Parameter) -> TensorLike:
     ...
     arrows.ops.errors.ShapeError: parameter 'bias' was asked for outside of any function; ...
     """
-    context = _current.get()
+    context = current_context.get()
     if context is None:
         raise ShapeError(
             f"parameter {spec.name!r} was asked for outside of any function; "

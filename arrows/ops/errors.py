@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from arrows.ops.innermost import innermost_lazy
 from arrows.typesys import ArrowTypeError, SourceLine
+from arrows.typesys.errors import message as form
 
 
 class ShapeError(ArrowTypeError):
@@ -14,7 +16,8 @@ class ShapeError(ArrowTypeError):
 
     Attributes:
         message, hint: as given; `str` holds both.
-        site: the line outside of the library that called the operation.
+        site: the line outside of the library that called the operation. In a batch on the fly that is the
+            line of the mistake, and `str` holds it too.
 
     >>> error = ShapeError("add: float32[3] and int32[3] differ in element type", hint="cast one of them")
     >>> error.hint
@@ -22,10 +25,13 @@ class ShapeError(ArrowTypeError):
     """
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
-        super().__init__(message if hint is None else f"{message}\n  hint  {hint}")
         self.message = message
         self.hint = hint
         self.site = SourceLine.here()
+        if innermost_lazy() is not None:
+            super().__init__(form(f"cannot compute at {self.site}", reason=message, hint=hint or ""))
+        else:
+            super().__init__(message if hint is None else f"{message}\n  hint  {hint}")
 
 
 class FunctionError(ArrowTypeError):

@@ -109,7 +109,7 @@ def stack(xs: Sequence[Operand] | TensorLike | HostArray, axis: int = 0) -> Tens
         if shape_of(x) != shape:
             raise ShapeError(f"stack: shapes differ, {list(shape)} and {list(shape_of(x))}")
         if beside is not None and not isinstance(x, TensorLike):
-            x = beside.context.constant(constant(x, beside.type))
+            x = constant(x, beside.type)
         parts.append(reshape(x, unit))
     return concat(parts, place)
 
@@ -129,7 +129,7 @@ def _entry(item: object, size: int, axis: int) -> int | Span:
     except TypeError:
         raise ShapeError(
             f"index: expected integers and slices, got {type(item).__name__} on axis {axis}",
-            hint="lookup takes rows at integers that are a tensor",
+            hint="rows at several places: arrows.ops.lookup(x, numpy.array([1, 0]))",
         ) from None
     if not -size <= number < size:
         raise ShapeError(f"index: {number} is out of range for axis {axis} of size {size}")

@@ -270,10 +270,7 @@ class TensorLike:
         )
 
     def __array_function__(self, function: Callable[..., object], *rest: object) -> NoReturn:
-        raise ShapeError(
-            f"numpy.{function.__name__} does not take a tensor of a Function ({self.type})",
-            hint="use the functions of arrows.ops",
-        )
+        raise self._no_array(function.__name__)
 
     def __array_ufunc__(
         self, ufunc: np.ufunc, method: str, *operands: Operand, **keywords: object
@@ -282,9 +279,13 @@ class TensorLike:
         name = _UFUNCS.get(ufunc.__name__, ufunc.__name__)
         function = getattr(ops, name, None)
         if method != "__call__" or keywords or name not in ops.__all__ or function is None:
-            raise ShapeError(
-                f"numpy.{ufunc.__name__} does not take a tensor of a Function ({self.type})",
-                hint="use the functions of arrows.ops",
-            )
+            raise self._no_array(ufunc.__name__)
         result: TensorLike = function(*operands)
         return result
+
+    def _no_array(self, name: str) -> ShapeError:
+        """The error for a function of NumPy that takes no tensors."""
+        return ShapeError(
+            f"numpy.{name} does not take a tensor of a Function ({self.type})",
+            hint="use the functions of arrows.ops",
+        )

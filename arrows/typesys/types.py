@@ -59,6 +59,8 @@ def as_type(x: object) -> Type:
             del done[len(done) - len(x) :]
             done.append(Tuple(tuple(items)))
         elif isinstance(x, tuple):
+            if x and all(isinstance(size, int) for size in x):
+                raise _unreadable(x, f"a shape is a list: {list(x)}")
             todo.append((x, True))
             todo.extend((item, False) for item in reversed(x))
         else:
@@ -76,11 +78,15 @@ def _leaf_type(x: object) -> Type:
     if isinstance(x, (str, np.dtype)) or (isinstance(x, type) and issubclass(x, np.generic)):
         return Tensor((), dtype_name(x))
     number = isinstance(x, int) and not isinstance(x, bool)
-    raise ArrowTypeError(
+    raise _unreadable(x, f"a vector of {x} numbers is [{x}]" if number else "")
+
+
+def _unreadable(x: object, hint: str) -> ArrowTypeError:
+    return ArrowTypeError(
         message(
             f"cannot read {x!r} as a type at {SourceLine.here()}",
             reason="expected a type, a shape such as [3] or [3, 'int32'], an element type such as 'int32', "
             "or a tuple of these",
-            hint=f"a vector of {x} numbers is [{x}]" if number else "",
+            hint=hint,
         )
     )

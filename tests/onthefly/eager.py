@@ -17,6 +17,7 @@ from arrows.engine.values import make_tuple
 from arrows.inference import infer
 from arrows.onthefly.recording import dropout_keys
 from arrows.ops import Value
+from arrows.ops.innermost import current_context
 from arrows.ops.splitmix import GOLDEN
 from arrows.typesys import types as T
 from tests.compare import tape_meets_kink
@@ -124,7 +125,7 @@ class Eager:
         """`ops.drop` with the key of the call that it stands in."""
         if not isinstance(x, Value):
             return self._drop(x, rate)
-        alone = ops.context.current() is not self.evaluation
+        alone = current_context.get() is not self.evaluation
         if alone:
             self._next_key()
         if self._key is None:

@@ -49,10 +49,10 @@ ERRORS: dict[str, tuple[Any, str]] = {
             '  hint  cast one of them, as in x.cast("float32")'
         ),
     ),
-    "float64": (
-        lambda g, f, x, y, i: x * np.ones(2),
+    "array of integers": (
+        lambda g, f, x, y, i: x * np.array([1, 2]),
         (
-            "cannot compute multiply at LINE\n  multiply: float32[2] and float64[2] have "
+            "cannot compute multiply at LINE\n  multiply: float32[2] and int32[2] have "
             "different element types\n"
             '  hint  cast one of them, as in x.cast("float32")'
         ),
@@ -71,7 +71,7 @@ ERRORS: dict[str, tuple[Any, str]] = {
     "mean of a list": (
         lambda g, f, x, y, i: ops.mean([x, x]),
         (
-            "expected a tensor, a number or a NumPy array, got list\n"
+            "cannot compute at LINE expected a tensor, a number or a NumPy array, got list\n"
             "  hint  over a list of tensors: ar.Sum()(xs), ar.Mean()(xs); as one tensor: arrows.ops.stack(xs)"
         ),
     ),
@@ -159,8 +159,7 @@ ERRORS: dict[str, tuple[Any, str]] = {
             "cannot read a value at LINE\n"
             "  expected float32[2], got a masked array float64[2] in which 1 element is masked: "
             "fill them first,\n"
-            "  x.filled(0), or leave them out, x.compressed()\n  hint  name another element "
-            'type: g.tensor(x, "int64")'
+            "  x.filled(0), or leave them out, x.compressed()"
         ),
     ),
     "masked beside": (
@@ -183,6 +182,92 @@ ERRORS: dict[str, tuple[Any, str]] = {
         (
             "cannot read a value at LINE\n  1099511627776 does not fit int32 (-2147483648 to 2147483647)\n"
             '  hint  name another element type: g.tensor(x, "int64")'
+        ),
+    ),
+    "fractions": (
+        lambda g, f, x, y, i: g.tensor([1.5], "int32"),
+        (
+            "cannot read a value at LINE expected int at [0], got 1.5 "
+            'hint name another element type: g.tensor(x, "float32")'
+        ),
+    ),
+    "numbers as truth": (
+        lambda g, f, x, y, i: g.tensor([1], "bool"),
+        (
+            "cannot read a value at LINE expected bool at [0], got 1 "
+            'hint name another element type: g.tensor(x, "int32")'
+        ),
+    ),
+    "too large for int64": (
+        lambda g, f, x, y, i: g.tensor(2**63, "int64"),
+        (
+            "cannot read a value at LINE 9223372036854775808 does not fit int64 "
+            "(-9223372036854775808 to 9223372036854775807) "
+            'hint name another element type: g.tensor(x, "uint64")'
+        ),
+    ),
+    "index by a list": (
+        lambda g, f, x, y, i: x[[1, 0]],
+        (
+            "cannot compute at LINE index: expected integers and slices, got list on axis 0 "
+            "hint rows at several places: arrows.ops.lookup(x, numpy.array([1, 0]))"
+        ),
+    ),
+    "index beyond": (
+        lambda g, f, x, y, i: x[2],
+        "cannot compute at LINE index: 2 is out of range for axis 0 of size 2",
+    ),
+    "nothing to join": (
+        lambda g, f, x, y, i: ops.concat([]),
+        "cannot compute at LINE concat takes a list of tensors, and at least one",
+    ),
+    "iteration": (
+        lambda g, f, x, y, i: list(x),
+        (
+            "cannot compute at LINE a lazy tensor (float32[2]) cannot be iterated or unpacked "
+            "hint take it apart by index: x[0], x[1]; its numbers are x.numpy()"
+        ),
+    ),
+    "membership": (
+        lambda g, f, x, y, i: 1.0 in x,
+        (
+            "cannot compute at LINE `in` asks for the values of a lazy tensor (float32[2]) "
+            "hint wait for them: x.numpy()"
+        ),
+    ),
+    "index of a list": (
+        lambda g, f, x, y, i: ["a", "b"][i[0]],
+        (
+            "cannot compute at LINE a lazy tensor (int32) is no Python integer before it is computed "
+            "hint int(x) waits for it; arrows.ops.lookup(table, x) takes it as an index"
+        ),
+    ),
+    "function of NumPy": (
+        lambda g, f, x, y, i: np.argmax(x),
+        (
+            "cannot compute at LINE numpy.argmax does not take a lazy tensor (float32[2]) "
+            "hint numpy.argmax(x.numpy()) waits for its value; arrows.ops.argmax stays lazy"
+        ),
+    ),
+    "function of NumPy alone": (
+        lambda g, f, x, y, i: np.exp2(x),
+        (
+            "cannot compute at LINE numpy.exp2 does not take a lazy tensor (float32[2]) "
+            "hint numpy.exp2(x.numpy()) waits for its value"
+        ),
+    ),
+    "format of several": (
+        lambda g, f, x, y, i: f"{x:.3f}",
+        (
+            "cannot format a lazy tensor (float32[2]) at LINE '.3f' is a format of one number "
+            "hint x.numpy() has all its numbers, x[0] is one of them"
+        ),
+    ),
+    "shape as a tuple": (
+        lambda g, f, x, y, i: g.zeros((2, 3)),
+        (
+            "cannot read (2, 3) as a type at LINE expected a type, a shape such as [3] or [3, 'int32'], an "
+            "element type such as 'int32', or a tuple of these hint a shape is a list: [2, 3]"
         ),
     ),
     "zeros": (
@@ -265,6 +350,29 @@ def test_element_types_of_numbers():
             g.constant(np.ones(2, "float32")),
         ):
             assert y.dtype == "float64"
+
+
+def test_arrays_beside_tensors_are_read_as_data():
+    """NumPy makes float64 and int64, and `g.tensor` and layers take these."""
+    net = ar.OnTheFly()
+    with net.batch() as g:
+        x, i = g.tensor([1.0, 2.0]), g.tensor([1, 2])
+        wide, small = g.tensor([1.0, 2.0], "float64"), g.tensor([1.0, 2.0], "float16")
+        for y, dtype in (
+            (x * np.array([1.0, 3.0]), "float32"),
+            (np.array([1.0, 3.0]) * x, "float32"),
+            (i * np.array([1, 3]), "int32"),
+            (wide * np.array([1, 3], "float32"), "float64"),
+            (small * np.array([1.0, 3.0]), "float16"),
+            (ops.where(x > 0, x, np.zeros(2)) * np.array([1.0, 3.0]), "float32"),
+            (ops.concat([x[:1], np.array([6.0])]), "float32"),
+            (ops.stack([x[0], np.array(6.0)]), "float32"),
+            (ops.stack([x[0], 6]), "float32"),
+        ):
+            assert y.dtype == dtype
+            assert y.numpy().tolist() == [1, 6]
+        assert ops.lookup(x, np.array([1, 0])).numpy().tolist() == [2, 1]
+        assert net.call_sites.constants == []
 
 
 def test_what_is_given_is_read_at_once():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -34,13 +35,39 @@ def test_truth_is_not_known():
         for use in (lambda: bool(x), lambda: x > 0 and x < 2, lambda: not x, lambda: x in [g.tensor(2.0), x]):
             with pytest.raises(ops.ShapeError) as error:
                 use()
-            assert "of a lazy tensor (" in str(error.value)
-            assert str(error.value).endswith(
-                "is not known before it is computed\n"
-                "  hint  to wait for one value: `if float(x) > 0`; for those of many instances at a time: "
-                "`value = yield x` in a generator that g.run_all runs"
+            assert re.fullmatch(
+                r"cannot compute at test_tensor.py:\d+ "
+                r"the truth of a lazy tensor \((?:bool|float32)\) is not known before it is computed "
+                r"hint to wait for one value: `if float\(x\) > 0`; for those of many instances at a time: "
+                r"`value = yield x` in a generator that g.run_all runs",
+                " ".join(str(error.value).split()),
             )
         assert not g.timelines
+
+
+def test_a_scalar_has_formats():
+    with ar.OnTheFly().batch() as g:
+        x, i = g.tensor(2.5), g.tensor(7)
+        assert f"{x:.3f} {i:03d} {x * 2:g}" == "2.500 007 5"
+        assert f"{x}" == repr(x)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("backward", r"\n  hint  loss, grads = g.value_and_grad\(loss\), or g.train_step\(loss, optimizer\)"),
+        ("value", r"\n  hint  float\(x\), or x.numpy\(\)"),
+        ("nothing", ""),
+    ],
+)
+def test_what_other_tensors_have(name: str, hint: str):
+    with ar.OnTheFly().batch() as g:
+        x = g.tensor(2.5)
+        text = rf"cannot find {name} at test_tensor.py:\d+\n  a lazy tensor has no attribute '{name}'{hint}"
+        with pytest.raises(AttributeError) as error:
+            getattr(x, name)
+        assert re.fullmatch(text, str(error.value))
+        assert not hasattr(x, name)
 
 
 def test_copies_are_the_tensor():

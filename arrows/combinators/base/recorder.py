@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias
 from arrows.combinators.base.arguments import type_refusal
 from arrows.combinators.base.wires import Wire
 from arrows.ops import TensorLike
-from arrows.ops.context import LazyContext, innermost_lazy
+from arrows.ops.context import LazyContext
+from arrows.ops.innermost import innermost_lazy
 from arrows.typesys import ArrowTypeError, SourceLine
 
 if TYPE_CHECKING:
