@@ -18,6 +18,7 @@ from arrows.engine.planning.operations import (
     PlannedPort,
     ReadOperation,
     SiteGroups,
+    StreamOperation,
     group_sites,
     operation_name,
 )
@@ -104,6 +105,29 @@ class Plan:
         return np.array([isinstance(operation, ApplyOperation) for operation in self.operations], bool)
 
     @cached_property
+    def streams(self) -> list[StreamOperation]:
+        """The operations whose rows come in."""
+        return [operation for operation in self.operations if isinstance(operation, StreamOperation)]
+
+    @cached_property
+    def reads_at_once(self) -> HostArray:
+        """For each operation, whether it reads rows that are all there before its first step in a component.
+
+        Not if it gives rows for the elements of a sequence, which are in its nodes' order.
+        """
+        parents = {parent for parent, _ in self.elements}
+        return np.array(
+            [
+                isinstance(operation, ApplyOperation)
+                and operation.index not in parents
+                and len(operation.ports) > sum(operation.widths)
+                and len(operation.early) == len(operation.ports)
+                for operation in self.operations
+            ],
+            bool,
+        )
+
+    @cached_property
     def heavy(self) -> HostArray:
         """For each operation, whether it multiplies matrices."""
         return np.array(
@@ -126,6 +150,18 @@ class Plan:
         return [
             (operation.index, k) for operation in self.operations for k in range(1, len(operation.outputs))
         ]
+
+    @cached_property
+    def slab_columns(self) -> tuple[HostArray, HostArray, HostArray, HostArray]:
+        """The slabs as arrays.
+
+        Their outputs, one slab after another: the operation and the number of each; then by slab its number
+        of constants, and where its outputs start (and where those of the last stop).
+        """
+        outputs = np.array([output for slab in self.slabs for output in slab.outputs], np.intp).reshape(-1, 2)
+        constants = np.array([len(slab.constants) for slab in self.slabs], np.intp)
+        begins = np.cumsum([0, *(len(slab.outputs) for slab in self.slabs)])
+        return outputs[:, 0], outputs[:, 1], constants, begins
 
     @cached_property
     def result_places(self) -> dict[int, list[Output]]:

@@ -113,9 +113,9 @@ def stable_order(values: HostArray, stop: int) -> HostArray:
     [3, 1, 2, 0]
     """
     if stop <= 2**16:
-        return np.argsort(values.astype(np.uint16), kind="stable")
+        return values.astype(np.uint16).argsort(kind="stable")
     if stop > 2**32 or len(values) < _FEW:
-        return np.argsort(values, kind="stable")
+        return values.argsort(kind="stable")
     low = np.argsort(values.astype(np.uint16), kind="stable")
     order: HostArray = low[np.argsort((values >> 16).astype(np.uint16)[low], kind="stable")]
     return order

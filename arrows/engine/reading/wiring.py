@@ -259,8 +259,9 @@ def source_layout(plan: Plan, site: HostArray, counts: HostArray) -> SourceLayou
         counts: as in `Wirings`.
     """
     length = plan.sites.arity[site].astype(np.int32)
-    first_count = _starts(plan.sites.domains[site])
+    first_count = np.zeros(len(site), np.int32)
     if len(counts):
+        first_count = _starts(plan.sites.domains[site])
         operations = plan.sites.operation[site]
         for operation in plan.operations:
             if isinstance(operation, ApplyOperation):
@@ -271,6 +272,6 @@ def source_layout(plan: Plan, site: HostArray, counts: HostArray) -> SourceLayou
 
 
 def _starts(lengths: HostArray) -> HostArray:
-    starts: HostArray = np.cumsum(lengths, dtype=index_type(int(lengths.sum())))
+    starts: HostArray = lengths.cumsum(dtype=index_type(int(lengths.sum())))
     starts -= lengths
     return starts

@@ -11,12 +11,12 @@ device in one copy.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from arrows.engine.planning import ApplyOperation, Operation, Plan, StreamOperation
+from arrows.engine.planning import ApplyOperation, Operation, Plan
 from arrows.engine.reading import (
     Column,
     Outputs,
@@ -28,7 +28,7 @@ from arrows.engine.reading import (
     starts_of_runs,
     with_stop,
 )
-from arrows.engine.scheduling.node_table import NodeTable
+from arrows.engine.scheduling.node_table import NodeKeys, NodeTable
 from arrows.engine.scheduling.prepared_set import WiredBatch
 from arrows.engine.scheduling.row_lookup import FarRows, first_rows_of, row_lookup, scratch
 from arrows.engine.scheduling.step_order import Span, Step, agenda_keys, by_depth, one_by_one
@@ -145,46 +145,39 @@ def merge(plan: Plan, batch: WiredBatch, *, share: bool = True) -> Merged:
     if share:
         numbers = numbers[starts_of_runs(numbers)]
     numbers = numbers.astype(np.intp)  # NumPy takes and puts twice as fast with indices of this type
-    keys = replace(table.keys, key=table.keys.key.take(numbers))
+    keys = NodeKeys(table.keys.key.take(numbers), table.keys.pair, table.keys.depth)
     if plan.schedule == "agenda":
         keys = agenda_keys(plan, table, numbers, scratch("first", len(table.place)))
         order = stable_order(keys.key, len(keys.pair))
-        numbers, keys = numbers[order], replace(keys, key=keys.key[order])
+        numbers, keys = numbers[order], NodeKeys(keys.key[order], keys.pair, keys.depth)
     starts = starts_of_runs(keys.key)
     run_key = keys.key[starts]
     run_pair, run_depth = keys.pair[run_key], keys.depth[run_key]
     run_operation = plan.pairs.operation[run_pair]
     # Keys ascend by operation, so the runs of each operation, and its nodes, are a range.
-    run_bounds = np.searchsorted(run_operation, np.arange(len(plan.operations) + 1))
+    run_bounds = run_operation.searchsorted(np.arange(len(plan.operations) + 1))
     node_bounds = with_stop(starts, len(numbers))[run_bounds]
     first, count = node_bounds[:-1], lengths_of(node_bounds)
 
-    first_rows, slab_rows = first_rows_of(plan, count.tolist())
+    first_rows, slab_rows = first_rows_of(plan, count)
     row_of = row_lookup(plan, table, numbers, first_rows - first[:, None], count)
     first_source = table.first.take(numbers)
-    operations = []
-    all_first_rows = first_rows.tolist()
+    operations = _without_nodes(plan)
     node_cuts, run_cuts = node_bounds.tolist(), run_bounds.tolist()
-    for operation, (a, z), (b, y) in zip(
-        plan.operations, pairwise(node_cuts), pairwise(run_cuts), strict=True
-    ):
-        own_first_rows = tuple(all_first_rows[operation.index][: len(operation.outputs)])
-        if a == z:
-            operations.append(_without_nodes(operation, own_first_rows))
-            continue
-        bounds, parts, components = _steps(plan, starts[b:y] - a, run_pair[b:y], z - a)
+    for o in count.nonzero()[0].tolist():  # a run on the fly may have nodes of few operations
+        operation, a, z = plan.operations[o], node_cuts[o], node_cuts[o + 1]
+        runs = slice(run_cuts[o], run_cuts[o + 1])
+        bounds, parts, components = _steps(plan, starts[runs] - a, run_pair[runs], z - a)
         ports, offsets = _ports(operation, table, numbers[a:z], first_source[a:z], row_of)
-        operations.append(
-            OperationRows(
-                count=z - a,
-                ports=ports,
-                offsets=offsets,
-                first_rows=own_first_rows,
-                bounds=bounds,
-                parts=parts,
-                components=components,
-                longest=z - a if len(bounds) == 2 else int(lengths_of(bounds).max(initial=0)),
-            )
+        operations[o] = OperationRows(
+            count=z - a,
+            ports=ports,
+            offsets=offsets,
+            first_rows=tuple(first_rows[o, : len(operation.outputs)].tolist()),
+            bounds=bounds,
+            parts=parts,
+            components=components,
+            longest=z - a if len(bounds) == 2 else int(lengths_of(bounds).max(initial=0)),
         )
 
     if plan.schedule == "none":
@@ -204,8 +197,12 @@ def merge(plan: Plan, batch: WiredBatch, *, share: bool = True) -> Merged:
         spans=spans,
         slab_rows=slab_rows,
         raw=_raw(plan, batch.wirings, first_source, node_cuts),
-        outputs=replace(
-            outputs, results=tuple(map(rows, outputs.results)), metrics=tuple(map(rows, outputs.metrics))
+        outputs=Outputs(
+            results=tuple(map(rows, outputs.results)),
+            levels=outputs.levels,
+            metrics=tuple(map(rows, outputs.metrics)),
+            labels=outputs.labels,
+            visits=outputs.visits,
         ),
         numbers=numbers,
         all_numbers=all_numbers,
@@ -213,9 +210,6 @@ def merge(plan: Plan, batch: WiredBatch, *, share: bool = True) -> Merged:
 
 
 _ONE_STEP = np.array([0, 1])
-_NO_ROWS = np.zeros(0, np.intp)
-_NO_OFFSETS = np.zeros(1, np.intp)
-_NO_BOUNDS, _NO_PARTS, _ONE_COMPONENT = np.zeros(1, np.intp), np.zeros(2, np.intp), np.zeros(1, np.int32)
 
 
 def _steps(
@@ -233,21 +227,30 @@ def _steps(
     return with_stop(starts, count), with_stop(parts, len(pairs)), plan.pairs.component[pairs[parts]]
 
 
-def _without_nodes(operation: Operation, first_rows: tuple[int, ...]) -> OperationRows:
-    """The rows of an operation without nodes: of most, where a run on the fly takes a part of the plan."""
+_without: WeakKeyDictionary[Plan, tuple[OperationRows, ...]] = WeakKeyDictionary()
+
+
+def _without_nodes(plan: Plan) -> list[OperationRows]:
+    """The rows of each operation where it has no nodes, which are the same in all batches."""
+    if plan not in _without:
+        _without[plan] = tuple(map(_no_rows, plan.operations))
+    return list(_without[plan])
+
+
+def _no_rows(operation: Operation) -> OperationRows:
     ports: tuple[PortRows, ...] = ()
     offsets: dict[int, HostArray] = {}
     if isinstance(operation, ApplyOperation) and operation.ports:
-        ports = (PortRows(_NO_ROWS),) * len(operation.ports)
-        offsets = dict.fromkeys(operation.domains, _NO_OFFSETS)
+        ports = (PortRows(np.zeros(0, np.intp)),) * len(operation.ports)
+        offsets = {domain: np.zeros(1, np.intp) for domain in operation.domains}
     return OperationRows(
         count=0,
         ports=ports,
         offsets=offsets,
-        first_rows=first_rows,
-        bounds=_NO_BOUNDS,
-        parts=_NO_PARTS,
-        components=_ONE_COMPONENT,
+        first_rows=(0,) * len(operation.outputs),
+        bounds=np.zeros(1, np.intp),
+        parts=np.zeros(2, np.intp),
+        components=np.zeros(1, np.int32),
         longest=0,
     )
 
@@ -283,9 +286,9 @@ def _ports(
 def _raw(plan: Plan, wirings: Wirings, places: HostArray, bounds: Sequence[int]) -> tuple[HostArray, ...]:
     """The values that were read, in the order of their rows; ``places``: where they are in the set."""
     values = [column.values[:0] for column in wirings.raw]
-    for operation in plan.operations:
-        if isinstance(operation, StreamOperation):
-            a, z = bounds[operation.index : operation.index + 2]
+    for operation in plan.streams:
+        a, z = bounds[operation.index : operation.index + 2]
+        if a < z:
             values[operation.stream] = wirings.raw[operation.stream].values[places[a:z]]
     return tuple(values)
 

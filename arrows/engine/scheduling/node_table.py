@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from arrows.engine.planning import ApplyOperation, Plan, StreamOperation
+from arrows.engine.planning import Plan
 from arrows.engine.reading import (
     Column,
     Outputs,
@@ -81,12 +81,14 @@ def node_table(plan: Plan, wirings: Wirings, share: bool) -> NodeTable:
     nodes, constants = len(site), len(plan.lowered.constants)
     same = wirings.same if share else None
     classes = np.arange(nodes, dtype=index_type(nodes)) if same is None else same.values
-    place = _first_of_classes(classes, _largest_examples_first(plan, wirings.site.offsets))
+    place = _largest_examples_first(plan, wirings.site.offsets)
+    if same is not None:
+        place = _first_of_classes(classes, place)
     # Without batching, rows stand in the order in which they are computed.
     depth = np.zeros(len(place), np.int32) if plan.schedule == "none" else wirings.depth.values[place]
     keys = ordered_keys(plan, plan.sites.pair[site[place]], depth)
     order = stable_order(keys.key, len(keys.pair))
-    keys, place = replace(keys, key=keys.key[order]), place[order]
+    keys, place = NodeKeys(keys.key[order], keys.pair, keys.depth), place[order]
     number = np.empty(int(classes.max(initial=-1)) + 1, classes.dtype)
     number[classes[place]] = np.arange(len(place))
     to_set_ids = _to_set_ids(plan, wirings)
@@ -96,15 +98,19 @@ def node_table(plan: Plan, wirings: Wirings, share: bool) -> NodeTable:
     if plan.schedule != "none":
         for start, stop in _single_steps(plan, keys):
             in_step = place[start:stop]
-            producer = (sources.values[first[in_step]] >> plan.shift) - constants
-            read = np.where(producer < 0, producer, number[classes[np.maximum(producer, 0)]]) + constants
+            read = sources.values[first[in_step]] >> plan.shift
+            if constants:
+                producer = read - constants
+                read = np.where(producer < 0, read, number[classes[np.maximum(producer, 0)]] + constants)
+            else:
+                read = number[classes[read]]
             in_step = in_step[stable_order(read, len(place) + constants)]
             place[start:stop] = in_step
             number[classes[in_step]] = np.arange(start, stop)
-    for operation in plan.operations:
-        if isinstance(operation, StreamOperation):
-            reads = np.flatnonzero(plan.sites.operation[site] == operation.index)
-            first[reads] = np.arange(len(reads))
+    operation = plan.sites.operation[site]
+    for stream in plan.streams:
+        (reads,) = (operation == stream.index).nonzero()
+        first[reads] = np.arange(len(reads))
     number_of = number[classes]
     to_table_ids = _to_table_ids(plan, number_of)
     offsets: dict[bytes, HostArray] = {}  # columns that share their offsets are selected at once
@@ -137,6 +143,8 @@ def _largest_examples_first(plan: Plan, offsets: HostArray) -> HostArray:
     the first rows of every step, and what they read of the step before is a range: a view instead of a
     gather.
     """
+    if len(offsets) == 2:
+        return np.arange(offsets[1], dtype=index_type(int(offsets[1])))
     lengths = lengths_of(offsets)
     examples = np.arange(len(lengths)) if plan.schedule == "none" else largest_first(lengths)
     lengths = lengths[examples]
@@ -164,8 +172,8 @@ def ordered_keys(plan: Plan, pair: HostArray, depth: HostArray) -> NodeKeys:
     if len(plan.pairs.operation) * span <= 4 * len(wide) + 2**16:  # a small table saves a sort
         present = np.zeros(len(plan.pairs.operation) * span, bool)
         present[wide] = True
-        distinct = np.flatnonzero(present)
-        key = (np.cumsum(present) - 1)[wide]
+        (distinct,) = present.nonzero()
+        key = (present.cumsum() - 1)[wide]
     else:
         distinct, key = np.unique(wide, return_inverse=True)
     key_pair, key_depth = np.divmod(distinct, span)
@@ -180,18 +188,14 @@ def _single_steps(plan: Plan, keys: NodeKeys) -> list[tuple[int, int]]:
     is read: the output layer of a tree reads the states of all its nodes. An operation that gives rows for
     the elements of a sequence is left out, for these rows are in its nodes' order.
     """
-    keys_of_pair = np.bincount(keys.pair, minlength=len(plan.pairs.operation))
-    bounds = np.searchsorted(keys.key, np.arange(len(keys.pair) + 1))
-    parents = {parent for parent, _ in plan.elements}
-    ranges = []
-    for key in np.argsort(plan.pairs.component[keys.pair], kind="stable").tolist():
-        operation = plan.operations[plan.pairs.operation[keys.pair[key]]]
-        if not isinstance(operation, ApplyOperation) or operation.index in parents:
-            continue
-        reads = len(operation.ports) > sum(operation.widths)
-        if reads and keys_of_pair[keys.pair[key]] == 1 and len(operation.early) == len(operation.ports):
-            ranges.append((int(bounds[key]), int(bounds[key + 1])))
-    return ranges
+    single = plan.reads_at_once[plan.pairs.operation[keys.pair]]
+    single[1:] &= keys.pair[1:] != keys.pair[:-1]  # an operation's steps in a component follow one another
+    single[:-1] &= keys.pair[1:] != keys.pair[:-1]
+    (chosen,) = single.nonzero()
+    chosen = chosen[plan.pairs.component[keys.pair[chosen]].argsort(kind="stable")]
+    starts, stops = keys.key.searchsorted(chosen), keys.key.searchsorted(chosen, "right")
+    ranges = zip(starts.tolist(), stops.tolist(), strict=True)
+    return [(start, stop) for start, stop in ranges if stop - start > 1]
 
 
 def _to_set_ids(plan: Plan, wirings: Wirings) -> Callable[[Column], Column]:
@@ -200,8 +204,11 @@ def _to_set_ids(plan: Plan, wirings: Wirings) -> Callable[[Column], Column]:
     constants, shift = len(plan.lowered.constants), plan.shift
     dtype = index_type((len(wirings.site.values) + constants) << shift)
     distance = (wirings.site.offsets[:-1] + constants - wirings.base).astype(dtype) << shift
+    moves = bool(distance.any())
 
     def to_set_ids(ids: Column) -> Column:
+        if not moves:
+            return ids
         values = ids.values
         moved = values + np.repeat(distance, lengths_of(ids.offsets))
         if constants:

@@ -44,7 +44,7 @@ class WiredBatch:
 
     def apart(self) -> WiredBatch:
         """The same examples with nodes of their own: if one is there twice, a set that holds it twice."""
-        if len(np.unique(self.indices)) == len(self.indices):
+        if len(self.indices) == 1 or len(np.unique(self.indices)) == len(self.indices):
             return self
         return WiredBatch.all(self.wirings.select(self.indices))
 

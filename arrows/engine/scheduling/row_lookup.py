@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 
 import numpy as np
 
 from arrows.engine.planning import Plan
+from arrows.engine.reading import lengths_of
 from arrows.engine.scheduling.node_table import NodeTable
 from arrows.ops.arrays import HostArray
 
 
-def first_rows_of(plan: Plan, count: Sequence[int]) -> tuple[HostArray, tuple[int, ...]]:
+def first_rows_of(plan: Plan, count: HostArray) -> tuple[HostArray, tuple[int, ...]]:
     """The first row of each output (``[operations, outputs]``) and the number of rows of each slab."""
     table = np.zeros((len(plan.operations), plan.widest), np.int32)
-    sizes = []
-    for slab in plan.slabs:
-        row = len(slab.constants)
-        for o, k in slab.outputs:
-            table[o, k] = row
-            row += count[o]
-        sizes.append(row)
-    return table, tuple(sizes)
+    operation, output, constants, begins = plan.slab_columns
+    ends = np.zeros(len(operation) + 1, np.intp)
+    count[operation].cumsum(out=ends[1:])
+    table[operation, output] = ends[:-1] + (constants - ends[begins[:-1]]).repeat(lengths_of(begins))
+    return table, tuple((constants + lengths_of(ends[begins])).tolist())
 
 
 class FarRows:
@@ -62,7 +59,7 @@ def row_lookup(
     constants, shift = len(plan.lowered.constants), plan.shift
     nodes = constants + len(table.place)
     places = np.arange(len(numbers), dtype=np.int32)
-    first_rows = places + np.repeat(begins[:, 0], count)
+    first_rows = places + begins[:, 0].repeat(count)
     if nodes << shift > _MOST_IDS:
         first, operation = scratch("rows", nodes), np.zeros(nodes, np.int32)
         first[:constants] = plan.constant_rows
@@ -74,10 +71,11 @@ def row_lookup(
     ids = (numbers + constants) << shift
     rows[ids] = first_rows
     if plan.later_outputs:
-        ends = np.cumsum(count).tolist()
+        ends = [0, *count.cumsum().tolist()]
         for o, output in plan.later_outputs:
-            nodes_of = slice(ends[o] - int(count[o]), ends[o])
-            rows[ids[nodes_of] + output] = places[nodes_of] + begins[o, output]
+            if ends[o] < ends[o + 1]:
+                nodes_of = slice(ends[o], ends[o + 1])
+                rows[ids[nodes_of] + output] = places[nodes_of] + begins[o, output]
     return rows
 
 
