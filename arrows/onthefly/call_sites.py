@@ -69,11 +69,13 @@ class ValueTable:
         first_place: the place of each site's first port.
         first_producer: the number of each site's first output, among those of all sites.
         type: the number of each output's type.
+        is_read: whether data enter at each site.
     """
 
     first_place: HostArray
     first_producer: HostArray
     type: HostArray
+    is_read: HostArray
 
 
 class CallSites:
@@ -148,11 +150,6 @@ class CallSites:
     def carried_types(self) -> list[int]:
         """The numbers of the types that have a `carried_site`, in the order of these sites."""
         return list(self._carried)
-
-    @property
-    def read_sites(self) -> list[int]:
-        """The numbers of the sites at which data enter."""
-        return list(self._reads.values())
 
     @property
     def read_types(self) -> list[T.Tensor]:
@@ -259,7 +256,10 @@ class CallSites:
         observed[:rows, :columns] = self._observed
         self._observed = observed
         return ValueTable(
-            np.array(self._first_place, np.int64), producers[:-1], np.array(types or [0], np.int64)
+            first_place=np.array(self._first_place, np.int64),
+            first_producer=producers[:-1],
+            type=np.array(types or [0], np.int64),
+            is_read=np.array([isinstance(site, ReadSite) for site in self.sites], bool),
         )
 
     def observe(self, places: HostArray, sites: HostArray, outputs: HostArray) -> None:

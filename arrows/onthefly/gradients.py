@@ -70,17 +70,18 @@ class Differentiation:
                 )
             )
         runs.compute([loss])
-        (last,), (slab,), rows = runs.locate(np.array([loss]))
-        involved = self._involved(int(last))
+        places = runs.locate(np.array([loss]))
+        ((last, slab, _, _),) = places.pieces
+        involved = self._involved(last)
         if runs.finished[involved[0]].updates != self._net.lock.updates:
             raise outdated("differentiate", "the loss")
         run = runs.finished[last].run
-        value = run.gather(int(slab), rows).reshape(())
+        value = run.gather(slab, places.rows).reshape(())
         sums: dict[tuple[int, str], Gradient] = {}
         for number in involved:
             runs.finished[number].run.begin_backward()
         if run.gradients[slab] is not None:
-            run.gradients[slab][int(rows[0])] = 1
+            run.gradients[slab][int(places.rows[0])] = 1
             for number in reversed(involved):
                 earlier = runs.finished[number].run
                 if not earlier.executor.receiving:
@@ -90,7 +91,7 @@ class Differentiation:
                         sums[key] = add_gradients(device, sums[key], gradient)
                     else:  # the runs write to the same memory in turn: all but the last are copied
                         sums[key] = gradient if number == involved[0] else own(gradient)
-                self._hand_back(earlier, involved)
+                self._hand_back(earlier, set(involved))
         return value, self._by_name(run, sums)
 
     def _by_name(self, run: Run, sums: Mapping[tuple[int, str], Gradient]) -> dict[str, Gradient]:
@@ -113,7 +114,7 @@ class Differentiation:
         for number in range(last, -1, -1):
             if number in involved:
                 for ids in _carried(self._runs.finished[number].run).values():
-                    involved.update(self._runs.runs_of(ids[~self._runs.came_in(ids)]).tolist())
+                    involved |= self._runs.computed_in(ids)
         return sorted(involved)
 
     def _hand_back(self, run: Run, involved: Collection[int]) -> None:
@@ -124,13 +125,12 @@ class Differentiation:
             gradients = run.gradients[run.executor.plan.operations[o].slabs[0]]
             if gradients is None:
                 continue
-            runs, slabs, rows = self._runs.locate(ids)
-            for number in set(np.unique(runs).tolist()).intersection(involved):
-                (places,) = (runs == number).nonzero()
-                target = self._runs.finished[number].run.gradients[int(slabs[places[0]])]
+            places = self._runs.locate(ids)
+            rows, values = self._index(places.rows), device.take(gradients, self._index(first + places.order))
+            for number, slab, a, z in places.pieces:
+                target = self._runs.finished[number].run.gradients[slab] if number in involved else None
                 if target is not None:
-                    values = device.take(gradients, self._index(first + places))
-                    device.scatter_add_unique(target, self._index(rows[places]), values)
+                    device.scatter_add_unique(target, rows[a:z], values[a:z])
 
     def _index(self, rows: HostArray) -> Any:
         device = self._net.device

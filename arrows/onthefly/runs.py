@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from arrows.engine.device import Arena
-from arrows.engine.lowering import ReadSite
+from arrows.engine.reading import starts_of_runs
 from arrows.engine.running import Executor, Run, StepRefused
 from arrows.engine.scheduling import Merged, Timeline, WiredBatch, merge, timeline
 from arrows.onthefly.recording import Recording, dropout_keys
 from arrows.onthefly.tensor import OUTPUT_BITS
-from arrows.onthefly.wiring import HAS_RUN, OUTPUT, WAITING, NodeSelection, Wirer
+from arrows.onthefly.wiring import HAS_RUN, OUTPUT, WAITING, NodeSelection, Wirer, grown
 from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import ArrowValueError
 from arrows.typesys.errors import message
@@ -33,30 +34,26 @@ class FinishedRun:
 
     Attributes:
         run: the run.
-        slab: the slab of the values, by operation and output.
-        offset: how far a value's row lies behind that of its node's first output, by operation and output.
-        operation: the operation of each site.
         updates: how often the parameters had been changed before the run.
     """
 
     run: Run
-    slab: HostArray
-    offset: HostArray
-    operation: HostArray
     updates: int
 
-    @staticmethod
-    def of(run: Run, updates: int) -> FinishedRun:
-        """Computes the places of the values of a run."""
-        plan = run.executor.plan
-        shape = len(plan.operations), plan.widest
-        slab, offset = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-        for operation in plan.operations:
-            first_rows = run.merged.operations[operation.index].first_rows
-            for k, (number, first) in enumerate(zip(operation.slabs, first_rows, strict=True)):
-                slab[operation.index, k] = number
-                offset[operation.index, k] = first - first_rows[0]
-        return FinishedRun(run=run, slab=slab, offset=offset, operation=plan.sites.operation, updates=updates)
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Places:
+    """Where some values lie, by run and slab.
+
+    Attributes:
+        order: the values, those of one slab of one run after another.
+        rows: of each, in this order, the row of its slab.
+        pieces: the run and the slab of a range of this order, and where it begins and ends.
+    """
+
+    order: HostArray
+    rows: HostArray
+    pieces: list[tuple[int, int, int, int]]
 
 
 class Runs:
@@ -78,8 +75,12 @@ class Runs:
         self.gradients = gradients
         self._net, self._recording, self._training = net, recording, training
         self._wirer = Wirer(recording, net.call_sites)
-        self._run_of = np.zeros(0, np.int32)
+        self._run_of = np.zeros(0, np.int64)
         self._row = np.zeros(0, np.int64)  # of a node's first output
+        self._output = np.zeros(0, np.int64)  # by node, the place of its first output in the next two
+        self._slab = np.zeros(0, np.int64)  # by run, operation and output
+        self._further = np.zeros(0, np.int64)  # likewise: how far its rows are from those of the first output
+        self._outputs = 0
         self._arenas: list[Arena] = []
 
     def compute(self, ids: Sequence[int]) -> None:
@@ -143,11 +144,18 @@ class Runs:
 
     def _finish(self, selection: NodeSelection, run: Run) -> None:
         """Records where the values of a run lie."""
-        total = len(self._recording.site)
-        self._run_of, self._row = _grown(self._run_of, total), _grown(self._row, total)
-        self._run_of[selection.nodes] = len(self.finished)
-        self._row[selection.nodes] = run.merged.outputs.results[0].values
-        self.finished.append(FinishedRun.of(run, self._net.lock.updates))
+        nodes, total, plan = selection.nodes, len(self._recording.site), run.executor.plan
+        self._run_of, self._row = grown(self._run_of, total), grown(self._row, total)
+        self._output = grown(self._output, total)
+        self._run_of[nodes] = len(self.finished)
+        self._row[nodes] = run.merged.outputs.results[0].values
+        self._output[nodes] = self._outputs + plan.sites.operation[selection.sites] * plan.widest
+        first_rows, start = run.merged.first_rows, self._outputs
+        self._outputs += first_rows.size
+        self._slab, self._further = grown(self._slab, self._outputs), grown(self._further, self._outputs)
+        self._slab[start : self._outputs] = plan.slab_of.ravel()
+        self._further[start : self._outputs] = (first_rows - first_rows[:, :1]).ravel()
+        self.finished.append(FinishedRun(run, self._net.lock.updates))
         self._wirer.set_state(selection, HAS_RUN)
         self._wirer.forget_values(selection)
 
@@ -167,50 +175,45 @@ class Runs:
 
     def _are_outdated(self, ids: HostArray) -> bool:
         """Whether a step has changed the parameters since any of these values, data aside, was computed."""
-        if not len(ids):
+        if not len(ids) or self.finished[0].updates == self._net.lock.updates:  # it was the first run
             return False
-        sites = self._net.call_sites.sites
-        own = self._recording.site_column.array()[ids >> OUTPUT_BITS].tolist()
-        read = [isinstance(sites[site], ReadSite) for site in own]
-        numbers = set(self.runs_of(ids)[~np.array(read)].tolist())
-        return any(self.finished[number].updates != self._net.lock.updates for number in numbers)
+        return any(
+            self.finished[number].updates != self._net.lock.updates for number in self.computed_in(ids)
+        )
 
-    def runs_of(self, ids: HostArray) -> HostArray:
-        """The number of the run that computed each value."""
-        numbers: HostArray = self._run_of[ids >> OUTPUT_BITS]
-        return numbers
+    def computed_in(self, ids: HostArray) -> set[int]:
+        """The runs that computed some values; not those that they came in with as data."""
+        nodes = ids >> OUTPUT_BITS
+        is_read = self._net.call_sites.table.is_read[self._recording.site_column.array()[nodes]]
+        return set(self._run_of[nodes[~is_read]].tolist())
 
-    def came_in(self, ids: HostArray) -> HostArray:
-        """A mask of the values that are data, not computed."""
-        sites = self._recording.site_column.array()[ids >> OUTPUT_BITS]
-        return np.isin(sites, self._net.call_sites.read_sites)
-
-    def locate(self, ids: HostArray) -> tuple[HostArray, HostArray, HostArray]:
-        """For values that have been computed, the numbers of their runs and slabs, and their rows."""
-        nodes, outputs = ids >> OUTPUT_BITS, ids & OUTPUT
-        runs, rows = self._run_of[nodes], self._row[nodes]
-        sites = self._recording.site_column.array()[nodes]
-        slabs = np.zeros(len(ids), np.int64)
-        for number in np.unique(runs).tolist():
-            chosen = runs == number
-            finished = self.finished[number]
-            operation = finished.operation[sites[chosen]]
-            slabs[chosen] = finished.slab[operation, outputs[chosen]]
-            rows[chosen] += finished.offset[operation, outputs[chosen]]
-        return runs, slabs, rows
+    def locate(self, ids: HostArray) -> Places:
+        """Where values lie that have been computed."""
+        nodes = ids >> OUTPUT_BITS
+        outputs = self._output[nodes] + (ids & OUTPUT)
+        slabs = self._run_of[nodes] << 32 | self._slab[outputs]
+        order = slabs.argsort(kind="stable")
+        slabs = slabs[order]
+        starts = starts_of_runs(slabs)
+        numbers, cuts = slabs[starts].tolist(), [*starts.tolist(), len(ids)]
+        return Places(
+            order=order,
+            rows=(self._row[nodes] + self._further[outputs])[order],
+            pieces=[
+                (number >> 32, number & 0xFFFFFFFF, a, z)
+                for number, (a, z) in zip(numbers, pairwise(cuts), strict=True)
+            ],
+        )
 
     def carry(self, target: Array, ids: HostArray) -> None:
-        """Writes values of earlier runs to rows; all are of one type, so their slabs have one number."""
-        device = self._net.device
-        runs, slabs, rows = self.locate(ids)
-        numbers = np.unique(runs).tolist()
-        for number in numbers:
-            (places,) = (runs == number).nonzero()
-            values = self.finished[number].run.gather(int(slabs[places[0]]), rows[places])
-            if len(numbers) == 1:
-                target[...] = values
-            else:
-                target[device.to_device(places.astype(device.index_dtype))] = values
+        """Writes values of earlier runs to rows; all are of one type."""
+        device, places = self._net.device, self.locate(ids)
+        rows = device.to_device(places.rows.astype(device.index_dtype))
+        values = target if len(places.pieces) == 1 else device.empty(target.shape, target.dtype)
+        for number, slab, a, z in places.pieces:
+            device.take(self.finished[number].run.slabs[slab], rows[a:z], values[a:z])
+        if values is not target:
+            target[device.to_device(places.order.astype(device.index_dtype))] = values
 
     def values(self, ids: Sequence[int]) -> list[HostArray]:
         """The numbers of some values, on the host."""
@@ -219,12 +222,10 @@ class Runs:
         self.compute(ids)
         arrays: list[HostArray] = [np.zeros(0)] * len(ids)
         with self._net.lock.mutex:
-            runs, slabs, rows = self.locate(np.array(ids))
-            slab_of_run = runs.astype(np.int64) << 32 | slabs
-            for key in np.unique(slab_of_run).tolist():
-                (places,) = (slab_of_run == key).nonzero()
-                gathered = self.finished[key >> 32].run.gather(key & 0xFFFFFFFF, rows[places])
-                for place, row in zip(places.tolist(), self._net.device.to_numpy(gathered), strict=True):
+            places = self.locate(np.array(ids))
+            for number, slab, a, z in places.pieces:
+                rows = self._net.device.to_numpy(self.finished[number].run.gather(slab, places.rows[a:z]))
+                for place, row in zip(places.order[a:z].tolist(), rows, strict=True):
                     arrays[place] = row
         return arrays
 
@@ -260,15 +261,6 @@ def _nodes_of(selection: NodeSelection, merged: Merged, operation: int) -> HostA
     _, numbers = merged.nodes(operation)
     nodes: HostArray = selection.nodes[numbers - len(selection.carried)]
     return nodes
-
-
-def _grown(array: HostArray, size: int) -> HostArray:
-    """The array, with room for at least `size` numbers."""
-    if len(array) >= size:
-        return array
-    larger = np.zeros(max(size, 2 * len(array)), array.dtype)
-    larger[: len(array)] = array
-    return larger
 
 
 def outdated(attempt: str, dependent: str) -> ArrowValueError:

@@ -10,7 +10,7 @@ import numpy as np
 
 from arrows.engine.lowering import ApplySite
 from arrows.engine.planning import Plan
-from arrows.engine.reading import Column, Outputs, Wirings
+from arrows.engine.reading import Column, Outputs, Wirings, starts_of_runs
 from arrows.engine.values import convert_many
 from arrows.onthefly.call_sites import CallSites
 from arrows.onthefly.recording import Recording
@@ -63,6 +63,7 @@ class Wirer:
 
     def __init__(self, recording: Recording, call_sites: CallSites) -> None:
         self.state = bytearray()
+        self._local = np.zeros(0, np.int64)  # by node of the run that was wired last, its number there
         self._recording, self._call_sites = recording, call_sites
 
     def select(self, ids: Sequence[int]) -> NodeSelection | None:
@@ -79,17 +80,23 @@ class Wirer:
         nodes = np.array(needed)
         site, start = recording.site_column.array(), recording.start_column.array()
         begins, lengths = start[nodes], start[nodes + 1] - start[nodes]
-        inner = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        sources = recording.source_column.array()[np.repeat(begins, lengths) + inner]
+        ends = lengths.cumsum()
+        inner = np.arange(ends[-1]) - (ends - lengths).repeat(lengths)
+        sources = recording.source_column.array()[begins.repeat(lengths) + inner]
         source_nodes = sources >> OUTPUT_BITS
         sites, table = site[nodes], call_sites.table
         ports = self._ports(nodes, sites, inner, lengths)
-        places = np.repeat(table.first_place[sites], lengths) + ports
+        places = table.first_place[sites].repeat(lengths) + ports
         call_sites.observe(places, site[source_nodes], sources & OUTPUT)
 
         has_run = np.frombuffer(bytes(self.state), np.uint8)[source_nodes] == HAS_RUN
-        carried, which = np.unique(sources[has_run], return_inverse=True)
+        carried = np.sort(sources[has_run])
+        carried = carried[starts_of_runs(carried)]
+        which = carried.searchsorted(sources[has_run])
         types = table.type[table.first_producer[site[carried >> OUTPUT_BITS]] + (carried & OUTPUT)]
+        carried_sites = np.zeros(len(carried), np.int64)
+        for type in dict.fromkeys(types.tolist()):
+            carried_sites[types == type] = call_sites.carried_site(type)
         counts = []
         if recording.lengths:
             counts = [length for node in needed for length in recording.lengths.get(node, ())]
@@ -101,7 +108,7 @@ class Wirer:
             counts=np.array(counts, np.int64),
             carried=carried,
             carried_types=types,
-            carried_sites=np.array([call_sites.carried_site(type) for type in types.tolist()], np.int64),
+            carried_sites=carried_sites,
             from_carried=(has_run, which),
             values=self._values(nodes, sites),
         )
@@ -114,7 +121,7 @@ class Wirer:
         constants, shift = len(plan.lowered.constants), plan.shift
         first = constants + len(selection.carried)
         count = len(selection.carried) + len(selection.nodes)
-        local = np.zeros(len(self._recording.site), np.int64)
+        local = self._local = grown(self._local, len(self._recording.site))
         local[selection.nodes] = first + np.arange(len(selection.nodes))
         ids = (local[selection.sources >> OUTPUT_BITS] << shift) + (selection.sources & OUTPUT)
         has_run, which = selection.from_carried
@@ -232,6 +239,15 @@ class Wirer:
             own = selection.nodes[selection.sites == self._call_sites.read_site(type)]
             for node in own.tolist():
                 del reads[node]
+
+
+def grown(array: HostArray, size: int) -> HostArray:
+    """The array, with room for at least `size` numbers."""
+    if len(array) >= size:
+        return array
+    larger = np.zeros(max(size, 2 * len(array)), array.dtype)
+    larger[: len(array)] = array
+    return larger
 
 
 def _column(values: HostArray) -> Column:

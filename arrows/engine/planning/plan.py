@@ -145,6 +145,14 @@ class Plan:
         return max((len(operation.outputs) for operation in self.operations), default=1)
 
     @cached_property
+    def slab_of(self) -> HostArray:
+        """By operation and output, the slab; 0 for outputs that an operation lacks."""
+        slabs = np.zeros((len(self.operations), self.widest), np.int64)
+        for operation in self.operations:
+            slabs[operation.index, : len(operation.slabs)] = operation.slabs
+        return slabs
+
+    @cached_property
     def later_outputs(self) -> list[Output]:
         """Each output but the first of an operation."""
         return [

@@ -101,6 +101,7 @@ class Merged:
         steps: (operation, number of its step) in the order of execution.
         spans: (component, number of its first step in ``steps``, of the step after its last) in the order of
             execution.
+        first_rows: by operation and output, its first row in its slab.
         slab_rows: how many rows each slab has.
         raw: for each read type, its values, in the order of their rows.
         outputs: what comes out of the examples, in their order; of results and metrics, rows of slabs.
@@ -112,6 +113,7 @@ class Merged:
     operations: tuple[OperationRows, ...]
     steps: list[Step]
     spans: list[Span]
+    first_rows: HostArray
     slab_rows: tuple[int, ...]
     raw: tuple[HostArray, ...]
     outputs: Outputs
@@ -195,6 +197,7 @@ def merge(plan: Plan, batch: WiredBatch, *, share: bool = True) -> Merged:
         operations=tuple(operations),
         steps=steps,
         spans=spans,
+        first_rows=first_rows,
         slab_rows=slab_rows,
         raw=_raw(plan, batch.wirings, first_source, node_cuts),
         outputs=Outputs(
