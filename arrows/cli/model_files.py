@@ -1,6 +1,6 @@
 """Model files: the texts that are saved beside the parameters, and models built from a file alone.
 
-A file may come from a stranger: what it says is checked against what it holds before any of it takes memory.
+A file may come from a stranger, so the sizes that it claims are checked before memory is allocated for them.
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ class LazyBatch(LazyCalls):
             raise ArrowTypeError(
                 message(
                     f"{attempt} at {line()}",
-                    reason="it is no lazy tensor, and no tuple, list or dict of such",
+                    reason="it is not a lazy tensor, nor a tuple, list or dict of lazy tensors",
                     hint=hint,
                 )
             )

@@ -76,7 +76,7 @@ def _checked(instances: Iterable[object]) -> list[Generator[Any, Any, Any]]:
             raise ArrowTypeError(
                 message(
                     f"cannot run instances at {SourceLine.here()}",
-                    reason=f"instance {number} is no generator, but {article} {kind}",
+                    reason=f"instance {number} is {article} {kind}, not a generator",
                     hint="an instance is a call of a function that yields: "
                     "g.run_all(parse(s) for s in sentences)",
                 )

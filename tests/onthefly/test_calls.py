@@ -283,7 +283,7 @@ ERRORS: dict[str, tuple[Any, str]] = {
     ),
     "numbers of nothing": (
         lambda g, f, x, y, i: g.numpy([3]),
-        "cannot compute 3 at LINE\n  it is no lazy tensor, and no tuple, list or dict of such",
+        "cannot compute 3 at LINE\n  it is not a lazy tensor, nor a tuple, list or dict of lazy tensors",
     ),
 }
 
@@ -475,6 +475,6 @@ def test_a_forgotten_yield_from_is_named() -> None:
         g.run_all([outer(g.tensor(1.0))])
     assert str(error.value) == (
         f"cannot wait for a generator at test_calls.py:{line}\n"
-        "  it is no lazy tensor, and no tuple, list or dict of such\n"
+        "  it is not a lazy tensor, nor a tuple, list or dict of lazy tensors\n"
         "  hint  to wait for another generator function: `x = yield from f(...)`"
     )

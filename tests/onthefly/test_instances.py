@@ -79,9 +79,9 @@ def test_instances_within_instances():
 @pytest.mark.parametrize(
     ("instances", "reason"),
     [
-        (lambda g: [3], "instance 0 is no generator, but an int"),
-        (lambda g: [waits(g), g.tensor(1.0)], "instance 1 is no generator, but a LazyTensor"),
-        (lambda g: [waits], "instance 0 is no generator, but a function"),
+        (lambda g: [3], "instance 0 is an int, not a generator"),
+        (lambda g: [waits(g), g.tensor(1.0)], "instance 1 is a LazyTensor, not a generator"),
+        (lambda g: [waits], "instance 0 is a function, not a generator"),
     ],
 )
 def test_instances_are_generators(instances: Any, reason: str) -> None:
@@ -128,7 +128,7 @@ def waits_for(value: Any) -> Any:
 
 YIELD = f"test_instances.py:{yields.__code__.co_firstlineno + 1}"
 NOTHING = "this `yield` names nothing to wait for\n  hint  `value = yield x` waits for the value of x"
-NO_TENSOR = "it is no lazy tensor, and no tuple, list or dict of such"
+NO_TENSOR = "it is not a lazy tensor, nor a tuple, list or dict of lazy tensors"
 
 
 @pytest.mark.parametrize("of", [yields, waits_for])
