@@ -1,8 +1,9 @@
-"""Expressions as pictures: boxes for blocks, types on the wires, a recursion as a way back.
+"""Expressions as pictures: blocks are boxes, wires carry types, and a recursion is a wire that leads back.
 
-`scene_of` says what is drawn: boxes, frames and wires. `lay_out` finds a place for everything, in pixels or
-in characters. `to_svg`, `to_mermaid` and `to_text` write the result down, and `to_page` makes a web page of
-it. A form that this room does not know is a plain box with its name.
+`scene_of` decides what is drawn: boxes, frames and wires. `lay_out` places everything, in pixels or in
+characters. `to_svg` and `to_text` write the placed drawing; `to_mermaid` writes the scene and leaves its
+layout to Mermaid; `to_page` wraps an SVG in a web page. A form without a row in `views.FORM_VIEWS` is drawn
+as a plain box.
 """
 
 from __future__ import annotations

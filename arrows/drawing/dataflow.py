@@ -1,7 +1,7 @@
-"""What was observed of a program on the fly as a picture: boxes are call sites, wires say which feeds which.
+"""A picture of a program that is batched on the fly: boxes are call sites, wires say which feeds which.
 
-Strata follow one another downwards.  A frame holds a stratum of several call sites: those that compute the
-same and run together, or that feed one another in a cycle, which is drawn as a way back.
+Strata follow one another downwards. A stratum of several call sites is drawn in a frame: the sites compute
+the same and run together, or they feed one another in a cycle, which a wire leading back shows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from arrows.drawing.svg import to_svg
 from arrows.drawing.text import to_text
 from arrows.drawing.views import TypeText, clean, shorten
 
-CALLS = 200  # call sites that are drawn; the first observed come first
+CALLS = 200  # at most so many call sites are drawn: the first that were observed
 
 
 class Call(Protocol):
@@ -33,7 +33,7 @@ class Call(Protocol):
 
 
 class CallGraph(Protocol):
-    """What is drawn: see `arrows.onthefly.dataflow.Dataflow`."""
+    """The call sites to draw: see `arrows.onthefly.dataflow.Dataflow`."""
 
     @property
     def calls(self) -> Sequence[Call]: ...
@@ -42,11 +42,11 @@ class CallGraph(Protocol):
 
 
 def dataflow_text(flow: CallGraph, *, ascii_only: bool = False) -> str:
-    """The call sites of a program on the fly as text.
+    """Draws the call sites of a program on the fly as text.
 
     Args:
         flow: a network's `dataflow`.
-        ascii_only: without any character that an old terminal does not have.
+        ascii_only: use ASCII characters alone, for terminals that lack others.
 
     Example:
         >>> import arrows as ar
@@ -70,7 +70,7 @@ def dataflow_text(flow: CallGraph, *, ascii_only: bool = False) -> str:
 
 
 def dataflow_svg(flow: CallGraph) -> str:
-    """The call sites of a program on the fly as an SVG document.
+    """Draws the call sites of a program on the fly as an SVG document.
 
     Example:
         >>> import arrows as ar
@@ -81,7 +81,7 @@ def dataflow_svg(flow: CallGraph) -> str:
 
 
 def flow_scene(flow: CallGraph) -> Scene:
-    """The scene of a program: strata downwards, and in a frame the calls of a stratum of several."""
+    """Builds the scene of a program: strata downwards, with a frame around each stratum of several calls."""
     calls = flow.calls[:CALLS]
     wires = [(a, b) for a, b in flow.wires if a < len(calls) and b < len(calls)]
     strata: dict[int, list[int]] = {}
@@ -105,7 +105,7 @@ def flow_scene(flow: CallGraph) -> Scene:
 
 
 def _box(call: Call, knot: object = None) -> Box:
-    """The box of a call. With a knot, the call's result goes back to the entrance of the frame."""
+    """Builds the box of a call. With a knot, the call's result goes back to the entrance of the frame."""
     text = shorten(call.label) + (f"  {clean(call.line)}" if call.line else "")
     style = BoxStyle.LAYER if call.line else BoxStyle.DATA
     output = TypeText(shorten(call.output), clean(call.output))
@@ -118,7 +118,7 @@ def _box(call: Call, knot: object = None) -> Box:
 def _frame(
     calls: Sequence[Call], wires: Sequence[tuple[int, int]], members: Sequence[int], repeats: bool
 ) -> FrameBox:
-    """The frame of a stratum. A wire from a call to itself or to an earlier one goes back to the entrance."""
+    """Builds the frame of a stratum. A wire to the same or an earlier call goes back to the entrance."""
     stratum = calls[members[0]].stratum
     title = f"stratum {stratum}" + (", step by step" if repeats else "")
     scene = Scene(knot=("stratum", stratum) if repeats else None, title=title)

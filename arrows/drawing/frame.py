@@ -1,4 +1,4 @@
-"""Places for the boxes, texts and wires of one frame, after the frames inside it have theirs."""
+"""Lays out one frame: places its boxes, texts and wires. The frames inside it are laid out before."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from arrows.drawing.shapes import (
 
 @dataclass(eq=False, slots=True)
 class Frame:
-    """A scene with its places, seen from its own left upper corner.
+    """A scene that is laid out; places count from its upper left corner.
 
     Attributes:
-        drawing: what is drawn in it, without what is in the frames inside.
-        entry: where its input is, from the left.
-        exits: for each recursion that leads out of it, how far down it leaves on the right.
+        drawing: its own boxes, texts and wires, without those of the frames inside.
+        entry: the distance of its input from the left border.
+        exits: for each recursion whose wire leaves on the right, the distance of that wire from the top.
         inner: the frames inside, each with its place.
     """
 
@@ -78,7 +78,7 @@ class _Layout:
     # Sizes
 
     def _loops(self, box: Box) -> Mapping[Hashable, int | None]:
-        """For each recursion out of a box, its distance from the top of the box; None: half the height."""
+        """Maps each recursion out of a box to its wire's distance from the top; None: half the height."""
         if isinstance(box, FrameBox):
             return self.done[id(box.scene)].exits
         return {box.knot: None} if isinstance(box, ReferenceBox) else {}
@@ -115,7 +115,7 @@ class _Layout:
         return Frame(self.drawing, self.drawing.width // 2 if several else entry, exits, self.inner)
 
     def _ports(self) -> dict[tuple[int, int], int]:
-        """For each wire (source, target), the distance of its end from the middle of the target."""
+        """Returns for each wire (source, target) the distance of its end from the middle of the target."""
         ports: dict[tuple[int, int], int] = {}
         for target, sources in enumerate(self.into):
             width, box = self.sizes[target][0], self.boxes[target]
@@ -129,7 +129,10 @@ class _Layout:
         return ports
 
     def _down(self) -> tuple[list[int], dict[Hashable, dict[int, int]]]:
-        """Draws the wires between rows; returns each row's top, and each recursion's height in its rows."""
+        """Draws the wires between rows.
+
+        Returns the top of each row, and for each recursion the height of its wire in each row that it leaves.
+        """
         m, count = self.m, len(self.boxes)
         y = m.frame[1] + (0 if self.outermost else m.heading)
         tops: list[int] = []
@@ -147,9 +150,8 @@ class _Layout:
                 if users and users != real[-1:]:
                     y += m.track
                     loops[knot][i] = y
-                elif (
-                    users
-                ):  # the last box of its row: no box to its right blocks the way, so it needs no track
+                elif users:
+                    # The last box of a row has none on its right: its wire leaves sideways, without a track.
                     loops[knot][i] = self._leaves(users[0], tops[i], knot)
             if i + 1 == len(self.rows.rows):
                 y += m.frame[1]

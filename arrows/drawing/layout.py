@@ -1,4 +1,4 @@
-"""Places for everything in a scene: frames from the inside out, whole numbers, no overlaps."""
+"""Lays out a scene: frames from the inside out, in whole numbers, without overlaps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from arrows.drawing.shapes import PIXELS, Drawing, Measures
 
 
 def lay_out(scene: Scene, measures: Measures = PIXELS) -> Drawing:
-    """Finds a place for everything in a scene.
+    """Lays out a scene: every box, frame, text and wire gets its place.
+
+    A list of scenes stands for recursion, since frames may nest deeper than Python's own stack.
 
     Example:
         >>> import arrows as ar

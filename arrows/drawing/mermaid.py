@@ -1,4 +1,4 @@
-"""A scene as a flow chart of Mermaid, which documentation sites and code hosts draw."""
+"""A scene as a Mermaid flow chart; documentation sites and code hosts render these."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ SHAPES = {
     BoxStyle.AGAIN: ("[[", "]]"),
     BoxStyle.EFFECT: ("[/", "/]"),
 }
-"""The brackets of a box; those of a style that is not here are plain."""
+"""The brackets around the text of a box; a style that is not listed has square ones."""
 UNSAFE = {c: f"#{ord(c)};" for c in '"#&<>`\\|{}[]()*_~;'}
 
 
 def to_mermaid(scene: Scene) -> str:
-    """The text of a flow chart: types on the wires, a dotted wire where a recursion goes back.
+    """Writes a scene as a flow chart: wires carry types, and a recursion is a dotted wire that leads back.
 
     Example:
         >>> import arrows as ar
@@ -70,14 +70,14 @@ def to_mermaid(scene: Scene) -> str:
 
 
 def _end(box: Box, place: int) -> Box:
-    """The node at which a wire ends: the first or last port of a frame that has one entrance and one exit."""
+    """Returns the node at which a wire ends: for a frame with one entrance and one exit, one of these."""
     while isinstance(box, FrameBox) and sum(is_dot(b) for b in box.scene.boxes) == 2:
         box = box.scene.boxes[place]
     return box
 
 
 def quoted(text: str) -> str:
-    """A text between the quotation marks of Mermaid: characters that it could take for its own are codes.
+    """Escapes a text for the quotation marks of Mermaid: characters of its syntax become codes.
 
     Example:
         >>> quoted('say "hi"')

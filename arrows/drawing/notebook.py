@@ -1,4 +1,4 @@
-"""How a block shows itself in a notebook: drawn if it is small enough, and never with an exception."""
+"""How a notebook shows a block: as a drawing if the block is small enough, and never as an exception."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from arrows.drawing.views import View, clean_lines, shorten
 from arrows.inference import Typed, infer, typed_tree
 from arrows.typesys import ArrowTypeError, ArrowValueError
 
-INFERRED = 2_000  # most blocks of a typed drawing, so that inference takes less than a second
+INFERRED = 2_000  # larger blocks are drawn without types; up to here inference takes less than a second
 BOXES = 120
 
 
 def notebook_svg(block: AnyBlock) -> str | None:
-    """The drawing of a block; None if it cannot be drawn.
+    """Draws a block as SVG; None if that fails.
 
     Example:
         >>> import arrows as ar
@@ -31,7 +31,7 @@ def notebook_svg(block: AnyBlock) -> str | None:
 
 
 def notebook_html(block: AnyBlock) -> str | None:
-    """The drawing of a block with its typed tree folded in; of an ill-typed one, with the error.
+    """Draws a block, with its typed tree folded up below; an ill-typed block comes with its error.
 
     Example:
         >>> import arrows as ar

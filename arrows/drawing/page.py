@@ -1,4 +1,4 @@
-"""A drawing and the typed tree below it, as one web page that needs nothing else."""
+"""A drawing and the typed tree below it, as one self-contained web page."""
 
 from __future__ import annotations
 
@@ -35,14 +35,15 @@ pre{{font:13px/1.45 ui-monospace,Menlo,'DejaVu Sans Mono',Consolas,monospace}}
 
 
 def to_page(title: str, svg: str, width: int, tree: str = "", error: str = "") -> str:
-    """A web page.
+    """Writes a web page.
 
     Args:
-        title: what is shown.
+        title: what the page shows.
         svg: the drawing.
-        width: its width; a narrow page shrinks it to three quarters, and lets the rest be scrolled.
-        tree: the typed tree; left out if empty.
-        error: why there are no types; left out if empty.
+        width: the drawing's width. A narrow page shrinks it to no less than three quarters, so that letters
+            stay legible, and scrolls.
+        tree: the typed tree; empty if there is none.
+        error: why there are no types; empty if there are.
 
     Example:
         >>> "<h1>a &lt; b</h1>" in to_page("a < b", "<svg/>", 100)

@@ -1,9 +1,9 @@
-"""Layered layout of one frame: which row (rank) each box stands in, in which order, and how far to the right.
+"""Layered layout of one frame: the row (rank) of each box, its position in the row, and its coordinate.
 
-Source: Sugiyama, Tagawa, Toda, "Methods for visual understanding of hierarchical system structures" (1981):
-rows by longest paths, orders by barycentres; the places in a row are the least squares fit to what they are
-connected with, by pooling adjacent violators (Best, Chakravarti, "Active set algorithms for isotonic
-regression", 1990).
+Source: Sugiyama, Tagawa, Toda, "Methods for visual understanding of hierarchical system structures" (1981).
+Longest paths give the rows, and barycentres the order inside a row. Coordinates are a least squares fit to
+the neighbours in other rows, found by pooling adjacent violators (Best, Chakravarti, "Active set algorithms
+for isotonic regression", 1990).
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from itertools import pairwise
 
 SWEEPS = 6
 PASSES = 9
-STIFF = 6  # weight of keeping a wire that passes a row straight; that of centring a box is 1
+STIFF = 6  # weight of a straight wire where it passes a row; centring a box weighs 1
 
 
 class Ranks:
-    """The rows of a frame, which layered graph drawing calls ranks.
+    """The rows of a frame; layered graph drawing calls them ranks.
 
     Attributes:
         rows: for each row, the nodes in it from left to right.
-        count: how many boxes there are; nodes from there on only carry a wire past a row.
-        steps: the wires from row to row: pairs of nodes.
-        of: the box whose result a node carries.
+        count: how many boxes there are. Nodes below `count` are boxes; each of the others leads a wire past
+            a row.
+        steps: the wires from row to row, as pairs of nodes.
+        of: for each node, the box whose result it carries.
     """
 
     def __init__(self, count: int, wires: Sequence[tuple[int, int]], bottom: Sequence[int]) -> None:
@@ -95,8 +96,8 @@ class Ranks:
     def centres(self, widths: Sequence[int], gap: int, ports: dict[tuple[int, int], int]) -> list[int]:
         """Finds the middle of each node.
 
-        The widths are odd, so that each node has a middle. `ports` says how far from the middle of its target
-        a wire ends.
+        The widths are odd, so that each node has a middle. `ports` gives, for each wire, the distance of its
+        end from the middle of the target.
         """
         x = [0.0] * len(self.of)
         for row in self.rows:
@@ -110,7 +111,7 @@ class Ranks:
             shift = ports.get((source, target), 0)
             above[target].append((source, -shift))
             below[source].append((target, shift))
-        # The last turn centres a node over its readers if it has several; it leaves chains straight.
+        # The last pass centres a node over its readers only if it has several, so that chains stay straight.
         several = [readers if len(readers) > 1 else [] for readers in below]
         for turn in range(PASSES + 1):
             rows = self.rows if turn % 2 == 0 and turn < PASSES else self.rows[::-1]
@@ -124,7 +125,7 @@ class Ranks:
         return self._whole(x, widths, gap)
 
     def _whole(self, x: Sequence[float], widths: Sequence[int], gap: int) -> list[int]:
-        """Rounds the places, and keeps the gap between neighbours."""
+        """Rounds the coordinates, and keeps the gap between neighbours."""
         whole = [0] * len(x)
         for row in self.rows:
             free: int | None = None
@@ -143,11 +144,11 @@ def _mean(values: Sequence[float], otherwise: float) -> float:
 
 
 def _apart(wanted: Sequence[float], weights: Sequence[float], widths: Sequence[int], gap: int) -> list[float]:
-    """The places nearest to the wanted ones (least squares) that keep the order and the gap."""
+    """Finds the coordinates nearest to the wanted ones (least squares) that keep the order and the gap."""
     offsets = [0.0]
     for a, b in pairwise(widths):
         offsets.append(offsets[-1] + (a + b) / 2 + gap)
-    pools: list[tuple[float, ...]] = []  # sum of weighted places, sum of weights, number of nodes
+    pools: list[tuple[float, ...]] = []  # sum of weighted coordinates, sum of weights, number of nodes
     for want, weight, offset in zip(wanted, weights, offsets, strict=True):
         pools.append(((want - offset) * weight, weight, 1))
         while len(pools) > 1 and pools[-2][0] / pools[-2][1] >= pools[-1][0] / pools[-1][1]:

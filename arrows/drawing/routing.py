@@ -1,4 +1,4 @@
-"""The wires between two rows: which bundle of wires takes which horizontal track."""
+"""Routes the wires between two rows: assigns each bundle of wires a horizontal track."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Sideways:
-    """The wires from one place of the upper row, which share a track.
+    """A bundle: the wires from one place of the upper row, which share a track.
 
     Attributes:
-        start: where they come down.
-        ends: where they go on down.
+        start: the coordinate at which they come down to the track.
+        ends: the coordinates at which they go on down to the lower row.
     """
 
     start: int
@@ -20,19 +20,19 @@ class Sideways:
 
     @property
     def span(self) -> tuple[int, int]:
-        """The part of the track that the wires occupy."""
+        """The interval of the track that the wires occupy."""
         return min(self.start, *self.ends), max(self.start, *self.ends)
 
 
 def tracks(wires: Sequence[Sideways], apart: int) -> list[int | None]:
-    """A track for each bundle of wires, counted from the top; None for what goes straight down.
+    """Assigns each bundle of wires a track, counted from the top; None for a wire that goes straight down.
 
-    Two bundles on one track do not touch. Where one comes down in the place where another goes on, the first
-    is above the second if that is possible, so that they do not run on top of each other.
+    Two bundles on one track do not touch. If a bundle comes down where another goes on, the first gets the
+    higher track where that is possible, so that their vertical parts do not overlap.
 
     Args:
         wires: the bundles.
-        apart: how far wires must be apart.
+        apart: the least distance between wires that do not touch.
 
     Example:
         >>> tracks([Sideways(0, (0,)), Sideways(5, (9,)), Sideways(9, (20,)), Sideways(40, (50,))], 2)

@@ -1,6 +1,6 @@
-"""From an expression to boxes in frames and the wires between them; no places yet.
+"""Turns an expression into boxes, frames and the wires between them; `layout` places them later.
 
-What is too large is folded up: a drawing has about `BOXES` boxes at most, a chain `STEPS` steps in a row, a
+Large expressions are folded up: a drawing has about `BOXES` boxes at most, a chain shows `STEPS` steps, a
 fan-out or choice `BRANCHES` branches, and frames nest `DEPTH` deep. Fan-outs directly inside one another
 become frames where they are `NESTED` deep.
 """
@@ -24,21 +24,24 @@ STEPS = 24
 BRANCHES = 12
 DEPTH = 12
 NESTED = 8
-COUNTED = 10_000  # most blocks that the label of a folded part counts
+COUNTED = 10_000  # the label of a folded part counts its blocks up to here
 
 Placing: TypeAlias = Generator["Placing", list[int], list[int]]
-"""Yields the calls it wants made and is sent their results: the boxes that a block's result comes from."""
+"""A suspended call: it yields the calls that it makes, and receives their results.
+
+A result is a list of boxes: those from which the value of a block comes.
+"""
 
 
 @dataclass(eq=False, slots=True)
 class Box:
-    """A box: a block, or what a value passes on its way.
+    """A box: a block, or a point that a value passes (a port, a join, a case).
 
     Attributes:
-        text: what stands in it.
-        style: what it looks like.
-        output: the type of what comes out; empty if it is not drawn.
-        hint: more about the box.
+        text: the text inside.
+        style: its look.
+        output: the type of its result; empty if the type is not drawn.
+        hint: the tooltip.
     """
 
     text: str
@@ -49,7 +52,7 @@ class Box:
 
 @dataclass(eq=False, slots=True)
 class FramePort(Box):
-    """Where a value enters or leaves a frame: a dot, or the name of a parameter or part if there is one."""
+    """The point where a value enters or leaves a frame: a dot, or the name of a parameter or part."""
 
     text: str = ""
     style: BoxStyle = BoxStyle.PORT
@@ -70,7 +73,7 @@ class FrameBox(Box):
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class ReferenceBox(Box):
-    """A reference to a recursive block around it; `knot` is that of the block's scene."""
+    """A reference to an enclosing recursive block; `knot` is the knot of that block's scene."""
 
     style: BoxStyle = BoxStyle.AGAIN
     knot: Hashable
@@ -82,9 +85,9 @@ class Scene:
 
     Attributes:
         boxes: the boxes.
-        wires: pairs of places in `boxes`: from, to; in the order of the arguments.
-        knot: what references inside go back to, if the frame is that of a recursive block.
-        title: of the frame.
+        wires: pairs (source, target) of positions in `boxes`, in the order of the arguments.
+        knot: identifies the recursive block whose frame this is; references inside carry the same knot.
+        title: the title of the frame.
 
     Example:
         >>> scene = Scene()
@@ -99,7 +102,7 @@ class Scene:
     title: str = ""
 
     def add(self, box: Box, sources: Sequence[int] = ()) -> int:
-        """Adds a box that reads the results of others, and returns its place in `boxes`."""
+        """Adds a box that reads the results of others, and returns its position in `boxes`."""
         place = len(self.boxes)
         self.boxes.append(box)
         self.wires.extend((source, place) for source in dict.fromkeys(sources))
@@ -107,11 +110,11 @@ class Scene:
 
 
 def scene_of(x: Typed | AnyBlock, boxes: int = BOXES) -> Scene:
-    """The scene of an expression.
+    """Builds the scene of an expression.
 
     Args:
         x: a typed expression, or a block, which is drawn without types.
-        boxes: how many boxes to draw at most, about.
+        boxes: about how many boxes to draw at most.
 
     Example:
         >>> import arrows as ar
@@ -153,7 +156,7 @@ class _Builder:
             start = self.scene.add(FramePort())
             ends = _run(self.inside(view, start))
             last = self.scene.add(FramePort(), ends)
-            for end in ends:  # the type of the frame's result stands below the frame
+            for end in ends:  # the frame itself has the type of the result below it
                 if [wire for wire in self.scene.wires if wire[0] == end] == [(end, last)]:
                     self.scene.boxes[end].output = NO_TYPE
             return
@@ -212,8 +215,8 @@ class _Builder:
     def place(self, view: View, sources: list[int]) -> Placing:
         """Draws a block that reads `sources`, and returns the boxes that give its result.
 
-        A block that occurs several times on one value is drawn once, with a wire to each reader; but
-        no wire crosses a frame.
+        A block that occurs several times on one value is drawn once in each frame, with a wire to each
+        reader there. Another frame draws it again, because no wire crosses the border of a frame.
         """
         typed = view.typed
         if typed is None or typed.places == 1:
@@ -231,7 +234,7 @@ class _Builder:
         return ends
 
     def draw(self, view: View, sources: list[int]) -> Placing:
-        """Draws a block, even if it is drawn at another place already."""
+        """Draws a block, whether or not it is drawn elsewhere already."""
         if view.dissolves and self.left > 0 and self.nested < NESTED:
             if isinstance(view.form, Fan):
                 return (yield self.fan(view, view.form, sources))
@@ -293,19 +296,19 @@ class _Builder:
         return [self.scene.add(box, ends or sources)]
 
     def few(self, parts: list[View]) -> list[View | None]:
-        """The parts to draw; one None stands for all that are folded up."""
+        """Selects the parts to draw; one None stands for all that are folded up."""
         if len(parts) <= BRANCHES:
             return list(parts)
         return [*parts[: BRANCHES - 2], None, parts[-1]]
 
     def more(self, count: int, sources: Sequence[int], output: TypeText = NO_TYPE) -> int:
-        """A box that stands for several folded blocks, with their number."""
+        """Adds a box that stands for several folded blocks and shows their number."""
         self.left -= 1
         return self.scene.add(Box(f"... {count:,} more", BoxStyle.MORE, output=output), sources)
 
 
 def _parameter(form: Graph[object, object], j: int) -> str | None:
-    """The name of the parameter that a node only takes out of the input."""
+    """Returns the parameter's name if a node does nothing but take that parameter out of the input."""
     block = form.parts[j]
     if len(form.parameters) < 2 or form.nodes[j].source != 0 or not isinstance(block, Projection):
         return None
@@ -327,8 +330,8 @@ def _wires_of(source: Source) -> list[int]:
 def _run(steps: Placing) -> list[int]:
     """Runs a generator that yields its recursive calls.
 
-    The calls are kept on a list and not on Python's own stack, since expressions may nest as deep as memory
-    allows.
+    A list holds the suspended calls instead of Python's own stack, since expressions may nest as deep as
+    memory allows.
     """
     stack = [steps]
     result: list[int] | None = None

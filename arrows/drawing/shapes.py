@@ -1,4 +1,4 @@
-"""What a drawing consists of, and how large its parts are."""
+"""The parts of a drawing that is laid out, and the sizes that layout uses."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ Point = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """The sizes of what is drawn, in pixels or in characters.
+    """Sizes and distances in a drawing, in pixels or in characters.
 
     Attributes:
         letter: the width of a letter.
-        line: the height of a line.
-        inset: from the border of a box to its text, sideways and up.
-        gap: between boxes side by side.
-        room: above and below the wires between two rows.
-        track: between wires that run side by side.
-        frame: from the border of a frame to what is inside, sideways and up.
+        line: the height of a line of text.
+        inset: the padding of a box around its text, horizontal and vertical.
+        gap: the distance between boxes side by side.
+        room: the space above and below the wires between two rows.
+        track: the distance between parallel wires.
+        frame: the padding of a frame around its contents, horizontal and vertical.
         heading: the height of a frame's title.
         dot: the size of a port.
-        lead: between a box and the type below it.
-        snap: how far a wire's end may be moved to make it straight.
+        lead: the distance between a box and the type below it.
+        snap: how far the end of a wire may move to make the wire straight.
     """
 
     letter: float
@@ -70,7 +70,7 @@ CHARACTERS = Measures(
 
 
 class BoxStyle(StrEnum):
-    """What a box looks like; the value is its class in SVG."""
+    """The look of a box; the value is its CSS class in SVG."""
 
     LAYER = "layer"
     DATA = "data"
@@ -85,12 +85,12 @@ class BoxStyle(StrEnum):
 
     @property
     def rounded(self) -> bool:
-        """Whether it stands for the way of a value and not for a block."""
+        """Whether the box is a point that a value passes, and no block; such boxes are drawn rounded."""
         return self in (BoxStyle.JOIN, BoxStyle.CASE, BoxStyle.PORT)
 
 
 class Rect(NamedTuple):
-    """A rectangle: its left upper corner and its size."""
+    """A rectangle: its upper left corner and its size."""
 
     x: int
     y: int
@@ -98,12 +98,12 @@ class Rect(NamedTuple):
     height: int
 
     def moved(self, x: int, y: int) -> Rect:
-        """The same somewhere else."""
+        """Returns the rectangle moved by `x` and `y`."""
         return Rect(self.x + x, self.y + y, self.width, self.height)
 
 
 class PlacedFrame(NamedTuple):
-    """A frame in its place; `hint` says more about it."""
+    """A frame in its place; `hint` is its tooltip."""
 
     rect: Rect
     text: str
@@ -111,7 +111,7 @@ class PlacedFrame(NamedTuple):
 
 
 class PlacedBox(NamedTuple):
-    """A box in its place, with the text in its middle; without a text it is a dot."""
+    """A box in its place, with its text in the middle; a box without a text is a dot."""
 
     rect: Rect
     text: str
@@ -120,7 +120,7 @@ class PlacedBox(NamedTuple):
 
 
 class TextStyle(StrEnum):
-    """What a text that stands by itself is; the value is its class in SVG."""
+    """The kind of a text outside of boxes; the value is its CSS class in SVG."""
 
     TYPE = "type"
     TITLE = "title"
@@ -139,7 +139,7 @@ Placed: TypeAlias = PlacedFrame | PlacedBox | PlacedText
 
 
 class Polyline(NamedTuple):
-    """A wire: the corners of its way, whether it ends in an arrow, and whether it is a recursion."""
+    """A wire: its corners, whether it ends in an arrowhead, and whether it leads a recursion back."""
 
     points: tuple[Point, ...]
     arrow: bool
@@ -148,14 +148,14 @@ class Polyline(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class Drawing:
-    """What is drawn, in its place.
+    """A drawing that is laid out.
 
     Attributes:
-        width, height: of the whole.
-        frames: from the outside in; their titles are among `texts`.
-        boxes: with the texts that stand in their middle.
-        texts: types, and titles of frames.
-        lines: wires.
+        width, height: the size of the whole.
+        frames: the frames, from the outside in; `texts` holds their titles.
+        boxes: the boxes, each with its own text.
+        texts: the types below boxes, and the titles of frames.
+        lines: the wires.
 
     Example:
         >>> Drawing(10, 10).boxes
@@ -171,7 +171,7 @@ class Drawing:
 
 
 def columns(text: str) -> int:
-    """How many columns a text takes on a terminal; wide letters take two.
+    """Counts the columns that a text takes on a terminal; wide letters take two.
 
     Example:
         >>> columns("tree"), columns("木")

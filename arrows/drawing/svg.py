@@ -1,4 +1,4 @@
-"""A drawing as SVG: plain shapes, colours that read on light and on dark ground, texts escaped."""
+"""A drawing as SVG: plain shapes, colours that read on light and dark backgrounds, escaped texts."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from xml.sax.saxutils import escape, quoteattr
 
 from arrows.drawing.shapes import Drawing, Placed, PlacedText, Polyline, TextStyle
 
-ROUND = 7  # pixels of a corner
-HEAD = 5  # pixels of an arrow's head, sideways
-SIZE = 12  # of the letters
+ROUND = 7  # radius of a rounded corner, in pixels
+HEAD = 5  # half the width of an arrowhead, in pixels
+SIZE = 12  # font size, in pixels
 
 FONTS = "ui-monospace,SFMono-Regular,Menlo,'DejaVu Sans Mono','Liberation Mono',Consolas,monospace"
 COLOURS = """\
@@ -53,11 +53,11 @@ STYLE = f".arrows-drawing{{font:{SIZE}px/1.3 {FONTS}}}\n{COLOURS}"
 
 
 def to_svg(drawing: Drawing, name: str = "") -> str:
-    """An SVG document.
+    """Writes a drawing as an SVG document.
 
     Args:
-        drawing: laid out in pixels.
-        name: what it shows, for those who do not see it.
+        drawing: a drawing that is laid out in pixels.
+        name: what it shows, for screen readers.
 
     Example:
         >>> from arrows.drawing.shapes import Drawing
@@ -135,7 +135,7 @@ def _line(line: Polyline) -> str:
 
 
 def _toward(corner: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
-    """The point where the rounding of a corner begins: toward the next corner, at most half the distance."""
+    """Returns the point where the rounding of a corner begins, at most half the way to the other corner."""
     dx, dy = other[0] - corner[0], other[1] - corner[1]
     length = abs(dx) + abs(dy)
     part = min(ROUND, length / 2) / length if length else 0

@@ -15,11 +15,11 @@ ASCII = str.maketrans(dict(zip("│─┊┈▼◀●", "|-:.v<o", strict=True))
 
 
 def to_text(drawing: Drawing, *, ascii_only: bool = False) -> str:
-    """A drawing in lines of text.
+    """Writes a drawing as lines of text.
 
     Args:
-        drawing: laid out in characters.
-        ascii_only: without any character that an old terminal does not have; texts are escaped.
+        drawing: a drawing that is laid out in characters.
+        ascii_only: use ASCII characters alone, for terminals that lack others; texts are escaped.
 
     Example:
         >>> import arrows as ar
@@ -64,7 +64,7 @@ def to_text(drawing: Drawing, *, ascii_only: bool = False) -> str:
 
 
 class _Page:
-    """A grid of characters that boxes, wires and texts are drawn on."""
+    """The grid of characters on which boxes, wires and texts are drawn."""
 
     def __init__(self) -> None:
         self.ways: dict[tuple[int, int], int] = {}  # the directions in which lines leave a cell
@@ -90,7 +90,7 @@ class _Page:
                 self.ways.pop((x, y), None)
 
     def line(self, line: Polyline) -> None:
-        """Draws a wire; it begins and ends beside what it connects."""
+        """Draws a wire from beside one box to beside another."""
         points = [list(point) for point in line.points]
         if line.loop:
             points[0][0] += 1
@@ -103,7 +103,7 @@ class _Page:
             self.letters[x, y] = "◀" if line.loop else "▼"
 
     def stretch(self, ax: int, ay: int, bx: int, by: int, *, solid: bool) -> None:
-        """Draws a straight line; a single cell stands for a line down."""
+        """Draws a straight line; a line of a single cell is vertical."""
         dx, dy = (bx > ax) - (bx < ax), (by > ay) - (by < ay)
         there, back = {(1, 0): (RIGHT, LEFT), (-1, 0): (LEFT, RIGHT), (0, -1): (UP, DOWN)}.get(
             (dx, dy), (DOWN, UP)
@@ -120,7 +120,7 @@ class _Page:
             x, y = x + dx, y + dy
 
     def write(self, x: int, y: int, placed: Placed) -> None:
-        """Writes a text; types stand in the middle of their place."""
+        """Writes a text; types are centred in their rectangle."""
         for letter in placed.text:
             if unicodedata.combining(letter) and (x - 1, y) in self.letters:
                 self.letters[x - 1, y] += letter
@@ -132,7 +132,7 @@ class _Page:
                 x += 1
 
     def lines(self, height: int) -> list[str]:
-        """The finished page, line by line."""
+        """Returns the finished page, line by line."""
         rows: dict[int, dict[int, str]] = {}
         for (x, y), way in self.ways.items():
             # A cell at the end of a wire has one direction; it is drawn as a straight line.

@@ -1,7 +1,7 @@
-"""A batch's schedule as a picture: steps across, operations down, rows as area.
+"""A batch's schedule as a picture: steps go across, operations down, and a bar's height shows its rows.
 
-It shows at a glance why a model batches well or badly: few broad columns are good, a long comb of thin ones
-is one small operation after another.
+The picture tells why a model batches well or badly: a few tall bars are good; a long comb of low ones is one
+small operation after another.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from arrows.drawing.svg import STYLE
 from arrows.drawing.views import shorten
 
 BARS = "▁▂▃▄▅▆▇█"
-MOST = 100  # columns of a text; several steps share one where there are more
-LANE = 46  # pixels of an operation's lane
-WIDEST, PICTURE = 14, 900  # pixels of a step at most, of all steps together
-NAME, FIGURES, EDGE = 150, 130, 14
-LETTER = 7.3  # pixels of a character
+MOST = 100  # columns of the text at most; in a longer schedule several steps share a column
+# Sizes of the SVG in pixels.
+LANE = 46  # the height of an operation's lane
+WIDEST, PICTURE = 14, 900  # the greatest width of one step, and of all steps together
+NAME, FIGURES, EDGE = 150, 130, 14  # the widths of the names at least, of the figures, and of the margin
+LETTER = 7.3  # the width of a character
 
 
 class Schedule(Protocol):
-    """What is drawn: see `arrows.engine.scheduling.timeline.Timeline`."""
+    """The schedule to draw: see `arrows.engine.scheduling.timeline.Timeline`."""
 
     @property
     def schedule(self) -> str: ...
@@ -34,7 +35,7 @@ class Schedule(Protocol):
 
 
 def heading(schedule: Schedule) -> str:
-    """The schedule in a line.
+    """Summarizes the schedule in a line.
 
     >>> from arrows.engine.scheduling import Timeline
     >>> heading(Timeline("strata", 2, ("a", "b"), ((0, 3), (1, 2))))
@@ -46,7 +47,7 @@ def heading(schedule: Schedule) -> str:
 
 
 def timeline_text(schedule: Schedule) -> str:
-    """The schedule as text; the height of a bar is the number of rows.
+    """Draws the schedule as text; the height of a bar shows the number of rows.
 
     Example:
         >>> from arrows.engine.scheduling import Timeline
@@ -74,7 +75,7 @@ def timeline_text(schedule: Schedule) -> str:
 
 
 def timeline_svg(schedule: Schedule) -> str:
-    """The schedule as an SVG document.
+    """Draws the schedule as an SVG document.
 
     Example:
         >>> from arrows.engine.scheduling import Timeline

@@ -1,4 +1,4 @@
-"""What a drawing reads from a block, typed or untyped."""
+"""The parts, labels and types that a drawing takes from a block, typed or untyped."""
 
 from __future__ import annotations
 
@@ -29,13 +29,15 @@ from arrows.drawing.shapes import BoxStyle
 from arrows.inference import Typed, case_names, title, visible
 from arrows.typesys import types as T
 
-WORDS = 40  # characters of a text in a drawing
+WORDS = 40  # a text in a drawing is cut to this number of characters
 TYPE = 60  # a type is written up to this number of parts
-UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")  # XML or terminals refuse them
+UNFIT = re.compile(
+    "[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]"
+)  # XML or terminals refuse these characters
 
 
 class TypeText(NamedTuple):
-    """A type as it is drawn beside a wire, and in full for who points at it."""
+    """A type: the short text beside a wire, and the full text of its tooltip."""
 
     short: str
     full: str
@@ -45,11 +47,12 @@ NO_TYPE = TypeText("", "")
 
 
 class FormView(NamedTuple):
-    """What a drawing knows of a core form.
+    """How a core form is drawn.
 
     Attributes:
-        style: what its box looks like.
-        flows: whether its input flows through its parts to its result; the parts of a `Map`, say, are used.
+        style: the look of its box.
+        flows: whether wires lead from its input through its parts to its result. They do in a `Pipe`, but not
+            in a `Map`, whose part acts on the elements.
     """
 
     style: BoxStyle = BoxStyle.BLOCK
@@ -66,14 +69,14 @@ FORM_VIEWS: dict[type[AnyBlock], FormView] = {
     Read: FormView(style=BoxStyle.DATA),
     Transform: FormView(style=BoxStyle.DATA),
 }
-"""The core forms that are drawn in a way of their own."""
+"""The core forms that are not drawn by the default, `UNKNOWN`."""
 
 UNKNOWN = FormView()
-"""Any other form: a plain box, or a frame in which each part stands by itself."""
+"""All other forms: a plain box, or a frame in which the parts stand side by side without wires."""
 
 
 def form_view(form: AnyBlock) -> FormView:
-    """How a form is drawn; a class that derives from `Block` itself is drawn all the same."""
+    """Looks up how a form is drawn. A class without a core form is drawn too, though it does not compile."""
     return next((FORM_VIEWS[base] for base in type(form).__mro__ if base in FORM_VIEWS), UNKNOWN)
 
 
@@ -83,7 +86,7 @@ class View(NamedTuple):
     Attributes:
         form: the block.
         typed: its occurrence in a typed expression; None in an untyped one.
-        role: what it is for in the block around it, `case True` for instance.
+        role: its role in the block around it, such as `case True`.
     """
 
     form: AnyBlock
@@ -92,12 +95,12 @@ class View(NamedTuple):
 
     @classmethod
     def of(cls, x: Typed | AnyBlock) -> View:
-        """The view of a whole expression."""
+        """Makes the view of a whole expression."""
         return cls(x.form, x) if isinstance(x, Typed) else cls(x, None)
 
     @property
     def parts(self) -> list[View]:
-        """The parts that its author wrote, each with its role."""
+        """The parts that the author of the block wrote, each with its role."""
         if self.typed is not None:
             return [View(part.typed.form, part.typed, part.role) for part in visible(self.typed)]
         if isinstance(self.form, Reference):
@@ -109,14 +112,14 @@ class View(NamedTuple):
 
     @property
     def inside(self) -> View:
-        """The blocks in its frame; a Composition shows only its wiring graph."""
+        """The view whose parts fill the frame: for a Composition its wiring graph, else the view itself."""
         if not isinstance(self.form, Composition) or len(self.form.parts) != 1:
             return self
         return View(self.form.parts[0], self.typed.parts[0] if self.typed is not None else None, self.role)
 
     @property
     def every_part(self) -> list[View]:
-        """The parts of the core form, in its order, each with its role where it is one that was written."""
+        """All parts of the core form in order; those that the author wrote have a role."""
         if self.typed is None:
             return [
                 View(part, None, role) for part, role in zip(self.form.parts, _roles(self.form), strict=True)
@@ -128,14 +131,14 @@ class View(NamedTuple):
 
     @property
     def knot(self) -> Hashable:
-        """What ties a recursive block to its references; None for other blocks."""
+        """Identifies a recursive block and its references by one value; None for other blocks."""
         if self.typed is not None:
             return id(self.typed.knot) if self.typed.knot is not None else None
         return id(self.form.token) if isinstance(self.form, (Fix, Reference)) else None
 
     @property
     def opens(self) -> bool:
-        """Whether it is a recursive block, and not a reference to one."""
+        """Whether the block is recursive itself, and not a reference to a recursive block."""
         if self.typed is not None:
             return self.typed.knot is not None and self.typed.knot.fix is self.typed
         return isinstance(self.form, Fix) or (
@@ -144,7 +147,7 @@ class View(NamedTuple):
 
     @property
     def dissolves(self) -> bool:
-        """Whether it is drawn by its parts alone, without a frame: an unnamed chain or fan-out."""
+        """Whether the parts are drawn without a frame: those of an unnamed chain or fan-out."""
         form = self.form
         if form.name is not None or isinstance(form, DerivedBlock) or form.written() is not None:
             return False
@@ -152,7 +155,7 @@ class View(NamedTuple):
 
     @property
     def flows(self) -> bool:
-        """Whether its input flows through its parts to its result."""
+        """Whether wires lead from the input through the parts to the result."""
         written_by_parts = self.form.written() is None
         return self.opens or self.dissolves or (form_view(self.form).flows and written_by_parts)
 
@@ -171,7 +174,7 @@ class View(NamedTuple):
 
     @property
     def style(self) -> BoxStyle:
-        """What its box looks like."""
+        """The look of the box."""
         form = self.form
         if self.knot is not None and not self.opens:
             return BoxStyle.AGAIN
@@ -185,7 +188,7 @@ class View(NamedTuple):
 
     @property
     def heading(self) -> str:
-        """The title of its frame."""
+        """The title of the frame."""
         form = self.form
         if self.opens:
             return f"fix {clean(form.label)}"
@@ -201,17 +204,17 @@ class View(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The text of its box."""
+        """The text of the box."""
         return shorten(title(self.form, WORDS))
 
     @property
     def input(self) -> TypeText:
-        """The type of its input."""
+        """The type of the input."""
         return _type_text(self.typed.input) if self.typed is not None else NO_TYPE
 
     @property
     def output(self) -> TypeText:
-        """The type of its result."""
+        """The type of the result."""
         return _type_text(self.typed.output) if self.typed is not None else NO_TYPE
 
     def count(self, limit: int) -> int:
@@ -240,7 +243,7 @@ def _type_text(t: T.Type) -> TypeText:
 
 
 def shorten(text: str, width: int = WORDS) -> str:
-    """A text of at most `width` characters.
+    """Cuts a text to at most `width` characters.
 
     Example:
         >>> shorten("Sequence(float32[300])", 12)
@@ -251,7 +254,7 @@ def shorten(text: str, width: int = WORDS) -> str:
 
 
 def clean(text: str) -> str:
-    """A text in one line, without characters that steer terminals or that XML does not know.
+    """Puts a text in one line, and escapes characters that control terminals or that XML forbids.
 
     Example:
         >>> clean("a\\nb\\x1b[31m")
@@ -261,7 +264,7 @@ def clean(text: str) -> str:
 
 
 def clean_lines(text: str) -> str:
-    """A text of several lines without such characters; blanks stay, as they make columns.
+    """Escapes the same characters in several lines; spaces stay, because they align columns.
 
     Example:
         >>> clean_lines("a  b\\n  c\\x00")

@@ -1,10 +1,10 @@
-"""From a block to its typed tree: constraints, rules, and explanations of what does not fit.
+"""From a block to its typed tree: constraints, rules, and explanations of type errors.
 
-`infer` is the way in. It gives a tree of `Typed`, one for each occurrence of a block on a value, which the
-engine, drawings and the command line read. `typed_tree` and `tree_lines` print that tree; `visible` and
-`title` say what of an expression its author wrote, and name it in one line.
+`infer` is the entrance. It gives a tree of `Typed`, one for each occurrence of a block on a value; the
+engine, drawings and the command line read this tree. `typed_tree` and `tree_lines` print it. `visible`
+selects the parts that the author of an expression wrote, and `title` names a block in one line.
 
-A core form has its constraints, rules and explanations in the file of its family, and its rows in `forms`.
+Each family of core forms has a file with its constraints, rules and explanations; `forms` has their tables.
 """
 
 from arrows.inference.infer import Inference, infer

@@ -1,4 +1,4 @@
-"""`Apply`, `Constant`, `Read` and `Transform`: functions and layers, constants, and what reads the input."""
+"""`Apply`, `Constant`, `Read` and `Transform`: functions and layers, constants, and readers of the input."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def constrain_apply(inference: Inference, occurrence: Occurrence) -> None:
     form, solver = occurrence.form, inference.solver
     assert isinstance(form, Apply)
     if isinstance(form, Layer):
-        # A layer has one input type in a model, since its parameters have one shape: the variables of all its
-        # places are one.
+        # A layer has one input type in a model, since its parameters have one shape. So all places of the
+        # layer share one type variable.
         first = inference.layers.setdefault(id(form), occurrence)
         if first is not occurrence:
             occurrence.first = first
@@ -64,7 +64,7 @@ def constrain_transform(inference: Inference, occurrence: Occurrence) -> None:
 
 
 class ApplyRule(TypeRule):
-    """Functions and layers: traced once their input is ground."""
+    """Functions and layers: traces them as soon as their input is ground."""
 
     __slots__ = ("float_type", "traces")
 
@@ -92,7 +92,7 @@ class ApplyRule(TypeRule):
 
 
 def no_tensor(t: T.Type) -> tuple[str, str] | None:
-    """Why a function of tensors cannot take `t`: a reason and a hint; None if it can."""
+    """Returns a reason and a hint if a function of tensors cannot take `t`, else None."""
     todo = [(t, "it")]
     while todo:
         x, where = todo.pop()
@@ -117,13 +117,13 @@ def no_tensor(t: T.Type) -> tuple[str, str] | None:
 
 
 def finish_apply(inference: Inference, occurrence: Occurrence) -> None:
-    """A layer that stands in several places is traced at the first of them."""
+    """Gives a layer that stands in several places the trace of its first occurrence."""
     if occurrence.first is not None:
         occurrence.trace = occurrence.first.trace
 
 
 def check_constant(inference: Inference, occurrence: Occurrence) -> None:
-    """Refuses zeros that are to be made up of a type that has no zero."""
+    """Refuses a default of zeros where the inferred type has no zero."""
     form = occurrence.form
     assert isinstance(form, Constant)
     if form.type is not None or isinstance(form, NoDefault):

@@ -1,4 +1,4 @@
-"""`Choice`, `Fix` and `Reference`: cases, recursive blocks, and recursions without end."""
+"""`Choice`, `Fix` and `Reference`: cases, recursive blocks, and the check that a recursion can end."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def constrain_choice(inference: Inference, choice: Occurrence) -> None:
 
 
 def _explain_key_input(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
-    """The input of a choice passes to its key."""
+    """Explains why the input of a choice cannot pass to its key."""
     return explain_input(place, "the key")
 
 
 def _explain_key(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
-    """The result of the key chooses the case."""
+    """Explains why the result of a key cannot choose a case."""
     key = last_of(place.part)
     return meet(
         f"cannot choose by {name_of(key)} in {name_of(place.owner)}",
@@ -64,12 +64,12 @@ def _explain_key(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
 
 
 def _explain_case(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
-    """The input of a choice passes to one of its cases."""
+    """Explains why the input of a choice cannot pass to a case."""
     return explain_input(place, _case_words(place.part, place.index))
 
 
 def _explain_result(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
-    """The result of a case becomes the result of the choice."""
+    """Explains why the result of a case cannot become the result of the choice."""
     choice, case, parts = place.owner, place.part, place.owner.parts
     cases = (j for j, part in enumerate(parts) if part is not case and part.path.word.startswith("case"))
     other = next(cases, place.index)
@@ -113,8 +113,8 @@ def constrain_reference(inference: Inference, reference: Occurrence) -> None:
         return
     if token.definition is None:
         raise _loose_reference(reference)
-    # The first occurrence of a defined reference is its knot. All knots whose definitions refer to one
-    # another stay open until the outermost of them is left, so that no definition is entered twice.
+    # The first occurrence of a reference that has a definition is its knot. Knots whose definitions refer to
+    # one another all stay open until the walk leaves the outermost, so that it enters no definition twice.
     group = inference.components.of(token.definition)
     open_tokens = inference.groups.get(group)
     _tie(inference, reference, token.definition, token.name)
@@ -131,14 +131,14 @@ def constrain_reference(inference: Inference, reference: Occurrence) -> None:
 
 
 def _tie(inference: Inference, knot: Occurrence, body: AnyBlock, word: str) -> None:
-    """Ties a knot: what the body gives is what the whole gives."""
+    """Ties a knot: the result of the body becomes the result of the recursive block."""
     knot.knot = knot
     part = inference.enter(knot, body, knot.input, None, word)
     inference.solver.coerce(part.output, knot.output, CoercionPlace(knot, 0, _explain_body))
 
 
 def _explain_body(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
-    """The result of the body of a recursion passes to where its references are used."""
+    """Explains why the result of a recursion's body does not fit where its references are used."""
     knot, form = place.owner, place.owner.form
     declared = isinstance(form, Reference) and form.token.declared
     return meet(
@@ -155,7 +155,7 @@ def _explain_body(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
 
 
 def _loose_reference(reference: Occurrence) -> ArrowTypeError:
-    """The error of a reference outside of its definition, or without one."""
+    """Makes the error for a reference that stands outside of its definition, or has none."""
     form = reference.form
     assert isinstance(form, Reference)
     token = form.token
@@ -176,15 +176,15 @@ def _loose_reference(reference: Occurrence) -> ArrowTypeError:
     )
 
 
-# Which definitions refer to one another
+# Definitions that refer to one another
 
 
 class Components:
     """Strongly connected components of the graph in which a block leads to its parts, and a reference to its
     definition.
 
-    They are searched for when first asked for, by an explicit stack (Tarjan 1972), since an expression may be
-    deeper than Python's own stack.
+    The search runs when a component is first asked for. It uses an explicit stack (Tarjan 1972), since an
+    expression may be deeper than Python's own stack.
 
     Example:
         >>> import arrows as ar
@@ -199,7 +199,7 @@ class Components:
     def __init__(self) -> None:
         self._component: dict[int, int] = {}
         self._visited: dict[int, int] = {}
-        self._kept: list[AnyBlock] = []  # a block that is alive keeps its identity for itself
+        self._kept: list[AnyBlock] = []  # keeps the blocks alive, so that no other object gets their `id`
 
     def of(self, block: AnyBlock) -> int:
         """The number of a block's component."""
@@ -247,13 +247,13 @@ class Components:
 
 
 def endless_recursion(occurrences: Sequence[Occurrence]) -> Occurrence | None:
-    """The first recursive block that calls itself in every case, whatever the data; None if all can end.
+    """Finds the first recursive block that calls itself whatever the data; None if all can end.
 
     A recursion can end in a case that does not call it, or at a sequence that may be empty.
     """
     knots = [occurrence for occurrence in occurrences if occurrence.knot is occurrence]
-    # Whether one recursion ends may depend on others that it calls. Starting from none, each round adds those
-    # that end because of the round before, until a round adds none: the least fixpoint.
+    # Whether a recursion can end may depend on the recursions that it calls. So this finds a least fixpoint:
+    # the set starts empty, and each round adds the recursions that can end given those already in the set.
     ends: dict[int, bool] = {}
     before = None
     while knots and before != (count := sum(ends.get(id(knot), False) for knot in knots)):
@@ -277,7 +277,7 @@ def _ends(occurrence: Occurrence, ends: dict[int, bool]) -> bool:
 
 
 def without_end(knot: Occurrence) -> ArrowTypeError:
-    """The error of a recursion whose every case calls it again."""
+    """Makes the error for a recursion whose every case calls it again."""
     return problem(
         f"cannot end the recursion {name_of(knot)}",
         knot,
@@ -287,7 +287,7 @@ def without_end(knot: Occurrence) -> ArrowTypeError:
 
 
 def ending_hint(occurrences: Sequence[Occurrence]) -> str:
-    """What would give a recursion its type."""
+    """Makes the hint that says which case would give a recursion its type."""
     for occurrence in occurrences:
         last = occurrence.parts[-1] if occurrence.parts else None
         if last is not None and isinstance(last.form, Constant) and ground(last.output) is None:

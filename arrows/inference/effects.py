@@ -1,4 +1,4 @@
-"""`Metric`, `Tap` and `Shared`: side outputs, and what is computed once for an object."""
+"""`Metric`, `Tap` and `Shared`: side outputs, and blocks that compute once for each object."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def constrain_shared(inference: Inference, shared: Occurrence) -> None:
 
 
 class MetricRule(TypeRule):
-    """`Metric`: a tensor, or a tensor and a label."""
+    """`Metric`: takes a tensor, or a pair of a tensor and a label."""
 
     __slots__ = ()
 
@@ -59,7 +59,7 @@ class MetricRule(TypeRule):
 
 
 def _explain_label(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
-    """The second item of a metric's input labels the first."""
+    """Explains why the second item of a metric's input cannot be its label."""
     return problem(
         f"cannot record {name_of(place.owner)}",
         place.owner,
@@ -69,7 +69,7 @@ def _explain_label(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
 
 
 def check_metric(inference: Inference, metric: Occurrence) -> None:
-    """Refuses a metric of something else than a tensor, or of another type than the same metric elsewhere."""
+    """Refuses a metric whose input is no tensor, or whose type differs from an earlier one of its name."""
     assert isinstance(metric.form, Metric)
     t = ground(metric.input)
     tensor = t.children[0] if isinstance(t, T.Tuple) else t
@@ -79,7 +79,7 @@ def check_metric(inference: Inference, metric: Occurrence) -> None:
 
 
 def check_tap(inference: Inference, tap: Occurrence) -> None:
-    """Refuses a tap of what cannot be kept, or of another type than the same tap elsewhere."""
+    """Refuses a tap that cannot keep its input, or whose type differs from an earlier one of its name."""
     assert isinstance(tap.form, Tap)
     t = ground(tap.input)
     assert t is not None
@@ -109,7 +109,7 @@ def _check_same_type(inference: Inference, occurrence: Occurrence, name: str, t:
 
 
 def _untappable(t: T.Type) -> Misfit | None:
-    """Why values of this type cannot be kept by a tap; None if they can."""
+    """Returns why a tap cannot keep values of this type; None if it can."""
     todo, kinds = [t], set()
     while todo:
         x = todo.pop()

@@ -1,4 +1,4 @@
-"""`GetItem`, `Nth`, `Length` and `Unroll`: access to single elements, and how many there are."""
+"""`GetItem`, `Nth`, `Length` and `Unroll`: access to single elements, and their number."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class ItemRule(TypeRule):
             place = self._position(v, form.key, count)
         item = v.head.items[place] if isinstance(v.head, T.Tuple) else None
         if item is not None and not item.labelled:
-            # The item is ground, and no key of it can be dropped later: no need of variables for all items.
+            # The item is ground, with no labels to drop later: `view` need not make variables for all items.
             solver.assign(occurrence.output, item, v.origin, v.via)
         else:
             solver.unify(occurrence.output, solver.view(v).args[place])
@@ -158,7 +158,7 @@ class ItemRule(TypeRule):
 
 
 def check_item(inference: Inference, occurrence: Occurrence) -> None:
-    """Refuses a key that the tuple has lost since, because places that give it differ in their keys."""
+    """Refuses a key that the tuple has lost, because the places that give the tuple differ in their keys."""
     form, t = occurrence.form, ground(occurrence.input)
     assert isinstance(form, Item)
     if not isinstance(t, T.Tuple) or isinstance(form.key, slice) or t.place(form.key) is not None:
@@ -171,7 +171,7 @@ def check_item(inference: Inference, occurrence: Occurrence) -> None:
 
 
 def position(key: Hashable, labels: tuple[Hashable, ...] | None, count: int) -> int:
-    """The position of a tuple's item: by label first, then by number.
+    """Finds the position of a tuple's item, by label first, then by number.
 
     Raises:
         Misfit: there is no such item.
@@ -201,7 +201,7 @@ def _is_endless_slice(key: object) -> bool:
 
 
 def _index(key: int | slice) -> str:
-    """An index as it is written between brackets."""
+    """Writes an index as it stands between brackets."""
     if isinstance(key, int):
         return str(key)
     words = ["" if x is None else str(x) for x in (key.start, key.stop, key.step)]
@@ -275,7 +275,7 @@ class NthRule(TypeRule):
 
 
 def _explain_index(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
-    """The index of an element passes to `Nth`."""
+    """Explains why a value cannot be the index of `Nth`."""
     return problem(
         f"cannot use {notation(clash.left)} as the index of {name_of(place.owner)}",
         place.owner,
@@ -307,7 +307,7 @@ class LengthRule(TypeRule):
 
 
 class UnrollRule(TypeRule):
-    """`Stack`: a fixed number of elements becomes a tuple of as many items."""
+    """`Unroll`: makes a tuple of a fixed number of elements."""
 
     __slots__ = ()
 

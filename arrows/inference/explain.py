@@ -1,6 +1,6 @@
-"""Type errors in words: from what the solver found to a text that tells its reader what to do.
+"""Turns the contradictions that the solver finds into texts that tell the user what to do.
 
-What concerns one form alone is explained in the file of its family.
+The file of each family of forms explains what concerns these forms alone.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ from arrows.typesys.terms import (
 )
 
 FEW = 4
-"""Of how many items a text says which block fixed each."""
+"""For at most so many items, a text says which block fixed each."""
 
 
 def failure(occurrences: Sequence[Occurrence], constraint: Constraint, error: Exception) -> ArrowTypeError:
-    """The error for a constraint that could not hold."""
+    """Makes the error for a constraint that cannot hold."""
     place = constraint.context if isinstance(constraint, Coercion) else None
     if isinstance(place, CoercionPlace):
         occurrence = place.owner
@@ -79,7 +79,7 @@ def _unpassable(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
 
 
 def explain_assumed_input(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
-    """The input that `infer` was told to assume passes to the whole expression."""
+    """Explains why the input that `infer` was told to assume cannot pass to the expression."""
     root = first_of(place.owner)
     return meet(
         f"cannot give {notation(clash.left)} to {name_of(root)}",
@@ -92,13 +92,13 @@ def explain_assumed_input(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
     )
 
 
-# A form that refuses what it gets
+# A form that refuses its input
 
 
 def refused(
     occurrence: Occurrence, error: Exception, occurrences: Sequence[Occurrence] = ()
 ) -> ArrowTypeError:
-    """The error of a single block that cannot take its input; `occurrences` are all there are."""
+    """Makes the error for a single block that cannot take its input; `occurrences` has all there are."""
     form = occurrence.form
     reason = getattr(error, "reason", None) or getattr(error, "message", None) or str(error)
     hint = getattr(error, "hint", None) or ""
@@ -133,7 +133,7 @@ def _with_input_origin(occurrence: Occurrence, reason: str) -> str:
 
 
 def _items_origin(fan: Occurrence, v: TypeVariable, occurrence: Occurrence) -> str:
-    """Which blocks fixed the items of a tuple, for a block whose trouble may be any of them."""
+    """Says which blocks fixed the items of a tuple, when any of them may be the cause."""
     if not isinstance(occurrence.form, (Apply, Zip)) or len(fan.parts) > FEW:
         return ""
     items = [origin_words(find(part.output), occurrence) for part in fan.parts]
@@ -146,13 +146,14 @@ def _items_origin(fan: Occurrence, v: TypeVariable, occurrence: Occurrence) -> s
 
 
 def _own(occurrence: Occurrence, clash: Clash) -> ArrowTypeError:
-    """A block whose own type is not what its place wants."""
+    """Makes the error for a block whose own type does not fit its place."""
     if clash.infinite:
         return _infinite(occurrence)
     own, wanted = find(clash.left), find(clash.right)
     via = wanted.via
     if wanted is find(occurrence.output) and via is not None and own.origin is occurrence:
-        # What it should give came back from its reader: show it as it is by itself, where both meet.
+        # The wanted type came back from the reader of the result. The block takes its own type again, so that
+        # the error is about the place where the two meet.
         reader = find(via.right)
         wanted.head, wanted.struct, wanted.origin, wanted.via = own.head, own.struct, occurrence, None
         if isinstance(via.context, CoercionPlace):
@@ -190,8 +191,9 @@ def _infinite(occurrence: Occurrence) -> ArrowTypeError:
 
 
 def still_open(occurrences: Sequence[Occurrence]) -> ArrowTypeError:
-    """A type that nothing fixes."""
-    # A single block that turns what is known into something open is the cause; else the first open type.
+    """Makes the error for a type that nothing fixes."""
+    # The cause is a block without parts that takes a known type and gives an open one. If there is none, it
+    # is the first open type.
     culprit = next(
         (n for n in occurrences if ground(n.input) is not None and ground(n.output) is None and not n.parts),
         None,
@@ -216,11 +218,11 @@ def still_open(occurrences: Sequence[Occurrence]) -> ArrowTypeError:
     )
 
 
-# What is too large
+# Limits of size
 
 
 def too_large(occurrence: Occurrence, most: int) -> ArrowTypeError:
-    """An expression whose places cannot all be looked at."""
+    """Makes the error for an expression with more occurrences than inference takes."""
     return problem(
         "cannot type the expression",
         occurrence,
@@ -234,7 +236,7 @@ def too_large(occurrence: Occurrence, most: int) -> ArrowTypeError:
 
 
 def too_wide(occurrence: Occurrence, width: int) -> ArrowTypeError:
-    """A type whose parts cannot all be looked at."""
+    """Makes the error for a type with more parts than inference takes."""
     count = f"{width:,}" if width < 10**9 else f"more than 2**{(width - 1).bit_length() - 1}"
     return problem(
         f"cannot type {name_of(occurrence)}",

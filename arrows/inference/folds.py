@@ -1,4 +1,4 @@
-"""`Fold`, `Reduce`, `Scan` and `RNN`: what goes over the elements one after the other, or two by two."""
+"""`Fold`, `Reduce`, `Scan` and `RNN`: blocks that go over elements one after the other, or two by two."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def constrain_scan(inference: Inference, scan: Occurrence) -> None:
 
 
 class FoldRule(TypeRule):
-    """`Fold`, `Scan` and `Reduce`: the elements of their container."""
+    """`Fold`, `Scan` and `Reduce`: passes the elements of the container to the step."""
 
     __slots__ = ("container", "element")
 
@@ -126,7 +126,7 @@ class FoldRule(TypeRule):
 
 
 class OutputRule(TypeRule):
-    """`RNN`: the output is the state, and of a tuple its first item."""
+    """`RNN`: the output is the state, or the first item of a state that is a tuple."""
 
     __slots__ = ("output", "state")
 
@@ -154,7 +154,7 @@ class OutputRule(TypeRule):
 
 
 class StartRule(TypeRule):
-    """`RNN` and `Scan` whose input is the pair of a sequence and a start."""
+    """`RNN` and `Scan` with `start_from_input`: the input is the pair of a sequence and a start."""
 
     __slots__ = ("pair",)
 
@@ -189,7 +189,7 @@ class StartRule(TypeRule):
 
 
 def _explain_pair(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
-    """An element and the state so far, in the order of the form, pass to its step."""
+    """Explains why the pair of element and state, in the order of the form, cannot pass to its step."""
     fold = place.owner
     pair, items = "(state, element)", "the state so far, and the next element"
     if isinstance(fold.form, Scan):
@@ -201,7 +201,7 @@ def _explain_pair(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
 
 
 def _explain_start_input(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
-    """The start gets no input."""
+    """Explains why a start that wants an input cannot be used: it gets none."""
     fold = place.owner
     word = "fold" if isinstance(fold.form, Fold) else fold.form.kind
     attempt = f"cannot start {name_of(fold)} from {name_of(first_of(place.part))}"
@@ -210,13 +210,13 @@ def _explain_start_input(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
 
 
 def _explain_fold_state(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
-    """The result of the start, or of the step, becomes the state of a `Fold`."""
+    """Explains why the result of the start or of the step cannot be the state of a `Fold`."""
     step, start = place.owner.parts
     return _two_states(place.owner, "fold", find(start.output), find(step.output))
 
 
 def _explain_neighbours(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
-    """Two neighbouring elements pass to the block that combines them."""
+    """Explains why two neighbouring elements cannot pass to the block that combines them."""
     combine, reduce = name_of(first_of(place.part)), name_of(place.owner)
     attempt = f"cannot give (element, element) to {combine}, the combine of {reduce}"
     hint = "the combine of a Reduce takes a pair of elements: two neighbours"
@@ -224,29 +224,29 @@ def _explain_neighbours(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
 
 
 def _explain_default_input(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
-    """The default of a `Reduce` gets no input."""
+    """Explains why a default of a `Reduce` that wants an input cannot be used: it gets none."""
     attempt = f"cannot use {name_of(first_of(place.part))} as the default of {name_of(place.owner)}"
     hint = "the default of a Reduce gets no input: use ar.Zeros(type) or ar.Constant(value)"
     return refused_by_part(place, clash, attempt, "without elements", hint)
 
 
 def _explain_reduced(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
-    """The result of the combining block, or of the default, becomes the result of a `Reduce`."""
+    """Explains why the result of the combining block or of the default cannot be that of the `Reduce`."""
     return _other_than_elements(place.owner, find(place.owner.output), place.part)
 
 
 def _explain_reduced_element(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
-    """An element passes to the block that combines it with its neighbour."""
+    """Explains why an element cannot pass to the block that combines it with its neighbour."""
     if structure_of(find(place.owner.input)) == "tuple":
         return explain_element(place, clash)
-    # The result's type was known before that of the elements, so one of the parts fixed it.
+    # The type of the result was known before that of the elements, so one of the parts fixed it.
     combine, default = place.owner.parts
     no_default = find(default.output).head is None or isinstance(default.form, NoDefault)
     return _other_than_elements(place.owner, clash.left, combine if no_default else default)
 
 
 def _other_than_elements(reduce: Occurrence, element: TypeVariable, part: Occurrence) -> ArrowTypeError:
-    """A `Reduce` of which one part does not give what the elements are."""
+    """Makes the error for a `Reduce` with a part whose result has another type than the elements."""
     last = last_of(part)
     return meet(
         f"cannot reduce with {name_of(last)}",
@@ -265,7 +265,7 @@ def _other_than_elements(reduce: Occurrence, element: TypeVariable, part: Occurr
 
 
 def _two_states(fold: Occurrence, verb: str, start: TypeVariable, step: TypeVariable) -> ArrowTypeError:
-    """The start and the step, each on its side, whose states differ."""
+    """Makes the error for a start and a step whose states differ; each is one side."""
     last_step, last_start = last_of(fold.parts[0]), last_of(fold.parts[1])
     return meet(
         f"cannot {verb} with {name_of(last_step)} from {name_of(last_start)}",
@@ -280,7 +280,7 @@ def _two_states(fold: Occurrence, verb: str, start: TypeVariable, step: TypeVari
 
 
 def _explain_scan_state(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
-    """The result of the start, or of the step, becomes the state of a `Scan`."""
+    """Explains why the result of the start or of the step cannot be the state of a `Scan`."""
     scan, form = place.owner, place.owner.form
     assert isinstance(form, Scan)
     step, start = scan.parts
@@ -298,7 +298,7 @@ def _explain_scan_state(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
             )
         result = items[1]
     if isinstance(start.form, InferredZeros):
-        # The first state is made up from what the cell gives: the cell alone is at odds with itself.
+        # Without a start, the first state is zeros of what the cell gives: so the cell contradicts itself.
         return meet(
             f"cannot repeat {name_of(last_of(step))} in {name_of(scan)}",
             None,
@@ -330,7 +330,7 @@ def _explain_scan_state(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
 
 
 def open_state(occurrences: Sequence[Occurrence], culprit: Occurrence) -> ArrowTypeError | None:
-    """The error of an RNN whose state has no type; None if that is not what stays open."""
+    """Makes the error for an `RNN` whose state has no type; None if something else is the cause."""
     scan = next((x for x in occurrences if isinstance(x.form, Scan) and culprit in x.parts), None)
     if scan is None:
         return None

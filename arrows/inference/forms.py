@@ -1,6 +1,6 @@
-"""The tables of the core forms: what inference knows of each.
+"""The tables from core form to the functions of inference.
 
-A new core form has its functions in the file of its family, and its rows here.
+A new core form adds its functions to the file of its family, and its rows to these tables.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ FINAL_CHECKS: dict[type[AnyBlock], FormFunction] = {
     core.Metric: effects.check_metric,
     core.Tap: effects.check_tap,
 }
-"""What can be judged only when all types are ground; a form that is not here has nothing left to judge.
+"""For some core forms, a last check, which runs when all types are ground.
 
 Raises:
-    ArrowTypeError: a last rule is broken.
+    ArrowTypeError: the check fails.
 """

@@ -1,8 +1,8 @@
-"""What a person probably meant, where a block cannot take its input: confusions that are common.
+"""Hints for common mistakes: guesses what the user meant where a block cannot take its input.
 
-Each guess looks at the block, at what it got, and at what stands around it. It answers only where it is sure
-of what it sees, since a wrong hint is worse than none. Only errors come here, so a look at all occurrences
-costs nothing.
+Each guess looks at the block, at its input, and at the blocks around it. It answers only where it is sure,
+since a wrong hint is worse than none. The guesses run only after an error, so they may look at all
+occurrences.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from arrows.typesys import types as T
 from arrows.typesys.terms import find, ground, labels_of
 
 Guess: TypeAlias = tuple[str, str]
-"""A reason and a hint; an empty one leaves what there was."""
+"""A reason and a hint; an empty text keeps the reason or hint that the error had."""
 
 NOTHING: Guess = ("", "")
 
 Enclosing: TypeAlias = list[tuple[Occurrence, int]]
-"""The occurrences around one, from the inside out, and the number of the part of each that leads to it."""
+"""The occurrences around another, from the inside out, each with the index of the part that leads to it."""
 
 
 def guess(occurrences: Sequence[Occurrence], occurrence: Occurrence) -> Guess:
-    """What was probably meant at this occurrence; empty words where nothing is certain."""
+    """Guesses what the user meant at this occurrence; returns empty texts where nothing is certain."""
     t = ground(occurrence.input)
     around = _around(occurrences, occurrence)
     guesses = (look(occurrence, t, around) for look in _CONFUSIONS)
@@ -47,7 +47,7 @@ def _around(occurrences: Sequence[Occurrence], occurrence: Occurrence) -> Enclos
 
 
 def _owner(occurrence: Occurrence, around: Enclosing) -> Occurrence | None:
-    """The occurrence whose part begins with this one: through chains that it opens."""
+    """Returns the occurrence around all the chains that begin with this one."""
     for outer, place in around:
         if not (isinstance(outer.form, Pipe) and place == 0):
             return outer
@@ -60,13 +60,16 @@ def _takes(form: Apply[object, object], t: T.Type) -> bool:
         if form.check(t) is not None:
             return False
         ops.trace(form.function, t)
-    except (ArrowTypeError, ArrowValueError):  # whatever the function itself raises comes out as one of these
+    except (
+        ArrowTypeError,
+        ArrowValueError,
+    ):  # tracing turns every other exception of the function into one of these
         return False
     return True
 
 
 def _swapped_pair(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
-    """A pair the other way round: a cell in a `Fold`, a loss of (label, scores)."""
+    """Guesses that a pair is in the wrong order: for a cell in a `Fold`, or a loss of (label, scores)."""
     form = occurrence.form
     if not isinstance(form, Apply) or not isinstance(t, T.Tuple) or len(t.items) != 2:
         return NOTHING
@@ -91,7 +94,7 @@ def _swapped_pair(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -
 
 
 def _record_in_tuple(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
-    """`AllOf({...})`, where the record itself was meant."""
+    """Guesses that `AllOf({...})` stands for the record itself."""
     head = find(occurrence.input).head
     if not isinstance(t, T.Tuple) or len(t.items) != 1 or labels_of(head) is not None:
         return NOTHING
@@ -111,7 +114,7 @@ def _record_in_tuple(occurrence: Occurrence, t: T.Type | None, around: Enclosing
 
 
 def _argument_count(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
-    """A function of another number of tensors."""
+    """Guesses that a function takes another number of tensors than it gets."""
     form = occurrence.form
     if not isinstance(form, Apply) or isinstance(form, Layer) or t is None:
         return NOTHING
@@ -150,7 +153,7 @@ def _number(count: int) -> str:
 
 
 def _network_result(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
-    """The whole result of a network, or its last state, where one tensor was meant."""
+    """Guesses that one tensor of a network's result was meant, not the whole result or the last state."""
     origin = find(occurrence.input).origin
     if (
         not isinstance(origin, Occurrence)
@@ -185,7 +188,7 @@ def _after_metric(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -
 
 
 def _cell_over_sequence(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
-    """A recurrent cell over a sequence, without the network around it."""
+    """Guesses that a recurrent cell over a sequence lacks the network around it."""
     state = getattr(occurrence.form, "state", None)
     if (
         not isinstance(t, T.Sequence)
@@ -200,7 +203,7 @@ def _cell_over_sequence(occurrence: Occurrence, t: T.Type | None, around: Enclos
 
 
 def _fan_for_chain(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
-    """`f & g` where `f >> g` was meant: the part before gives what this one takes."""
+    """Guesses that `f & g` should be `f >> g`, because `g` takes what `f` gives."""
     if not isinstance(t, T.Input) or not isinstance(occurrence.form, Apply) or not around:
         return NOTHING
     outer, place = around[0]
@@ -218,7 +221,7 @@ def _fan_for_chain(occurrence: Occurrence, t: T.Type | None, around: Enclosing) 
 
 
 def _unread_object(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
-    """A Python object that was not read into a tensor: which block reads what is wanted, and where."""
+    """Guesses which block should read a Python object into a tensor, and where it should stand."""
     form = occurrence.form
     if not isinstance(form, Apply) or t is None or not t.has_input:
         return NOTHING
@@ -267,4 +270,4 @@ _CONFUSIONS: tuple[Callable[[Occurrence, T.Type | None, Enclosing], Guess], ...]
     _fan_for_chain,
     _unread_object,
 )
-"""In this order: the first that is sure of what it sees answers."""
+"""The guesses in order; the first that is sure answers."""

@@ -5,9 +5,9 @@ block, a variable for its input and one for its result, and the constraints of i
 constraints (`typesys.unify`): types flow both ways, and a function is traced as soon as its input is ground.
 The third builds the typed tree.
 
-An occurrence is a block on a value. The same block object that stands at several places, and reads the same
-value there, is one occurrence, unless it has an effect: a `Metric`, a `Tap`, a random operation. Each case of
-a choice, each element and each body of a recursion has values of its own.
+An occurrence is a block on a value. If the same block object stands at several places and reads the same
+value there, it is one occurrence, unless it has an effect: a `Metric`, a `Tap`, a random operation. Each case
+of a choice, each element and each body of a recursion has values of its own.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from arrows.typesys.terms import MAX_PARTS, Clash, TypeVariable, find, ground
 from arrows.typesys.unify import Solver
 
 Traces: TypeAlias = dict[tuple[int, T.Type], Trace]
-"""By the identity of a block and the type of its input."""
+"""The traces of blocks, by the identity of the block and the type of its input."""
 
-# How many occurrences an expression may have: so many take seconds to write down and a gigabyte.
+# At most so many occurrences in an expression: their inference takes seconds and a gigabyte.
 _MOST_OCCURRENCES = 500_000
-# How many times as long an expression with random operations may become by giving each place its occurrence.
+# Giving each place an occurrence of its own may lengthen an expression with random operations so many times.
 _MOST_REPETITION = 4
 
 
@@ -83,9 +83,9 @@ def infer(block: Any, input: Any = None, *, float_type: str | None = None) -> Ty
         random = inference.random_blocks()
         if not (inference.repeats and random):
             return typed
-        # The mask of a random operation depends on the numbers of sites and nodes. They are those of the
-        # expression with each place written out. Where that would make it far longer, only what is random is
-        # written out.
+        # The mask of a random operation depends on the numbers of sites and nodes. So these are numbered with
+        # an occurrence at each place. If that would make the expression far longer, only random blocks and
+        # the blocks around them get one at each place.
         places = count_places(inference.occurrences)
         apart = random if places > _MOST_REPETITION * len(inference.occurrences) else None
         return Inference(root, float_type, apart, inference.traces).infer(assumed)
@@ -103,19 +103,19 @@ class Inference:
     Args:
         root: the block.
         float_type: see `infer`.
-        apart: identities of blocks that get an occurrence at each place, besides those that say they have an
-            effect; None: all blocks do.
-        traces: those of an earlier run.
+        apart: identities of blocks that get an occurrence at each place, besides those with an effect; None
+            stands for all blocks.
+        traces: the traces of an earlier run.
 
     Attributes:
-        occurrences: each before its parts.
-        repeats: whether some occurrence stands at several places.
-        knots: by the token of a recursive block, the occurrences that are being walked, innermost last.
-        groups: by the number of a component, the tokens of its definitions that are being walked.
-        inner: the identities of knots that are not entered from outside of their component.
-        layers: by the identity of a layer, its first occurrence.
+        occurrences: all occurrences, each before its parts.
+        repeats: whether any occurrence stands at several places.
+        knots: for the token of each recursive block, the occurrences that are being walked, innermost last.
+        groups: for the number of each component, the tokens of its definitions that are being walked.
+        inner: the identities of knots that nothing outside of their component enters.
+        layers: for the identity of each layer, its first occurrence.
         undecided_layers: layers that have not been asked yet for a default output type.
-        side_outputs: by the name of a metric or tap, its type and its first occurrence.
+        side_outputs: for the name of each metric or tap, its type and its first occurrence.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class Inference:
         self._effects: set[int] | None = None
 
     def infer(self, input: T.Type | None) -> Typed:
-        """The typed tree; see `infer`."""
+        """Runs the three passes and returns the typed tree; see the function `infer`."""
         self._build(input)
         self._solve(self.occurrences[0], input_assumed=input is not None)
         return self._finish()
@@ -216,32 +216,32 @@ class Inference:
             part.places += 1
             if result is not None:
                 self.solver.unify(part.output, result)
-            if not part.entered:  # it was planned for a place that comes later
+            if not part.entered:  # the worklist has it for a later place
                 part.path = _path(parent, form, word)
         parent.parts.append(part)
         self.todo.append(part)
         return part
 
     def tuple_of(self, values: Sequence[object]) -> object:
-        """Identifies the tuple of several values: the same for the same values."""
+        """Returns the identity of a tuple of values: the same object for the same values."""
         return self._tuples.setdefault(tuple(map(id, values)), (object(), values))[0]
 
     def _stands_alone(self, form: AnyBlock) -> bool:
-        """Whether a block is another occurrence at each place."""
+        """Whether a block gets an occurrence of its own at each place."""
         apart = self.apart
         if apart is None:
             return True
-        if self._effects is None:  # most expressions repeat no block, and never ask
+        if self._effects is None:  # computed late: most expressions repeat no block, and never need it
             self._effects = blocks_with(self.root, lambda block: block.effect or id(block) in apart)
         return id(form) in self._effects
 
     def random_blocks(self) -> set[int]:
-        """The identities of the blocks that draw random numbers."""
+        """Returns the identities of the blocks that draw random numbers."""
         traced = [(x.form, x.trace) for x in self.occurrences if x.trace is not None]
         return {id(form) for form, trace in traced if trace.dropout_key is not None}
 
     def floats(self, t: T.Type) -> T.Type:
-        """The type under the run's `float_type`."""
+        """Replaces the floating element types of a type by `float_type`, if that is given."""
         return t if self.float_type is None else T.with_float(t, self.float_type)
 
     def expect(self, rule: TypeRule, *watched: TypeVariable) -> None:
@@ -254,10 +254,10 @@ class Inference:
     def _solve(self, root: Occurrence, input_assumed: bool) -> None:
         """Solves the constraints.
 
-        What the constraints leave open is settled one variable at a time, the most certain first, and each
-        time the constraints run again. Whether a value converts shows only when the type that its reader
-        wants is known. So a coercion that may convert waits until all constraints have run; if its reader is
-        open even then, it does not convert.
+        Variables that the constraints leave open are settled one at a time, the most certain first, and the
+        constraints run again after each. A coercion can tell whether its value converts only when the type
+        that the reader wants is known. So a coercion that may convert waits until all other constraints have
+        run; if the reader is open even then, the value does not convert.
 
         Raises:
             ArrowTypeError: the constraints contradict one another.
@@ -288,7 +288,7 @@ class Inference:
             solver.assign(part, T.Input(), ASSUMED)
 
     def _settle_layer(self) -> bool:
-        """Gives one layer its default output type, if nothing else settles the output; returns whether."""
+        """Gives one layer with an open output its default output type; returns whether there was one."""
         while self.undecided_layers:
             layer = self.undecided_layers.popleft()
             assert isinstance(layer.form, Layer)
@@ -301,7 +301,7 @@ class Inference:
     # Third pass
 
     def _finish(self) -> Typed:
-        """The typed tree.
+        """Runs the last checks and builds the typed tree.
 
         Raises:
             ArrowTypeError: a type stays open, or a last check fails.

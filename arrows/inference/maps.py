@@ -1,4 +1,4 @@
-"""`Map`, `Zip` and `Broadcast`: what is done to every element by itself."""
+"""`Map`, `Zip` and `Broadcast`: blocks that treat every element by itself."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def constrain_broadcast(inference: Inference, occurrence: Occurrence) -> None:
 
 
 class MapRule(TypeRule):
-    """`Map`: elements pass to its block, results make a sequence."""
+    """`Map`: passes elements to its block, and makes a sequence of the results."""
 
     __slots__ = ("linked", "result", "source")
 

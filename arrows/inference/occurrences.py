@@ -1,4 +1,4 @@
-"""Occurrences: blocks on values, what inference notes about them, and how often they are written.
+"""Occurrences: blocks on values, and the records that inference keeps about them.
 
 An occurrence is a block on one value. A block that stands at several places and reads the same value there is
 one occurrence, unless it has an effect.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 ASSUMED = object()
-"""The origin of a root input that nothing fixes, and that is therefore taken to be a Python object."""
+"""The origin of a root input that nothing fixes; inference takes it to be a Python object."""
 
 
 class Occurrence:
@@ -30,13 +30,13 @@ class Occurrence:
 
     Attributes:
         form: the block.
-        value: identifies the value that it reads: the occurrence that gives it, or an object of its own.
-        input, output: variables of its types.
+        value: identifies the value that the block reads: the occurrence that gives it, or a unique object.
+        input, output: the type variables of its input and result.
         path: the first place where it stands.
-        places: at how many places it stands.
+        places: the number of places where it stands.
         entered: whether its constraints are made.
         parts: the occurrences of its parts.
-        trace: what an `Apply` computes, once its input type is ground.
+        trace: for an `Apply`, what it computes, once the input type is ground.
         knot: for a `Fix` or `Reference`, the occurrence at which its recursion begins.
         first: for a layer that stands in several places, its first occurrence.
     """
@@ -73,27 +73,27 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Leave:
-    """Stands in the worklist where a recursive block is left, or a group of them.
+    """An entry of the worklist: here the walk leaves a recursive block, or a group of them.
 
     Attributes:
-        tokens: those of the blocks.
-        group: the number of the group; None for a `Fix`.
+        tokens: the tokens of these blocks.
+        group: the number of their component; None for a `Fix`.
     """
 
     tokens: list[Token]
     group: int | None = None
 
 
-# A frozen one takes four times as long to make, and there is one for each coercion.
+# Not frozen: a frozen one takes four times as long to make, and there is one for each coercion.
 @dataclass(slots=True, eq=False)
 class CoercionPlace:
     """A place in a form where a value passes from one block to another.
 
     Attributes:
         owner: the occurrence of the form.
-        index: which of its parts the value goes to, or comes from.
+        index: the index of the part to which the value goes, or from which it comes.
         explain: makes the error for a value that cannot pass here.
-        call: the call in the user's code that makes the value pass, if it is not where the form was made.
+        call: the line of the user's code that makes the value pass, if the form was made at another line.
     """
 
     owner: Occurrence
@@ -103,7 +103,7 @@ class CoercionPlace:
 
     @property
     def part(self) -> Occurrence:
-        """The part that the value goes to, or comes from."""
+        """The part to which the value goes, or from which it comes."""
         return self.owner.parts[self.index]
 
     @property
@@ -113,7 +113,7 @@ class CoercionPlace:
 
 
 class Refusal(Constraint):
-    """Stands for an occurrence whose own types contradict what is around it."""
+    """A constraint that stands for an occurrence whose own types contradict the types around it."""
 
     __slots__ = ("occurrence",)
 
@@ -122,14 +122,14 @@ class Refusal(Constraint):
         self.occurrence = occurrence
 
     def run(self, solver: Solver) -> None:
-        """There is nothing to run."""
+        """Does nothing: the contradiction is known already."""
 
 
 # Repeated blocks
 
 
 def blocks_with(root: AnyBlock, wanted: Callable[[AnyBlock], bool]) -> set[int]:
-    """The identities of the blocks for which `wanted` holds, and of all blocks that contain them.
+    """Returns the identities of the blocks for which `wanted` holds, and of all blocks that contain them.
 
     A reference contains what its definition contains.
 
@@ -162,7 +162,7 @@ def blocks_with(root: AnyBlock, wanted: Callable[[AnyBlock], bool]) -> set[int]:
 
 
 def outermost_first(root: Occurrence) -> list[Occurrence]:
-    """All occurrences, each once and before its parts, in the order of the expression."""
+    """Lists all occurrences, each once and before its parts, in the order of the expression."""
     order: list[Occurrence] = []
     seen: set[int] = set()
     todo = [(root, False)]
@@ -178,7 +178,7 @@ def outermost_first(root: Occurrence) -> list[Occurrence]:
 
 
 def count_places(occurrences: Sequence[Occurrence]) -> int:
-    """How many occurrences there would be if each place had its own; each comes before its parts."""
+    """Counts the occurrences that there would be if each place had its own; each comes before its parts."""
     counts: dict[int, int] = {}
     for occurrence in reversed(occurrences):
         counts[id(occurrence)] = 1 + sum(counts[id(part)] for part in occurrence.parts)

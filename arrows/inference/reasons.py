@@ -1,4 +1,4 @@
-"""What type errors say: where two types differ, which block fixed them, and what to do about it."""
+"""The texts of type errors: where two types differ, which block fixed each, and what to do about it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from arrows.typesys.errors import Side, message
 from arrows.typesys.terms import Clash, Struct, TypeVariable, coercible, compound, find, notation
 
 Head: TypeAlias = T.Type | Struct | None
-"""What is known of a type at its top."""
+"""The outermost part of a type, as far as it is known; None while it is open."""
 
 
 def difference(
     left: TypeVariable, right: TypeVariable, a: Occurrence | None, b: Occurrence | None, results: bool
 ) -> str:
-    """Where two types differ first, and what fixed each of them there."""
+    """Says where two types first differ, and which block fixed each of them there."""
     left, right = find(left), find(right)
     where: list[str] = []
     while True:
@@ -49,7 +49,7 @@ def difference(
 
 
 def _contrast(x: Head, y: Head) -> tuple[str, str, str]:
-    """How the difference of two types is said: the start of the sentence, and what stands on each side."""
+    """Words the difference of two types: the start of the sentence, and the words for each side."""
     if isinstance(x, T.Tensor) and isinstance(y, T.Tensor):
         if len(x.shape) != len(y.shape):
             return "there ", f"{_axes(x)} ({x})", f"{_axes(y, False)} ({y})"
@@ -96,7 +96,7 @@ def _parts(v: TypeVariable) -> list[TypeVariable]:
 
 
 def _agree(x: TypeVariable, y: TypeVariable) -> bool:
-    """Whether two parts may meet, as far as is known."""
+    """Whether two parts may still be of one type, as far as they are known."""
     todo = [(x, y)]
     while todo:
         x, y = todo.pop()
@@ -117,7 +117,7 @@ def _agree(x: TypeVariable, y: TypeVariable) -> bool:
 
 
 def fixed(v: TypeVariable, shown: Occurrence | None, side: str) -> str:
-    """Which block fixed a type, where that is not the block shown on this side."""
+    """Says which block fixed a type, if that is not the block shown on this side."""
     if v.via is not None and side == "right":
         site = _site(v.via)
         if site is not None:
@@ -128,7 +128,7 @@ def fixed(v: TypeVariable, shown: Occurrence | None, side: str) -> str:
 
 
 def origin_words(v: TypeVariable, shown: Occurrence | None, site: SourceLine | None = None) -> str:
-    """The block that fixed a type and its place, unless that is told already."""
+    """Names the block that fixed a type and its place, unless the error shows it already."""
     origin = v.origin
     if (
         not isinstance(origin, Occurrence)
@@ -146,7 +146,7 @@ def _site(coercion: Coercion) -> SourceLine | None:
 
 
 def _call(form: AnyBlock) -> str:
-    """A block by kind and arguments, whatever its name."""
+    """Writes a block by kind and arguments, even if it has a name."""
     if isinstance(form, Pipe):
         return form.label if len(form.label) <= 40 else f"a chain of {len(form.parts)}"
     if isinstance(form, Fan):
@@ -158,7 +158,7 @@ def _call(form: AnyBlock) -> str:
 
 
 def problem(attempt: str, at: Occurrence, reason: str, hint: str, side: Side | None = None) -> ArrowTypeError:
-    """The error of one occurrence, which is its own side unless another is given."""
+    """Makes the error for one occurrence; the occurrence is also the side shown, unless `side` is given."""
     return ArrowTypeError(message(attempt, [side or side_of(at)], str(at.path), reason, hint))
 
 
@@ -176,7 +176,7 @@ def meet(
     results: bool = False,
     hint: str = "",
 ) -> ArrowTypeError:
-    """The error of two sides that do not meet: `a` or else `left_name`, and `b` or else `right_name`."""
+    """Makes the error for two sides that do not fit: `a` or `left_name`, and `b` or `right_name`."""
     sides = [
         side_of(a) if a is not None else Side(left_name, notation(left), left_site),
         side_of(b) if b is not None else Side(right_name, notation(right)),
@@ -188,7 +188,7 @@ def meet(
 def refused_by_part(
     place: CoercionPlace, clash: Clash, attempt: str, value: str, hint: str = ""
 ) -> ArrowTypeError:
-    """The error of a value that a form makes, called `value` in the text, and that its part cannot take."""
+    """Makes the error for a value that a form passes and its part cannot take; the text calls it `value`."""
     part = place.part
     return meet(
         attempt,
@@ -247,7 +247,7 @@ def repair(left: TypeVariable, right: TypeVariable, b: Occurrence | None, a: Occ
 
 
 def _holds_object(x: T.Type | Struct | None) -> bool:
-    """Whether it is a tuple with an item that is a Python object, or may be one."""
+    """Whether a type is a tuple with an item that is, or may be, a Python object."""
     if isinstance(x, Struct):
         return x.kind == "tuple" and any(find(arg).head in (None, T.Input()) for arg in x.args)
     return isinstance(x, T.Tuple) and T.Input() in x.items
@@ -257,7 +257,7 @@ def _holds_object(x: T.Type | Struct | None) -> bool:
 
 
 def _reader(t: T.Tensor) -> str:
-    """The block that reads a Python object into `t`."""
+    """Writes the block that reads a Python object into `t`."""
     if t.ndim == 0:
         return f"ar.Scalar({t.dtype!r})"
     dtype = "" if t.dtype == "float32" else f", {t.dtype!r}"
@@ -265,7 +265,7 @@ def _reader(t: T.Tensor) -> str:
 
 
 def first_of(occurrence: Occurrence) -> Occurrence:
-    """The block that meets the input: the first step of an unnamed chain."""
+    """Returns the occurrence that gets the input: through unnamed chains, their first step."""
     while isinstance(occurrence.form, Pipe) and occurrence.form.name is None and occurrence.parts:
         occurrence = occurrence.parts[0]
     return occurrence
@@ -278,7 +278,7 @@ def last_of(occurrence: Occurrence) -> Occurrence:
 
 
 def name_of(occurrence: Occurrence) -> str:
-    """A block in at most 40 characters."""
+    """Names a block in at most 40 characters."""
     form = occurrence.form
     label = form.label
     if len(label) <= 40:
@@ -289,7 +289,7 @@ def name_of(occurrence: Occurrence) -> str:
 
 
 def step_of(occurrence: Occurrence) -> str:
-    """A block as it stands beside `>>`, which binds closer than `&`."""
+    """Names a block as an operand of `>>`, which binds closer than `&`."""
     form, words = occurrence.form, name_of(occurrence)
     return f"({words})" if isinstance(form, AndFan) and form.name is None and words == form.label else words
 
@@ -307,7 +307,7 @@ def untyped_side(occurrence: Occurrence) -> Side:
 
 
 def items_of(v: TypeVariable) -> list[TypeVariable]:
-    """The items of a tuple, whether their types are known or open; none of anything else."""
+    """Returns the items of a tuple, known or open; an empty list for any other type."""
     v = find(v)
     if isinstance(v.head, T.Tuple):
         return [TypeVariable(item, v.origin) for item in v.head.items]

@@ -1,6 +1,6 @@
-"""Rules that wait for a type: their base class, and what the rules about containers share.
+"""Rules that wait for a type: their base class, and the helpers that rules about containers share.
 
-A rule runs again whenever the type that it watches becomes better known.
+The solver runs a rule again whenever a type that the rule watches becomes better known.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from arrows.typesys.unify import Solver
 class Misfit(ArrowTypeError):
     """A form cannot take its input.
 
-    The text is one sentence. `explain.refused` makes the whole message of it when the types around the form
-    are known.
+    A misfit has one sentence. `explain.refused` turns it into the whole message when the types around the
+    form are known.
 
     Attributes:
-        reason: why, in one sentence.
-        hint: the obvious repair, or empty.
+        reason: the reason, in one sentence.
+        hint: the obvious repair; empty if there is none.
     """
 
     def __init__(self, reason: str, hint: str = "") -> None:
@@ -33,10 +33,10 @@ class Misfit(ArrowTypeError):
 
 
 class TypeRule(Constraint):
-    """A rule of one occurrence.
+    """A typing rule for one occurrence.
 
     Attributes:
-        occurrence: whose form this is the rule of.
+        occurrence: the occurrence.
         done: whether there is nothing left to do.
     """
 
@@ -48,17 +48,17 @@ class TypeRule(Constraint):
         self.done = False
 
     def default(self, solver: Solver) -> bool:
-        """Takes an open input to be a sequence, if its elements are known; returns whether it did."""
+        """Decides that an open input is a sequence, if its elements are known; returns whether it decided."""
         return False
 
 
 class ContainerRules:
     """The rules of forms that go over a container.
 
-    Where nothing else says what the container is, and its elements are known, it is taken to be a sequence.
-    Rules are asked from the last to the first, because what is inside a form, or follows it in a chain, often
-    settles the types around it or before it. Rules that could not answer are asked again after another one
-    did: its answer may be what they waited for.
+    If nothing else says what a container is, and its elements are known, it is taken to be a sequence. Rules
+    are asked from the last to the first, because the inside of a form often settles the types around it, and
+    the end of a chain those before it. Rules that could not decide are asked again after another one did,
+    since they may have waited for its answer.
     """
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class ContainerRules:
         self._progress = False
 
     def add(self, rule: TypeRule) -> None:
-        """Adds a rule, to be asked when nothing else moves."""
+        """Adds a rule that is asked when no other constraint makes progress."""
         self._pending.append(rule)
 
     def ask_again(self) -> None:
@@ -92,10 +92,10 @@ class ContainerRules:
 
 
 def object_reader(root: TypeVariable) -> object:
-    """The occurrence that reads the open input of the whole as a Python object; None if there is none.
+    """Returns the occurrence that reads the open root input as a Python object; None if there is none.
 
-    Where there is such a reader, the input is a Python object from the start. Types then flow forward from
-    it, and a contradiction shows where the two sides meet.
+    If there is such a reader, the input is a Python object from the start. Types then flow forward from the
+    input, and a contradiction shows at the place where the two sides meet.
     """
     todo, seen = [find(root)], {id(find(root))}
     while todo:
@@ -114,7 +114,7 @@ def object_reader(root: TypeVariable) -> object:
 
 
 def open_part(root: TypeVariable) -> TypeVariable | None:
-    """The first part of the input of the whole that is still open; None if there is none."""
+    """Returns the first part of the root input that is still open; None if there is none."""
     todo, seen = [find(root)], set()
     while todo:
         v = todo.pop()
@@ -127,25 +127,25 @@ def open_part(root: TypeVariable) -> TypeVariable | None:
 
 
 def is_no_object(v: TypeVariable) -> bool:
-    """Whether elements of this type show that their container is no Python object."""
+    """Whether elements of this type prove that their container is no Python object."""
     head = find(v).head
     return head is not None and not isinstance(head, T.Input)
 
 
 def structure_of(v: TypeVariable) -> str:
-    """`tuple`, `sequence` or `broadcast`; empty while `v` is open, and where its type has no parts."""
+    """Returns `tuple`, `sequence` or `broadcast`; empty while `v` is open, or if its type has no parts."""
     return v.head.kind if isinstance(v.head, Struct) else kind_of(v.head) or ""
 
 
 def type_words(v: TypeVariable) -> str:
-    """A type, or `a sequence` where its elements are open."""
+    """Writes a type; `a sequence` if its elements are open."""
     return str(v.head) if isinstance(v.head, T.Type) else "a sequence"
 
 
 def sequence_of(
     solver: Solver, occurrence: Occurrence, container: TypeVariable, element: TypeVariable
 ) -> bool:
-    """Makes an open container a sequence of elements that are no Python objects; returns whether it did."""
+    """Makes an open container a sequence if its elements are no Python objects; returns whether it did."""
     if find(container).head is not None or not is_no_object(element):
         return False
     solver.bind(container, "sequence", [element], None, occurrence, None)
@@ -153,10 +153,10 @@ def sequence_of(
 
 
 def spread_elements(solver: Solver, v: TypeVariable, element: TypeVariable, place: CoercionPlace) -> bool:
-    """Passes what is inside the container at `v` to `element`; returns whether the container is endless.
+    """Passes the elements of the container `v` to `element`; returns whether the container is endless.
 
     Raises:
-        Misfit: it has no elements.
+        Misfit: `v` has no elements.
     """
     kind = place.owner.form.kind
     if isinstance(v.head, T.Input):
@@ -184,7 +184,7 @@ def _without_map(occurrence: Occurrence, element: TypeVariable) -> str:
 
 
 def explain_element(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
-    """An element passes to the block that a form applies to each."""
+    """Explains why an element cannot pass to the block that a form applies to each."""
     owner = place.owner
     if structure_of(find(owner.input)) == "tuple":
         return explain_mixed_items(place, clash)
@@ -194,7 +194,7 @@ def explain_element(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
 
 
 def explain_mixed_items(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
-    """An item of a tuple passes to the element that all items are; here their types differ."""
+    """Explains why the items of a tuple cannot be the elements: their types differ."""
     owner = place.owner
     return problem(
         f"cannot go over {notation(owner.input)} with {name_of(owner)}",

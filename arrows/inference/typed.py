@@ -1,11 +1,11 @@
-"""The typed tree: what inference gives, and what the engine reads.
+"""The typed tree, which inference makes and the engine reads.
 
 One `Typed` stands for one occurrence of a block: a block that reads two values has two, each with its own
-types. Where a block reads the same value at several places, it is one `Typed`, a part of several others,
-unless it has an effect.
+types. A block that reads the same value at several places is one `Typed`, which is a part of several others,
+unless the block has an effect.
 
-A recursive block has one `Knot` for each occurrence of its `Fix`, and the references inside point to it.
-Where definitions refer to one another, the first occurrence of each one's reference has its knot.
+A recursive block has one `Knot` for each occurrence of its `Fix`, and the references inside point to it. If
+definitions refer to one another, the first reference to each of them has its knot.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ if TYPE_CHECKING:
     from arrows.ops import Trace
 
 INDENT = 40
-TYPE = 100  # parts of a type that a line shows at most
-LABEL = 60  # characters of a block that a line shows at most
-# A place in a row says nothing by itself.
+TYPE = 100  # a line shows a type up to this number of parts
+LABEL = 60  # a line shows a block up to this number of characters
+# Words of a path that are no role: where a part stands in a row does not say what it is for.
 PLACE = re.compile(r"(step|part) \d+ of \d+|.* in line \d+|shared|")
 
 
 class Path:
-    """The way from the root of an expression down to an occurrence.
+    """The path from the root of an expression down to an occurrence.
 
     It prints as `tree > case 'leaf' > step 2 of 3`.
 
     Attributes:
-        parent: the way to the block around it; None at the root.
-        word: the last stretch of the way; empty if it needs no words.
+        parent: the path to the enclosing block; None at the root.
+        word: the last element of the path; empty if it needs no words.
     """
 
     __slots__ = ("parent", "word")
@@ -58,7 +58,7 @@ class Path:
 
     @property
     def words(self) -> list[str]:
-        """The stretches of the way, from the root on."""
+        """The elements of the path, from the root on."""
         words: list[str] = []
         path: Path | None = self
         while path is not None:
@@ -79,23 +79,24 @@ class Path:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Typed:
-    """One occurrence of a block, with its types: the block on one value.
+    """One occurrence of a block on a value, with its types.
 
-    Where a value passes from one occurrence to another, the types on both sides may differ in two ways: a
-    tuple or sequence of `Input`s may go where an `Input` is wanted, and the labels of a tuple may differ.
+    When a value passes from one occurrence to another, the types on both sides may differ in two ways: a
+    tuple or sequence of `Input`s may pass to a block that wants an `Input`, and the labels of a tuple may
+    differ.
     Values pass from step to step, from the input to a part or a case, from a wire to a call, from a case to
     the result, from a container to the block of a `Map`, from the state to the step of a `Fold`, from a call
     to a knot, and from a body to its knot.
 
     Attributes:
         form: the block.
-        input: type of its input, ground.
-        output: type of its result, ground.
-        parts: its parts, typed, in the order of the core form; empty for `Fix` and `Reference`.
-        trace: what an `Apply` computes; else None.
-        knot: what a `Fix` or `Reference` stands for; else None.
+        input: the type of its input, ground.
+        output: the type of its result, ground.
+        parts: its typed parts, in the order of the core form; empty for `Fix` and `Reference`.
+        trace: for an `Apply`, what it computes; else None.
+        knot: for a `Fix` or `Reference`, the recursive block that it stands for; else None.
         path: where it stands; the first place, if there are several.
-        places: at how many places it stands: the same block on the same value, computed once.
+        places: the number of places where it stands; the result is computed once for all of them.
 
     Example:
         >>> import arrows as ar
@@ -118,7 +119,7 @@ class Typed:
     __repr__ = __str__
 
     def walk(self) -> Iterator[Typed]:
-        """Every occurrence once, in the order of the expression; a knot's body comes after its `Fix`."""
+        """Yields every occurrence once, in the order of the expression; a knot's body follows its `Fix`."""
         todo = [self]
         repeated: set[int] = set()
         while todo:
@@ -140,10 +141,10 @@ class Knot:
 
     Attributes:
         name: the name of the recursive block.
-        outer: whether it is entered from outside; not so the knots of definitions that stand in a definition
-            that they refer to.
-        fix: the occurrence of the `Fix` or `Reference` that made it.
-        body: what it does.
+        outer: whether a block outside of its component enters it. Of definitions that refer to one another,
+            those that only the others use have inner knots.
+        fix: the occurrence of the `Fix` or `Reference` that made the knot.
+        body: the typed definition.
     """
 
     __slots__ = ("body", "fix", "name", "outer")
@@ -156,32 +157,32 @@ class Knot:
         self.outer = outer
 
     def tie(self, fix: Typed, body: Typed) -> None:
-        """Completes the knot: what made it, and what it does."""
+        """Completes the knot with the occurrence that made it and with its body."""
         self.fix = fix
         self.body = body
 
     @property
     def input(self) -> T.Type:
-        """Type of its input."""
+        """The type of its input."""
         return self.fix.input
 
     @property
     def output(self) -> T.Type:
-        """Type of its result."""
+        """The type of its result."""
         return self.fix.output
 
     def __repr__(self) -> str:
         return f"<knot {self.name}: {self.input} -> {self.output}>"
 
 
-# The typed tree as a reader sees it: the parts that were written, each with what it is for
+# The typed tree as it is printed: the parts that the author wrote, each with its role
 
 
 class TreePart(NamedTuple):
     """A part of an expression.
 
     Attributes:
-        role: what it is for, `case True` or `start` for instance; empty if that goes without saying.
+        role: its role in the block around it, such as `case True` or `start`; empty if it needs none.
         typed: the part.
     """
 
@@ -190,7 +191,7 @@ class TreePart(NamedTuple):
 
 
 def title(form: AnyBlock, width: int = LABEL) -> str:
-    """A block in one line of at most `width` characters.
+    """Names a block in one line of at most `width` characters.
 
     Example:
         >>> import arrows as ar
@@ -208,7 +209,7 @@ def title(form: AnyBlock, width: int = LABEL) -> str:
 
 
 def visible(typed: Typed) -> list[TreePart]:
-    """The parts of an expression that its author wrote: not what a block is made of behind its name.
+    """Lists the parts of an expression that its author wrote, without those that a block is made of inside.
 
     Example:
         >>> import arrows as ar
@@ -238,7 +239,7 @@ def visible(typed: Typed) -> list[TreePart]:
 
 
 def case_names(form: Choice[Any, Any]) -> list[str]:
-    """What the cases of a choice are for, in their order."""
+    """Names the cases of a choice, in order."""
     return ["not None", "None"] if isinstance(form, Optional) else [f"case {key!r}" for key in form.keys]
 
 
@@ -248,7 +249,8 @@ def _role(typed: Typed, i: int) -> str:
         return (case_names(form) if form.key_block is None else ["key", *case_names(form)])[i]
     if isinstance(form, Fan):
         return "" if form.labels is None else f"{T.label(form.labels[i])}"
-    if isinstance(form, (Pipe, Graph)):  # their parts may stand elsewhere too, with a word of that place
+    # A shared part has the path of its first place, which may be in another block.
+    if isinstance(form, (Pipe, Graph)):
         return ""
     word = typed.parts[i].path.word.partition(" > ")[0]
     return "" if len(typed.parts) < 2 or PLACE.fullmatch(word) or word == typed.parts[i].form.name else word
@@ -258,10 +260,10 @@ class TreeLine(NamedTuple):
     """A line of the tree.
 
     Attributes:
-        depth: how deep it stands.
+        depth: the depth in the tree.
         role: see `TreePart`.
         typed: the occurrence.
-        title: the block in one line; with a word behind it where its parts stand elsewhere.
+        title: the block in one line; a word behind it says if its parts stand at another line.
     """
 
     depth: int
@@ -271,7 +273,7 @@ class TreeLine(NamedTuple):
 
 
 def tree_lines(typed: Typed) -> Iterator[TreeLine]:
-    """The lines of `typed_tree`. What stands at several places has its parts below the first of them."""
+    """Yields the lines of `typed_tree`. An occurrence at several places has its parts below the first."""
     shown: set[int] = set()
     todo = [(TreePart("", typed), 0)]
     while todo:
@@ -287,11 +289,11 @@ def tree_lines(typed: Typed) -> Iterator[TreeLine]:
 
 
 def typed_tree(typed: Typed) -> str:
-    """A typed expression, one occurrence a line, parts indented.
+    """Writes a typed expression with one occurrence on each line and parts indented.
 
-    What a part is for stands before it: `case True = ...`. The recursive block inside its own definition is
-    `tree (again)`. What a block such as `Bidirectional` is made of is left out, and so are the parts of a
-    block that stands above already, on the same value.
+    The role of a part stands before it: `case True = ...`. A recursive block inside its own definition is
+    `tree (again)`. The tree leaves out the blocks that a block such as `Bidirectional` is made of, and
+    does not repeat the parts of a block that stands above already, on the same value.
 
     Example:
         >>> import arrows as ar

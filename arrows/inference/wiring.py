@@ -1,4 +1,4 @@
-"""`Pipe`, `Fan` and `Graph`: how the results of blocks pass to other blocks."""
+"""`Pipe`, `Fan` and `Graph`: forms that pass the results of blocks to other blocks."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def constrain_graph(inference: Inference, graph: Occurrence) -> None:
 def _read(
     inference: Inference, source: Source, wires: list[tuple[TypeVariable, object]]
 ) -> tuple[TypeVariable, object]:
-    """The type that a call reads, and the identity of the value."""
+    """Returns the type that a call reads, and the identity of the value."""
     if isinstance(source, int):
         return wires[source]
     done: list[tuple[TypeVariable, object]] = []
@@ -85,7 +85,7 @@ def _read(
 
 
 def _explain_step(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
-    """The result of a step passes to the next one."""
+    """Explains why the result of a step cannot pass to the next step."""
     before = place.owner.parts[place.index - 1]
     left, right = last_of(before), first_of(place.part)
     attempt = f"cannot compose {step_of(left)} >> {step_of(right)}"
@@ -93,19 +93,19 @@ def _explain_step(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
 
 
 def explain_input(place: CoercionPlace, role: str) -> ArrowTypeError:
-    """The input of a form passes to one of its parts; `role` says what the part is to the form."""
+    """Explains why the input of a form cannot pass to a part, whose part in the form `role` names."""
     source = f"input of {name_of(place.owner)}"
     attempt = f"cannot give the {source} to {role}, {name_of(first_of(place.part))}"
     return refused_by_part(place, Clash(place.owner.input, place.part.input), attempt, source)
 
 
 def _explain_part(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
-    """The input of a fan-out passes to one of its parts."""
+    """Explains why the input of a fan-out cannot pass to a part."""
     return explain_input(place, f"part {place.index + 1}")
 
 
 def _explain_call(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
-    """What a call in a wiring graph reads passes to its block."""
+    """Explains why the value that a call in a wiring graph reads cannot pass to its block."""
     graph, form, block = place.owner, place.owner.form, first_of(place.part)
     assert isinstance(form, Graph)
     source = form.nodes[place.index].source
