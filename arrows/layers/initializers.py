@@ -1,8 +1,8 @@
 """First values of parameters: small frozen callables `(generator, shape, dtype) -> array`.
 
-The generator is handed in, so that a model's seed fixes its values; they are drawn in float64 and then
-rounded, so that float32 and float64 models begin at the same place.  The last axis of a shape is the output
-of a layer, the axes before it are its input.
+The caller passes the generator, so that a model's seed fixes its values.  Values are drawn in float64 and
+then rounded, so that float32 and float64 models start from the same values.  The last axis of a shape is the
+output of a layer, the axes before it are its input.
 """
 
 from __future__ import annotations

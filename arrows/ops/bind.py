@@ -64,7 +64,7 @@ def constant(value: object, beside: Tensor | None = None) -> HostArray:
     if isinstance(value, (np.ndarray, np.generic)):
         array = np.array(value)
         if array.dtype.kind not in "biuf":
-            raise ShapeError(f"a constant of element type {array.dtype} is no tensor")
+            raise ShapeError(f"a constant of element type {array.dtype} cannot be a tensor")
         if masked_elements(value):
             raise ShapeError("a constant has masked elements", hint="fill them first: x.filled(0)")
         return array
@@ -175,7 +175,7 @@ def _levels(
         if not values or values[0].rows < 0:
             kind = values[0].type if values else "nothing"
             raise ShapeError(
-                f"{primitive.name} takes a sequence, and {kind} is one tensor for each example",
+                f"{primitive.name} takes a sequence, but {kind} is one tensor for each example",
                 hint="sum, max, mean and softmax work along the axes of one tensor",
             )
     levels = {value.rows for value in values}

@@ -145,12 +145,12 @@ def parameter(owner: object, spec: Parameter) -> TensorLike:
     ... )
     Traceback (most recent call last):
     ...
-    arrows.ops.errors.ShapeError: parameter 'bias' was asked for outside of any function; ...
+    arrows.ops.errors.ShapeError: parameter 'bias' is used outside of any function; ...
     """
     context = current_context.get()
     if context is None:
         raise ShapeError(
-            f"parameter {spec.name!r} was asked for outside of any function; "
+            f"parameter {spec.name!r} is used outside of any function; "
             "call layers inside a Function, or put them into a block"
         )
     return context.parameter(owner, spec)

@@ -48,7 +48,7 @@ def dropout(x: Operand, key: Operand, rate: float) -> TensorLike:
         rate: the part that is zeroed, 0 <= rate < 1, a Python number.
 
     Raises:
-        ShapeError: the rate is out of range, x is not floating, or the key is no uint64 scalar.
+        ShapeError: the rate is out of range, x is not floating, or the key is not a uint64 scalar.
 
     >>> dropout(np.ones(8), np.uint64(7), 0.5).tolist()
     [2.0, 2.0, 2.0, 2.0, 0.0, 0.0, 2.0, 2.0]

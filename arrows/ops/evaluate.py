@@ -110,7 +110,7 @@ class Evaluation(Entered):
     def value(self, array: npt.ArrayLike, rows: int = ROW, type: Tensor | None = None) -> Value:
         """Wraps the array of one row, or, with `rows >= 0`, of the elements of a sequence along axis 0.
 
-        `type` is that of one row, by default the array's own.
+        `type` is the type of one row; by default it is taken from the array.
         """
         array = np.asarray(array)
         shape = array.shape[1:] if rows >= 0 else array.shape
@@ -118,7 +118,7 @@ class Evaluation(Entered):
             type = Tensor(shape, array.dtype.name)
         elif shape != type.shape or array.dtype.name != type.dtype or (rows >= 0 and not array.ndim):
             raise ArrowValueError(
-                f"an array {array.dtype.name}{list(array.shape)} is no value of type {type}"
+                f"an array {array.dtype.name}{list(array.shape)} is not a value of type {type}"
             )
         return Value(self, array, type, rows, _one_segment(len(array)) if rows >= 0 else None)
 
@@ -133,7 +133,7 @@ class Evaluation(Entered):
         key = (owner, spec.name)
         if key not in self._parameters:
             if self._lookup is None:
-                raise ShapeError(f"parameter {spec.name!r} was asked for, but this evaluation has none")
+                raise ShapeError(f"parameter {spec.name!r} is used, but this evaluation has no parameters")
             array = self._lookup(owner, spec)
             dtype = self.float_type if self.float_type is not None and is_float(spec.dtype) else spec.dtype
             if array.shape != tuple(spec.shape):

@@ -176,7 +176,7 @@ def _lookup_kernel(xp: ArrayModule, rows: tuple[bool, bool] = (False, False)) ->
 def _scatter_rule(x: Tensor, index: Tensor, size: int) -> Tensor:
     integral("scatter_row", index)
     if x.shape[: index.ndim] != index.shape:
-        raise ShapeError(f"scatter_row: {x} has no row for each index of {index}")
+        raise ShapeError(f"scatter_row: {x} does not hold a row for each index of {index}")
     return Tensor((size, *x.shape[index.ndim :]), arithmetic("scatter_row", x).dtype)
 
 

@@ -1,6 +1,6 @@
 """Reductions along axes of one tensor: sums, running sums, means, extremes, and the softmax family.
 
-Axes count from the end, so that a kernel means the same axes whether or not rows stand in front.
+Axes are counted from the end, so that a kernel reduces the same axes whether or not rows stand in front.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ def segment_broadcast(x: TensorLike, like: TensorLike) -> TensorLike:
     [7.0, 7.0]
     """
     if like.rows < 0:
-        raise ShapeError(f"segment_broadcast: {like.type} is no sequence")
+        raise ShapeError(f"segment_broadcast: {like.type} is not a sequence")
     return bind(_segment_broadcast, x, like=like, domain=like.rows)
 
 

@@ -39,7 +39,7 @@ def arithmetic(name: str, kind: Tensor) -> Tensor:
     """The type, if its elements are numbers, not truth values; else a ShapeError that says so."""
     if kind.dtype == "bool":
         raise ShapeError(
-            f"{name} takes numbers, and {kind} holds truth values", hint='cast it: x.cast("float32")'
+            f"{name} takes numbers, but {kind} holds truth values", hint='cast it: x.cast("float32")'
         )
     return kind
 

@@ -87,7 +87,7 @@ def sum_to(x: Operand, shape: Sequence[int]) -> TensorLike:
         return x
     full = (1,) * (len(old) - len(new)) + new
     if len(full) != len(old) or any(n not in (1, m) for n, m in zip(full, old, strict=True)):
-        raise ShapeError(f"sum_to: {list(old)} is no broadcast of {list(new)}")
+        raise ShapeError(f"sum_to: {list(new)} does not broadcast to {list(old)}")
     return reshape(bind(_sum_to, x, shape=full), new)
 
 

@@ -54,7 +54,7 @@ def spread(input: T.Type, leaf: Callable[[T.Tensor, int], object]) -> tuple[obje
             level = ROW
         else:
             raise ShapeError(
-                f"a Function takes tensors, tuples and sequences of tensors, and its input is {input}, "
+                f"a Function takes tensors, tuples and sequences of tensors, but its input is {input}, "
                 f"with {item} in it"
             )
     argument = built[0][0]

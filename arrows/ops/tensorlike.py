@@ -36,8 +36,8 @@ class TensorLike:
 
     Attributes:
         type: element type and shape of one row.
-        rows: level, see `arrows.ops.primitive`: -2 a parameter or constant, -1 one for each example, k >= 0
-            one for each element of the function's k-th sequence.
+        rows: the level (see `arrows.ops.primitive`): -2 for a parameter or constant, -1 for a value of each
+            example, k >= 0 for a value of each element of the function's k-th sequence.
 
     >>> from arrows.ops import trace
     >>> print(trace(lambda x: (2 * x + 1).sum(), TensorType((3,))).output)

@@ -14,7 +14,7 @@ from arrows.typesys.runtime import cached_property
 
 @dataclass(frozen=True, slots=True)
 class Var:
-    """One value of a trace: its number, the type of one row, and its level (-2, -1 or a sequence's number).
+    """One value of a trace: its number, the type of one row, and its level (see `arrows.ops.primitive`).
 
     >>> print(Var(0, T.Tensor((3,)), ROW))
     %0: float32[3] row

@@ -120,7 +120,7 @@ def test_tapes_are_kept_only_where_asked() -> None:
 
 
 def test_values_must_be_of_their_type() -> None:
-    with pytest.raises(ArrowValueError, match="is no value of type"):
+    with pytest.raises(ArrowValueError, match="is not a value of type"):
         Evaluation().value(np.zeros(3), type=T.Tensor((4,)))
     wrong = Evaluation(lambda owner, spec: np.zeros(4))
     with (
