@@ -44,7 +44,7 @@ lint: $(VENV)/.installed-test
 	$(PY) -m ruff format --check .
 
 types: $(VENV)/.installed-test
-	$(PY) -m mypy --strict arrows benchmarks
+	$(PY) -m mypy --strict arrows benchmarks examples
 
 coverage: $(VENV)/.installed-coverage
 	$(PY) -m pytest -n 2 --cov --cov-report term

@@ -22,7 +22,7 @@ SIZE = 32
 
 # ------------------------------------------------------------------------------------------ the model
 hidden = ar.Map(ar.Vector(2, name="x") >> ar.FC(SIZE, activation=ops.leaky_relu, name="hidden"))
-score = ar.FC(1, activation=ops.tanh, name="score")
+score: ar.Block[Any, Any] = ar.FC(1, activation=ops.tanh, name="score")
 answer = ar.FC(SIZE, activation=ops.leaky_relu, name="mixed") >> ar.FC(1, name="answer")
 
 

@@ -6,7 +6,7 @@ bidirectional LSTM over its characters.  An `if` decides which words are spelled
 batch run together.  The two models follow Neubig, Goldberg, Dyer, "On-the-fly Operation Batching in Dynamic
 Computation Graphs", NIPS 2017, section 5.1.
 
-    python examples/onthefly_tagger.py DIR --characters
+    python examples/onthefly_tagger.py --data DIR --characters
 
 trains it on a treebank of Universal Dependencies, which takes about a minute, and prints the accuracy on
 test.  DIR holds one file each whose name ends in train.conllu, dev.conllu and test.conllu.
@@ -131,7 +131,14 @@ def read(folder: Path, part: str) -> list[Sentence]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("folder", type=Path, metavar="DIR", help="a treebank of Universal Dependencies")
+    parser.add_argument(
+        "--data",
+        dest="folder",
+        type=Path,
+        metavar="DIR",
+        required=True,
+        help="a treebank of Universal Dependencies",
+    )
     parser.add_argument("--characters", action="store_true", help="spell words without an embedding")
     parser.add_argument("--epochs", type=int, default=12)
     parser.add_argument("--seed", type=int, default=0)

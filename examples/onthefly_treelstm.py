@@ -4,12 +4,12 @@ It classifies the sentiment of every phrase of a sentence (Tai, Socher, Manning,
 Representations From Tree-Structured Long Short-Term Memory Networks", ACL 2015, section 3.2 with N = 2).  The
 block is `arrows.models.sentiment`.
 
-    python examples/onthefly_treelstm.py DIR
+    python examples/onthefly_treelstm.py --data DIR
 
 trains it on the Stanford Sentiment Treebank, which takes about a minute, and prints the accuracy on test.
 DIR holds train.txt, dev.txt and test.txt.
 
-    python examples/onthefly_treelstm.py DIR --compare
+    python examples/onthefly_treelstm.py --data DIR --compare
 
 measures instead how long the loss and its gradients take on the fly and by the block, in turn, for the same
 batches and parameters.
@@ -159,12 +159,14 @@ def read(folder: Path, part: str) -> list[Tree]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("folder", type=Path, metavar="DIR", help="the Stanford Sentiment Treebank")
+    parser.add_argument(
+        "--data", type=Path, metavar="DIR", required=True, help="the Stanford Sentiment Treebank"
+    )
     parser.add_argument("--compare", action="store_true", help="measure on the fly against the block")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     if options.compare:
-        compare(options.folder)
+        compare(options.data)
     else:
-        main(options.folder, epochs=options.epochs, seed=options.seed)
+        main(options.data, epochs=options.epochs, seed=options.seed)

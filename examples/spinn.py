@@ -7,10 +7,11 @@ for one sentence, as a generator that yields the scores it waits for: `g.run_all
 together. Bowman, Gauthier, Rastogi, Gupta, Manning, Potts, "A Fast Unified Model for Parsing and Sentence
 Understanding", ACL 2016.
 
-    python examples/spinn.py --data ../shared/data/sst
+    python examples/spinn.py --data DIR
 
-trains it on the Stanford Sentiment Treebank's `train.txt` and measures it on `test.txt`: how many transitions
-it would take as the treebank does, and how well it classifies sentences that it parses itself.
+trains it on the Stanford Sentiment Treebank, whose train.txt and test.txt DIR holds, and prints how many
+transitions of the test trees it would take as well, and how well it classifies sentences that it parses
+itself.
 """
 
 from __future__ import annotations
@@ -247,7 +248,7 @@ def main(
 if __name__ == "__main__":
     options = argparse.ArgumentParser(description="SPINN on the Stanford Sentiment Treebank.")
     options.add_argument(
-        "--data", type=Path, help="folder with train.txt and test.txt; default: made-up trees"
+        "--data", type=Path, metavar="DIR", help="folder with train.txt and test.txt; default: made-up trees"
     )
     options.add_argument("--epochs", type=int, default=4)
     options.add_argument("--size", type=int, default=64)

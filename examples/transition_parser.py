@@ -4,9 +4,10 @@ What it computes depends on its results, so no batch can be laid out in advance.
 written for one sentence, as a generator that yields the scores it waits for; `g.run_all` advances all
 sentences of a batch together, and computes what they wait for in one large batch.
 
-    python examples/transition_parser.py --data ../shared/data/ud
+    python examples/transition_parser.py --data DIR
 
-trains it on the `*train*.conllu` of a treebank of Universal Dependencies, and scores it on `*test*.conllu`.
+trains it on a treebank of Universal Dependencies, and scores it on test.  DIR holds files
+`*train*.conllu` and `*test*.conllu`.
 
 The transitions are the arc-hybrid system (Kuhlmann, Gómez-Rodríguez, Satta, "Dynamic Programming Algorithms
 for Transition-Based Dependency Parsers", ACL 2011). The model is that of Kiperwasser, Goldberg, "Simple and
@@ -21,7 +22,7 @@ import argparse
 import random
 import time
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -125,6 +126,11 @@ class Vocabulary:
         )
 
 
+def margin(scores: Any, right: Any, wrong: Any) -> Any:
+    """The hinge loss: a right transition should score higher than a wrong one by 1 at least."""
+    return ops.relu(1 - ops.pick(scores, right) + ops.pick(scores, wrong))
+
+
 class Parser:
     """The layers, and two programs for one sentence: `parse` and `learn`."""
 
@@ -140,9 +146,7 @@ class Parser:
         hidden = ar.FC(100, activation=ops.tanh, name="hidden")
         scores = ar.FC(2 * self.labels + 1, name="scores")  # LEFT and RIGHT by label, and SHIFT
         self.score: Any = ar.Function(lambda *vectors: scores(hidden(ops.concat(vectors))), name="score")
-        self.loss: Any = ar.Function(
-            lambda scores, right, wrong: ops.relu(1 - ops.pick(scores, right) + ops.pick(scores, wrong))
-        )
+        self.loss: Any = ar.Function(margin)
 
     def vectors(self, g: LazyBatch, words: list[int], tags: list[int]) -> list[Any]:
         """The BiLSTM's vectors of the words and the root; and last, at -1, that of no word."""
@@ -241,7 +245,11 @@ def compare(parser: Parser, sentences: list[Sentence], rounds: int) -> None:
         for batch in batches(sentences, size):
             train(parser, batch, LazyBatch.value_and_grad, random.Random(0), True)
 
-    for name, work in {"parsing": partial(parse, parser, sentences), "gradients": gradients}.items():
+    works: dict[str, Callable[[int], object]] = {
+        "parsing": partial(parse, parser, sentences),
+        "gradients": gradients,
+    }
+    for name, work in works.items():
         seconds: dict[int, list[float]] = {len(sentences): [], 1: []}
         for _ in range(rounds + 1):  # the first warms up
             for size, measured in seconds.items():
@@ -255,7 +263,7 @@ def compare(parser: Parser, sentences: list[Sentence], rounds: int) -> None:
 def main(arguments: Sequence[str] | None = None) -> tuple[float, float]:
     """Trains a parser; returns its unlabelled and labelled attachment scores on the test sentences."""
     options = argparse.ArgumentParser(description="Train a transition-based dependency parser.")
-    options.add_argument("--data", type=Path, default=Path("../shared/data/ud"), help="a UD treebank")
+    options.add_argument("--data", type=Path, metavar="DIR", required=True, help="a UD treebank")
     options.add_argument("--epochs", type=int, default=8)
     options.add_argument("--batch", type=int, default=16, help="sentences a step")
     options.add_argument("--size", type=int, default=64, help="size of the LSTMs, in each direction")
