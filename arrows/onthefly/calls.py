@@ -85,6 +85,7 @@ class LazyCalls(LazyValues):
             type = type_of(value)
             site = self._call_sites.add_call(block, type, constants_of(value, type), SourceLine.here())
             self._calls[key_of_call] = site
+            self.net.growth.note_block(block)
         if not taken:
             return self._visit(site, ids)
         if taken.plain and site.limits:

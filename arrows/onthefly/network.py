@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from types import CodeType
 from typing import Any
@@ -18,7 +20,9 @@ from arrows.onthefly.batch import LazyBatch
 from arrows.onthefly.call_sites import CallSite, CallSites
 from arrows.onthefly.dataflow import Dataflow, dataflow
 from arrows.onthefly.learner import LearnerOnTheFly
+from arrows.typesys import SourceLine
 from arrows.typesys import types as T
+from arrows.typesys.errors import message
 
 
 class Trials:
@@ -46,6 +50,41 @@ class Trials:
         self._runs += 1
         for name, count in steps.items():
             self._steps[name] += count
+
+
+class Growth:
+    """Warns, once, of a line that brings in very many blocks or constants, which a network keeps for good."""
+
+    _MANY = 200  # so many layers may be meant
+
+    def __init__(self) -> None:
+        self._known: set[int] = set()
+        self._counts: Counter[tuple[SourceLine, str]] = Counter()
+
+    def note_block(self, block: object) -> None:
+        """Notes a block that the user's innermost line calls; the network keeps the block alive."""
+        if id(block) not in self._known:
+            self._known.add(id(block))
+            self._note(
+                "{} blocks that {} calls were made anew",
+                "each one is traced, compiled and kept for good, and a new layer has new parameters",
+                "make layers, Functions and other blocks once, outside of the loop",
+            )
+
+    def note_constant(self) -> None:
+        """Notes a constant that the user's innermost line makes, and that is equal to no other."""
+        self._note(
+            "{} constants have been made at {}",
+            "operations are compiled for each constant, and both are kept for good",
+            "g.tensor reads data",
+        )
+
+    def _note(self, attempt: str, reason: str, hint: str) -> None:
+        line = SourceLine.here()
+        self._counts[line, attempt] += 1
+        if self._counts[line, attempt] == self._MANY + 1:
+            text = message(attempt.format(self._MANY + 1, line), reason=reason, hint=hint)
+            warnings.warn_explicit(text, UserWarning, line.file, line.line)
 
 
 class OnTheFly:
@@ -114,6 +153,7 @@ class OnTheFly:
         self.sum_block, self.mean_block = core.Sum(), core.Mean()
         self.calls: dict[tuple[Any, ...], CallSite] = {}
         self._numbers: dict[tuple[int, ...], Any] = {}
+        self.growth = Growth()
         self.dropouts: dict[float, core.AnyBlock] = {}
         self.inside: dict[int, bool] = {}
         self.codes: list[CodeType] = []
@@ -235,6 +275,7 @@ class OnTheFly:
         if key not in self._typed:
             self._typed[key] = infer(block, input, float_type=self.float_type)
             self.blocks.append(block)
+            self.growth.note_block(block)
         return self._typed[key]
 
     def stays_the_same(self, place: tuple[int, ...], value: object) -> bool:

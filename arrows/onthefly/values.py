@@ -147,7 +147,10 @@ class LazyValues(LazyContext):
             array = array.astype(plain, copy=False)
         array = array.astype(self.as_float_type(array.dtype.name), copy=False)
         sites = self._call_sites
+        before = len(sites.constants)
         number = sites.constant(array)
+        if number >= before:
+            self.net.growth.note_constant()
         return LazyConstant(self, number, sites.intern(T.Tensor(array.shape, array.dtype.name)))
 
     def value_id(self, x: LazyTensor) -> int:

@@ -1,0 +1,54 @@
+"""A line that makes operations for ever is warned of, once."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+
+BLOCKS = (
+    "201 blocks that LINE calls were made anew each one is traced, compiled and kept for good, and a new "
+    "layer has new parameters hint make layers, Functions and other blocks once, outside of the loop"
+)
+CONSTANTS = (
+    "201 constants have been made at LINE operations are compiled for each constant, and both are kept for "
+    "good hint g.tensor reads data"
+)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda g, x, n: ar.Function(lambda a: a * 2.0)(x), BLOCKS),
+        (lambda g, x, n: g(ar.Map(ar.Scalar()) >> ar.Sum(), [1.0, 2.0]), BLOCKS),
+        (lambda g, x, n: g.constant(np.array([n, 0.0], "float32")), CONSTANTS),
+    ],
+)
+def test_what_is_made_anew_is_warned_of(call: Any, text: str) -> None:
+    net = ar.OnTheFly()
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        for number in range(3):
+            with net.batch() as g:
+                x = g.tensor([1.0, 2.0])
+                for n in range(210):
+                    call(g, x, 210 * number + n)
+    (warning,) = warned
+    line = call.__code__.co_firstlineno
+    assert (warning.category, warning.filename, warning.lineno) == (UserWarning, __file__, line)
+    assert " ".join(str(warning.message).split()) == text.replace("LINE", f"test_growth.py:{line}")
+
+
+def test_what_is_made_once_is_not_warned_of() -> None:
+    net, double = ar.OnTheFly(), ar.Function(lambda a: a * 2.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with net.batch() as g:
+            for n in range(300):
+                double(g.tensor(np.ones(n % 5 + 1)))
+                g.constant(np.zeros(2))
+                g.zeros([n % 7])
