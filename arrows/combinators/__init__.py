@@ -1,7 +1,7 @@
 """The blocks that a user writes, and the core forms that they are made of: frozen values.
 
-A file holds a family: a core form, and the blocks that desugar into it.  Inference, the engine and drawing
-know the core forms alone; `__all__` below tells which names are which.
+Each file holds a family: a core form, and the blocks that desugar into it. Inference, the engine and drawing
+know the core forms alone. The groups of `__all__` below tell which names are which.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from arrows.combinators.reductions import Max, Mean, Min, Stack, Sum
 from arrows.combinators.scans import RNN, Bidirectional, Scan
 from arrows.combinators.sequences import Broadcast, Length, Map, NGrams, Unroll, Zip, ZipWith
 
-# The blocks that a user writes, and what he makes them with; `arrows` hands them on.
+# The blocks that users write, and the functions that make them; `arrows` re-exports these.
 __all__ = [
     "RNN",
     "AllOf",
@@ -87,7 +87,7 @@ __all__ = [
     "unpack",
 ]
 
-# The core forms under them, where these have a name of their own.
+# The other core forms.
 __all__ += [
     "Apply",
     "Choice",
@@ -102,7 +102,7 @@ __all__ += [
     "Unroll",
 ]
 
-# What other rooms use to look at blocks, and to make them.
+# What other packages use to inspect blocks, and to make them.
 __all__ += [
     "CORE_FORMS",
     "AndFan",

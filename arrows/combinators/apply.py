@@ -1,4 +1,4 @@
-"""Tensor blocks: `Function` and its kin `Concat`."""
+"""Blocks that compute on tensors: the core form `Apply`, `Function` and `Concat`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from arrows.ops import TensorLike
 from arrows.typesys import types as T
 
 Tensors: TypeAlias = "TensorLike | tuple[Tensors, ...]"
-"""What a function of one example takes and gives: a tensor, or a (nested) tuple of tensors."""
+"""The arguments and results of a function of one example: a tensor, or a (nested) tuple of tensors."""
 Misfit: TypeAlias = str | tuple[str, str] | None
-"""Why a block does not take an input: the reason, or that and a hint; None if it does."""
+"""Why a block refuses an input: a reason, or a reason and a hint; None if the block takes the input."""
 
 As = TypeVarTuple("As")
 
@@ -23,10 +23,10 @@ class Apply(Block[A, B]):
     """The core form of everything that computes on tensors: a function of one example, or a layer.
 
     Attributes:
-        function: takes tensor-likes spread as `arrows.ops.trace` spreads them, gives tensor-likes.
+        function: the function on tensor-likes; `arrows.ops.trace` tells how a tuple becomes its arguments.
     """
 
-    example: ClassVar[str] = ""  # an expression that may stand before it, for hints
+    example: ClassVar[str] = ""  # an expression that may stand before the block, for hints
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -35,15 +35,15 @@ class Apply(Block[A, B]):
 
     @property
     def counts(self) -> tuple[int, int | None]:
-        """The least and the greatest number of elements of a sequence that it takes; None is any number."""
+        """The least and the greatest number of elements of an input sequence; None is any number."""
         return 0, None
 
     def miscounted(self, count: int) -> str:
-        """The reason for refusing a sequence of so many elements."""
+        """Makes the reason for refusing a sequence of `count` elements."""
         return f"it does not take {count} elements"
 
     def check(self, input: T.Type) -> Misfit:
-        """What is wrong with an input type, once it is known, besides what tracing finds."""
+        """Checks an input type that is known, for errors that tracing does not find."""
         return None
 
 
@@ -192,7 +192,7 @@ class Concat(Apply[Any, Any]):
 
 
 def _flat(input: T.Type) -> list[T.Type]:
-    """What nested tuples hold, depth first."""
+    """Lists the types in nested tuples, depth first."""
     flat: list[T.Type] = []
     todo = [input]
     while todo:

@@ -24,8 +24,9 @@ from arrows.typesys import types as T
 class Attention(DerivedBlock[Sequence[A], B]):
     """Attention pooling: the mean of the elements, weighted by a softmax over their scores.
 
-    One softmax and one sum over all elements of a batch, whatever the lengths. What else a score depends on,
-    a query, is put beside the elements: `(keys & query >> Broadcast()) >> Zip() >> Attention(score, value)`.
+    It runs as one softmax and one sum over all elements of a batch, whatever the lengths. If the score
+    depends on a query too, put the query beside each element:
+    `(keys & query >> Broadcast()) >> Zip() >> Attention(score, value)`.
 
     Args:
         score: from an element to its score, a scalar or a vector of length 1.
@@ -107,17 +108,17 @@ class Attention(DerivedBlock[Sequence[A], B]):
 
     @property
     def score(self) -> AnyBlock:
-        """From an element to its score."""
+        """The block from an element to its score."""
         return self.parts[0].parts[0].parts[0]
 
     @property
     def value(self) -> AnyBlock:
-        """From an element to what is averaged."""
+        """The block from an element to the value that is averaged."""
         return self.parts[0].parts[0].parts[1]
 
     @property
     def default(self) -> DefaultResult | None:
-        """The result of no elements, or None."""
+        """The result if there are no elements; None if there must be elements."""
         pool = self.parts[1]
         assert isinstance(pool, _Pool)
         return pool.default
@@ -132,7 +133,7 @@ class Attention(DerivedBlock[Sequence[A], B]):
 
 
 class _Pool(ReductionWithDefault):
-    """What `Attention` does to the pairs of scores and values."""
+    """The last step of `Attention`: pools the sequence of pairs (score, value)."""
 
     kind = "Attention"
     verb = "averages"

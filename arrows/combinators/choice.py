@@ -1,4 +1,4 @@
-"""Choice: one of several blocks, by a key of the input. `OneOf`, `Optional`."""
+"""`OneOf` and `Optional`: a key of the input chooses one of several blocks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from arrows.typesys.errors import unhashed
 K = TypeVar("K")
 
 Key: TypeAlias = Callable[[Any], Hashable] | AnyBlock
-"""What chooses: a function of the input, or a block whose result is a Python object."""
+"""The key of a choice: a function of the input, or a block whose result is a Python object."""
 
 
 class Choice(Block[A, B]):
@@ -65,7 +65,7 @@ class Choice(Block[A, B]):
 
     @property
     def key_block(self) -> AnyBlock | None:
-        """The key, if it is a block."""
+        """The key if it is a block, else None."""
         return self.parts[0] if self.key is None else None
 
     @property
@@ -81,16 +81,16 @@ class Choice(Block[A, B]):
 
 
 class Cases(Choice[A, B], Generic[A, K, B]):
-    """A `OneOf` with at least one case; `case` gives a new block with one case more."""
+    """A `OneOf` with at least one case; `case` returns a new block with one more case."""
 
     kind = "OneOf"
 
     def case(self, key: K, block: Block[A, B]) -> Cases[A, K, B]:
-        """The same choice with one more case.
+        """Returns the same choice with one more case.
 
         Args:
-            key: the key that selects it; hashable.
-            block: what to do then.
+            key: the key that selects the case; hashable.
+            block: the block for this key.
 
         Raises:
             ArrowTypeError: the key cannot be hashed, or `block` is no block.
@@ -107,7 +107,7 @@ class Cases(Choice[A, B], Generic[A, K, B]):
 
 
 class OneOfWithPreBlock(DerivedBlock[Any, Any]):
-    """A `OneOf` whose cases see what a block makes of the input, while its key sees the input itself.
+    """A `OneOf` with a `pre_block`: its cases see the result of that block, its key sees the input itself.
 
     Attributes:
         key, keys, cases: as they were given.
@@ -124,22 +124,22 @@ class OneOfWithPreBlock(DerivedBlock[Any, Any]):
         selector = self.key if isinstance(self.key, Block) else _KeyFunction(self.key)
         before = as_block(pre_block, "the pre_block of a OneOf")
         after: tuple[AnyBlock, ...] = tuple(Pipe(Item(1), case) for case in self.cases)
-        # The cases no longer see the input, so the key's pipe takes it along beside what they see.
+        # The key sees the input, so the chain carries the input along beside the result of `pre_block`.
         self._parts = (Fan((Identity(), before)), Cases(Pipe(Item(0), selector), self.keys, after))
 
     @property
     def pre_block(self) -> AnyBlock:
-        """What is done before the cases."""
+        """The block that runs before the cases."""
         return self.parts[0].parts[1]
 
     @property
     def roles(self) -> list[str]:
-        """What its blocks are for, in the order in which they run."""
+        """The roles of its blocks, in the order in which they run."""
         key = ["key"] if isinstance(self.key, Block) else []
         return ["before", *key, *(f"case {key!r}" for key in self.keys)]
 
     def case(self, key: Hashable, block: object) -> OneOfWithPreBlock:
-        """The same choice with one more case; see `Cases.case`."""
+        """Returns the same choice with one more case; see `Cases.case`."""
         pairs = [*zip(self.keys, self.cases, strict=True), (key, block)]
         return OneOfWithPreBlock(Cases(self.key, *_checked(pairs)), self.pre_block, name=self.name)
 
@@ -159,7 +159,7 @@ class _KeyFunction(Transform[Any, Hashable]):
 
 
 class NoCases(NotYetABlock, Generic[A, K]):
-    """A `OneOf` still without cases: no block yet."""
+    """A `OneOf` without cases; it becomes a block with its first case."""
 
     def __init__(self, key: Key, name: str | None, pre_block: object = None) -> None:
         self._key = key
@@ -168,7 +168,7 @@ class NoCases(NotYetABlock, Generic[A, K]):
         self._site = SourceLine.here()
 
     def case(self, key: K, block: Block[A, B]) -> Cases[A, K, B]:
-        """The choice with its first case; see `Cases.case`."""
+        """Returns the choice with its first case; see `Cases.case`."""
         chosen: Cases[A, K, B] = _choice(self._key, [(key, block)], self._name, self._pre_block)
         return chosen
 
@@ -183,7 +183,7 @@ class NoCases(NotYetABlock, Generic[A, K]):
         self.refuse("a block on a wire")
 
     def eval(self, x: object = None) -> NoReturn:
-        """A OneOf without cases has no value."""
+        """Refuses: a `OneOf` without cases has no value."""
         self.refuse("a block to evaluate")
 
     def __repr__(self) -> str:
@@ -274,7 +274,7 @@ def _choice(key: Key, pairs: Sequence[tuple[Any, object]], name: str | None, pre
 
 
 def _checked(pairs: Sequence[tuple[Any, object]]) -> tuple[tuple[Hashable, ...], tuple[object, ...]]:
-    """The keys and the cases, once each key can be hashed and stands there once."""
+    """Splits the pairs into keys and cases, after checking that keys are hashable and differ."""
     seen: set[Hashable] = set()
     for k, case in pairs:
         if isinstance(k, Block) and not isinstance(case, Block):
@@ -284,9 +284,9 @@ def _checked(pairs: Sequence[tuple[Any, object]]) -> tuple[tuple[Hashable, ...],
                 hint=f"the key comes first: .case({case!r}, {k.label})",
             )
         try:
-            hash(k)  # `in` would take a set for a frozenset
+            hash(k)  # `k in seen` would look up a set as the frozenset equal to it, without an error
             twice = k in seen
-        except Exception as error:  # noqa: BLE001 (its own __hash__ or __eq__ may raise anything)
+        except Exception as error:  # noqa: BLE001 (the __hash__ or __eq__ of a key may raise anything)
             raise wrong_argument("a OneOf", f"the key {unhashed(k, error)}") from (
                 None if isinstance(error, TypeError) else error
             )
@@ -301,7 +301,7 @@ def _checked(pairs: Sequence[tuple[Any, object]]) -> tuple[tuple[Hashable, ...],
 
 
 def is_none(x: object) -> bool:
-    """The key of `Optional`."""
+    """The key function of `Optional`."""
     return x is None
 
 

@@ -37,8 +37,8 @@ class Pipe(Block[A, B]):
 
     @property
     def parts(self) -> tuple[AnyBlock, ...]:
-        # A chain grown by `>>` keeps its last piece and the chain before; it is laid flat once, when first
-        # asked, so that growing a chain step by step costs the same at every step.
+        # `>>` keeps the chain before and the new piece. The chain is flattened once, when its parts are first
+        # read, so that growing it by one step always costs the same.
         state = self.__dict__
         if "_before" in state:
             pieces: list[tuple[AnyBlock, ...]] = []
@@ -48,7 +48,7 @@ class Pipe(Block[A, B]):
                 block = block.__dict__["_before"]
             pieces.append(block._parts)
             state["_parts"] = tuple(step for piece in reversed(pieces) for step in piece)
-            # Readers look for `_before` first, so it goes last; a second thread would find the same parts.
+            # Readers test `_before` first, so it goes last; a second thread would compute the same parts.
             state.pop("_before", None)
             state.pop("_after", None)
         return self._parts
@@ -80,9 +80,9 @@ class Pipe(Block[A, B]):
 
 
 class DerivedBlock(Pipe[A, B]):
-    """A block that desugars into a chain of others; it is printed as it was written, and stays one step.
+    """A block that desugars into a chain; it is printed as its author wrote it, and stays one step.
 
-    `__init__` sets `_parts`, and `written` gives the arguments back.
+    A subclass sets `_parts` in `__init__`, and returns its arguments from `written`.
     """
 
     def brief(self, depth: int) -> str:
@@ -90,7 +90,7 @@ class DerivedBlock(Pipe[A, B]):
 
 
 class Identity(Pipe[Any, Any]):
-    """The block that gives what it takes: `Identity() >> f` is `f`.
+    """The block that returns its input: `Identity() >> f` is `f`.
 
     Example:
         >>> import arrows as ar
@@ -117,7 +117,7 @@ def _step(step: AnyBlock, depth: int) -> str:
 
 
 def chain(left: object, right: object) -> AnyBlock:
-    """`left >> right`, flat; an unnamed identity leaves no step."""
+    """Makes `left >> right` as a flat chain; an unnamed identity adds no step."""
     first, second = as_block(left, "the left side of >>"), as_block(right, "the right side of >>")
     if _is_identity(first):
         return second
@@ -134,10 +134,10 @@ def chain(left: object, right: object) -> AnyBlock:
 
 
 def _is_identity(block: AnyBlock) -> bool:
-    """Whether it is an unnamed chain without steps; asked without laying a chain flat."""
+    """Whether a block is an unnamed chain without steps; the test flattens no chain."""
     return _extends(block) and "_before" not in block.__dict__ and not block._parts
 
 
 def _extends(block: AnyBlock) -> bool:
-    """Whether the steps of a chain become steps of a longer one."""
+    """Whether the steps of a chain become steps of the longer chain that `>>` makes."""
     return isinstance(block, Pipe) and block.name is None and not isinstance(block, DerivedBlock)

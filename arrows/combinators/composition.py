@@ -1,4 +1,4 @@
-"""`Composition`: a wiring graph that is put together in a scope, call by call."""
+"""`Composition`: a wiring graph that the user builds in a scope, call by call."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ class Composition(DerivedBlock[A, B]):
 
     @property
     def unfinished(self) -> bool:
-        """Whether it cannot be used yet, because its scope has not been left."""
+        """Whether the Composition cannot be used yet, because its scope has not been left."""
         return self._recorder is not None
 
     @property
     def input(self) -> Wire[A]:
-        """The wire of what flows in; for use inside the scope."""
+        """The wire with the input; for use inside the scope."""
         if self._recorder is None:
             self._over("read the input of")
         wire: Wire[A] = self._recorder.inputs[0]
@@ -70,13 +70,13 @@ class Composition(DerivedBlock[A, B]):
 
     @property
     def output(self) -> Output[B]:
-        """What flows out: `output.reads(wires)`, once, inside the scope."""
+        """The output: `output.reads(wires)` says what it is, once, inside the scope."""
         return Output(self)
 
     def scope(self) -> Scope[A, B]:
-        """The scope in which blocks are connected: `with composition.scope(): ...`, once.
+        """Opens the scope in which blocks are connected: `with composition.scope(): ...`, once.
 
-        It gives the Composition: `with ar.Composition().scope() as c: ...`.
+        Its `as` target is the Composition: `with ar.Composition().scope() as c: ...`.
         """
         return Scope(self)
 
@@ -186,7 +186,7 @@ class ScopeGraph(Graph[Any, Any]):
 
 
 class ScopeRecorder(CallRecorder):
-    """What the scope of a Composition does."""
+    """Records the calls in the scope of a Composition."""
 
     kind = "Composition"
     region = "scope"
@@ -196,7 +196,7 @@ class ScopeRecorder(CallRecorder):
 
     def __init__(self, name: str, site: SourceLine) -> None:
         super().__init__(name, ("input",), site)
-        self.open = False  # until the scope is entered
+        self.open = False  # `Composition._enter` opens it
 
     @property
     def hint_for_foreign_wires(self) -> str:
@@ -246,7 +246,7 @@ class Scope(Generic[A, B]):
 
     def __init__(self, composition: Composition[A, B]) -> None:
         self._composition = composition
-        self._recorder: ScopeRecorder | None = None  # until it is entered
+        self._recorder: ScopeRecorder | None = None  # None until the scope is entered
 
     def __enter__(self) -> Composition[A, B]:
         recorder = self._recorder = self._composition._enter()
@@ -267,14 +267,14 @@ class Scope(Generic[A, B]):
                 hint="scopes are left in the reverse order of entering, as nested `with` statements do",
             )
         before = recorder.around
-        while before is not None and not before.open:  # it was left too early
+        while before is not None and not before.open:  # that scope was left before this one
             before = before.around
         switch(before)
         self._composition._leave(recorder, finished=kind is None)
 
 
 class Output(Generic[B]):
-    """What flows out of a Composition; see `Composition.output`."""
+    """The output of a Composition; see `Composition.output`."""
 
     __slots__ = ("_composition",)
 
@@ -292,12 +292,15 @@ class Output(Generic[B]):
     @overload
     def reads(self, x1: _Source, x2: _Source, x3: _Source, /, *more: _Source) -> None: ...
     def reads(self, *sources: Any) -> None:
-        """Says what flows out: a wire, a (nested) tuple or dict of wires, or a block that stands once in the
-        scope; several are a tuple, none is nothing (Void)."""
+        """Says what flows out.
+
+        A source is a wire, a (nested) tuple or dict of wires, or a block that stands once in the scope.
+        Several sources are a tuple; no source is nothing (Void).
+        """
         self._composition._wire(sources)
 
     def refuse_to_be_read(self, attempt: str) -> NoReturn:
-        """The output of a Composition is no source."""
+        """Refuses to be a source: nothing reads the output of a Composition inside its scope."""
         composition = self._composition
         title = composition._recorder.title if composition._recorder is not None else composition.label
         raise type_refusal(

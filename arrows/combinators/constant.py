@@ -27,14 +27,13 @@ class Constant(Block[object, B_co], Generic[B_co]):
         value: a number, nested lists or an array. Python floats become float32, integers int32, `bool` stays;
             NumPy arrays keep their element type.
         dtype: element type to convert to.
-        trainable: the array is where a parameter of the model begins (`model.params["NAME/value"]`); its
-            gradient is the sum over all uses. It is one parameter wherever this very block stands.
+        trainable: the array is the initial value of a parameter of the model (`model.params["NAME/value"]`).
+            All places of this block share the parameter, and its gradient is the sum over them.
         name: the name in messages, and of the parameter.
 
     Attributes:
-        type: the type of the result; None where inference is to find it (`Optional`'s default).
-        value: a NumPy array, or None: zeros (of a tuple: a tuple of zeros; of a sequence: nothing; of Void:
-            None).
+        type: the type of the result; None if inference finds it (`Optional`'s default).
+        value: a NumPy array; None stands for the zeros of `type`, as `Zeros` describes them.
         trainable: whether it is a parameter.
 
     Raises:
@@ -82,7 +81,7 @@ class Constant(Block[object, B_co], Generic[B_co]):
         return ()
 
     def parameter(self) -> TensorLike:
-        """The trained value: a function of nothing on tensor-likes, as `arrows.ops.trace` takes it."""
+        """The trained value, as a function without arguments for `arrows.ops.trace`."""
         assert isinstance(self.type, T.Tensor)
         return ops.parameter(self, ops.Parameter("value", self.type.shape, self.type.dtype, self._first))
 
@@ -98,8 +97,10 @@ class Constant(Block[object, B_co], Generic[B_co]):
 
 
 class Zeros(Constant[Any]):
-    """Zeros of a type, whatever the input: zeros of a tensor, a tuple of zeros, an empty sequence, None for
-    Void.
+    """Gives the zeros of a type, whatever the input.
+
+    They are an array of zeros for a tensor type, a tuple of zeros for a tuple, an empty sequence for a
+    sequence, and None for Void.
 
     Args:
         type: a type or a short-hand: `[300]`, `(t1, t2)`, `"int32"`.
@@ -154,7 +155,7 @@ class Void(Constant[None]):
 
 
 class InferredZeros(Constant[Any]):
-    """Zeros of a type that inference finds: what `Optional` gives for None unless told otherwise.
+    """Zeros of a type that inference finds: the result of `Optional` for None, unless the user gives one.
 
     Example:
         >>> InferredZeros().type is None
@@ -169,7 +170,7 @@ class InferredZeros(Constant[Any]):
 
 
 def without_zero(t: T.Type) -> T.Type | None:
-    """The first part of `t` that has no zero, or None; what is inside a sequence need not have one."""
+    """Returns the first part of `t` that has no zero, or None. The elements of a sequence need no zero."""
     todo = [t]
     while todo:
         t = todo.pop()

@@ -1,4 +1,4 @@
-"""Blocks were pickled by this module once; those pickles are refused."""
+"""Refuses old pickles of blocks, which name this module."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The core forms: the few classes that every block is made of.
 
-Inference, the reference and lowering know these alone. Each of them has one table from core form to function,
-and a test asserts that every table has a row for every form in `CORE_FORMS`.
+Inference, the reference evaluator and lowering know these alone. Each of the three has one table from core
+form to function, and a test asserts that every table has a row for every form in `CORE_FORMS`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def core_form(block: AnyBlock) -> type[AnyBlock]:
     """The core form of a block: the class in `CORE_FORMS` that its own class is or derives from.
 
     Raises:
-        ArrowTypeError: it has none, because its class derives from `Block` itself.
+        ArrowTypeError: the block has none, because its class derives from `Block` itself.
 
     Example:
         >>> import arrows as ar

@@ -16,17 +16,17 @@ from arrows.typesys import types as T
 class ForwardDeclaration(NotYetABlock, Generic[A, B]):
     """A block that is declared now and defined later; `ar.fix` does the same in one step.
 
-    A declaration is no block itself. Calling it gives a block that stands for what `resolve_to` will say,
-    once; after that there are no more calls.
+    A declaration is no block itself. Calling it gives a block that stands for the later definition.
+    `resolve_to` gives the definition, once; after that the declaration cannot be called.
 
     Args:
-        input_type: type of its input, or a short-hand for one, if it is to be declared.
-        output_type: type of its result.
+        input_type: the type of the input, or a short-hand for one; None leaves it to inference.
+        output_type: the type of the result, likewise.
         name: the name in messages and where the block is printed.
 
     Raises:
-        ArrowTypeError: a type that is none, a name that is not text; at `compile`, a declaration that was
-            never resolved, or a definition of another type.
+        ArrowTypeError: an argument that stands for no type, a name that is not text; at `compile`, a
+            declaration that was never resolved, or a definition of another type.
         ArrowValueError: it is called, or resolved, after it was resolved.
 
     Source: TensorFlow Fold, `td.ForwardDeclaration`.
@@ -112,7 +112,7 @@ class ForwardDeclaration(NotYetABlock, Generic[A, B]):
 
 
 def _declaration_of(reference: DeclaredReference[A, B]) -> ForwardDeclaration[A, B]:
-    """The declaration of a reference, for pickle."""
+    """Returns the declaration of a reference; pickles of declarations call it."""
     declaration: ForwardDeclaration[A, B] = ForwardDeclaration.__new__(ForwardDeclaration)
     declaration._reference = reference
     return declaration

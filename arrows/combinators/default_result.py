@@ -1,4 +1,4 @@
-"""The result where there is nothing to reduce: the `default=` of `Max`, `Mean`, `Attention`."""
+"""The `default=` of `Max`, `Min`, `Mean` and `Attention`: their result if there are no elements."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ DefaultResult: TypeAlias = "int | float | HostArray | tuple[DefaultResult, ...]"
 
 
 def as_default_result(value: object, kind: str) -> DefaultResult | None:
-    """A `default=` argument, its arrays frozen; None stays None.
+    """Checks a `default=` argument, and makes its arrays read-only; None stays None.
 
     Raises:
-        ArrowTypeError: it is no number, no array, and no tuple of these.
+        ArrowTypeError: the argument is no number, no array, and no tuple of these.
 
     Example:
         >>> as_default_result((1, [2.0, 3.0]), "Max")
@@ -31,7 +31,7 @@ def as_default_result(value: object, kind: str) -> DefaultResult | None:
 
 
 def _frozen(x: object, value: object, kind: str) -> DefaultResult:
-    """`x`, a part of the default `value` of a block of this kind."""
+    """Converts `x`, a part of the default `value`; `kind` names the block in messages."""
     if isinstance(x, tuple):
         return tuple(_frozen(item, value, kind) for item in x)
     if isinstance(x, (int, float)) and not isinstance(x, bool):
@@ -53,7 +53,7 @@ def _frozen(x: object, value: object, kind: str) -> DefaultResult:
 
 
 def unfit(default: DefaultResult, element: T.Type) -> tuple[str, str] | None:
-    """Why a default does not fit elements of this type, and a hint; None if it does.
+    """Returns why a default does not fit elements of this type, and a hint; None if it fits.
 
     Example:
         >>> unfit(2.5, T.Tensor((3,), "int32"))[0]
@@ -86,7 +86,7 @@ def _unfit(default: DefaultResult, element: T.Type) -> str | None:
 def _holds(dtype: str, value: float | HostArray) -> bool:
     """Whether an element type can hold a number, or all numbers of an array."""
     if dtype.startswith("float"):
-        return not isinstance(value, int) or abs(value) < 2**1023  # a larger integer is no float64
+        return not isinstance(value, int) or abs(value) < 2**1023  # a larger integer may overflow float64
     if dtype == "bool":
         return False
     array = np.asarray(value)
@@ -96,7 +96,7 @@ def _holds(dtype: str, value: float | HostArray) -> bool:
 
 
 def shown(default: DefaultResult) -> str:
-    """A default in a few words.
+    """Writes a default in a few words.
 
     Example:
         >>> shown((1, np.zeros(2), np.zeros((9, 9))))
@@ -110,9 +110,9 @@ def shown(default: DefaultResult) -> str:
 
 
 def put_default(rows: TensorLike, result: TensorLike, default: DefaultResult | None) -> TensorLike:
-    """`result`, one tensor for each example, with the default where the example has no `rows`.
+    """Puts the default into `result` for each example without `rows`.
 
-    The default is a number or an array of the result's shape; None changes nothing.
+    The default is a number or an array of the shape of one result; None changes nothing.
     """
     if default is None:
         return result

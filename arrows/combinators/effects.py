@@ -1,4 +1,4 @@
-"""Side outputs, `Metric` and `Tap`, and results remembered by identity, `shared`."""
+"""`Metric` and `Tap`, which give side outputs, and `shared`, which computes once for each object."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class Tap(AnyBlock):
         tap: the name under which values are kept; it has one type in a model.
         show: a function of a value on the host, such as `print`: called for every visit after the batch, in
             the order of the examples and visits. A sequence is shown as an array with its elements in rows.
-            It is called when all else has happened, the optimizer's step too: what it raises leaves the call,
-            whose result alone is lost.
+            The calls come last, after the optimizer's step too. So an exception from `show` leaves the model
+            call, and only the result of that call is lost.
 
     Raises:
         ArrowTypeError: the name is not text, or `show` is no function; at `compile`, an endless sequence,
@@ -103,7 +103,7 @@ class Shared(Block[A, B]):
     """The core form of `shared`.
 
     Attributes:
-        block: what is done once for each object; the only part.
+        block: the block that runs once for each object; the only part.
     """
 
     kind = "shared"
@@ -114,14 +114,14 @@ class Shared(Block[A, B]):
 
     @property
     def block(self) -> AnyBlock:
-        """What is done once for each object."""
+        """The block that runs once for each object."""
         return self.parts[0]
 
 
 def shared(block: Callable[[Wire[A]], Wire[B]], *, name: str | None = None) -> Shared[A, B]:
-    """The block, remembered by object identity within an example: for data that is a graph without cycles.
+    """Computes a block once for each object of an example: for data that is a graph without cycles.
 
-    An object that is reached twice is visited, counted and computed once.
+    Objects are told apart by identity. An object that is reached twice is visited, counted and computed once.
 
     Args:
         block: a block on Python objects.

@@ -1,4 +1,4 @@
-"""Fan-out: one input to several blocks, a tuple of their results.  `&`, `*`, `AllOf`, `Record`."""
+"""Fan-out, one input to several blocks: `&`, `*`, `AllOf`, `Record`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Bs = TypeVarTuple("Bs")
 
 
 class Fan(Block[A, B]):
-    """The core form of fan-out: every part gets the input, the result is the tuple of their results.
+    """The core form of fan-out: every part gets the input, and the result is the tuple of their results.
 
     Attributes:
-        labels: a key for each part, or None.
+        labels: the label of each item of the result, or None.
     """
 
     labels: tuple[Hashable, ...] | None
@@ -52,7 +52,7 @@ class Fan(Block[A, B]):
 
 
 def _field(key: Hashable, part: AnyBlock) -> Pieces:
-    """A record's field without the `GetItem` that a Record puts before it."""
+    """Writes a field of a `Record` without the `GetItem` that the record puts before it."""
     if isinstance(part, Item) and part.key == key:
         return ["Identity()"]
     if isinstance(part, Pipe) and part.name is None and part.parts:
@@ -86,14 +86,14 @@ class AndFan(Fan[A, tuple[*Bs]], Generic[A, *Bs]):
 
 
 def fan_out(left: object, right: object) -> AndFan[Any, *tuple[Any, ...]]:
-    """`left & right`: extends `left` if it was itself made by `&`."""
+    """Makes `left & right`; extends `left` if `&` made it."""
     left = as_block(left, "the left side of &")
     right = as_block(right, "the right side of &")
     return AndFan((*left.parts, right) if isinstance(left, AndFan) else (left, right))
 
 
 class AllOf(Fan[A, B]):
-    """The same input to every block, the tuple of their results; never flattened.
+    """Gives the same input to every block; the result is the tuple of their results, never flattened.
 
     Args:
         *blocks: blocks, or what stands for one.
@@ -141,9 +141,9 @@ class Record(Fan[Any, Any]):
     """Reads a record field by field: each block gets the item of the input at its key.
 
     The input is a Python object that can be indexed (a dict, a list, ...) or that has these attributes (a
-    dataclass, a NamedTuple, any other object), or a tuple with these keys. The
-    result is a tuple in the order of the fields; a dict's keys become its labels. A field whose block ignores
-    its input (`Zeros`, `Constant`) is not read.
+    dataclass, a NamedTuple, any other object), or a tuple with these keys. The result is a tuple in the order
+    of the fields; a dict's keys become its labels. A field whose block ignores its input (`Zeros`,
+    `Constant`) is not read.
 
     Args:
         fields: a dict or a list of pairs (key, block), or a tuple of blocks, whose keys are 0, 1, ...
@@ -188,7 +188,7 @@ class Record(Fan[Any, Any]):
             )
         try:
             twice = labels is not None and len(set(labels)) != len(labels)
-        except Exception as error:  # noqa: BLE001 (its own __hash__ or __eq__ may raise anything)
+        except Exception as error:  # noqa: BLE001 (the __hash__ or __eq__ of a key may raise anything)
             raise wrong_argument("a Record", f"a key of {unhashed(labels, error)}") from (
                 None if isinstance(error, TypeError) else error
             )
@@ -213,7 +213,7 @@ class Record(Fan[Any, Any]):
 
 
 class PairItem(Item[Any, Any]):
-    """What one side of `f * g` gets: an item of the pair."""
+    """Takes the item of the pair that one side of `f * g` gets."""
 
     def __init__(self, key: int) -> None:
         super().__init__(key, arity=2)
@@ -223,13 +223,13 @@ class PairItem(Item[Any, Any]):
 
 
 class Parallel(Fan[Any, Any]):
-    """The fan-out that `*` makes: each side reads its item of the pair."""
+    """The fan-out that `f * g` makes: each side reads its item of the pair."""
 
     def __init__(self, left: AnyBlock, right: AnyBlock) -> None:
         super().__init__((chain(PairItem(0), left), chain(PairItem(1), right)))
 
     def operands(self) -> list[tuple[list[AnyBlock], bool]]:
-        """The steps of each side, and whether they stand in brackets where the block is written."""
+        """Returns the steps of each side, and whether brackets surround them in the printed block."""
         sides: list[tuple[list[AnyBlock], bool]] = []
         for place, part in enumerate(self.parts):
             steps = list(part.parts[1:]) if type(part) is Pipe and part.name is None else []
@@ -263,7 +263,7 @@ class Parallel(Fan[Any, Any]):
 
 
 def side_by_side(left: object, right: object) -> Parallel:
-    """`left * right`."""
+    """Makes `left * right`."""
     return Parallel(as_block(left, "the left side of *"), as_block(right, "the right side of *"))
 
 

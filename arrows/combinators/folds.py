@@ -1,4 +1,4 @@
-"""From a sequence to one value by a user's block: `Fold` goes along it, `Reduce` is a balanced tree."""
+"""`Fold` and `Reduce`: a user's block takes a sequence to one value, in order or as a balanced tree."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Fold(Block[Sequence[A], S]):
 
     @property
     def step(self) -> AnyBlock:
-        """From (state, element) to the next state."""
+        """The block from (state, element) to the next state."""
         return self.parts[0]
 
     @property
@@ -58,12 +58,12 @@ class Fold(Block[Sequence[A], S]):
 
 
 class Reduce(Block[Sequence[A], A]):
-    """A balanced tree: neighbours are combined two by two, and their results again, until one is left.
+    """Combines neighbours two by two, and their results again, until one is left: a balanced tree.
 
-    In each round the 1st and the 2nd are combined, the 3rd and the 4th, and so on; an odd last one goes on to
-    the end of the next round as it is. So n elements take about log2(n) steps one after the other, where a
-    `Fold` takes n. One element is the result itself. Sums, means, extremes and softmax are one operation with
-    `Sum`, `Mean`, `Max` and `Attention`.
+    Each round combines the 1st element with the 2nd, the 3rd with the 4th, and so on; an odd last one goes to
+    the end of the next round unchanged. So n elements take about log2(n) steps one after the other, where a
+    `Fold` takes n. A single element is the result itself. `Sum`, `Mean`, `Max` and `Attention` take one
+    operation for sums, means, extremes and softmax.
 
     The input is a sequence, a tuple whose items have one type, or a Python container, whose objects `combine`
     then works on.
@@ -101,12 +101,12 @@ class Reduce(Block[Sequence[A], A]):
 
     @property
     def combine(self) -> AnyBlock:
-        """From a pair of elements to one."""
+        """The block from a pair of elements to one."""
         return self.parts[0]
 
     @property
     def default(self) -> AnyBlock | None:
-        """The result of no elements, if it was given."""
+        """The block that gives the result if there are no elements; None if the user gave none."""
         return None if isinstance(self.parts[1], NoDefault) else self.parts[1]
 
     def written(self) -> Pieces:
@@ -114,10 +114,9 @@ class Reduce(Block[Sequence[A], A]):
 
 
 class NoDefault(InferredZeros):
-    """The default of a `Reduce` that was given none.
+    """The default of a `Reduce` for which the user gave none: zeros of the elements' type.
 
-    It is zeros of the elements' type; of Python objects there is no zero, and an example without elements is
-    refused.
+    Python objects have no zero, so an example without elements is refused there.
 
     Example:
         >>> NoDefault()

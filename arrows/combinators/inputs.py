@@ -1,4 +1,4 @@
-"""Blocks that bring data in: `Scalar`, `Vector`, `Tensor`, `Input`, `InputTransform`."""
+"""Blocks that read data: `Scalar`, `Vector`, `Tensor`, `Input`, `InputTransform`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Read(Block[A, B]):
 
     @property
     def size(self) -> str:
-        """The shape as it was written."""
+        """The shape as its author wrote it."""
         return str(list(self.type.shape))
 
     def arguments(self, depth: int = 2) -> str:
@@ -38,13 +38,13 @@ class Read(Block[A, B]):
 
 
 class ReadTensor(Read[A, B]):
-    """What `Tensor` makes."""
+    """The block that `Tensor` makes."""
 
     kind = "Tensor"
 
 
 class ReadVector(Read[A, B]):
-    """What `Vector` makes."""
+    """The block that `Vector` makes."""
 
     kind = "Vector"
 
@@ -54,7 +54,7 @@ class ReadVector(Read[A, B]):
 
 
 class ReadScalar(Read[A, B]):
-    """What `Scalar` makes."""
+    """The block that `Scalar` makes."""
 
     kind = "Scalar"
 
@@ -117,7 +117,7 @@ def Vector(
         >>> ar.Vector(3)
         Vector(3)
     """
-    shape: object = size  # whatever the annotation says
+    shape: object = size  # an `object`, because callers without a type checker may pass anything
     hint = "ar.Tensor([3, 4])" if isinstance(shape, (list, tuple)) else "ar.Vector(300)"
     return ReadVector(_tensor("Vector", (size,), dtype, hint), name=name)
 
@@ -150,7 +150,7 @@ def Tensor(
 
 
 def _tensor(kind: str, shape: list[int] | tuple[int, ...], dtype: str, hint: str) -> T.Tensor:
-    """The type that a block reads; if there is no such type, the error names the block."""
+    """Makes the type that a block reads; if there is no such type, the error names the block."""
     try:
         return T.Tensor(shape, dtype)
     except (ArrowTypeError, ArrowValueError) as error:
@@ -183,7 +183,7 @@ class Transform(Block[A, B]):
 
 
 def _function_hint(argument: object) -> str:
-    """What to write instead of an argument that is no function."""
+    """Makes the hint what to write instead of an argument that is no function."""
     if isinstance(argument, Block):
         return f"{argument.label} is a block already: f >> {argument.label}"
     if isinstance(argument, Mapping):
@@ -194,9 +194,10 @@ def _function_hint(argument: object) -> str:
 class InputTransform(Transform[A, B]):
     """Applies a Python function to a Python object.
 
-    The function runs while an example is read, once a visit, however many blocks read its result; it must not
-    change its argument. If the result is an iterator, each block that goes over it starts at its beginning. A
-    function whose argument is the iterator itself uses it up: return a list where several functions read it.
+    The function runs while an example is read, once for each visit, however many blocks read its result. It
+    must not change its argument. If the result is an iterator, each block that goes over it starts at the
+    beginning. But a function that takes the iterator itself uses it up: return a list if several functions
+    read it.
 
     Args:
         function: from one Python object to another.
@@ -216,7 +217,7 @@ class InputTransform(Transform[A, B]):
 
 
 class Unfit(ValueError):
-    """A function of the library cannot take this Python object; the text is the reason."""
+    """Says that a function of the library cannot take a Python object; the text is the reason."""
 
 
 class Input(Transform[A, A]):
@@ -247,7 +248,7 @@ class Input(Transform[A, A]):
     """
 
     def __init__(self, kind: type[A] | None = None, *, name: str | None = None) -> None:
-        cls: object = kind  # whatever the annotation says
+        cls: object = kind  # an `object`, because callers without a type checker may pass anything
         if cls is not None and not isinstance(cls, type) and get_origin(cls) is None:
             raise wrong_argument(
                 "an Input",
@@ -267,13 +268,13 @@ class Input(Transform[A, A]):
 
 
 class _InstanceOf:
-    """Gives what it takes, if it is an instance of a class."""
+    """Returns its argument if that is an instance of a class."""
 
     def __init__(self, kind: type | None) -> None:
         self.__name__ = "" if kind is None else getattr(kind, "__name__", repr(kind))
         try:
             isinstance(None, kind if kind is not None else object)
-        except TypeError:  # a TypedDict, a list[int]: there is no telling
+        except TypeError:  # `isinstance` cannot test a TypedDict or a list[int]
             kind = None
         self.checked = kind
 

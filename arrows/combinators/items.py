@@ -11,10 +11,10 @@ from arrows.combinators.base.block import A, AnyBlock, B, Block
 
 
 class Item(Block[A, B]):
-    """The core form of element access: one item, or a slice.
+    """The core form of element access: takes one item, or a slice.
 
     Attributes:
-        key: an index, a slice, a key, a label.
+        key: an index, a slice, a key or a label.
         arity: how many items the input must have if it is a tuple (`ar.unpack`), or None.
     """
 
@@ -35,7 +35,7 @@ class GetItem(Item[Any, Any]):
     """Takes an item: `x[key]` of a Python object, an item of a tuple by position or label, or an element of a
     sequence.
 
-    Of an object that has no items but attributes, such as a dataclass, a text takes the attribute.
+    If an object has attributes and no items, such as a dataclass, a key that is text takes the attribute.
 
     Args:
         key: index, slice, key, or name of an attribute. A tuple's labels go before positions.
@@ -69,9 +69,9 @@ class Slice(Item[Any, Any]):
     Of an endless sequence a slice without an end is the sequence itself.
 
     Args:
-        start: the first place; negative from the end; the beginning if not given.
-        stop: the place after the last; the end if not given.
-        step: from one place to the next; -1 goes backward.
+        start: the first index; negative counts from the end; the beginning if not given.
+        stop: the index after the last; the end if not given.
+        step: the distance from one index to the next; -1 goes backward.
         name: the name in messages.
 
     Raises:
@@ -157,10 +157,10 @@ class Nth(AnyBlock):
 
 
 def take(x: Any, key: Any) -> Any:
-    """The item of a Python object, as `GetItem` takes it.
+    """Takes an item of a Python object, as `GetItem` does.
 
-    It is `x[key]`, except that text names an attribute where `x` has only attributes: a NamedTuple, or what
-    cannot be indexed, such as a dataclass. Raises whatever Python raises where there is no such item.
+    The item is `x[key]`, except that text names an attribute if `x` is a NamedTuple, or if `x` cannot be
+    indexed, such as a dataclass. If there is no such item, it raises what Python raises.
 
     Example:
         >>> from types import SimpleNamespace
@@ -170,7 +170,7 @@ def take(x: Any, key: Any) -> Any:
     if not isinstance(key, str) or not has_attributes(x):
         return x[key]
     if isinstance(x, tuple) and hasattr(tuple, key) and key not in attributes(x):
-        raise AttributeError(f"{key!r} is a method")  # of every tuple; no field
+        raise AttributeError(f"{key!r} is a method")  # a method of every tuple, such as `count`, is no field
     return getattr(x, key)
 
 
@@ -183,7 +183,7 @@ def has_attributes(x: Any) -> bool:
 
 
 def attributes(x: Any) -> list[str]:
-    """The names of an object's attributes that hold something: its fields, if it declares any.
+    """Lists the attributes of an object that hold data: its fields, if it declares any.
 
     Example:
         >>> from types import SimpleNamespace

@@ -18,11 +18,11 @@ from arrows.typesys import types as T
 
 
 class Layer(Apply[A, B]):
-    """A block with parameters: a frozen description, whose values live in the model.
+    """A block with parameters: a frozen description; the model holds the values of the parameters.
 
-    Weights are shared exactly where the same layer object stands. A layer has one input type in a model.
-    A layer of your own has up to four parts: `__init__` for its arguments, `parameters` for its arrays,
-    `forward` for what it computes on one example, and `signature` if its types are known before.
+    Two places share weights exactly if the same layer object stands in both. A layer has one input type in a
+    model. A layer of your own has up to four methods: `__init__` takes its arguments, `parameters` describes
+    its arrays, `forward` computes on one example, and `signature` gives the types that are known beforehand.
 
     Args:
         name: the name in messages, and of the parameters (`name/weight`).
@@ -57,7 +57,7 @@ class Layer(Apply[A, B]):
         return self
 
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
-        """The layer's parameters for an input of this type.
+        """Describes the layer's parameters for an input of this type.
 
         Raises:
             ShapeError: the layer takes no such input.
@@ -67,16 +67,16 @@ class Layer(Apply[A, B]):
         raise ShapeError(f"{name} does not say its parameters", hint=hint)
 
     def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> Any:
-        """The layer's result, on tensor-likes: `args` is the input, spread as for a `Function`."""
+        """Computes the result on tensor-likes; `args` is the input, spread as for a `Function`."""
         hint = "def forward(self, parameters, x): return ..."
         raise ShapeError(f"{type(self).__name__} does not say what it computes", hint=hint)
 
     def signature(self) -> tuple[T.Type | None, T.Type | None]:
-        """The types of input and output that are known before inference; None is open."""
+        """Returns the types of input and output that are known before inference; None is open."""
         return None, None
 
     def default_output(self) -> T.Type | None:
-        """The output type to assume where nothing else decides it, as in a recursion through the layer."""
+        """Returns the output type to assume if nothing else decides it, as in recursion through the layer."""
         return None
 
     @property
@@ -109,8 +109,8 @@ class Layer(Apply[A, B]):
         try:
             specs = self.parameters(input)
         except ShapeError:
-            # Inside a Function a layer may be called on the rows of a sequence: one that takes no sequences
-            # acts on each element.
+            # A Function may call a layer on the rows of a sequence. A layer that takes no sequence then acts
+            # on each element.
             if not isinstance(input, T.Sequence):
                 raise
             specs = self.parameters(input.element)
@@ -119,7 +119,7 @@ class Layer(Apply[A, B]):
 
 
 def _checked(specs: object, layer: str) -> tuple[Parameter, ...]:
-    """What `parameters` of a layer returned, which may be a user's layer."""
+    """Checks the result of a layer's `parameters`; the layer may be a user's."""
     if isinstance(specs, (tuple, list)) and all(isinstance(spec, Parameter) for spec in specs):
         return tuple(specs)
     got = f"a {type(specs).__name__}"
@@ -135,7 +135,7 @@ def _checked(specs: object, layer: str) -> tuple[Parameter, ...]:
 
 
 def _word(x: object) -> str:
-    """An argument in a word; empty if that does not suffice."""
+    """Writes an argument in a word; empty if a word does not suffice."""
     if isinstance(x, np.generic):
         x = x.item()
     if isinstance(x, (bool, int, float, str, T.Type, type(None))):
@@ -146,7 +146,7 @@ def _word(x: object) -> str:
 
 
 def _are_tensors(args: tuple[object, ...]) -> TypeGuard[tuple[Tensors, ...]]:
-    """Whether the arguments are tensors of a Function, or nested tuples of such."""
+    """Whether the arguments are tensors inside a `Function`, or nested tuples of these."""
     todo = list(args)
     while todo:
         x = todo.pop()
@@ -158,7 +158,7 @@ def _are_tensors(args: tuple[object, ...]) -> TypeGuard[tuple[Tensors, ...]]:
 
 
 def _input_type(args: tuple[Tensors, ...]) -> T.Type:
-    """The input type that spread tensor-likes stand for; rows of unknown number are sequences."""
+    """Returns the input type that spread tensor-likes stand for; rows of unknown number are sequences."""
     whole = args[0] if len(args) == 1 else args
     done: list[tuple[T.Type, int]] = []  # the type of one row, and the level: >= 0 for rows of a sequence
     todo: list[tuple[Any, bool]] = [(whole, False)]

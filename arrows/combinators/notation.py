@@ -1,4 +1,4 @@
-"""Arrow notation: `@ar.arrow` draws a wiring graph from a function on wires."""
+"""Arrow notation: `@ar.arrow` records a wiring graph from a function on wires."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class GraphNode:
     """One call in a wiring graph.
 
     Attributes:
-        source: the wire that it reads, or a (nested) tuple of wires.
-        site: where the call was written.
+        source: the wire that the call reads, or a (nested) tuple of wires.
+        site: the line of the call.
     """
 
     source: Source
@@ -40,8 +40,8 @@ class Graph(Block[A, B]):
     Attributes:
         nodes: the calls, in order.
         output: the wire, or (nested) tuple of wires, that is the result.
-        parameters: names of the parameters; several mean that the input is a tuple of so many.
-        title: what was drawn, in words; empty if it is an arrow.
+        parameters: the names of the parameters; several mean that the input is a tuple of as many items.
+        title: names a Composition in messages; empty for an arrow.
     """
 
     kind = "arrow"
@@ -70,7 +70,7 @@ class Graph(Block[A, B]):
 
     @property
     def words(self) -> str:
-        """The graph in messages."""
+        """Names the graph in messages."""
         return self.title or f"the arrow {self.label}"
 
     def pieces(self) -> Pieces:
@@ -83,7 +83,7 @@ class Graph(Block[A, B]):
 
 
 def _written(source: Source, root: str) -> str:
-    """A source as text; `root` is the name of the input."""
+    """Writes a source as text; `root` is the name of the input."""
     text: list[str] = []
     todo: list[Source | str] = [source]
     while todo:
@@ -101,7 +101,7 @@ def _written(source: Source, root: str) -> str:
 
 
 class ArrowRecorder(CallRecorder):
-    """What the body of an `@ar.arrow` does."""
+    """Records the calls in the body of an `@ar.arrow`."""
 
     kind = "arrow"
     region = "body"
@@ -152,12 +152,12 @@ def arrow(
 @overload
 def arrow(body: Callable[..., Any]) -> Graph[Any, Any]: ...
 def arrow(body: Callable[..., Any]) -> Graph[Any, Any]:
-    """A block from a function on wires (arrow notation).
+    """Makes a block from a function on wires (arrow notation).
 
-    The body runs once, now, on untyped wires. Inside, `f(x)` passes a wire through a block, `f(u, v)` reads
-    the tuple `(u, v)`, `w[k]` is `GetItem(k)`, `ar.unpack(w, 2)` takes a pair apart. Several parameters mean
-    that the block's input is a tuple. The result is a wire, a (nested) tuple of wires, or a dict of wires (a
-    tuple with keys).
+    The body runs once, immediately, on untyped wires. Inside, `f(x)` passes a wire through a block, `f(u, v)`
+    reads the tuple `(u, v)`, `w[k]` is `GetItem(k)`, and `ar.unpack(w, 2)` takes a pair apart. If the body
+    has several parameters, the input of the block is a tuple. The result is a wire, a (nested) tuple of
+    wires, or a dict of wires (a tuple with keys).
 
     Args:
         body: the function; its name becomes the block's name.
@@ -205,7 +205,7 @@ def arrow(body: Callable[..., Any]) -> Graph[Any, Any]:
 
 
 def drawn(recorder: CallRecorder) -> tuple[tuple[GraphNode, ...], tuple[AnyBlock, ...]]:
-    """The nodes of the wiring graph that was recorded, and the block of each."""
+    """Returns the nodes of the recorded wiring graph, and the block of each."""
     nodes = tuple(GraphNode(call.source, call.site) for call in recorder.calls)
     return nodes, tuple(_block_of(call, recorder) for call in recorder.calls)
 
@@ -222,13 +222,13 @@ def _block_of(call: BlockCall | Projection | Nothing, recorder: CallRecorder) ->
 
 
 class _Labelling(Fan[Any, Any]):
-    """Gives the items of a tuple labels: the dict that a body returns."""
+    """Labels the items of a tuple, for a body that returns a dict of wires."""
 
     kind = "Record"
 
 
 def output_source(recorder: CallRecorder, result: object, attempt: str) -> Source:
-    """The source of a result: a wire, a (nested) tuple, NamedTuple or dict of wires."""
+    """Returns the source of a result: a wire, or a (nested) tuple, NamedTuple or dict of wires."""
     if isinstance(result, tuple) and hasattr(result, "_fields"):
         result = dict(zip(result._fields, result, strict=True))
     if isinstance(result, dict):

@@ -19,7 +19,7 @@ from arrows.typesys import static
 from arrows.typesys import types as T
 from arrows.typesys.errors import unhashed
 
-_SHOWN = 8  # of many elements, so many are named in a message
+_SHOWN = 8  # a message names at most so many elements
 
 
 class OneHot(DerivedBlock[int, static.Tensor[Any, tuple[Any]]]):
@@ -72,11 +72,11 @@ class OneHot(DerivedBlock[int, static.Tensor[Any, tuple[Any]]]):
 
 
 class OneHotFromList(DerivedBlock[Any, static.Tensor[Any, tuple[Any]]]):
-    """Reads one of some things as a unit vector: 1 at its place in the list, 0 elsewhere.
+    """Reads an element of a list as a unit vector: 1 at its place in the list, 0 elsewhere.
 
     Args:
-        elements: what there is, in order; each can be hashed, and no two are equal.
-            Those of a string are its letters.
+        elements: the elements in order; each can be hashed, and no two are equal. A string stands for its
+            letters.
         dtype: element type of the vector.
         strict: whether anything else is an error; if not, it gives zeros.
         name: the name in messages.
@@ -118,7 +118,7 @@ class OneHotFromList(DerivedBlock[Any, static.Tensor[Any, tuple[Any]]]):
         for place, element in enumerate(listed):
             try:
                 first = places.setdefault(element, place)
-            except Exception as error:  # noqa: BLE001 (its own __hash__ or __eq__ may raise anything)
+            except Exception as error:  # noqa: BLE001 (the __hash__ or __eq__ of an element may raise anything)
                 raise wrong_argument(
                     "a OneHotFromList",
                     f"{unhashed(element, error)}, so it cannot be looked up",
@@ -145,7 +145,7 @@ class OneHotFromList(DerivedBlock[Any, static.Tensor[Any, tuple[Any]]]):
 
 
 class _Range:
-    """The place of an integer in a range."""
+    """Finds the place of an integer in a range."""
 
     def __init__(self, first: int, end: int, words: str) -> None:
         self.first = first
@@ -161,7 +161,7 @@ class _Range:
 
 
 class _Places:
-    """The place of an object in a list; for all others the place after the last, or an error."""
+    """Finds the place of an object in a list; other objects get the place after the last, or an error."""
 
     def __init__(self, places: dict[Hashable, int], strict: bool) -> None:
         self.places = places
@@ -182,7 +182,7 @@ class _Places:
 
 
 class _UnitVector:
-    """The unit vector of a place among `places`, of which the first `size` have an element in the vector."""
+    """Makes the unit vector of one of `places` places; from `size` on a place gives zeros."""
 
     __name__ = "one_hot"
 

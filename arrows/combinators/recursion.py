@@ -1,4 +1,4 @@
-"""Recursion: `fix` makes recursive blocks at once; nothing is ever left undefined."""
+"""Recursion: `fix` makes recursive blocks in one step, so that none is left undefined."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Token:
     """Ties references to the recursive block that they stand for, by identity.
 
     Attributes:
-        name: what the recursive block is called.
-        site: where it was made.
-        declared: whether it is a declaration, to be defined later.
-        input, output: types that were declared, or None.
-        definition: the block that references with this token stand for wherever they are; it is written once.
-            None for the reference of a `Fix`, which stands for it inside its body alone.
+        name: the name of the recursive block.
+        site: the line that made it.
+        declared: whether it is a declaration, which is defined later.
+        input, output: the declared types, or None.
+        definition: the block that references with this token stand for, wherever they are; it is set once.
+            None for the token of a `Fix`, whose references stand for the `Fix` inside its body alone.
     """
 
     __slots__ = ("declared", "definition", "input", "name", "output", "site")
@@ -44,7 +44,7 @@ class Token:
         self.definition: AnyBlock | None = None
 
     def define(self, block: AnyBlock) -> bool:
-        """Writes the definition, unless there is one; whether it did."""
+        """Sets the definition unless there is one; returns whether it did."""
         with _WRITING:
             if self.definition is None:
                 self.definition = block
@@ -53,11 +53,11 @@ class Token:
 
     @property
     def words(self) -> str:
-        """The declaration in messages."""
+        """Names the declaration in messages."""
         return f"the declaration {self.name}" if self.name != DECLARATION else "a declaration"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Without the definition, which leads back here: blocks bring the definitions of all their references.
+        # Leaves out the definition, which leads back here: pickles of blocks hold the definitions themselves.
         return Token, (self.name, self.input, self.output, self.site, self.declared)
 
     def __repr__(self) -> str:
@@ -65,7 +65,7 @@ class Token:
 
 
 _WRITING = threading.Lock()
-DECLARATION = "declaration"  # what a declaration without a name is called
+DECLARATION = "declaration"  # the name of a declaration to which the user gave none
 
 
 class Reference(Block[A, B]):
@@ -89,7 +89,7 @@ class Reference(Block[A, B]):
 
 
 class DeclaredReference(Reference[A, B]):
-    """What stands for a declaration's definition."""
+    """A reference that stands for the definition of a declaration."""
 
     kind = "ForwardDeclaration"
 
@@ -98,8 +98,8 @@ class Fix(Block[A, B]):
     """The core form of recursion: inside the body, references with this token stand for the whole.
 
     Attributes:
-        token: shared with its references.
-        body: what to do; its only part.
+        token: the token that the references share.
+        body: the definition; the only part.
     """
 
     kind = "fix"
@@ -112,7 +112,7 @@ class Fix(Block[A, B]):
 
     @property
     def body(self) -> AnyBlock:
-        """What the recursive block does."""
+        """The definition of the recursive block."""
         return self.parts[0]
 
 
@@ -143,12 +143,12 @@ def fix(
     definition: Callable[[AnyBlock, AnyBlock, AnyBlock, AnyBlock, AnyBlock, AnyBlock], tuple[AnyBlock, ...]],
 ) -> tuple[AnyBlock, ...]: ...
 def fix(definition: Callable[..., Any]) -> Any:
-    """A recursive block, or several that refer to one another.
+    """Makes a recursive block, or several that refer to one another.
 
     Args:
-        definition: from a reference to the finished block, to that block; or from several references to the
-            tuple of as many blocks. It is called once, now. Its name becomes the block's name; of several
-            blocks, each has the name of its parameter.
+        definition: takes a reference to the finished block, and returns that block; or takes several
+            references, and returns a tuple of as many blocks. It is called once, immediately. Its name
+            becomes the block's name; each of several blocks has the name of its parameter.
 
     Returns:
         The block, or the tuple of blocks; each may stand in many places.
@@ -209,7 +209,7 @@ def fix(definition: Callable[..., Any]) -> Any:
 
 
 def _several(definition: Callable[..., Any], names: list[str]) -> tuple[AnyBlock, ...]:
-    """Blocks that refer to one another."""
+    """Makes several blocks that refer to one another."""
     blocks: tuple[Reference[Any, Any], ...] = tuple(Reference(Token(name)) for name in names)
     bodies = definition(*blocks)
     count = len(names)
@@ -230,7 +230,7 @@ def _several(definition: Callable[..., Any], names: list[str]) -> tuple[AnyBlock
 
 
 def _parameters(function: Callable[..., Any]) -> list[str]:
-    """The names of the parameters that must be given."""
+    """Lists the names of a function's required parameters."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # a builtin without a signature: let the call decide

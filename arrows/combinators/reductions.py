@@ -1,4 +1,4 @@
-"""From a sequence to one value, in one operation: `Sum`, `Min`, `Max`, `Mean`, `Stack`."""
+"""`Sum`, `Min`, `Max`, `Mean` and `Stack`: each takes a sequence to one value in one operation."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from arrows.typesys import types as T
 
 
 class Reduction(Apply[Any, Any]):
-    """A function of a sequence's elements, or of a tuple's items of one type; each leaf by itself.
+    """A function of a sequence's elements, or of a tuple's items of one type.
 
-    A subclass says what it does with the rows of a sequence, and with a list of tensors.
+    Elements may be nested tuples; each tensor in them is reduced by itself. A subclass defines the function
+    on the rows of a sequence, and on a list of tensors.
 
     Attributes:
-        verb: what it does with tensors, for messages.
-        default: the result of no elements, or None.
+        verb: the verb for what the block does with tensors, in messages.
+        default: the result if there are no elements, or None.
     """
 
     verb: ClassVar[str]
@@ -36,7 +37,7 @@ class Reduction(Apply[Any, Any]):
         return self.reduce
 
     def reduce(self, *values: Tensors) -> Tensors:
-        """The result, of the rows of a sequence or of the items of a tuple."""
+        """Reduces the rows of a sequence, or the items of a tuple."""
         if _is_sequence(values[0]):
             return each(self.of_rows, values[0], self.default)
         return self._of_items(values)
@@ -48,11 +49,11 @@ class Reduction(Apply[Any, Any]):
         return self.of_tensors([item for item in items if isinstance(item, TensorLike)])
 
     def of_rows(self, rows: TensorLike, default: DefaultResult | None) -> TensorLike:
-        """The result of the rows of a sequence, for each example."""
+        """Reduces the rows of a sequence, to one result for each example."""
         raise NotImplementedError
 
     def of_tensors(self, items: list[TensorLike]) -> TensorLike:
-        """The result of a known number of tensors."""
+        """Reduces a known number of tensors."""
         raise NotImplementedError
 
     def check(self, input: T.Type) -> Misfit:
@@ -119,9 +120,9 @@ class Sum(Reduction):
 
 
 class ReductionWithDefault(Reduction):
-    """A reduction that has no value of its own for no elements.
+    """A reduction that is undefined if there are no elements.
 
-    It is given one as `default`, or an example without elements is refused.
+    The user gives a `default` for this case; without one, an example without elements is refused.
     """
 
     def __init__(self, *, default: object = None, name: str | None = None) -> None:
@@ -145,7 +146,7 @@ def _extreme(
     rows: TensorLike,
     default: DefaultResult | None,
 ) -> TensorLike:
-    """The greatest or least of the rows; the operation itself puts in a default that is a number."""
+    """Finds the greatest or least of the rows; the operation itself inserts a default that is a number."""
     if default is None or isinstance(default, (int, float)):
         return segment_extreme(rows, default)
     return put_default(rows, segment_extreme(rows, 0), default)
@@ -292,13 +293,13 @@ class Stack(DerivedBlock[Any, Any]):
 
 
 class _StackedElements(Unroll):
-    """From the sequence of a `Stack` to the tuple of the elements."""
+    """The first step of `Stack`: from the sequence to the tuple of its elements."""
 
     kind = "Stack"
 
 
 class _Stacked(Reduction):
-    """What `Stack` does to the tuple of the elements."""
+    """The second step of `Stack`: from the tuple of elements to one tensor."""
 
     kind = "Stack"
     verb = "joins"
@@ -308,7 +309,7 @@ class _Stacked(Reduction):
 
 
 def has_sequence(t: T.Type) -> bool:
-    """Whether there is a sequence in a type."""
+    """Whether a type contains a sequence."""
     todo = [t]
     while todo:
         t = todo.pop()
@@ -319,7 +320,7 @@ def has_sequence(t: T.Type) -> bool:
 
 
 def _is_sequence(x: Tensors) -> bool:
-    """Whether it has a row for each element; an empty tuple has none."""
+    """Whether a value holds the rows of a sequence; an empty tuple holds none."""
     while isinstance(x, tuple):
         if not x:
             return False
@@ -330,7 +331,7 @@ def _is_sequence(x: Tensors) -> bool:
 def each(
     f: Callable[[TensorLike, DefaultResult | None], TensorLike], x: Tensors, default: DefaultResult | None
 ) -> Tensors:
-    """`f` of every tensor in nested tuples, and of the default that belongs to it."""
+    """Applies `f` to every tensor in nested tuples, together with the part of the default for it."""
     if not isinstance(x, tuple):
         return f(x, default)
     defaults = default if isinstance(default, tuple) else (default,) * len(x)

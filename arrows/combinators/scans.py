@@ -25,7 +25,7 @@ class Scan(Block[Sequence[A], tuple[Sequence[B], S]]):
     """A fold with an output at every element: `output, state = step(element, state)`.
 
     The input is a Python container, a sequence, or a tuple whose items have one type; the result is the pair
-    of the sequence of outputs and the last state. Nothing gives no outputs and the start.
+    of the sequence of outputs and the last state. An empty container gives no outputs and the start.
 
     Args:
         step: from the pair (element, state) to the pair (output, next state).
@@ -37,7 +37,7 @@ class Scan(Block[Sequence[A], tuple[Sequence[B], S]]):
 
     Attributes:
         reverse, start_from_input: as given.
-        by_state: whether the step gives a state only, as the cell of an `RNN` does, and no output.
+        by_state: whether the step gives the next state alone, as the cell of an `RNN` does.
 
     Raises:
         ArrowTypeError: an argument is no block, or there is no start; at `compile`, an input without elements
@@ -93,7 +93,7 @@ class Scan(Block[Sequence[A], tuple[Sequence[B], S]]):
 
     @property
     def step(self) -> AnyBlock:
-        """From (element, state) to (output, state), or to the state (`by_state`)."""
+        """The block from (element, state) to (output, state), or to the state alone (`by_state`)."""
         return self.parts[0]
 
     @property
@@ -113,7 +113,7 @@ class Scan(Block[Sequence[A], tuple[Sequence[B], S]]):
 def _step_and_start(
     block: Scan[Any, Any, Any], step: object, start: object, reverse: object, from_input: object
 ) -> tuple[AnyBlock, AnyBlock]:
-    """The parts of a `Scan` or an `RNN`, from the arguments that it was given."""
+    """Checks the arguments of a `Scan` or an `RNN`, and makes its parts of them."""
     kind = f"an {block.kind}" if block.kind == "RNN" else f"a {block.kind}"
     for word, flag in (("reverse", reverse), ("start_from_input", from_input)):
         if not isinstance(flag, bool):
@@ -214,8 +214,8 @@ class Bidirectional(DerivedBlock[Sequence[A], tuple[Sequence[Any], tuple[Any, An
     """Two recurrent networks over one sequence, one from each end.
 
     The result is a pair: the sequence of both outputs at each element, joined end to end, and the pair of
-    the last states, forward first. States start as zeros; give `RNN` a `start` and join two of them yourself
-    for anything else. A cell that is given for both directions is one layer, and both batch together.
+    the last states, forward first. States start as zeros; for another start, join two `RNN`s yourself. If
+    both directions get the same cell, it is one layer, and both batch together.
 
     Args:
         forward: the cell from the first element on, as `RNN` takes it.
@@ -268,5 +268,5 @@ class Bidirectional(DerivedBlock[Sequence[A], tuple[Sequence[Any], tuple[Any, An
 
 
 def _both(item: int) -> AnyBlock:
-    """From two pairs to the pair of their items at a place."""
+    """Makes the block from two pairs to the pair of their items at one index."""
     return Fan([Pipe(GetItem(direction), GetItem(item)) for direction in (0, 1)])

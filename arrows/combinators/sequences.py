@@ -17,11 +17,11 @@ from arrows.typesys import static
 from arrows.typesys import types as T
 
 MOST = 10_000
-"""A tuple of elements has no more: its items are written down one by one."""
+"""A tuple of elements has at most so many, because its items are written down one by one."""
 
 
 class Map(Block[Sequence[A], Sequence[B]]):
-    """One block on every element.
+    """Applies a block to every element.
 
     The input is a Python container, a sequence, an endless sequence, or a tuple whose items have one type;
     the result is a sequence (endless for an endless one).
@@ -78,7 +78,7 @@ class Zip(Block[Any, Sequence[Any]]):
 
 
 class ZipWith(DerivedBlock[Any, Sequence[B]]):
-    """One block on the elements of several sequences that stand side by side: `Zip() >> Map(element)`.
+    """Applies a block to the elements of several sequences, side by side: `Zip() >> Map(element)`.
 
     Args:
         element: what to do with one tuple of elements.
@@ -226,7 +226,7 @@ class NGrams(DerivedBlock[Any, Sequence[Any]]):
 
 
 class _Shifted(Item[Any, Any]):
-    """The elements from a place on; in messages it is the `NGrams` that it stands in."""
+    """The elements from a place on; messages show the `NGrams` around it."""
 
     kind = "NGrams"
 
@@ -242,11 +242,11 @@ class Unroll(AnyBlock):
     """The core form under `Stack`: from a sequence of known length to the tuple of its elements.
 
     Attributes:
-        length: how many there are.
+        length: the number of elements.
 
     Raises:
         ArrowTypeError: the length is no integer.
-        ArrowValueError: it is less than 1, or more than a tuple is for (10,000).
+        ArrowValueError: the length is less than 1, or more than a tuple is for (10,000).
 
     Example:
         >>> import arrows as ar

@@ -1,8 +1,8 @@
-"""What all blocks have, whatever they do.
+"""The base of all blocks.
 
-`block.py` is the base class, `frozen.py` keeps it from changing, `naming.py` checks names, `convert.py` tells
-what else may stand for a block.  `wires.py` and `recorder.py` draw arrows and Compositions.  `printing.py`,
-`copying.py` and `traversal.py` walk over blocks without recursion.
+`block.py` has the base class, and `frozen.py` makes it immutable. `arguments.py` checks names and makes
+refusals; `convert.py` makes blocks of what may stand for one. `wires.py` and `recorder.py` record arrows and
+Compositions. `printing.py`, `copying.py` and `traversal.py` walk over blocks without recursion.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The arguments of constructors: checks of names, arguments in words, and the one form of all refusals."""
+"""The arguments of constructors: checks of names, their texts in messages, and the form of all refusals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def type_refusal(attempt: str, reason: str, *, at: str = "", hint: str = "") -> ArrowTypeError:
-    """The error of an attempt on this line that types forbid.
+    """Makes the error for an attempt, on the user's line, that types forbid.
 
     Example:
         >>> print(type_refusal("iterate over f", "a block has no items"))
@@ -24,7 +24,7 @@ def type_refusal(attempt: str, reason: str, *, at: str = "", hint: str = "") -> 
 
 
 def value_refusal(attempt: str, reason: str, *, at: str = "", hint: str = "") -> ArrowValueError:
-    """The error of an attempt on this line that a value, or the order of events, forbids."""
+    """Makes the error for an attempt, on the user's line, that a value or the order of calls forbids."""
     return ArrowValueError(_refusal(attempt, reason, at, hint))
 
 
@@ -33,17 +33,17 @@ def _refusal(attempt: str, reason: str, at: str, hint: str) -> Message:
 
 
 def wrong_argument(block: str, reason: str, *, hint: str = "") -> ArrowTypeError:
-    """The error of a block that is given an argument of the wrong kind."""
+    """Makes the error for a block that gets an argument of the wrong kind."""
     return type_refusal(f"make {block}", reason, hint=hint)
 
 
 def wrong_value(block: str, reason: str, *, hint: str = "") -> ArrowValueError:
-    """The error of a block that is given an argument of the right kind, whose value cannot be."""
+    """Makes the error for a block that gets an argument of the right kind with a wrong value."""
     return value_refusal(f"make {block}", reason, hint=hint)
 
 
 def set_name(block: AnyBlock, name: str | None) -> None:
-    """Gives a block that is being made its name, which must be text that a file can hold."""
+    """Sets the name of a new block; it must be text that a file can hold."""
     if name is not None:
         require_name(block.kind, "its name", name)
     block.name = name
@@ -58,7 +58,7 @@ def require_name(kind: str, what: str, name: object, hint: str = "") -> None:
 
 
 def function_name(function: object) -> str:
-    """A function in a word: its name, through partials; `lambda` for a lambda.
+    """Names a function in a word, through partials; a lambda is `lambda`.
 
     Example:
         >>> from functools import partial
@@ -74,7 +74,7 @@ def function_name(function: object) -> str:
 
 
 def shortened(value: object) -> str:
-    """A value as text of at most 40 characters.
+    """Writes a value as text of at most 40 characters.
 
     Example:
         >>> shortened([1, 2]), shortened("a" * 99)

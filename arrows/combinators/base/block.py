@@ -1,8 +1,8 @@
 """`Block`: an arrow from one type to another, as a frozen value.
 
-A block holds no array and no state, and it does not know where it stands: it may stand in many places, and in
-many models at once.  Blocks compare by identity.  All that walks over a block (printing, copying, pickling)
-uses explicit stacks, so an expression may be as deep as memory allows.
+A block holds no parameter and no state, and it does not know where it stands: it may stand in many places,
+and in many models at once. Blocks compare by identity. All functions that walk over a block (printing,
+copying, pickling) use explicit stacks, so an expression may be as deep as memory allows.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ B_co = TypeVar("B_co", covariant=True)
 
 
 Blocks: TypeAlias = Mapping[Any, object] | tuple[object, ...] | list[tuple[Any, Any]] | HostArray
-"""What stands for a block on the left of an operator; blocks themselves have the operator."""
+"""The objects that may stand for a block on the left of an operator, besides blocks."""
 
 
 class Block(Frozen, Generic[A_contra, B_co]):
@@ -57,7 +57,7 @@ class Block(Frozen, Generic[A_contra, B_co]):
         kind: the word by which users know blocks of this class: its name, unless it says another.
         parts: the blocks that stand directly inside, in a fixed order.
         effect: whether it does something besides giving a result, whatever stands inside.
-        token: of a `Fix` and its references: which belong together.
+        token: shared by a `Fix` and its references, so that they find one another.
 
     Example:
         >>> import arrows as ar
@@ -97,18 +97,18 @@ class Block(Frozen, Generic[A_contra, B_co]):
 
     @property
     def definition(self) -> AnyBlock | None:
-        """The block that a reference stands for; it is no part of the reference, for it leads back here."""
+        """The block that a reference stands for; no part of the reference, since it leads back here."""
         return None if self.token is None else self.token.definition
 
     @property
     def input_readers(self) -> tuple[AnyBlock, ...] | None:
-        """The parts that get the block's own input and alone decide what becomes of it; None: it reads it."""
+        """The parts through which alone the block reads its input; None if it reads the input itself."""
         return None
 
     def check_finished(self, where: str) -> None:
         """Refuses a block that cannot be used yet: a `Composition` whose scope has not been left.
 
-        The message says with `where` what the block is wanted for.
+        `where` says in the message what the block is wanted for.
         """
 
     # What a block looks like
@@ -119,33 +119,33 @@ class Block(Frozen, Generic[A_contra, B_co]):
         return self.brief(2)
 
     def brief(self, depth: int) -> str:
-        """`label`, with parts shown down to a depth; what is deeper is `...`."""
+        """Writes `label` with parts down to a depth; deeper parts are `...`."""
         if self.name is not None:
             return self.name
         return f"{self.kind}({'...' if self._parts and depth == 0 else self.arguments(depth)})"
 
     def arguments(self, depth: int = 2) -> str:
-        """What stands between the brackets of `label`."""
+        """Writes the arguments between the brackets of `label`."""
         written = self.written()
         if written is None:
             return ", ".join(part.brief(depth - 1) for part in self.parts)
         return "".join(x if isinstance(x, str) else x.brief(depth - 1) for x in written)
 
     def written(self) -> Pieces | None:
-        """What stands between the brackets when the block is printed in full; None: its parts, one by one."""
+        """The arguments between the brackets of the block printed in full; None: its parts, one by one."""
         return None
 
     @property
     def precedence(self) -> Precedence:
-        """How closely the operator binds that the block is written with; decides where brackets go."""
+        """The precedence of the operator that the block is printed with; it decides where brackets go."""
         return Precedence.CALL
 
     def pieces(self) -> Pieces:
-        """The block as it is printed in full: text, and the blocks that stand in it."""
+        """Returns the block as it is printed in full: text, and the blocks inside."""
         return call(self.kind, self.written_arguments(), self.name)
 
     def written_arguments(self) -> list[Pieces]:
-        """What stands between the brackets when the block is printed in full, argument by argument."""
+        """Returns the arguments between the brackets of the block printed in full, one by one."""
         written = self.written()
         if written is not None:
             return [written]
@@ -320,14 +320,14 @@ class Block(Frozen, Generic[A_contra, B_co]):
 
 
 AnyBlock: TypeAlias = Block[Any, Any]
-"""A block of which no more is known."""
+"""A block with any types."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Operators:
-    """What the operators make of their operands, and what dicts and arrays stand for as operands.
+    """The functions behind the operators, and behind dicts and arrays as operands.
 
-    Pipes, fans and constants are blocks themselves, and so are defined after `Block`: `fanout.py`, which is
+    They make pipes, fans and constants, which derive from `Block` and so are defined after it. `fanout.py`,
     the last of their files, sets `Block.operators`.
     """
 
@@ -339,6 +339,6 @@ class Operators:
 
 
 def at_line(block: C, site: SourceLine) -> C:
-    """A block that was just made, as if another line had made it: messages name that line."""
+    """Sets the line that messages name as the maker of a new block."""
     block.__dict__["site"] = site
     return block

@@ -1,4 +1,4 @@
-"""What may stand where a block is expected: blocks, dicts and tuples of blocks, NumPy arrays."""
+"""Converts objects that may stand for a block: dicts and tuples of blocks, NumPy arrays."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from arrows.combinators.base.wires import Wire
 
 
 class NotYetABlock(ABC):
-    """What becomes a block by one more step: a `OneOf` without cases, a declaration that must be called."""
+    """An object that lacks one step to be a block: a `OneOf` without cases, a declaration not yet called."""
 
     @abstractmethod
     def refuse(self, where: str) -> NoReturn:
-        """Says what is missing; `where` is what a block is wanted for."""
+        """Raises the error that says what is missing; `where` says what the block is wanted for."""
 
     if not TYPE_CHECKING:  # for type checkers it has no operators
 
@@ -34,9 +34,9 @@ class NotYetABlock(ABC):
 
 
 def as_block(x: object, where: str) -> AnyBlock:
-    """`x` as a block: dicts and tuples of blocks and lists of pairs are records, NumPy arrays are constants.
+    """Makes a block of `x`: dicts, tuples of blocks and lists of pairs are records, NumPy arrays constants.
 
-    Messages say with `where` what the block is wanted for (`the left side of >>`).
+    `where` says in messages what the block is wanted for (`the left side of >>`).
 
     Raises:
         ArrowTypeError: `x` stands for no block; for a bare function the hint says how to wrap it.
@@ -63,7 +63,7 @@ def as_block(x: object, where: str) -> AnyBlock:
 
 
 def are_pairs(x: Sequence[object]) -> bool:
-    """Whether there are pairs of a key and a block, and nothing else."""
+    """Whether a list holds pairs of a key and a block, and nothing else."""
     return bool(x) and all(isinstance(p, tuple) and len(p) == 2 and not isinstance(p[0], Block) for p in x)
 
 

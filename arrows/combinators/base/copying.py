@@ -1,9 +1,9 @@
 """Copying and pickling of blocks without recursion.
 
-Blocks that have parts are laid out in a flat list, parts first, each naming its parts by place. Blocks
-without parts stand in the list as themselves, so that pickle's own memo keeps which places share a layer,
-over several roots too. Definitions that refer to one another are in the list as well; the tokens of their
-references tie them together again.
+A flat list holds the blocks that have parts, parts first; each refers to its parts by their index. Blocks
+without parts stand in the list as themselves, so that pickle's own memo keeps track of shared layers, over
+several roots too. The list also holds definitions that refer to one another; the tokens of their references
+tie them together again.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ B = TypeVar("B", bound="AnyBlock")
 _WANTED = "something to copy or pickle"
 
 Row: TypeAlias = "AnyBlock | tuple[type[AnyBlock], dict[str, object], tuple[int, ...]]"
-"""A block without parts, or class, state and places of the parts."""
+"""A block without parts, or the class, the state and the indices of the parts."""
 
 
 def reduce(block: AnyBlock) -> tuple[Any, ...]:
-    """What `__reduce_ex__` returns."""
+    """Makes the result of `__reduce_ex__`."""
     block.check_finished(_WANTED)
     if not block.parts and block.definition is None:
         return _empty, (type(block),), dict(block.__dict__)
@@ -46,7 +46,7 @@ def reduce(block: AnyBlock) -> tuple[Any, ...]:
 
 
 def restore(rows: list[Row], root: int, knots: list[tuple[Token, int]]) -> AnyBlock:
-    """The block that `reduce` took apart; `knots` are the tokens, each with the place of its definition."""
+    """Rebuilds a block from `reduce`; `knots` has the tokens, each with the index of its definition."""
     blocks: list[AnyBlock] = []
     for row in rows:
         if not isinstance(row, tuple):
@@ -63,7 +63,7 @@ def restore(rows: list[Row], root: int, knots: list[tuple[Token, int]]) -> AnyBl
 
 
 def deep_copy(block: B, memo: dict[int, Any]) -> B:
-    """A copy of everything inside; what was one block is one block in the copy."""
+    """Copies everything inside; a block that stands at several places is one block in the copy too."""
     block.check_finished(_WANTED)
     order = parts_first(block)
     for part in order:
@@ -83,13 +83,13 @@ def deep_copy(block: B, memo: dict[int, Any]) -> B:
 
 
 def _tokens(blocks: list[AnyBlock]) -> list[Token]:
-    """The tokens with definitions that blocks refer to, each once."""
+    """Lists the tokens with definitions that blocks refer to, each once."""
     tokens = {id(x.token): x.token for x in blocks if x.token is not None and x.definition is not None}
     return list(tokens.values())
 
 
 def shallow_copy(block: B) -> B:
-    """Another block with the same parts."""
+    """Makes another block with the same parts."""
     block.check_finished(_WANTED)
     block.parts  # noqa: B018  lays a chain flat, so that the state is complete
     copied = _empty(type(block))

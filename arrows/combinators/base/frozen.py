@@ -1,4 +1,4 @@
-"""Values that can be changed while they are made, and never again."""
+"""The base class of values that are immutable after `__init__`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import Any, NoReturn
 class Frozen:
     """A value whose attributes are set in `__init__` and nowhere else.
 
-    Classes that derive from it, those of users too, have a plain `__init__`, which freezes the object when it
-    ends.
+    Derived classes, those of users too, have a plain `__init__`; when it ends, the object is frozen.
     """
 
     _sealed: bool
@@ -42,7 +41,7 @@ class Frozen:
 
 
 def _sealing(init: Callable[..., None]) -> Callable[..., None]:
-    """`init`, which seals the object at its end if it is the `__init__` of the object's own class."""
+    """Wraps `init`, so that it seals the object at its end if it is the `__init__` of the object's class."""
 
     @functools.wraps(init)
     def sealed(self: Frozen, *args: Any, **kwargs: Any) -> None:

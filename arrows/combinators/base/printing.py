@@ -1,7 +1,7 @@
 """Blocks as text.
 
-A form says how it is written by `Block.pieces`: text, and the blocks that stand in it.  Here the pieces are
-put together by an explicit stack, so that a block may be as deep as memory allows.
+`Block.pieces` gives the text of one block, and the blocks that stand in it. An explicit stack joins the
+pieces here, so that a block may be as deep as memory allows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Pieces: TypeAlias = "list[AnyBlock | str]"
 
 
 class Precedence(IntEnum):
-    """How closely the operator binds that a block is written with, as Python has it."""
+    """The precedence of the operator that a block is printed with, as in Python."""
 
     FAN_OUT = 1  # f & g
     CHAIN = 2  # f >> g
@@ -28,7 +28,7 @@ class Precedence(IntEnum):
 
 
 MOST_PIECES = 1_000_000
-"""What is longer is cut off: nobody reads it, and its text would not fit in memory."""
+"""Longer text is cut off: nobody reads it, and it might not fit in memory."""
 LONG = 20_000
 """An expression of more pieces is written with names for the blocks that stand in it more than once."""
 SHORT = 12
@@ -36,7 +36,7 @@ SHORT = 12
 
 
 def expression(block: AnyBlock) -> str:
-    """A block as the expression that makes it.
+    """Writes a block as the expression that makes it.
 
     Example:
         >>> import arrows as ar
@@ -94,12 +94,12 @@ def expression(block: AnyBlock) -> str:
 
 
 def _printed(x: AnyBlock) -> list[AnyBlock]:
-    """The blocks that are printed where a block is."""
+    """Lists the blocks that are printed inside a block."""
     return [piece for piece in (x.pieces() if x.token is None else x.parts) if not isinstance(piece, str)]
 
 
 def _repeated(root: AnyBlock) -> set[int]:
-    """The identities of the blocks to print once, by name, because the whole would be too long otherwise."""
+    """Returns the identities of the blocks to print once, by name, because the whole would be too long."""
     sizes: dict[int, int] = {}
     inside: dict[int, list[AnyBlock]] = {}
     roots = [root]
@@ -125,7 +125,7 @@ def _repeated(root: AnyBlock) -> set[int]:
 
 
 def _unused(name: str, taken: dict[str, int]) -> str:
-    """A name that no other definition has; `taken` counts the names that were made of each."""
+    """Makes a name that no other definition has; `taken` counts the names made from each."""
     unused = name
     while unused in taken:
         taken[name] += 1
@@ -141,7 +141,7 @@ def call(head: str, arguments: Iterable[Pieces], name: str | None) -> Pieces:
 
 
 def joined(groups: Iterable[Pieces], separator: str) -> Pieces:
-    """The groups one after the other, with the separator between them.
+    """Joins the groups, with the separator between them.
 
     Example:
         >>> joined([["a", "b"], ["c"]], ", ")
@@ -156,7 +156,7 @@ def joined(groups: Iterable[Pieces], separator: str) -> Pieces:
 
 
 def by_key(keys: Iterable[object], values: Iterable[Pieces]) -> Pieces:
-    """A dict of what is written for each key.
+    """Writes a dict from each key to its pieces.
 
     Example:
         >>> "".join(by_key(["a", 1], [["f"], ["g"]]))
@@ -167,10 +167,10 @@ def by_key(keys: Iterable[object], values: Iterable[Pieces]) -> Pieces:
 
 
 def within(block: AnyBlock, operator: Precedence) -> Pieces:
-    """A block as an operand: in brackets unless it binds closer than the operator."""
+    """Writes a block as an operand: in brackets unless it binds closer than the operator."""
     return [block] if block.precedence > operator else ["(", block, ")"]
 
 
 def chain_of(steps: Sequence[AnyBlock]) -> Pieces:
-    """The steps of a chain, `f >> g`; no steps are the identity."""
+    """Writes the steps of a chain, `f >> g`; without steps it is the identity."""
     return joined((within(step, Precedence.CHAIN) for step in steps), " >> ") or ["Identity()"]

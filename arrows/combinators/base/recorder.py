@@ -1,4 +1,4 @@
-"""What the body of an arrow, or the scope of a Composition, does with its wires, as plain data.
+"""Records the calls on wires in the body of an arrow or the scope of a Composition, as plain data.
 
 Calling a block on wires in the body of an `@ar.arrow` records a call, and so does `block.reads(wires)` in the
 scope of a Composition.  `notation.drawn` turns what was recorded into a wiring graph.
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from arrows.combinators.base.block import AnyBlock
 
 Source: TypeAlias = "int | tuple[Source, ...]"
-"""What a call reads: the number of a wire, or a (nested) tuple of such."""
+"""The source of a call: the number of the wire that it reads, or a (nested) tuple of these."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockCall:
-    """A block on a source."""
+    """A call of a block on a source."""
 
     block: AnyBlock
     source: Source
@@ -36,7 +36,7 @@ class BlockCall:
 
     @property
     def words(self) -> str:
-        """Its result in messages."""
+        """Names the result in messages."""
         return f"{self.block.label}(...)"
 
 
@@ -53,7 +53,7 @@ class Projection:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """What a block reads that was given no wire."""
+    """The source of a block that gets no wire."""
 
     source: int
     site: SourceLine
@@ -72,7 +72,7 @@ class CallRecorder:
         inputs: a wire for each parameter.
         calls: what was recorded.
         open: whether the body or scope has not been left.
-        around: what was being drawn when the scope was entered; of an arrow None.
+        around: for a scope, the recorder that was current when the scope was entered; for an arrow None.
     """
 
     kind: ClassVar[str]  # in messages: what is drawn,
@@ -109,11 +109,11 @@ class CallRecorder:
 
     @property
     def inside(self) -> str:
-        """Where one is while it is drawn, in words."""
+        """Names the body or scope, for messages about a place inside it."""
         return f"the {self.region} of {self.title}"
 
     def words(self, wire: Wire[Any]) -> str:
-        """A wire that is no item, in words."""
+        """Describes a wire that is no item."""
         if wire.place == 0:
             return self.parameters[0] if len(self.parameters) == 1 else "input"
         assert wire.place is not None
@@ -144,7 +144,7 @@ class CallRecorder:
         return Wire(self, len(self.calls))
 
     def source(self, value: object, attempt: str) -> Source:
-        """The source that a wire, or a nested tuple of wires, stands for."""
+        """Returns the source that a wire, or a nested tuple of wires, stands for."""
         done: list[Source] = []
         todo: list[tuple[Any, bool]] = [(value, False)]
         while todo:
@@ -160,7 +160,7 @@ class CallRecorder:
         return done[0]
 
     def _place(self, wire: Wire[Any], attempt: str) -> int:
-        """The number of a wire. An item gets one when something reads it: unpacked, it may never be read."""
+        """Returns the number of a wire. An item gets one when it is first read, since it may never be."""
         if wire.recorder is not self:
             raise self._foreign(wire, attempt)
         items: list[Wire[Any]] = []
@@ -170,7 +170,10 @@ class CallRecorder:
             wire = wire.parent
         place = wire.place
         for item in reversed(items):
-            key = (place, repr(item.key))  # its text, because a slice cannot be hashed in Python 3.11
+            key = (
+                place,
+                repr(item.key),
+            )  # the text of the key, because a slice cannot be hashed in Python 3.11
             if key not in self._items:
                 self.calls.append(Projection(place, item.site, item.key, item.arity))
                 self._items[key] = len(self.calls)
@@ -191,7 +194,7 @@ class CallRecorder:
         )
 
     def no_wire(self, x: object, attempt: str, hint: str) -> NoReturn:
-        """Refuses what is no wire."""
+        """Refuses an object that is no wire."""
         raise type_refusal(
             attempt, f"expected a wire or a tuple of wires, got {x!r}", at=self.inside, hint=hint
         )
@@ -200,11 +203,11 @@ class CallRecorder:
 
     @property
     def hint_for_foreign_wires(self) -> str:
-        """How to bring in the value of a wire that was drawn elsewhere."""
+        """Says how to bring in the value of a wire from another body or scope."""
         raise NotImplementedError
 
     def check_open(self, attempt: str) -> None:
-        """Refuses a wire outside of the body, or of the scope, that it was drawn in."""
+        """Refuses a wire that is used outside of its body or scope."""
         raise NotImplementedError
 
     def place_of(self, x: object, attempt: str) -> int:
@@ -226,7 +229,7 @@ def current_recorder() -> CallRecorder | None:
 
 
 def switch(recorder: CallRecorder | None) -> CallRecorder | None:
-    """From now on calls go to this recorder; returns the one they went to."""
+    """Directs calls to this recorder from now on; returns the recorder before it."""
     before = _current.get()
     _current.set(recorder)
     return before
@@ -234,7 +237,7 @@ def switch(recorder: CallRecorder | None) -> CallRecorder | None:
 
 @contextmanager
 def drawing(recorder: CallRecorder) -> Iterator[None]:
-    """Calls on wires go to this recorder."""
+    """Directs calls on wires to this recorder inside a `with` block."""
     token = _current.set(recorder)
     try:
         yield
@@ -277,7 +280,7 @@ def lazy_context_of(args: tuple[object, ...]) -> LazyContext | None:
 
 
 def call_on_wires(block: AnyBlock, args: tuple[Any, ...]) -> Wire[Any]:
-    """What `block(*args)` does: it records the call.
+    """Records the call `block(*args)`.
 
     Raises:
         ArrowTypeError: there is no wire among the arguments.
@@ -299,7 +302,7 @@ def call_on_wires(block: AnyBlock, args: tuple[Any, ...]) -> Wire[Any]:
 
 
 def connect(block: AnyBlock, sources: tuple[object, ...]) -> Wire[Any]:
-    """What `block.reads(*sources)` does: it records the call.
+    """Records the call `block.reads(*sources)`.
 
     Raises:
         ArrowTypeError: no scope of a Composition is open.

@@ -1,4 +1,4 @@
-"""Questions about all that stands inside a block, answered without recursion."""
+"""Walks over all blocks inside a block, without recursion."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def parts_first(block: AnyBlock) -> list[AnyBlock]:
-    """Every block inside once, after its parts; definitions of references, and what is in them, as well."""
+    """Lists every block inside once, after its parts; the definitions of references are inside too."""
     order: list[AnyBlock] = []
     seen: set[int] = set()
     roots = [block]
@@ -29,7 +29,7 @@ def parts_first(block: AnyBlock) -> list[AnyBlock]:
 
 
 def has_effects(block: AnyBlock) -> bool:
-    """Whether something inside does more than give a result (a `Metric`, say); laws hold for blocks without.
+    """Whether a block inside does more than give a result, as a `Metric` does; the laws hold for all others.
 
     Example:
         >>> import arrows as ar

@@ -1,6 +1,6 @@
 """Wires: placeholders for values, inside the body of an arrow or the scope of a Composition.
 
-A wire can be passed to blocks and taken apart.  It refuses whatever needs a value, and says what to do
+A wire can be passed to blocks and taken apart. It refuses everything that needs a value, and says what to do
 instead.
 """
 
@@ -31,9 +31,9 @@ class Wire(Generic[B_co]):
     """A value of an arrow's body: pass it to blocks, take it apart by `wire[key]` or `ar.unpack`.
 
     Attributes:
-        recorder: what records the calls on it.
-        place: its number among the recorder's wires; None of an item that nothing has read so far.
-        parent, key, arity: of an item: the wire that it is an item of, its key there, and the number of items
+        recorder: the recorder of the calls on it.
+        place: its number among the recorder's wires; None for an item that nothing has read so far.
+        parent, key, arity: for an item, the wire that it belongs to, its key there, and the number of items
             if it came from `ar.unpack`.
         site: the line that made it.
 
@@ -94,7 +94,7 @@ class Wire(Generic[B_co]):
             "choose by value with ar.OneOf(key)",
         )
 
-    # Compared as objects, wires would all differ, and a test of one would always take the same branch.
+    # Python would compare wires as objects, so all would differ, and an `if` would always take one branch.
     def __eq__(self, other: object) -> NoReturn:
         self._refuse(
             "compare",
@@ -157,7 +157,7 @@ class Wire(Generic[B_co]):
         return f"<wire {self.describe()} of {self.recorder.title}>"
 
     def describe(self) -> str:
-        """The wire in words, for messages."""
+        """Describes the wire in messages."""
         keys: list[str] = []
         wire: Wire[Any] = self
         while wire.parent is not None:
