@@ -1,0 +1,1 @@
+"""Turns programs into code."""

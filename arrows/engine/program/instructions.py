@@ -1,0 +1,330 @@
+"""The instructions of a program: a dozen kinds, in single-assignment form over typed values.
+
+A value is a `Var`: a number, the type of one row, and its level, which says what counts its rows: nothing
+(`INVARIANT`), the operation's rows (`ROW`), or the elements of a sequence of its input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+from arrows.ops import Equation, Parameter, Var
+from arrows.ops.arrays import HostArray
+
+Region: TypeAlias = tuple[tuple[int, int], ...]
+"""A box of a parameter: for each axis, where it starts and stops."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadConstant:
+    """``%0: float32 = constant 0.5``"""
+
+    result: Var
+    array: HostArray
+
+    reads: ClassVar[tuple[Var, ...]] = ()
+
+    @property
+    def writes(self) -> tuple[Var, ...]:
+        """The values that the instruction makes."""
+        return (self.result,)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadParameter:
+    """``%0: float32[600, 1200] = parameter LSTM_1/weight``: the live array of a layer's parameter."""
+
+    result: Var
+    owner: object
+    spec: Parameter
+
+    reads: ClassVar[tuple[Var, ...]] = ()
+
+    @property
+    def writes(self) -> tuple[Var, ...]:
+        """The values that the instruction makes."""
+        return (self.result,)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadKeys:
+    """``%0: uint64 row = dropout keys``: one number for each row, from which its masks are hashed."""
+
+    result: Var
+
+    reads: ClassVar[tuple[Var, ...]] = ()
+
+    @property
+    def writes(self) -> tuple[Var, ...]:
+        """The values that the instruction makes."""
+        return (self.result,)
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """``%0: float32[300] row = gather 0``: rows of a slab, as a range or by an index.
+
+    Several operands of one slab are gathered side by side: ``%0: float32[600] row = gather 0, 1`` is their
+    concatenation.
+
+    Attributes:
+        result: the operand's value.
+        operands: numbers of the program's operands.
+    """
+
+    result: Var
+    operands: tuple[int, ...]
+
+    reads: ClassVar[tuple[Var, ...]] = ()
+
+    @property
+    def writes(self) -> tuple[Var, ...]:
+        """The values that the instruction makes."""
+        return (self.result,)
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """One equation: ``%2: float32[3] row = add(%0, %1)``.  Its subclasses say how it runs."""
+
+    equation: Equation
+
+    @property
+    def result(self) -> Var:
+        """The value that the equation gives."""
+        return self.equation.result
+
+    @property
+    def reads(self) -> tuple[Var, ...]:
+        """The values that the instruction reads."""
+        return self.equation.operands
+
+    @property
+    def writes(self) -> tuple[Var, ...]:
+        """The values that the instruction makes."""
+        return (self.equation.result,)
+
+
+class Product(Compute):
+    """A product of vectors and matrices: ``matmul``, ``outer``, ``dot``."""
+
+    __slots__ = ()
+
+
+class View(Compute):
+    """A value that shows its operand's memory in another way: a slice, a transpose, a reshape."""
+
+    __slots__ = ()
+
+
+class Copy(Compute):
+    """A view of a parameter that many steps read, laid out anew: ``copy transpose(%1)``."""
+
+    __slots__ = ()
+
+
+class Join(Compute):
+    """A ``concat``, whose parts may be computed in place."""
+
+    __slots__ = ()
+
+
+class Call(Compute):
+    """Any other primitive, run by its kernel."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Element-wise equations that run as one loop over rows; slices and joins of vectors may stand between.
+
+    In text, a block::
+
+        map
+          %3: float32[3] row = add(%0, %1)
+          %4: float32[3] row = tanh(%3)
+        -> %4
+
+    A lone equation is written as itself.
+
+    Attributes:
+        equations: in order.
+        results: those of their results that are read outside.
+    """
+
+    equations: tuple[Equation, ...]
+    results: tuple[Var, ...]
+
+    @property
+    def reads(self) -> tuple[Var, ...]:
+        """The values that the instruction reads."""
+        inside = {equation.result for equation in self.equations}
+        read = dict.fromkeys(var for equation in self.equations for var in equation.operands)
+        return tuple(var for var in read if var not in inside)
+
+    @property
+    def writes(self) -> tuple[Var, ...]:
+        """The values that the instruction makes."""
+        return self.results
+
+
+@dataclass(frozen=True, slots=True)
+class SumRows:
+    """The sum over all rows: ``%5: float32[3] = sum %4``, or of an equation whose rows are never made:
+    ``%5: float32[3, 4] = sum outer(%1, %4)``.
+
+    Attributes:
+        result: without rows.
+        operand: what is summed; None where an equation is.
+        equation: its result, the rows, is named by nothing else.
+        sparse: whether the value may be row-sparse (``sum sparse scatter_row(...)``).
+    """
+
+    result: Var
+    operand: Var | None
+    equation: Equation | None = None
+    sparse: bool = False
+
+    @property
+    def reads(self) -> tuple[Var, ...]:
+        """The values that the instruction reads."""
+        if self.equation is not None:
+            return self.equation.operands
+        assert self.operand is not None
+        return (self.operand,)
+
+    @property
+    def writes(self) -> tuple[Var, ...]:
+        """The values that the instruction makes."""
+        return (self.result,)
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """``result 0 = %7``: hands a result to the slab that holds the operation's outputs."""
+
+    number: int
+    operand: Var
+
+    writes: ClassVar[tuple[Var, ...]] = ()
+
+    @property
+    def reads(self) -> tuple[Var, ...]:
+        """The values that the instruction reads."""
+        return (self.operand,)
+
+
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """``%8: float32[3] row = gradient 0``: what the readers of a result's rows have left."""
+
+    result: Var
+    number: int
+
+    reads: ClassVar[tuple[Var, ...]] = ()
+
+    @property
+    def writes(self) -> tuple[Var, ...]:
+        """The values that the instruction makes."""
+        return (self.result,)
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """``scatter 0, 1 += %9``: the transpose of a gather: a gradient for the rows that were gathered.
+
+    Attributes:
+        operands: numbers of the program's operands, as in the `Gather`.
+        operand: the gradient.
+    """
+
+    operands: tuple[int, ...]
+    operand: Var
+
+    writes: ClassVar[tuple[Var, ...]] = ()
+
+    @property
+    def reads(self) -> tuple[Var, ...]:
+        """The values that the instruction reads."""
+        return (self.operand,)
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulate:
+    """``gradient of LSTM_1/weight[0:300, 0:1200] += %9``: part of a parameter's gradient.
+
+    Attributes:
+        owner, spec: the parameter.
+        region: which part; None: all of it, row-sparse (``gradient of Embedding_1/table[sparse] += %9``).
+        operand: the value, without rows.
+    """
+
+    owner: object
+    spec: Parameter
+    region: Region | None
+    operand: Var
+
+    writes: ClassVar[tuple[Var, ...]] = ()
+
+    @property
+    def reads(self) -> tuple[Var, ...]:
+        """The values that the instruction reads."""
+        return (self.operand,)
+
+
+Instruction: TypeAlias = (
+    LoadConstant
+    | LoadParameter
+    | LoadKeys
+    | Gather
+    | Compute
+    | Map
+    | SumRows
+    | Store
+    | Pull
+    | Scatter
+    | Accumulate
+)
+
+_PRODUCTS = {"matmul", "outer", "dot"}
+
+
+def instruction_of(equation: Equation) -> Instruction:
+    """The instruction that runs one equation."""
+    primitive = equation.primitive
+    if primitive.name in _PRODUCTS:
+        return Product(equation)
+    if primitive.name == "concat":
+        return Join(equation)
+    if primitive.view:
+        return View(equation)
+    if primitive.elementwise:
+        return Map((equation,), (equation.result,))
+    return Call(equation)
+
+
+def equations_of(instruction: Instruction) -> tuple[Equation, ...]:
+    """The equations that an instruction is made of."""
+    if isinstance(instruction, Map):
+        return instruction.equations
+    if isinstance(instruction, Compute):
+        return (instruction.equation,)
+    if isinstance(instruction, SumRows) and instruction.equation is not None:
+        return (instruction.equation,)
+    return ()
+
+
+def closure(roots: Iterable[Var], instructions: Sequence[Instruction]) -> set[Var]:
+    """The values that ``roots`` need, of those that ``instructions`` make."""
+    made_by = {var: instruction for instruction in instructions for var in instruction.writes}
+    needed: set[Var] = set()
+    pending = [var for var in roots if var in made_by]
+    while pending:
+        var = pending.pop()
+        if var not in needed:
+            needed.add(var)
+            pending.extend(read for read in made_by[var].reads if read in made_by)
+    return needed

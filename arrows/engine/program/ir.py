@@ -1,0 +1,190 @@
+"""A program: what an operation does, as data.
+
+A program is made once for an operation and a set of wanted gradients, by the passes of `pipeline`; it holds
+no data and knows no array module.  `arrows.engine.program.text` writes it as text, and reads the text back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TypeAlias
+
+from arrows.engine.program.instructions import Gather, Instruction, Scatter, equations_of
+from arrows.ops import Var
+from arrows.typesys import types as T
+
+REGIONS = ("once", "early", "step", "step_back", "late", "deferred")
+"""The regions, in the order in which they run.
+
+* ``once``: values without rows, of parameters and constants alone; once a batch.
+* ``early``: all rows of a component, before its first step: what depends on early operands alone.
+* ``step``: the rows of one step.
+* ``step_back``: the rows of one step, in the reverse order of the steps.
+* ``late``: all rows of a component, after its last step backwards: gradients of early operands.
+* ``deferred``: all rows of the operation, once a batch: gradients of parameters.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operand:
+    """An operand of a program: ``operand 0: float32[300] row of slab 2, early, differentiated``.
+
+    Attributes:
+        type: of one row.
+        level: `ROW`, or the number of the sequence whose elements it has.
+        slab: the number of the slab that holds the rows.
+        early: whether all rows are there before the operation's first step in a component.
+        differentiated: whether its gradient is wanted.
+    """
+
+    type: T.Tensor
+    level: int
+    slab: int
+    early: bool = False
+    differentiated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ResultRows:
+    """Memory: the operation's rows of the slab of a result."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Memory for all rows of the operation, which a later region reads: ``kept 0``, ``saved 0``.
+
+    Attributes:
+        number: counts from 0 in each of the two kinds.
+        backward: whether a backward region fills it.
+    """
+
+    number: int
+    backward: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """Memory for the rows at hand, shared by values whose lives do not meet; numbered by region."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class RangeOf:
+    """Memory: a range of another value's, along a (negative) axis."""
+
+    whole: Var
+    axis: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScatterRows:
+    """Memory: where the gradients of gathered rows wait until these rows take them.
+
+    Attributes:
+        number: of the `Scatter` among the program's, in order.
+    """
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class GatheredRows:
+    """Memory: all rows that a gather has read, for later regions.
+
+    Attributes:
+        number: of the `Gather` among the program's, in order.
+    """
+
+    number: int
+
+
+Memory: TypeAlias = ResultRows | Held | Scratch | RangeOf | ScatterRows | GatheredRows
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What a scratch array holds: the level of its rows, their shape and element type."""
+
+    level: int
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """The operand whose distinct rows are all that ``early`` and ``late`` compute (`passes.deduplicate`).
+
+    Attributes:
+        operand: its number.
+        spread: what ``early`` makes of the distinct rows and later regions read for all rows.
+        summed: what ``late`` and ``deferred`` read summed by distinct row.
+        products: the results of the `SumRows` whose operands are such sums.
+    """
+
+    operand: int
+    spread: tuple[Var, ...]
+    summed: tuple[Var, ...]
+    products: frozenset[Var]
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class Program:
+    """What one operation does.
+
+    Attributes:
+        name: the operation's, for people.
+        operands: what it reads of other operations.
+        results: the types of its results, with their levels.
+        regions: the instructions, by the name of the region; those without are left out.
+        memory: where each value lies that needs memory of its own; empty before `passes.allocate`.
+        scratch: for each region, its scratch arrays.
+        distinct: how repeated rows are computed once, if they are.
+    """
+
+    name: str
+    operands: tuple[Operand, ...]
+    results: tuple[tuple[T.Tensor, int], ...]
+    regions: Mapping[str, tuple[Instruction, ...]]
+    memory: Mapping[Var, Memory] = field(default_factory=lambda: MappingProxyType({}))
+    scratch: Mapping[str, tuple[Slot, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    distinct: Distinct | None = None
+
+    def region(self, name: str) -> tuple[Instruction, ...]:
+        """The instructions of a region, perhaps none."""
+        assert name in REGIONS
+        return self.regions.get(name, ())
+
+    def with_regions(self, **regions: tuple[Instruction, ...]) -> Program:
+        """The program with other instructions in some regions."""
+        merged = {name: regions.get(name, self.region(name)) for name in REGIONS}
+        return replace(self, regions={name: made for name, made in merged.items() if made})
+
+    def __iter__(self) -> Iterator[tuple[str, Instruction]]:
+        """All instructions, each with the name of its region, in order."""
+        for name in REGIONS:
+            for instruction in self.region(name):
+                yield name, instruction
+
+    @property
+    def next_number(self) -> int:
+        """A number that no value has, nor any after it."""
+        values = [var for _, instruction in self for var in (*instruction.writes, *instruction.reads)]
+        values += [equation.result for _, instruction in self for equation in equations_of(instruction)]
+        return max((var.id for var in values), default=-1) + 1
+
+    @property
+    def gathers(self) -> tuple[tuple[str, Gather], ...]:
+        """The gathers, each with its region, in the order that `GatheredRows` counts."""
+        return tuple((region, made) for region, made in self if isinstance(made, Gather))
+
+    @property
+    def scatters(self) -> tuple[tuple[str, Scatter], ...]:
+        """The scatters, each with its region, in the order that `ScatterRows` counts."""
+        return tuple((region, made) for region, made in self if isinstance(made, Scatter))

@@ -1,0 +1,1 @@
+"""The passes: each takes a program and returns one that does the same, better."""
