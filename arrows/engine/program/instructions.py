@@ -6,8 +6,8 @@ A value is a `Var`: a number, the type of one row, and its level, which says wha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
 from arrows.ops import Equation, Parameter, Var
@@ -328,3 +328,26 @@ def closure(roots: Iterable[Var], instructions: Sequence[Instruction]) -> set[Va
             needed.add(var)
             pending.extend(read for read in made_by[var].reads if read in made_by)
     return needed
+
+
+def with_operands(instruction: Instruction, new: Mapping[Var, Var]) -> Instruction:
+    """The instruction, reading other values in the place of some."""
+    match instruction:
+        case Compute(equation):
+            return type(instruction)(_reading(equation, new))
+        case Map(equations, results):
+            return Map(tuple(_reading(equation, new) for equation in equations), results)
+        case SumRows(operand=operand, equation=equation):
+            return replace(
+                instruction,
+                operand=None if operand is None else new.get(operand, operand),
+                equation=None if equation is None else _reading(equation, new),
+            )
+        case Store() | Scatter() | Accumulate():
+            return replace(instruction, operand=new.get(instruction.operand, instruction.operand))
+        case _:
+            return instruction
+
+
+def _reading(equation: Equation, new: Mapping[Var, Var]) -> Equation:
+    return replace(equation, operands=tuple(new.get(var, var) for var in equation.operands))

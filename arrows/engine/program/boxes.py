@@ -1,0 +1,56 @@
+"""Boxes of parameters: a range of every axis."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from types import EllipsisType
+
+from arrows.engine.program.instructions import Region
+
+Subscript = tuple[slice | EllipsisType, ...]
+
+
+def subscript(region: Region) -> Subscript:
+    """The subscript that shows a region, as an array where the parameter is a scalar too."""
+    return (*(slice(start, stop) for start, stop in region), ...)
+
+
+def whole(shape: tuple[int, ...]) -> Region:
+    """The region that is all of a parameter."""
+    return tuple((0, size) for size in shape)
+
+
+def uncovered(shape: tuple[int, ...], regions: Collection[Region]) -> list[Region]:
+    """Regions that together with the given ones cover a parameter, and meet neither them nor each other.
+
+    >>> uncovered((2, 5), [((0, 1), (0, 5)), ((1, 2), (1, 3))])
+    [((1, 2), (0, 1)), ((1, 2), (3, 5))]
+    >>> uncovered((), []), uncovered((), [()])
+    ([()], [])
+    """
+    left = [whole(shape)]
+    for region in regions:
+        left = [rest for box in left for rest in _outside(box, region)]
+    return left
+
+
+def _outside(box: Region, region: Region) -> list[Region]:
+    """A box without what it shares with a region, as boxes."""
+    if not overlap(box, region):
+        return [box]
+    boxes = []
+    for axis, ((start, stop), (first, last)) in enumerate(zip(box, region, strict=True)):
+        for a, z in ((start, min(first, stop)), (max(last, start), stop)):
+            if a < z:
+                boxes.append((*box[:axis], (a, z), *box[axis + 1 :]))
+        box = (*box[:axis], (max(start, first), min(stop, last)), *box[axis + 1 :])
+    return boxes
+
+
+def overlap(left: Region, right: Region) -> bool:
+    """Whether two regions of one parameter have an element in common.
+
+    >>> overlap(((0, 2), (0, 9)), ((1, 3), (8, 9))), overlap(((0, 2), (0, 9)), ((2, 3), (0, 9)))
+    (True, False)
+    """
+    return all(a < y and b < z for (a, z), (b, y) in zip(left, right, strict=True))

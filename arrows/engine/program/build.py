@@ -1,0 +1,64 @@
+"""Makes the program of an operation as its function was traced: gathers, equations, results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from arrows.engine.planning import ApplyOperation
+from arrows.engine.program.instructions import Gather, Instruction, LoadKeys, Store
+from arrows.engine.program.ir import Operand, Program
+from arrows.engine.program.passes.rewriter import assembled
+from arrows.ops import Tracer, TraceRecorder, Var
+
+
+def build(operation: ApplyOperation, differentiated: Sequence[bool], *, training: bool) -> Program:
+    """Returns the forward program of an operation, with constants in place of the inputs bound to them.
+
+    Args:
+        operation: the operation.
+        differentiated: for each port, whether its gradient is wanted.
+        training: whether dropout acts; where it does not, it is left out.
+    """
+    trace, recorder = operation.trace, TraceRecorder()
+    new: dict[Var, Tracer] = {}
+    loads: list[Instruction] = []
+    constants = dict(operation.constants)
+    number_of = {port.leaf: number for number, port in enumerate(operation.ports)}
+    for leaf, var in enumerate(trace.inputs):
+        if leaf in constants:
+            new[var] = recorder.constant(constants[leaf])
+        else:
+            new[var] = recorder.input(var.type, var.rows)
+            loads.append(Gather(new[var].var, (number_of[leaf],)))
+    for owner, spec, var in trace.parameters:
+        new[var] = recorder.parameter(owner, spec)
+    for array, var in trace.constants:
+        new[var] = recorder.constant(array)
+    if trace.dropout_key is not None and training:
+        new[trace.dropout_key] = recorder.dropout_key_input()
+        loads.append(LoadKeys(new[trace.dropout_key].var))
+    for equation in trace.equations:
+        if equation.primitive.name == "dropout" and not training:
+            new[equation.result] = new[equation.operands[0]]
+        elif all(operand in new for operand in equation.operands):  # else it hashes keys that are not there
+            attributes: dict[str, Any] = dict(equation.attributes)
+            result = recorder.bind(
+                equation.primitive, *[new[operand] for operand in equation.operands], **attributes
+            )
+            assert isinstance(result, Tracer)
+            new[equation.result] = result
+    operands = [
+        Operand(
+            type=trace.inputs[port.leaf].type,
+            level=trace.inputs[port.leaf].rows,
+            slab=port.slab,
+            early=number in operation.early,
+            differentiated=wanted,
+        )
+        for number, (port, wanted) in enumerate(zip(operation.ports, differentiated, strict=True))
+    ]
+    results = tuple((var.type, var.rows) for var in trace.results)
+    program = Program(name=operation.name, operands=tuple(operands), results=results, regions={})
+    stores = [Store(number, new[var].var) for number, var in enumerate(trace.results)]
+    return assembled(program, recorder, loads, stores)

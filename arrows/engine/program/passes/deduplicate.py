@@ -1,0 +1,108 @@
+"""Computes what depends on one early operand once for each distinct row of it.
+
+A word that stands at many places of a batch is one row of the words' values.  What an operation computes of
+the word alone, ahead of its steps, is the same at all these places; backwards, what the steps leave for them
+can be summed first, for the gradients of the words, and of the matrix that they are multiplied by, are linear
+in it.  So ``early`` and ``late`` run over the distinct rows of that operand::
+
+    distinct rows of operand 0: spread %6; summed %12; products %15
+
+This pass decides whether a program is of that kind; `arrows.engine.running` finds the distinct rows of a
+batch, and whether they are few enough.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from arrows.engine.program.instructions import Gather, LoadKeys, Store, SumRows, equations_of
+from arrows.engine.program.ir import Distinct, Program
+from arrows.ops import INVARIANT, Equation, Var
+
+
+def deduplicate(program: Program) -> Program:
+    """Finds the operand by whose distinct rows ``early`` and ``late`` may run; see the head of this file.
+
+    Args:
+        program: after `split` and, if it is differentiated, `defer`.
+
+    Returns:
+        The program as it is, where rows that read the same may differ, or where the operand is read for each
+        of the operation's rows besides.
+    """
+    early = program.region("early")
+    gathers = [made for made in early if isinstance(made, Gather)]
+    if (
+        len(gathers) != 1
+        or len(gathers[0].operands) != 1
+        or any(isinstance(made, LoadKeys) for made in early)
+    ):
+        return program
+    (gather,) = gathers
+    (number,) = gather.operands
+    if any(number in other.operands for _, other in program.gathers if other is not gather):
+        return program
+    made_early = {var for made in early for var in made.writes} - {gather.result}
+    for name, made in program:
+        reads_plainly = name not in ("once", "early") and not isinstance(made, SumRows)
+        if reads_plainly and gather.result in made.reads:
+            return program
+        if isinstance(made, Store) and made.operand in made_early:
+            return program
+    later = {var for name, made in program if name not in ("once", "early") for var in made.reads}
+    spread = tuple(var for made in early for var in made.writes if var in made_early & later)
+    sums = _summed(program, gather, number)
+    if sums is None:
+        return program
+    summed, products = sums
+    return replace(program, distinct=Distinct(number, spread, summed, products))
+
+
+def _summed(program: Program, gather: Gather, number: int) -> tuple[tuple[Var, ...], frozenset[Var]] | None:
+    """What backward regions may read summed by distinct row, and the products of that with the operand."""
+    late = program.region("late")
+    in_late = {var for made in late for var in made.writes}
+    summed: dict[Var, None] = {}
+    for made in late:
+        if not all(map(_is_linear, equations_of(made))):
+            return None
+        summed.update(dict.fromkeys(v for v in made.reads if v.rows != INVARIANT and v not in in_late))
+    products = set()
+    for made in program.region("deferred"):
+        if not in_late.isdisjoint(made.reads):
+            return None
+        if isinstance(made, SumRows) and gather.result in made.reads:
+            others = [var for var in made.reads if var is not gather.result]
+            # A sum of outer products: those with one row of the operand are that of the sum.
+            if made.equation is None or made.equation.primitive.name != "outer" or len(others) != 1:
+                return None
+            summed[others[0]] = None
+            products.add(made.result)
+    saved = {
+        equation.result
+        for made in program.region("step_back")
+        for equation in equations_of(made)
+        if equation.result in made.writes
+    }
+    if not saved.issuperset(summed):
+        return None
+    slab = program.operands[number].slab
+    of_slab = [
+        (region, made) for region, made in program.scatters if program.operands[made.operands[0]].slab == slab
+    ]
+    waits = [(region, made) for region, made in of_slab if region == "late" or number in made.operands]
+    if waits:
+        region, made = waits[0]
+        if len(of_slab) > 1 or region != "late" or made.operands != (number,) or made.operand not in in_late:
+            return None
+    if any(region == "late" and made.operands != (number,) for region, made in program.scatters):
+        return None
+    return tuple(summed), frozenset(products)
+
+
+def _is_linear(equation: Equation) -> bool:
+    """Whether the sum of a result's rows is the result of the operands' sums."""
+    rows = [var.rows != INVARIANT for var in equation.operands]
+    if equation.primitive.additive:
+        return all(rows)
+    return equation.primitive.name == "matmul" and sum(rows) == 1

@@ -1,0 +1,49 @@
+"""Moves work out of the backward steps: what no step waits for runs once for all rows.
+
+What only gradients of parameters need runs once a batch, over all rows of the operation; what only gradients
+of early operands need runs once a component, after its steps::
+
+    step_back                                        step_back
+      %4: float32[4] row = gradient 0                  %4: float32[4] row = gradient 0
+      %5: float32[4] row = multiply(%4, %2)          deferred
+    deferred                                   ->      %5: float32[4] row = multiply(%4, %2)
+      %6: float32[4] = sum %5                          %6: float32[4] = sum %5
+"""
+
+from __future__ import annotations
+
+from arrows.engine.program.instructions import Gather, Instruction, Pull, Scatter, SumRows, closure
+from arrows.engine.program.ir import Program
+from arrows.engine.program.passes.tidy import with_views
+from arrows.ops import Var
+
+
+def defer(program: Program) -> Program:
+    """Moves instructions from ``step_back`` to ``late`` and ``deferred``; see the head of this file.
+
+    Args:
+        program: with backward regions.
+    """
+    back = program.region("step_back")
+    early = {
+        number for made in program.region("early") if isinstance(made, Gather) for number in made.operands
+    }
+    scatters = [made for made in back if isinstance(made, Scatter)]
+    waiting = [made for made in scatters if early.issuperset(made.operands)]
+    summed = [var for made in program.region("deferred") if isinstance(made, SumRows) for var in made.reads]
+    in_step = closure([made.operand for made in scatters if made not in waiting], back)
+    in_late = closure([made.operand for made in waiting], back) - in_step
+    in_deferred = closure(summed, back) - in_step - in_late
+
+    def of(values: set[Var], stores: list[Scatter]) -> tuple[Instruction, ...]:
+        moved = [made for made in back if not isinstance(made, Pull) and not values.isdisjoint(made.writes)]
+        return (*moved, *stores)
+
+    pulls = tuple(made for made in back if isinstance(made, Pull))
+    return with_views(
+        program.with_regions(
+            step_back=(*pulls, *of(in_step, [made for made in scatters if made not in waiting])),
+            late=of(in_late, waiting),
+            deferred=(*of(in_deferred, []), *program.region("deferred")),
+        )
+    )

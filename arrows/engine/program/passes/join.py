@@ -1,0 +1,56 @@
+"""Joins gathers: what one `concat` puts side by side is gathered as one, straight into its place.
+
+A cell that reads ``concat(h1, h2)`` has two operands whose rows lie in one slab.  Gathered one by one and
+joined, every value is copied twice.  But the rows of a node's operands, one after another, already are the
+rows of the joined value: one gather with interleaved row numbers makes it, and where these are a range of the
+slab it is a view::
+
+    %0: float32[3] row = gather 0
+    %1: float32[3] row = gather 1          ->     %2: float32[6] row = gather 0, 1
+    %2: float32[6] row = concat(%0, %1)
+"""
+
+from __future__ import annotations
+
+from arrows.engine.program.instructions import Gather, Instruction, Join
+from arrows.engine.program.ir import Program
+from arrows.engine.program.passes.tidy import prune
+from arrows.ops import ROW, Var
+
+
+def join(program: Program) -> Program:
+    """Joins gathers; see the head of this file.
+
+    Args:
+        program: a forward program.
+    """
+    return prune(program.with_regions(**{name: _joined(program, name) for name in ("early", "step")}))
+
+
+def _joined(program: Program, name: str) -> tuple[Instruction, ...]:
+    region = program.region(name)
+    stored = {var for made in region if not made.writes for var in made.reads}
+    gathered: dict[Var, int] = {}
+    for made in region:
+        if isinstance(made, Gather) and len(made.operands) == 1 and made.result.rows == ROW:
+            gathered[made.result] = made.operands[0]
+    gathers: list[Instruction] = []
+    rest: list[Instruction] = []
+    for made in region:
+        if isinstance(made, Join) and made.result not in stored and _fits(program, made, gathered):
+            gathers.append(Gather(made.result, tuple(gathered[var] for var in made.reads)))
+        else:
+            (gathers if isinstance(made, Gather) else rest).append(made)
+    return (*gathers, *rest)
+
+
+def _fits(program: Program, join: Join, gathered: dict[Var, int]) -> bool:
+    """Whether the parts of a join are operands of one slab and one type, joined along the first axis."""
+    parts = join.reads
+    if len(parts) < 2 or not gathered.keys() >= set(parts):
+        return False
+    slabs = {program.operands[gathered[var]].slab for var in parts}
+    alike = all(var.type == parts[0].type for var in parts)
+    return (
+        alike and len(slabs) == 1 and dict(join.equation.attributes)["axis"] == -len(join.result.type.shape)
+    )

@@ -1,0 +1,99 @@
+"""Pushes sums over rows down to what can be summed without making the rows.
+
+The gradient of a matrix is the sum over rows of outer products, which is one product of matrices::
+
+    step_back                                            step_back
+      %7: float32[3, 4] row = outer(%1, %4)
+    deferred                                      ->     deferred
+      %8: float32[3, 4] = sum %7                           %8: float32[3, 4] = sum outer(%1, %4)
+
+The sum of a sum is the sum of sums, and so on through every additive primitive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from arrows.engine.program.instructions import Instruction, SumRows, equations_of, instruction_of
+from arrows.engine.program.ir import Program
+from arrows.engine.program.passes.tidy import prune
+from arrows.ops import INVARIANT, Equation, Var
+
+
+def push_sums(program: Program) -> Program:
+    """Pushes sums down; see the head of this file.
+
+    Args:
+        program: with backward regions.
+    """
+    made_by = {
+        equation.result: equation for made in program.region("step_back") for equation in equations_of(made)
+    }
+    sums = [made for made in program.region("deferred") if isinstance(made, SumRows)]
+    first = _Pusher(program, made_by, set())
+    for made in sums:
+        assert made.operand is not None
+        first.push(made.operand, made.result)
+    # The plain sum of what products over all rows read needs nothing else to be held for it.
+    held = {var for made in first.sums for var in made.reads}
+    pusher = _Pusher(program, made_by, held)
+    rest = tuple(made for made in program.region("deferred") if not isinstance(made, SumRows))
+    for made in sums:
+        assert made.operand is not None
+        pusher.push(made.operand, made.result)
+    return prune(program.with_regions(deferred=(*pusher.sums, *pusher.computed, *rest)))
+
+
+class _Pusher:
+    """Sums over rows as they are pushed down.
+
+    Attributes:
+        sums: of rows.
+        computed: what is computed of these sums, in order.
+    """
+
+    def __init__(self, program: Program, made_by: Mapping[Var, Equation], held: set[Var]) -> None:
+        self.made_by, self.held = made_by, held
+        self.number = program.next_number
+        self.sums: list[SumRows] = []
+        self.computed: list[Instruction] = []
+
+    def push(self, rows: Var, result: Var) -> None:
+        """Sums ``rows`` into ``result``."""
+        # Additions of hundreds of gradients nest as deep: a stack of its own.
+        pending = [(rows, result)]
+        computed: list[Instruction] = []
+        while pending:
+            rows, result = pending.pop()
+            equation = None if rows in self.held else self.made_by.get(rows)
+            if equation is not None and _sums_without_rows(equation):
+                self.sums.append(SumRows(result, None, equation))
+            elif (
+                equation is not None
+                and equation.primitive.additive
+                and all(operand.rows == rows.rows for operand in equation.operands)
+            ):
+                parts = []
+                for operand in equation.operands:
+                    parts.append(Var(self.number, operand.type, INVARIANT))
+                    self.number += 1
+                pending.extend(zip(equation.operands, parts, strict=True))
+                computed.append(
+                    instruction_of(Equation(equation.primitive, tuple(parts), equation.attributes, result))
+                )
+            else:
+                self.sums.append(SumRows(result, rows))
+        self.computed += reversed(computed)
+
+
+def _sums_without_rows(equation: Equation) -> bool:
+    """Whether the primitive knows how to sum its rows without making them."""
+    primitive = equation.primitive
+    if primitive.sum_rows is None:
+        return False
+    has_rows = tuple(operand.rows != INVARIANT for operand in equation.operands)
+    types = tuple(operand.type for operand in equation.operands)
+    attributes = primitive.lift(dict(equation.attributes), has_rows, types)
+    return primitive.sum_rows(np, has_rows, types, **attributes) is not None
