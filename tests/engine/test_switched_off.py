@@ -79,7 +79,7 @@ def no_composition(patch: Patch) -> None:
 
 
 def no_sharing_of_memory(patch: Patch) -> None:
-    patch.setattr(execute, "shared_rooms", execute.all_apart)
+    patch.setattr(execute, "shared_memory", execute.separate_memory)
 
 
 def no_unlike_rows(patch: Patch) -> None:

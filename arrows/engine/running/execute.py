@@ -20,7 +20,7 @@ from arrows.engine.planning import (
     receiving_slabs,
 )
 from arrows.engine.program import Clock, Program, make_program
-from arrows.engine.program.rooms import all_apart, shared_rooms
+from arrows.engine.program.slab_memory import separate_memory, shared_memory
 from arrows.engine.reading import lengths_of
 from arrows.engine.running.binding import Binding
 from arrows.engine.running.dropout_keys import DropoutSeed, dropout_keys
@@ -79,8 +79,8 @@ class Run:
         """
         executor, merged = self.executor, self.merged
         plan, device, arena = executor.plan, executor.device, self.arena
-        for room, slab, rows in zip(executor.rooms.slabs, plan.slabs, merged.slab_rows, strict=True):
-            self.slabs.append(arena.array(("slab", room), (rows, *slab.type.shape), slab.type.dtype))
+        for place, slab, rows in zip(executor.memory.slabs, plan.slabs, merged.slab_rows, strict=True):
+            self.slabs.append(arena.array(("slab", place), (rows, *slab.type.shape), slab.type.dtype))
         for operation in plan.operations:
             if isinstance(operation, StreamOperation):
                 found = merged.operations[operation.index]
@@ -101,13 +101,13 @@ class Run:
                 binding.bind(
                     device,
                     arena,
-                    executor.rooms.operations[o],
+                    executor.memory.operations[o],
                     invariants,
                     self.slabs,
                     self._outputs(self.slabs, o),
                     None if keys is None else device.to_device(keys),
                 )
-            openings = deque(executor.rooms.openings)
+            openings = deque(executor.memory.constants)
             for component, first, last in merged.spans:
                 self._write_constants(openings, component)
                 for running in merged.steps[first:last]:
@@ -263,7 +263,7 @@ class Executor:
         self.moving = moving_slabs(plan, set(inputs))
         self.receiving = receiving_slabs(plan, set(seeds), self.moving) if seeds else set()
         # Gradients need the values of all slabs; without them, memory that is no longer read is used again.
-        self.rooms = all_apart(plan) if self.receiving or keep_values else shared_rooms(plan)
+        self.memory = separate_memory(plan) if self.receiving or keep_values else shared_memory(plan)
         # Inputs whose gradients are wanted are told apart by their place, not by their value.
         self.share = not inputs and not (training and plan.has_dropout)
         self._constants: dict[int, Array] = {}

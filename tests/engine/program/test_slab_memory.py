@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows.engine.planning import ApplyOperation, Plan, ReadOperation
-from arrows.engine.program.rooms import all_apart, shared_rooms
+from arrows.engine.program.slab_memory import separate_memory, shared_memory
 from arrows.engine.running import execute
 from arrows.engine.scheduling import Merged, merge
 from benchmarks.networks import bilstm_tagger
@@ -39,7 +39,7 @@ def uses(plan: Plan, merged: Merged) -> tuple[Times, Times]:
     for slab in (*plan.results, *plan.metrics):
         slabs[slab].append(len(merged.steps))
     starts = [(component, first) for component, first, _ in merged.spans]
-    for n, (begin, slab) in enumerate(shared_rooms(plan).openings):
+    for n, (begin, slab) in enumerate(shared_memory(plan).constants):
         step = next((at for component, at in starts if component >= begin), len(merged.steps))
         slabs[slab].append(step - 0.5 + n / 1000)  # one after another, before the step
     return slabs, operations
@@ -53,7 +53,7 @@ def meet(a: list[float], b: list[float]) -> bool:
 @given(case=cases(), data=st.data())
 def test_what_shares_memory_is_never_needed_at_once(schedule: str, case: Case, data: st.DataObject) -> None:
     model = ar.compile(case.block, schedule=schedule, float_type="float64")
-    plan, found = model.plan, shared_rooms(model.plan)
+    plan, found = model.plan, shared_memory(model.plan)
     slabs, operations = uses(plan, merge(plan, model.prepare(case.examples)[:].wired))
     for n, slab in enumerate(plan.slabs):
         for k, other in enumerate(plan.slabs[:n]):
@@ -79,7 +79,7 @@ def test_memory_is_used_again_from_layer_to_layer() -> None:
 
     shared = held()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(execute, "shared_rooms", all_apart)
+        patch.setattr(execute, "shared_memory", separate_memory)
         assert held() > 2 * shared
 
 
