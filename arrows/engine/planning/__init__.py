@@ -26,7 +26,7 @@ from arrows.engine.planning.operations import (
     ReadOperation,
     StreamOperation,
 )
-from arrows.engine.planning.parameters import GrowingParams, Params, make_params, named_parameters
+from arrows.engine.planning.parameters import GrowingParams, LayerNames, Params, make_params, named_parameters
 from arrows.engine.planning.plan import SCHEDULES, Plan, make_plan
 from arrows.engine.planning.slabs import slabs_by_type
 from arrows.engine.planning.strata import components
@@ -38,6 +38,7 @@ __all__ = [
     "ConstantOperation",
     "ElementOperation",
     "GrowingParams",
+    "LayerNames",
     "LossCheck",
     "LossWeights",
     "Operation",

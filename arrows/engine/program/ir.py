@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
+from arrows.engine.planning import LayerNames
+from arrows.engine.program.format import OwnerName, format_instruction, level_text, names
 from arrows.engine.program.instructions import Gather, Instruction, Scatter, equations_of
 from arrows.ops import Var
 from arrows.typesys import types as T
@@ -45,12 +47,19 @@ class Operand:
     early: bool = False
     differentiated: bool = False
 
+    def __str__(self) -> str:
+        early, wanted = ", early" * self.early, ", differentiated" * self.differentiated
+        return f"{self.type}{level_text(self.level)} of slab {self.slab}{early}{wanted}"
+
 
 @dataclass(frozen=True, slots=True)
 class ResultRows:
     """Memory: the operation's rows of the slab of a result."""
 
     number: int
+
+    def __str__(self) -> str:
+        return f"result {self.number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +74,18 @@ class Held:
     number: int
     backward: bool = False
 
+    def __str__(self) -> str:
+        return f"{'saved' if self.backward else 'kept'} {self.number}"
+
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
     """Memory for the rows at hand, shared by values whose lives do not meet; numbered by region."""
 
     number: int
+
+    def __str__(self) -> str:
+        return f"scratch {self.number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +96,9 @@ class RangeOf:
     axis: int
     start: int
     stop: int
+
+    def __str__(self) -> str:
+        return f"%{self.whole.id}[..., {self.start}:{self.stop}{', :' * (-1 - self.axis)}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +111,9 @@ class ScatterRows:
 
     number: int
 
+    def __str__(self) -> str:
+        return f"scatter {self.number}"
+
 
 @dataclass(frozen=True, slots=True)
 class GatheredRows:
@@ -103,6 +124,9 @@ class GatheredRows:
     """
 
     number: int
+
+    def __str__(self) -> str:
+        return f"gathered {self.number}"
 
 
 Memory: TypeAlias = ResultRows | Held | Scratch | RangeOf | ScatterRows | GatheredRows
@@ -115,6 +139,9 @@ class Slot:
     level: int
     shape: tuple[int, ...]
     dtype: str
+
+    def __str__(self) -> str:
+        return f"{T.Tensor(self.shape, self.dtype)}{level_text(self.level)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +159,15 @@ class Distinct:
     spread: tuple[Var, ...]
     summed: tuple[Var, ...]
     products: frozenset[Var]
+
+    def __str__(self) -> str:
+        lists = {
+            "spread": self.spread,
+            "summed": self.summed,
+            "products": sorted(self.products, key=lambda var: var.id),
+        }
+        parts = [f"{word} {names(values)}" for word, values in lists.items() if values]
+        return f"distinct rows of operand {self.operand}: {'; '.join(parts)}"
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
@@ -160,6 +196,34 @@ class Program:
         """The instructions of a region, perhaps none."""
         assert name in REGIONS
         return self.regions.get(name, ())
+
+    def format(self, owner: OwnerName | None = None) -> str:
+        """The program as text.
+
+        Args:
+            owner: names the layers; None: those without a name are numbered in the order of this program.
+        """
+        owner = LayerNames().of if owner is None else owner
+        lines = [f"program {self.name}"]
+        lines += [f"operand {number}: {operand}" for number, operand in enumerate(self.operands)]
+        for number, (type, level) in enumerate(self.results):
+            lines.append(f"result {number}: {type}{level_text(level)}")
+        if self.distinct is not None:
+            lines.append(str(self.distinct))
+        for region in REGIONS:
+            body = [f"scratch {number}: {slot}" for number, slot in enumerate(self.scratch.get(region, ()))]
+            for instruction in self.region(region):
+                body += format_instruction(instruction, self._format_value, owner)
+            if body:
+                lines += [region, *(f"  {line}" for line in body)]
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.format()
+
+    def _format_value(self, var: Var) -> str:
+        place = f" in {self.memory[var]}" if var in self.memory else ""
+        return f"%{var.id}: {var.type}{level_text(var.rows)}{place}"
 
     def with_regions(self, **regions: tuple[Instruction, ...]) -> Program:
         """The program with other instructions in some regions."""

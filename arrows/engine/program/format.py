@@ -1,0 +1,121 @@
+"""Writes instructions as lines of text, as `print` shows them and `arrows.engine.program.text` reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+from arrows.engine.program.instructions import (
+    Accumulate,
+    Compute,
+    Copy,
+    Gather,
+    Instruction,
+    LoadConstant,
+    LoadKeys,
+    LoadParameter,
+    Map,
+    Pull,
+    Scatter,
+    Store,
+    SumRows,
+    instruction_of,
+)
+from arrows.ops import INVARIANT, ROW, Equation, Var
+from arrows.ops.arrays import HostArray
+
+MOST_NUMBERS = 64
+"""Longer constants are written without their numbers."""
+
+VarFormat: TypeAlias = Callable[[Var], str]
+"""Writes a value where it is made, with its type and its memory."""
+
+OwnerName: TypeAlias = Callable[[object], str]
+"""The name of a layer."""
+
+
+def level_text(level: int) -> str:
+    """What follows a type: nothing for `INVARIANT`, `` row``, `` elements 0``."""
+    return {INVARIANT: "", ROW: " row"}.get(level, f" elements {level}")
+
+
+def names(values: Iterable[Var]) -> str:
+    """Values that are read: ``%0, %1``."""
+    return ", ".join(f"%{var.id}" for var in values)
+
+
+def format_instruction(instruction: Instruction, var: VarFormat, owner: OwnerName) -> list[str]:
+    """The lines of one instruction.
+
+    Args:
+        instruction: the instruction.
+        var: writes the values that the instruction makes.
+        owner: names the layers whose parameters it reads.
+    """
+    match instruction:
+        case LoadConstant():
+            return [f"{var(instruction.result)} = constant {_constant(instruction)}"]
+        case LoadParameter():
+            return [
+                f"{var(instruction.result)} = parameter {owner(instruction.owner)}/{instruction.spec.name}"
+            ]
+        case LoadKeys():
+            return [f"{var(instruction.result)} = dropout keys"]
+        case Gather():
+            return [f"{var(instruction.result)} = gather {_numbers(instruction.operands)}"]
+        case Map() if instruction != instruction_of(instruction.equations[0]):
+            lines = [f"  {var(each.result)} = {_call(each)}" for each in instruction.equations]
+            return ["map", *lines, f"-> {names(instruction.results)}"]
+        case Map():
+            return [f"{var(instruction.results[0])} = {_call(instruction.equations[0])}"]
+        case Compute():
+            word = "copy " if isinstance(instruction, Copy) else ""
+            if not word and instruction != instruction_of(instruction.equation):
+                word = "call "
+            return [f"{var(instruction.result)} = {word}{_call(instruction.equation)}"]
+        case SumRows():
+            words = "sum sparse" if instruction.sparse else "sum"
+            if instruction.equation is not None:
+                return [f"{var(instruction.result)} = {words} {_call(instruction.equation)}"]
+            return [f"{var(instruction.result)} = {words} {names(instruction.reads)}"]
+        case Store():
+            return [f"result {instruction.number} = {names(instruction.reads)}"]
+        case Pull():
+            return [f"{var(instruction.result)} = gradient {instruction.number}"]
+        case Scatter():
+            return [f"scatter {_numbers(instruction.operands)} += {names(instruction.reads)}"]
+        case Accumulate():
+            part = "sparse"
+            if instruction.region is not None:
+                part = ", ".join(f"{start}:{stop}" for start, stop in instruction.region)
+            name = f"{owner(instruction.owner)}/{instruction.spec.name}"
+            return [f"gradient of {name}[{part}] += {names(instruction.reads)}"]
+
+
+def _numbers(operands: tuple[int, ...]) -> str:
+    return ", ".join(map(str, operands))
+
+
+def _call(equation: Equation) -> str:
+    attributes = [f"{name}={value!r}" for name, value in equation.attributes]
+    operands = [f"%{var.id}" for var in equation.operands]
+    return f"{equation.primitive.name}({', '.join([*operands, *attributes])})"
+
+
+def _constant(load: LoadConstant) -> str:
+    """The numbers of a constant; one number where all are the same; the type where they are many."""
+    array = load.array
+    first = array.reshape(-1)[:1]
+    if array.size > 1 and array.tobytes() == first.tobytes() * array.size:
+        return _number(first[0])
+    return _nested(array) if array.size <= MOST_NUMBERS else str(load.result.type)
+
+
+def _nested(array: HostArray) -> str:
+    if not array.ndim:
+        return _number(array[()])
+    return f"[{', '.join(map(_nested, array))}]"
+
+
+def _number(number: object) -> str:
+    return str(number)  # of a number of NumPy the shortest that gives it again in its own precision
