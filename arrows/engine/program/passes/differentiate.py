@@ -21,6 +21,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from arrows import ops
+from arrows.engine.program.boxes import whole
 from arrows.engine.program.instructions import (
     Accumulate,
     Gather,
@@ -36,7 +37,6 @@ from arrows.engine.program.instructions import (
 )
 from arrows.engine.program.ir import Program
 from arrows.engine.program.passes.tidy import prune, with_views
-from arrows.engine.program.boxes import whole
 from arrows.ops import INVARIANT, ROW, Equation, Tracer, TraceRecorder, Var
 
 

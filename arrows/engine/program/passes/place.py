@@ -16,10 +16,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from arrows.engine.program.boxes import whole
 from arrows.engine.program.instructions import Accumulate, Instruction, LoadConstant, SumRows, equations_of
 from arrows.engine.program.ir import Program
 from arrows.engine.program.passes.tidy import prune
-from arrows.engine.program.boxes import whole
 from arrows.ops import Equation, Var
 
 
