@@ -213,7 +213,7 @@ class Program:
         for region in REGIONS:
             body = [f"scratch {number}: {slot}" for number, slot in enumerate(self.scratch.get(region, ()))]
             for instruction in self.region(region):
-                body += format_instruction(instruction, self._format_value, owner)
+                body += format_instruction(instruction, self.format_value, owner)
             if body:
                 lines += [region, *(f"  {line}" for line in body)]
         return "\n".join(lines)
@@ -221,7 +221,8 @@ class Program:
     def __str__(self) -> str:
         return self.format()
 
-    def _format_value(self, var: Var) -> str:
+    def format_value(self, var: Var) -> str:
+        """A value where it is made: ``%4: float32[4] row in scratch 0``."""
         place = f" in {self.memory[var]}" if var in self.memory else ""
         return f"%{var.id}: {var.type}{level_text(var.rows)}{place}"
 
