@@ -1,0 +1,181 @@
+"""Allocates memory: where each value of a program lies::
+
+    step                                     step
+      %1: float32[3] row = gather 0            %1: float32[3] row in gathered 0 = gather 0
+      %2: float32[3] row = negative(%1)        %2: float32[3] row in scratch 0 = negative(%1)
+      %3: float32[3] row = exp(%2)       ->    %3: float32[3] row in scratch 0 = exp(%2)
+      %4: float32[3] row = tanh(%3)            %4: float32[3] row in result 0 = tanh(%3)
+      result 0 = %4                            result 0 = %4
+
+A value that a later region reads is held for all rows of the operation.  A result, and the gradient of
+gathered rows, is computed where it goes; a part of a join is computed in its range of the whole.  All else is
+scratch, which is used again once nothing reads it any more, by element-wise equations even while they read
+it.
+
+Views, and what has no rows, get no memory here; nor does what is there already: gradients of results, dropout
+keys, and gathered rows that their own region alone reads.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+
+from arrows.engine.program.instructions import (
+    Gather,
+    Instruction,
+    Join,
+    LoadKeys,
+    Map,
+    Pull,
+    Store,
+    View,
+)
+from arrows.engine.program.ir import (
+    REGIONS,
+    GatheredRows,
+    Held,
+    Memory,
+    Program,
+    RangeOf,
+    ResultRows,
+    ScatterRows,
+    Scratch,
+    Slot,
+)
+from arrows.ops import INVARIANT, Var
+
+
+def allocate(program: Program, *, reuse: bool = True) -> Program:
+    """Allocates memory; see the head of this file.
+
+    Args:
+        program: without memory.
+        reuse: False gives every value memory of its own, which is copied to where it is wanted.
+    """
+    memory = _beyond_scratch(program, reuse)
+    scratch: dict[str, tuple[Slot, ...]] = {}
+    for name in program.regions:
+        slots, in_slots = _scratch(program.region(name), memory, reuse)
+        memory |= in_slots
+        if slots:
+            scratch[name] = tuple(slots)
+    return replace(program, memory=memory, scratch=scratch)
+
+
+def _computed(instruction: Instruction) -> tuple[Var, ...]:
+    """The values with rows that an instruction computes, which need memory."""
+    if isinstance(instruction, (Gather, LoadKeys, Pull, View)):
+        return ()
+    return tuple(var for var in instruction.writes if var.rows != INVARIANT)
+
+
+def _beyond_scratch(program: Program, reuse: bool) -> dict[Var, Memory]:
+    """The memory of all values but those in scratch."""
+    home = {var: name for name, instruction in program for var in instruction.writes}
+    computed = {var: name for name, instruction in program for var in _computed(instruction)}
+    memory: dict[Var, Memory] = {}
+    if reuse:
+        for instruction in program.region("step"):
+            if isinstance(instruction, Store):
+                name = computed.get(instruction.operand)
+                # What `early` computes of distinct rows is not there row by row.
+                if name == "step" or (name == "early" and program.distinct is None):
+                    memory.setdefault(instruction.operand, ResultRows(instruction.number))
+    read_later = {var for name, instruction in program for var in instruction.reads if home[var] != name}
+    for number, (_, gather) in enumerate(program.gathers):
+        if gather.result in read_later:
+            memory[gather.result] = GatheredRows(number)
+    kept, saved = count(), count()
+    for var, name in computed.items():
+        if var in read_later and var not in memory:
+            backward = REGIONS.index(name) >= REGIONS.index("step_back")
+            memory[var] = Held(next(saved if backward else kept), backward)
+    if reuse:
+        for number, (name, scatter) in enumerate(program.scatters):
+            if computed.get(scatter.operand) == name:
+                memory.setdefault(scatter.operand, ScatterRows(number))
+        memory |= _parts_of_joins(program, memory)
+    return memory
+
+
+def _parts_of_joins(program: Program, memory: Mapping[Var, Memory]) -> dict[Var, Memory]:
+    """Values that can be computed in their range of the join that alone reads them: by NumPy's functions of
+    elements, which write to any memory as fast; a product would go by a copy."""
+    uses = Counter(var for _, instruction in program for var in instruction.reads)
+    parts: dict[Var, Memory] = {}
+    for name in program.regions:
+        elementwise = {
+            instruction.results[0]
+            for instruction in program.region(name)
+            if isinstance(instruction, Map) and len(instruction.equations) == 1
+        }
+        for instruction in program.region(name):
+            if not isinstance(instruction, Join) or instruction.result.rows == INVARIANT:
+                continue
+            axis = dict(instruction.equation.attributes)["axis"]
+            assert isinstance(axis, int)
+            start = 0
+            for var in instruction.reads:
+                stop = start + var.type.shape[axis]
+                alone = uses[var] == 1 and var.rows == instruction.result.rows and var not in memory
+                if alone and var in elementwise:
+                    parts[var] = RangeOf(instruction.result, axis, start, stop)
+                start = stop
+    return parts
+
+
+def _scratch(
+    region: Sequence[Instruction], memory: Mapping[Var, Memory], reuse: bool
+) -> tuple[list[Slot], dict[Var, Memory]]:
+    """The scratch arrays of a region, and the values that lie in them."""
+    shows = {var: place.whole for var, place in memory.items() if isinstance(place, RangeOf)}
+    shows |= {made.result: made.reads[0] for made in region if isinstance(made, View)}
+
+    def owner(var: Var) -> Var:
+        """The value whose memory ``var`` lies in."""
+        while var in shows:
+            var = shows[var]
+        return var
+
+    last_read = {owner(var): position for position, made in enumerate(region) for var in made.reads}
+    slots: list[Slot] = []
+    slot_of: dict[Var, int] = {}
+    lives: dict[int, int] = {}  # slots in use, and the last instruction that reads them
+    free: dict[Slot, list[int]] = {}
+
+    def release(number: int) -> None:
+        del lives[number]
+        if reuse:
+            free.setdefault(slots[number], []).append(number)
+
+    for position, made in enumerate(region):
+        if isinstance(made, Map) and len(made.equations) == 1 and made.results[0] not in memory:
+            # An element-wise kernel may write over what it reads, if it reads it as it lies.
+            (result,) = made.results
+            for number in [number for number, until in lives.items() if until == position]:
+                readers = [var for var in made.reads if slot_of.get(owner(var)) == number]
+                fits = slots[number] == _slot(result) and bool(readers)
+                if fits and all(var in slot_of and var.type == result.type for var in readers):
+                    release(number)
+        for var in _computed(made):
+            whole = owner(var)
+            if whole in memory or whole in slot_of:
+                continue
+            unused = free.get(_slot(whole))
+            if unused:
+                number = unused.pop()
+            else:
+                number = len(slots)
+                slots.append(_slot(whole))
+            slot_of[whole] = number
+            lives[number] = last_read.get(whole, position)
+        for number in [number for number, until in lives.items() if until == position]:
+            release(number)
+    return slots, {var: Scratch(number) for var, number in slot_of.items()}
+
+
+def _slot(var: Var) -> Slot:
+    return Slot(var.rows, var.type.shape, var.type.dtype)
