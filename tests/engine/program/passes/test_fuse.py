@@ -1,0 +1,162 @@
+"""Runs of element-wise equations become one `Map`; what a loop cannot do stays between them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from arrows import ops
+from arrows.engine.program.instructions import Map
+from arrows.engine.program.passes.fuse import fuse
+from arrows.engine.program.text import parse_program
+from tests.engine.program.emitters.traced import program_of
+from tests.engine.program.passes.renumber import renumbered
+
+HEAD = """\
+program example
+operand 0: float32[4] row of slab 0
+operand 1: float32[4] row of slab 1
+result 0: float32[4] row
+step
+"""
+
+
+def fused(body: str, dtype: str = "float32") -> str:
+    return renumbered(fuse(parse_program(HEAD + body), dtype=dtype)).removeprefix(HEAD)
+
+
+def kinds(function: Any, input: Any = ([6],)) -> list[str]:
+    """The instructions of a function's step, by kind."""
+    program = fuse(program_of(function, input[0] if isinstance(input, tuple) else input, gradients=False))
+    return [
+        f"map of {len(made.equations)}" if isinstance(made, Map) else type(made).__name__
+        for made in program.region("step")
+    ]
+
+
+def test_a_run_of_neighbours() -> None:
+    assert (
+        fused("""\
+  %0: float32[4] row = gather 0
+  %1: float32[4] row = sigmoid(%0)
+  %2: float32[2] row = index(%1, key=((0, 2, 1),))
+  %3: float32[2] row = index(%1, key=((2, 4, 1),))
+  %4: float32[4] row = concat(%3, %2, axis=-1)
+  %5: float32[4] row = multiply(%4, %0)
+  result 0 = %5""")
+        == """\
+  %0: float32[4] row = gather 0
+  map
+    %1: float32[4] row = sigmoid(%0)
+    %2: float32[2] row = index(%1, key=((0, 2, 1),))
+    %3: float32[2] row = index(%1, key=((2, 4, 1),))
+    %4: float32[4] row = concat(%3, %2, axis=-1)
+    %5: float32[4] row = multiply(%4, %0)
+  -> %5
+  result 0 = %5"""
+    )
+
+
+def test_loads_and_stores_do_not_end_a_run() -> None:
+    assert (
+        fused("""\
+  %0: float32[4] row = gather 0
+  %1: float32[4] row = tanh(%0)
+  result 0 = %1
+  %2: float32[4] row = gather 1
+  %3: float32[4] row = add(%1, %2)
+  %4: float32[4] row = matmul(%3, %3)
+  result 1 = %4""")
+        == """\
+  %0: float32[4] row = gather 0
+  %1: float32[4] row = gather 1
+  map
+    %2: float32[4] row = tanh(%0)
+    %3: float32[4] row = add(%2, %1)
+  -> %2, %3
+  result 0 = %2
+  %4: float32[4] row = matmul(%3, %3)
+  result 1 = %4"""
+    )
+
+
+def test_views_that_others_read_follow_the_map() -> None:
+    """Within it such a view has another number, if it is read there."""
+    assert (
+        fused("""\
+  %0: float32[4] row = gather 0
+  %1: float32[4] row = tanh(%0)
+  %2: float32[4] row = negative(%1)
+  %3: float32[2] row = index(%2, key=((0, 2, 1),))
+  %4: float32[2] row = index(%2, key=((2, 4, 1),))
+  %5: float32[2] row = square(%4)
+  result 0 = %3
+  result 1 = %4
+  result 2 = %5""")
+        == """\
+  %0: float32[4] row = gather 0
+  map
+    %1: float32[4] row = tanh(%0)
+    %2: float32[4] row = negative(%1)
+    %3: float32[2] row = index(%2, key=((2, 4, 1),))
+    %4: float32[2] row = square(%3)
+  -> %2, %4
+  %5: float32[2] row = index(%2, key=((0, 2, 1),))
+  %6: float32[2] row = index(%2, key=((2, 4, 1),))
+  result 0 = %5
+  result 1 = %6
+  result 2 = %4"""
+    )
+
+
+def test_what_other_regions_read_is_a_result() -> None:
+    program = fuse(program_of(lambda x: ops.tanh(x * 2.0) * 3.0, [4]))
+    (step,) = (made for made in program.region("step") if isinstance(made, Map))
+    assert len(step.results) == 2 and len(step.equations) == 3
+
+
+def test_products_and_sums_stand_between() -> None:
+    def function(x: Any) -> Any:
+        y = ops.tanh(x) * 2.0
+        z = (y * y).sum()
+        return ops.relu(y * z) + y
+
+    assert [kind for kind in kinds(function) if kind.startswith("map")] == ["map of 3", "map of 4"]
+
+
+def test_one_equation_alone_stays_as_it_is() -> None:
+    assert kinds(lambda x: ops.tanh(x)) == ["Gather", "map of 1", "Store"]
+    assert kinds(lambda x: x[1:][:2]) == ["Gather", "View", "View", "Store"]
+
+
+@pytest.mark.parametrize("slabs", ["float64[4]", "int32[4]", "float32[2, 2]"])
+def test_other_types_are_left_to_numpy(slabs: str) -> None:
+    body = """\
+  %0: float32[4] row = gather 0
+  %1: float32[4] row = negative(%0)
+  %2: float32[4] row = square(%1)
+  result 0 = %2""".replace("float32[4]", slabs)
+    assert fused(body) == body
+    if slabs == "float64[4]":
+        assert "map" in fused(body, dtype="float64")
+
+
+def test_strides_are_left_to_numpy() -> None:
+    assert kinds(lambda x: (x[::2] * 2.0 + 1.0) * x[::2]) == ["Gather", "View", "map of 3", "Store"]
+
+
+@pytest.mark.parametrize("many_places", [False, True])
+def test_a_run_that_would_take_the_compiler_minutes_is_left_to_numpy(many_places: bool) -> None:
+    """Of many equations, or of few that are cut into many pieces."""
+
+    def long(x: Any) -> Any:
+        return sum((x * (n + 0.5) for n in range(1, 600)), x)
+
+    def cut(x: Any) -> Any:
+        for _ in range(8):
+            x = ops.tanh(ops.concat([x[n : n + 1] for n in reversed(range(100))])) * 2.0
+        return x
+
+    before = program_of(cut if many_places else long, [100], gradients=False)
+    assert str(fuse(before)) == str(before)
