@@ -1,0 +1,58 @@
+"""Writes the region ``once``: values without rows, once a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from arrows.engine.program.contiguous_transpose import ContiguousTranspose
+from arrows.engine.program.emitters.kernels import Kernels
+from arrows.engine.program.instructions import Compute, Copy, LoadConstant, LoadParameter, Map
+from arrows.engine.program.ir import Program
+from arrows.ops.arrays import Array, ArrayModule, HostArray
+
+
+@dataclass(frozen=True, slots=True)
+class OnceCode:
+    """The region ``once`` as a function.
+
+    Attributes:
+        compute: ``compute(constants, parameters, steps)`` gives all values of the region, in order; ``steps``
+            counts the steps of more than a few rows (`ContiguousTranspose`).
+        constants: what to hand to it.
+    """
+
+    compute: Callable[..., tuple[Array, ...]]
+    constants: tuple[HostArray, ...]
+
+
+def emit_once(program: Program, xp: ArrayModule) -> OnceCode:
+    """Writes the region ``once``."""
+    kernels = Kernels(xp)
+    constants: list[HostArray] = []
+    parameters = 0
+    lines = ["def compute(constants, parameters, steps):"]
+    for instruction in program.region("once"):
+        (var,) = instruction.writes
+        operands = [f"v{read.id}" for read in instruction.reads]
+        match instruction:
+            case LoadConstant(_, array):
+                value = f"constants[{len(constants)}]"
+                constants.append(array)
+            case LoadParameter():
+                value = f"parameters[{parameters}]"
+                parameters += 1
+            case Copy(equation):
+                copy = kernels.add(ContiguousTranspose(kernels.kernel(equation)), "copy_transpose")
+                value = f"{copy}({operands[0]}, steps)"
+            case Compute(equation) | Map((equation,)):
+                value = kernels.call(equation, operands)
+            case _:
+                raise AssertionError(instruction)
+        lines.append(f"    v{var.id} = {value}")
+    values = "".join(f"v{var.id}, " for made in program.region("once") for var in made.writes)
+    lines.append(f"    return ({values})")
+    namespace: dict[str, Any] = dict(kernels.namespace)
+    exec(compile("\n".join(lines), f"<arrows once of {program.name}>", "exec"), namespace)
+    return OnceCode(namespace["compute"], tuple(constants))

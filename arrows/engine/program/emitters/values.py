@@ -1,0 +1,211 @@
+"""What the values of a region are called in its function, and where they are bound to arrays.
+
+Three times: for the batch, for a number of rows, for a step.  What lies ready for all rows is bound once,
+with its views; a step slices the rows that it reads.  Scratch, and its views, depend on how many rows there
+are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from arrows.engine.program.instructions import Instruction, LoadKeys, Pull, View
+from arrows.engine.program.ir import (
+    GatheredRows,
+    Held,
+    Program,
+    RangeOf,
+    ResultRows,
+    ScatterRows,
+    Scratch,
+)
+from arrows.ops import INVARIANT, ROW, Equation, Var
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows that lie in an array of the batch, or in a view of it.
+
+    Attributes:
+        array: the name of what is bound for the batch.
+        level: what counts the rows.
+        contiguous: whether the array lies together in memory, so that a reshape is a view.
+        scratch: whether the rows of a step are the first ones, else those of the step.
+    """
+
+    array: str
+    level: int
+    contiguous: bool
+    scratch: bool
+
+
+class Values:
+    """The values of a region.
+
+    Args:
+        program: with memory.
+        region: any but ``once``.
+
+    Attributes:
+        batch: what is bound for the batch: code, by name.
+        sized: what is bound for a number of rows: code, by name.
+        body: the lines of a step.
+        names: of values.
+        levels: those whose bounds are read: ``a``, ``z`` and ``n`` of rows, ``a0``, ``z0``, ``n0`` and the
+            segments ``g0`` of the elements of sequence 0.
+        sized_levels: those whose number of rows ``sized`` depends on.
+        made_by: the instructions with rows, by what they make.
+    """
+
+    def __init__(self, program: Program, region: str) -> None:
+        self.program, self.whole = program, region == "deferred"
+        self.batch: dict[str, str] = {}
+        self.sized: dict[str, str] = {}
+        self.body: list[str] = []
+        self.names: dict[Var, str] = {}
+        self.levels: set[int] = set()
+        self.sized_levels: set[int] = set()
+        self.made_by: dict[Var, Instruction] = {
+            var: made for name, made in program if name != "once" for var in made.writes
+        }
+        self._once = {
+            var: number
+            for number, var in enumerate(var for made in program.region("once") for var in made.writes)
+        }
+        self._slices: dict[str, str] = {}  # the names of rows of a step, by that of their array
+
+    def bound(self, name: str, code: str) -> str:
+        """The name of what is bound for the batch."""
+        self.batch[name] = code
+        return name
+
+    def assign(self, var: Var, code: str) -> None:
+        """Gives a value that has no memory a name."""
+        self.names[var] = f"v{var.id}"
+        self.body.append(f"v{var.id} = {code}")
+
+    def name(self, var: Var) -> str:
+        """The name of a value; its rows of the step are sliced where it is first named."""
+        if var not in self.names:
+            if var in self._once:
+                number = self._once[var]
+                return self.bound(f"i{number}", f"arrays.once[{number}]")
+            rows = self.rows(var)
+            assert rows is not None, var
+            self.names[var] = self.sliced(rows)
+        return self.names[var]
+
+    def sliced(self, rows: Rows) -> str:
+        """The name of the rows of a step."""
+        if rows.array in self._slices:
+            return self._slices[rows.array]
+        of = suffix(rows.level)
+        if rows.scratch:
+            self.levels.add(rows.level)
+            self.sized_levels.add(rows.level)
+            name = rows.array.replace("scratch", "s")
+            self.sized[name] = f"{rows.array}[:n{of}]"
+        elif self.whole:
+            name = rows.array
+        else:
+            self.levels.add(rows.level)
+            name = f"{rows.array}s"
+            self.body.append(f"{name} = {rows.array}[a{of}:z{of}]")
+        self._slices[rows.array] = name
+        return name
+
+    def rows(self, var: Var) -> Rows | None:
+        """Where the rows of a value lie, if in an array of the batch."""
+        scratch = False
+        match self.program.memory.get(var):
+            case Scratch(number):
+                array = self.bound(f"scratch{number}", f"arrays.scratch[{number}]")
+                scratch = True
+            case RangeOf(whole, axis, start, stop):
+                return self.range(whole, axis, start, stop)
+            case ResultRows(number):
+                array = self.bound(f"results{number}", f"arrays.results[{number}]")
+            case Held(number, backward):
+                kind = "saved" if backward else "kept"
+                array = self.bound(f"{kind}{number}", f"arrays.{kind}[{number}]")
+            case ScatterRows(number):
+                array = self.bound(f"scatters{number}", f"arrays.scatters[{number}]")
+            case GatheredRows(number):
+                array = self.bound(f"rows{number}", f"arrays.gathers[{number}].rows")
+            case None:
+                match self.made_by.get(var):
+                    case Pull(_, number):
+                        array = self.bound(f"gradients{number}", f"arrays.gradients[{number}]")
+                    case LoadKeys():
+                        array = self.bound("keys", "arrays.keys")
+                    case View(equation):
+                        return self._rows_of_view(equation)
+                    case _:
+                        return None
+        return Rows(array, var.rows, contiguous=True, scratch=scratch)
+
+    def range(self, whole: Var, axis: int, start: int, stop: int) -> Rows:
+        """A range of a value along a negative axis."""
+        rows = self.rows(whole)
+        assert rows is not None
+        before = ":, " * (len(whole.type.shape) + axis + 1)
+        return self._view(rows, f"[{before}{start}:{stop}]", contiguous=False)
+
+    def _rows_of_view(self, equation: Equation) -> Rows | None:
+        """Where the rows of a view lie, if it can be made of all rows at once."""
+        var = equation.operands[0]
+        reshape = equation.primitive.name == "reshape"
+        rows = self.rows(var)
+        if rows is None or (reshape and not rows.contiguous):  # which may be a copy
+            return None
+        shown = written_view(equation, f"{rows.array}.shape[0]")
+        return None if shown is None else self._view(rows, shown, contiguous=reshape)
+
+    def _view(self, rows: Rows, shown: str, *, contiguous: bool) -> Rows:
+        """A view of rows, bound for the batch."""
+        code = rows.array + shown
+        name = next((name for name, other in self.batch.items() if other == code), None)
+        if name is None:
+            name = self.bound(f"{rows.array}v{len(self.batch)}", code)
+        return Rows(name, rows.level, contiguous, rows.scratch)
+
+
+def suffix(level: int) -> str:
+    """How the names of a level's bounds end."""
+    return "" if level == ROW else str(level)
+
+
+def written_view(equation: Equation, count: str) -> str | None:
+    """A view as a subscript or a method, which costs a call less than its kernel.
+
+    Args:
+        equation: a view.
+        count: code for the number of rows.
+
+    Returns:
+        None where it cannot be written so, or where there are no rows.
+    """
+    if any(var.rows == INVARIANT for var in (equation.result, *equation.operands)):
+        return None
+    attributes: dict[str, Any] = dict(equation.attributes)
+    match equation.primitive.name:
+        case "index":
+            items = [str(item) if isinstance(item, int) else _slice(item) for item in attributes["key"]]
+            return f"[{', '.join([':', *items])}]"
+        case "transpose":
+            return f".transpose({shape_code('0', attributes['axes'])})"
+        case "reshape":
+            return f".reshape({shape_code(count, equation.result.type.shape)})"
+    return None
+
+
+def shape_code(first: str, rest: tuple[int, ...]) -> str:
+    """A tuple as code: ``(n, 2, 3,)``."""
+    return f"({', '.join([first, *map(str, rest)])},)"
+
+
+def _slice(bounds: tuple[int | None, ...]) -> str:
+    """``0:4`` for (0, 4, 1), ``3::-1`` for (3, None, -1)."""
+    start, stop, step = ("" if number is None else str(number) for number in bounds)
+    return f"{start}:{stop}" if step == "1" else f"{start}:{stop}:{step}"
