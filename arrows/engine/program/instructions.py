@@ -289,13 +289,11 @@ Instruction: TypeAlias = (
     | Accumulate
 )
 
-_PRODUCTS = {"matmul", "outer", "dot"}
-
 
 def instruction_of(equation: Equation) -> Instruction:
     """The instruction that runs one equation."""
     primitive = equation.primitive
-    if primitive.name in _PRODUCTS:
+    if primitive.name in {"matmul", "outer", "dot"}:
         return Product(equation)
     if primitive.name == "concat":
         return Join(equation)
