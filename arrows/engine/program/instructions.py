@@ -335,14 +335,12 @@ def with_operands(instruction: Instruction, new: Mapping[Var, Var]) -> Instructi
             return type(instruction)(_reading(equation, new))
         case Map(equations, results):
             return Map(tuple(_reading(equation, new) for equation in equations), results)
-        case SumRows(operand=operand, equation=equation):
-            return replace(
-                instruction,
-                operand=None if operand is None else new.get(operand, operand),
-                equation=None if equation is None else _reading(equation, new),
-            )
-        case Store() | Scatter() | Accumulate():
-            return replace(instruction, operand=new.get(instruction.operand, instruction.operand))
+        case SumRows(equation=Equation() as equation):
+            return replace(instruction, equation=_reading(equation, new))
+        case SumRows(operand=Var() as operand) | Store(_, operand) | Scatter(_, operand):
+            return replace(instruction, operand=new.get(operand, operand))
+        case Accumulate(operand=operand):
+            return replace(instruction, operand=new.get(operand, operand))
         case _:
             return instruction
 
