@@ -1,0 +1,147 @@
+"""The list of passes: how the program of an operation is made, and its code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from arrows.engine.planning import ApplyOperation
+from arrows.engine.program.build import build
+from arrows.engine.program.emitters.numpy import OnceCode, RegionCode, Tick, emit, emit_once
+from arrows.engine.program.ir import REGIONS, Program
+from arrows.engine.program.passes.allocate import allocate
+from arrows.engine.program.passes.copy_transposes import copy_transposes
+from arrows.engine.program.passes.deduplicate import deduplicate
+from arrows.engine.program.passes.defer import defer
+from arrows.engine.program.passes.differentiate import differentiate
+from arrows.engine.program.passes.fold import fold
+from arrows.engine.program.passes.fuse import fuse
+from arrows.engine.program.passes.join import join
+from arrows.engine.program.passes.join_slices import join_slices
+from arrows.engine.program.passes.narrow import narrow
+from arrows.engine.program.passes.place import place
+from arrows.engine.program.passes.push_sums import push_sums
+from arrows.engine.program.passes.split import split
+from arrows.ops.arrays import ArrayModule
+
+Pass = Callable[[Program], Program]
+
+# Each list in the order in which its passes run; `differentiate` runs between the first two.
+FORWARD: tuple[Pass, ...] = (fold, narrow, split, join)
+BACKWARD: tuple[Pass, ...] = (join_slices, push_sums, defer, place)
+LAST: tuple[Pass, ...] = (deduplicate, copy_transposes, fuse)
+
+OPTIONAL = tuple(made.__name__ for made in (*FORWARD, *BACKWARD, *LAST))
+"""The names of the passes that can be left out; `reuse`, of scratch memory by `allocate`, can be as well."""
+
+_left_out: ContextVar[frozenset[str]] = ContextVar("left_out", default=frozenset())
+_checks: ContextVar[Callable[[Program, str], None] | None] = ContextVar("checks", default=None)
+
+
+@contextmanager
+def without_passes(*names: str) -> Iterator[None]:
+    """Leaves passes out of all programs that are made inside: what they do changes no number.
+
+    Args:
+        names: of `OPTIONAL`, or ``"reuse"``.
+    """
+    assert set(names) <= {*OPTIONAL, "reuse"}, names
+    token = _left_out.set(_left_out.get() | set(names))
+    try:
+        yield
+    finally:
+        _left_out.reset(token)
+
+
+@contextmanager
+def checked_passes(check: Callable[[Program, str], None]) -> Iterator[None]:
+    """Calls ``check(program, name of the pass)`` after each pass of all programs that are made inside."""
+    token = _checks.set(check)
+    try:
+        yield
+    finally:
+        _checks.reset(token)
+
+
+def make_program(
+    operation: ApplyOperation,
+    differentiated: Sequence[bool],
+    seeded: Sequence[bool],
+    *,
+    training: bool = False,
+    jit: bool = False,
+) -> Program:
+    """Makes the program of an operation.
+
+    Args:
+        operation: what the program does.
+        differentiated: for each port, whether its gradient is wanted.
+        seeded: for each result, whether a gradient comes in; for none of them in inference.
+        training: whether dropout acts.
+        jit: whether element-wise equations are fused into loops that are compiled.
+    """
+    left_out: Collection[str] = _left_out.get()
+    if not operation.constants:
+        left_out = {*left_out, "fold"}  # zeros that a user has written are computed with as they stand
+    if not jit:
+        left_out = {*left_out, "fuse"}
+    check = _checks.get() or (lambda program, name: None)
+
+    def run(passes: Sequence[Pass], program: Program) -> Program:
+        for each in passes:
+            if each.__name__ not in left_out:
+                program = each(program)
+                check(program, each.__name__)
+        return program
+
+    program = build(operation, differentiated, training=training)
+    check(program, "build")
+    program = run(FORWARD, program)
+    if any(seeded):
+        program = differentiate(program, seeded)
+        check(program, "differentiate")
+        program = run(BACKWARD, program)
+    program = run(LAST, program)
+    program = allocate(program, reuse="reuse" not in left_out)
+    check(program, "allocate")
+    return program
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ProgramCode:
+    """A program with the functions that run it on one array module.
+
+    Attributes:
+        program: the program.
+        once: computes what has no rows.
+        regions: for each region with instructions, what makes its function.
+    """
+
+    program: Program
+    once: OnceCode
+    regions: Mapping[str, RegionCode]
+
+
+def make_code(
+    operation: ApplyOperation,
+    xp: ArrayModule,
+    differentiated: Sequence[bool],
+    seeded: Sequence[bool],
+    *,
+    training: bool = False,
+    jit: bool = False,
+    tick: Tick | None = None,
+) -> ProgramCode:
+    """Makes the program of an operation, and its functions.
+
+    Args:
+        operation, differentiated, seeded, training, jit: as for `make_program`.
+        xp: the array module that it runs on.
+        tick: called as ``tick(region, position)`` after each instruction, for a profile.
+    """
+    program = make_program(operation, differentiated, seeded, training=training, jit=jit)
+    emitted = {name: emit(program, name, xp, tick=tick, jit=jit) for name in REGIONS if name != "once"}
+    regions = {name: code for name, code in emitted.items() if code is not None}
+    return ProgramCode(program, emit_once(program, xp), regions)
