@@ -44,8 +44,8 @@ class RegionArrays:
         segments: for each sequence, its bounds at each step.
         gathers: by number of the gather in the program.
         results: for each result, the operation's rows of its slab.
-        gradients: for each result, the gradients of these rows.
-        kept: by number of `Held`: what forward regions hold for all rows.
+        gradients: for each result, the gradients of these rows; None where none come in.
+        kept: by number of `Held`: what forward regions hold for all rows; None for a number without value.
         saved: by number of `Held` with ``backward``: the same of backward regions.
         scatters: by number of the scatter: where its rows wait.
         sums: by position in ``Distinct.summed``: these values summed by distinct row.
@@ -61,11 +61,11 @@ class RegionArrays:
     segments: Mapping[int, Sequence[SegmentBounds]]
     gathers: Mapping[int, GatherArrays]
     results: Sequence[Array]
-    kept: Sequence[Array]
+    kept: Sequence[Array | None]
     scratch: Sequence[Array]
     take: Callable[..., Array]
-    gradients: Sequence[Array] = ()
-    saved: Sequence[Array] = ()
+    gradients: Sequence[Array | None] = ()
+    saved: Sequence[Array | None] = ()
     scatters: Sequence[Array] = ()
     sums: Sequence[Array] = ()
     keys: Array | None = None

@@ -1,0 +1,260 @@
+"""Runs merged batches: the programs of all operations, on one device."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from arrows.engine.device import Arena, Device, Upload
+from arrows.engine.planning import (
+    ApplyOperation,
+    CarriedOperation,
+    Plan,
+    StreamOperation,
+    moving_slabs,
+    receiving_slabs,
+)
+from arrows.engine.program import Clock
+from arrows.engine.program.pipeline import make_code
+from arrows.engine.program.slab_memory import separate_memory, shared_memory
+from arrows.engine.reading import lengths_of
+from arrows.engine.running.batch_plan import PlannedBatch, PlannedOperation, plan_batch
+from arrows.engine.running.bound_operation import BatchArrays, BoundOperation, OperationRefused, bind_forward
+from arrows.engine.running.dropout_keys import DropoutSeed, dropout_keys
+from arrows.engine.running.gradient_memory import Gradient, GradientMemory
+from arrows.engine.running.operation_code import OperationCode
+from arrows.engine.running.run import Run, rows_of_output
+from arrows.engine.scheduling import Merged, OperationRows, WiredBatch, merge
+from arrows.ops import IndexOutOfRange, Parameter
+from arrows.ops.arrays import Array, HostArray, quiet
+from arrows.ops.linear import FEW_TRANSPOSED
+from arrows.typesys import ArrowValueError
+
+Carry = Callable[[Array, HostArray], None]
+"""``carry(rows, ids)`` writes values of earlier runs to rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutorChoices:
+    """What programs are made for.
+
+    Attributes:
+        seeds: the slabs that gradients come into from outside; empty for inference.
+        inputs: the read sites whose gradients are wanted.
+        training: whether dropout acts.
+        jit: whether element-wise equations are compiled.
+        keep_values: whether all slabs are to be there when a batch has run.
+    """
+
+    seeds: Collection[int] = ()
+    inputs: Sequence[int] = ()
+    training: bool = False
+    jit: bool = False
+    keep_values: bool = False
+
+
+class Executor:
+    """Programs and memory of a model on one device, for one choice of what to differentiate.
+
+    Args:
+        plan: the model's plan.
+        device: the device.
+        arena: memory, shared by the executors of a model.
+        parameter: gives the live array of a layer's parameter.
+        choices: what the programs are made for.
+        clock: notes where the time goes, for a profile.
+        codes: those of operations that did not change since an earlier executor, by what they depend on.
+
+    Attributes:
+        codes: by operation that computes.
+        receiving: the slabs that gradients come into.
+        parameter_gradients: where the gradients of parameters are kept.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        device: Device,
+        arena: Arena,
+        parameter: Callable[[object, Parameter], Array],
+        choices: ExecutorChoices,
+        *,
+        clock: Clock | None = None,
+        codes: dict[Hashable, OperationCode] | None = None,
+    ) -> None:
+        self.plan, self.device, self.arena, self.parameter, self.clock = plan, device, arena, parameter, clock
+        seeds, inputs = set(choices.seeds), set(choices.inputs)
+        self._moving = moving_slabs(plan, inputs)
+        self.receiving = receiving_slabs(plan, seeds, self._moving) if seeds else set()
+        # Gradients need the values of all slabs; without them, memory that is no longer read is used again.
+        keep_values = self.receiving or choices.keep_values
+        self.memory = separate_memory(plan) if keep_values else shared_memory(plan)
+        # Inputs whose gradients are wanted are told apart by their place, not by their value.
+        self._share = not inputs and not (choices.training and plan.has_dropout)
+        self._constants: dict[int, Array] = {}
+        self._once: dict[int, tuple[Array, ...]] = {}
+        self.codes = {
+            operation.index: self._code(operation, choices, {} if codes is None else codes)
+            for operation in plan.operations
+            if isinstance(operation, ApplyOperation)
+        }
+        accumulates = {o: code.accumulates for o, code in self.codes.items()}
+        self.parameter_gradients = GradientMemory(accumulates, device)
+        self._program_constants = {
+            o: tuple(device.to_device(np.asarray(array)) for array in code.code.once.constants)
+            for o, code in self.codes.items()
+        }
+
+    def _code(
+        self, operation: ApplyOperation, choices: ExecutorChoices, codes: dict[Hashable, OperationCode]
+    ) -> OperationCode:
+        """The code of an operation: one that is there already, or a new one."""
+        plan = self.plan
+        wanted = [port.slab in self._moving and port.slab in self.receiving for port in operation.ports]
+        places = plan.result_places[operation.index]
+        seeded = [plan.operations[owner].slabs[output] in self.receiving for owner, output in places]
+        key = operation.index, operation.early, operation.ports, *wanted, None, *seeded
+        if key not in codes:
+            code = make_code(
+                operation, self.device.xp, wanted, seeded, training=choices.training, jit=choices.jit
+            )
+            codes[key] = OperationCode.of(operation, code)
+        return codes[key]
+
+    @property
+    def kept(self) -> list[Array]:
+        """The arrays that are kept from batch to batch, beside the arena; parameters may be among them."""
+        computed = [*self._program_constants.values(), *self._once.values()]
+        return [
+            *self._constants.values(),
+            *(array for arrays in computed for array in arrays),
+            *self.parameter_gradients.kept,
+        ]
+
+    def refresh(self) -> None:
+        """Forgets what was computed of parameters, which may have changed since: once a call of the model."""
+        self._once.clear()
+
+    def no_gradient(self, owner: object, spec: Parameter) -> Gradient:
+        """The gradient of a parameter that a batch does not reach: of the kind that it has otherwise."""
+        return self.parameter_gradients.zero((id(owner), spec.name), spec)
+
+    # ------------------------------------------------------------------------------------------- planning
+
+    def merge(self, batch: WiredBatch, seed: DropoutSeed) -> PlannedBatch:
+        """Merges a batch and plans it; computes nothing yet.
+
+        Args:
+            batch: the batch.
+            seed: what dropout depends on, if it acts.
+        """
+        if self.clock is not None:
+            self.clock.tick("prepare")
+        merged = merge(self.plan, batch, share=self._share)
+        keys = {o: dropout_keys(batch, merged, o, seed) for o, code in self.codes.items() if code.has_keys}
+        planned = self.plan_batch(merged, keys)
+        if self.clock is not None:
+            self.clock.count(merged)
+            self.clock.tick("merge")
+        return planned
+
+    def plan_batch(
+        self, merged: Merged, keys: Mapping[int, HostArray] = MappingProxyType({})
+    ) -> PlannedBatch:
+        """Plans a merged batch and sends its index arrays.
+
+        Args:
+            merged: the batch.
+            keys: dropout keys, by operation.
+        """
+        return plan_batch(
+            self.plan, merged, self.codes, keys, Upload(self.device), backward=bool(self.receiving)
+        )
+
+    # -------------------------------------------------------------------------------------------- running
+
+    @quiet
+    def forward(self, planned: PlannedBatch, arena: Arena | None = None, carry: Carry | None = None) -> Run:
+        """Computes every value of a batch.
+
+        Args:
+            planned: the batch.
+            arena: the memory of the run; None: what all runs share.
+            carry: brings values of earlier runs.
+
+        Raises:
+            OperationRefused: a kernel refused what an example gave it.
+        """
+        arena = self.arena if arena is None else arena
+        arrays = BatchArrays(self.device, arena, planned.upload, self._slabs(planned.merged, arena))
+        self._write_streams(planned.merged, arrays.slabs, carry)
+        operations = {
+            o: self._bind(planned, o, operation, arrays) for o, operation in planned.operations.items()
+        }
+        constants = deque(self.memory.constants)
+        for component, ranges in planned.spans:
+            while constants and constants[0][0] <= component:
+                self._write_constants(arrays.slabs, constants.popleft()[1])
+            for o, first, stop, part in ranges:
+                operations[o].run(first, stop, part)
+        for _, slab in constants:
+            self._write_constants(arrays.slabs, slab)
+        return Run(self, planned, arrays, operations)
+
+    def _slabs(self, merged: Merged, arena: Arena) -> list[Array]:
+        return [
+            arena.array(("slab", number), (rows, *slab.type.shape), slab.type.dtype)
+            for number, slab, rows in zip(self.memory.slabs, self.plan.slabs, merged.slab_rows, strict=True)
+        ]
+
+    def _write_streams(self, merged: Merged, slabs: Sequence[Array], carry: Carry | None) -> None:
+        """Writes what is there before anything is computed."""
+        for operation in self.plan.operations:
+            if isinstance(operation, StreamOperation) and merged.operations[operation.index].count:
+                values = merged.raw[operation.stream]
+                rows = rows_of_output(self.plan, merged, slabs, operation.index, 0)
+                if isinstance(operation, CarriedOperation):
+                    assert carry is not None
+                    carry(rows, values)
+                else:
+                    rows[...] = self.device.to_device(np.ascontiguousarray(values))
+
+    def _write_constants(self, slabs: Sequence[Array], slab: int) -> None:
+        for row, number in enumerate(self.plan.slabs[slab].constants):
+            if number not in self._constants:
+                self._constants[number] = self.device.to_device(self.plan.lowered.constants[number])
+            slabs[slab][row] = self._constants[number]
+
+    def _bind(
+        self, planned: PlannedBatch, o: int, operation: PlannedOperation, arrays: BatchArrays
+    ) -> BoundOperation:
+        results = [
+            rows_of_output(self.plan, planned.merged, arrays.slabs, owner, output)
+            for owner, output in self.plan.result_places[o]
+        ]
+        keys = planned.keys.get(o)
+        return bind_forward(
+            operation,
+            arrays,
+            memory=self.memory.operations[o],
+            once=self._values_without_rows(operation.code, operation.rows),
+            results=results,
+            keys=None if keys is None else self.device.to_device(keys),
+        )
+
+    def _values_without_rows(self, code: OperationCode, rows: OperationRows) -> tuple[Array, ...]:
+        """What an operation computes of constants and parameters alone; the first batch after `refresh` says
+        how many rows its steps have."""
+        o = code.operation.index
+        if o not in self._once:
+            parameters = [self.parameter(load.owner, load.spec) for load in code.parameters]
+            steps = int((lengths_of(rows.bounds) > FEW_TRANSPOSED).sum())
+            try:
+                self._once[o] = code.code.once.compute(self._program_constants[o], parameters, steps)
+            except (IndexOutOfRange, ArrowValueError) as error:
+                raise OperationRefused(o, None) from error
+        return self._once[o]

@@ -1,0 +1,197 @@
+"""Where the gradients of parameters are kept while a batch runs, and how their parts come together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from arrows.engine.device import Device
+from arrows.engine.program.boxes import Subscript, overlap, subscript, uncovered
+from arrows.engine.program.instructions import Accumulate, Region
+from arrows.ops import Parameter, RowSparse
+from arrows.ops.arrays import Array
+
+Gradient: TypeAlias = "Array | RowSparse"
+"""Of a parameter: an array of its shape, or rows of it."""
+
+ParameterKey = tuple[int, str]
+"""The identity of the layer, and the name of the parameter."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class _Part:
+    """A part of a parameter's gradient, which one `Accumulate` adds.
+
+    Attributes:
+        key: the parameter.
+        operation, number: whose `Accumulate` it is, and which of those of its program.
+        region: the range of the parameter; None: row-sparse.
+        in_place: nothing else is written there before it, so it may be written in place.
+    """
+
+    key: ParameterKey
+    operation: int
+    number: int
+    region: Region | None
+    in_place: bool
+
+
+class GradientMemory:
+    """One array for each parameter, kept from batch to batch; the operations write their parts there.
+
+    A parameter whose parts are all row-sparse, such as a table that is only looked up, has no array: its
+    gradient is row-sparse.  Where it is read otherwise as well, the rows are added to the array.
+
+    Args:
+        accumulates: those of each operation's program.
+        device: the device.
+    """
+
+    def __init__(self, accumulates: Mapping[int, Sequence[Accumulate]], device: Device) -> None:
+        self._device = device
+        self._arrays: dict[ParameterKey, Array] = {}
+        self._specs: dict[ParameterKey, Parameter] = {}
+        regions: dict[ParameterKey, list[tuple[int, int, Region | None]]] = {}
+        for o, own in accumulates.items():
+            for number, accumulate in enumerate(own):
+                key = id(accumulate.owner), accumulate.spec.name
+                regions.setdefault(key, []).append((o, number, accumulate.region))
+                self._specs[key] = accumulate.spec
+        self._dense = {
+            key for key, parts in regions.items() if any(region is not None for _, _, region in parts)
+        }
+        self._parts: dict[int, list[_Part]] = {}
+        for key, parts in regions.items():
+            for part in _parts(key, parts):
+                self._parts.setdefault(part.operation, []).append(part)
+        self._blanks: dict[tuple[ParameterKey, tuple[_Part, ...]], list[Subscript]] = {}
+
+    @property
+    def kept(self) -> list[Array]:
+        """The arrays that there are so far."""
+        return list(self._arrays.values())
+
+    def begin(self, operations: Iterable[int]) -> BatchGradients:
+        """The gradients of a batch in which the given operations take part, ready to be written."""
+        parts = {o: self._parts.get(o, []) for o in operations}
+        reached: dict[ParameterKey, list[_Part]] = {}
+        for own in parts.values():
+            for part in own:
+                reached.setdefault(part.key, []).append(part)
+        arrays = {key: self._array(key, reached[key]) for key in reached if key in self._dense}
+        return BatchGradients(self._device, parts, arrays)
+
+    def zero(self, key: ParameterKey, spec: Parameter) -> Gradient:
+        """The gradient of a parameter that a batch does not reach: of the kind that it has otherwise."""
+        if key in self._dense or key not in self._specs:
+            return self._device.zeros(spec.shape, spec.dtype)
+        rows = self._device.zeros((0,), self._device.index_dtype)
+        return RowSparse(rows, self._device.zeros((0, *spec.shape[1:]), spec.dtype), spec.shape)
+
+    def _array(self, key: ParameterKey, parts: Sequence[_Part]) -> Array:
+        """A parameter's array, zero wherever no part is written in place.
+
+        What the last batch left is not relied on: an optimizer has had the array in its hands since.
+        """
+        spec = self._specs[key]
+        if key not in self._arrays:
+            self._arrays[key] = self._device.empty(spec.shape, spec.dtype)
+        in_place = tuple(part for part in parts if part.in_place)
+        if (key, in_place) not in self._blanks:
+            regions = [part.region for part in in_place if part.region is not None]
+            self._blanks[key, in_place] = [subscript(region) for region in uncovered(spec.shape, regions)]
+        array = self._arrays[key]
+        for blank in self._blanks[key, in_place]:
+            array[blank] = 0
+        return array
+
+
+class BatchGradients:
+    """The gradients of one batch, while its operations write them.
+
+    Args:
+        device: the device.
+        parts: those of each operation.
+        arrays: of the parameters whose gradients are dense.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        parts: Mapping[int, Sequence[_Part]],
+        arrays: Mapping[ParameterKey, Array],
+    ) -> None:
+        self._device = device
+        self._parts = parts
+        self._arrays = arrays
+        self._rows: dict[ParameterKey, RowSparse] = {}
+
+    def targets(self, operation: int, count: int) -> list[Array | None]:
+        """For each `Accumulate` of an operation's program, the range to write to; None: it is added
+        afterwards, or sparse."""
+        targets: list[Array | None] = [None] * count
+        for part in self._parts[operation]:
+            if part.in_place:
+                targets[part.number] = self._range(part)
+        return targets
+
+    def add(self, operation: int, values: Sequence[Array | RowSparse]) -> None:
+        """Adds the parts of an operation that were not written in place."""
+        for part in self._parts[operation]:
+            value = values[part.number]
+            if part.region is None:
+                assert isinstance(value, RowSparse)
+                rows = self._rows.get(part.key)
+                self._rows[part.key] = value if rows is None else rows.add(value, self._device.xp)
+            elif not part.in_place:
+                assert not isinstance(value, RowSparse)
+                target = self._range(part)
+                target += value
+
+    def total(self) -> dict[ParameterKey, Gradient]:
+        """The gradients, once all operations have added theirs."""
+        for key, rows in self._rows.items():
+            if key in self._arrays:
+                rows.add_to(self._arrays[key], self._device.xp)
+        return {**self._rows, **self._arrays}
+
+    def _range(self, part: _Part) -> Array:
+        """The range of a gradient that a part is: a view, of a scalar too."""
+        assert part.region is not None
+        return self._arrays[part.key][subscript(part.region)]
+
+
+def _parts(key: ParameterKey, regions: Sequence[tuple[int, int, Region | None]]) -> list[_Part]:
+    """The parts of one parameter: the first that is written to its region may be written in place, if none
+    is written to a part of that region alone."""
+    parts = []
+    for n, (o, number, region) in enumerate(regions):
+        in_place = region is not None
+        if region is not None:
+            for m, (_, _, other) in enumerate(regions):
+                if m != n and other is not None and overlap(other, region):
+                    in_place &= other == region and m > n
+        parts.append(_Part(key=key, operation=o, number=number, region=region, in_place=in_place))
+    return parts
+
+
+def own(gradient: Gradient) -> Gradient:
+    """The gradient in memory of its own: what a batch computes is the next batch's memory."""
+    if isinstance(gradient, RowSparse):
+        return RowSparse(gradient.rows.copy(), gradient.values.copy(), gradient.shape)
+    copied: Array = gradient.copy()
+    return copied
+
+
+def add_gradients(device: Device, gradient: Gradient, other: Gradient) -> Gradient:
+    """The sum of two gradients of one parameter; row-sparse if both are."""
+    if isinstance(gradient, RowSparse):
+        if isinstance(other, RowSparse):
+            return gradient.add(other, device.xp)
+        gradient, other = other, gradient
+    if not isinstance(other, RowSparse):
+        return gradient + other
+    total: Array = gradient.copy()
+    other.add_to(total, device.xp)
+    return total

@@ -1,0 +1,202 @@
+"""What the runner asks of an operation's program, looked up once for all batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from arrows.engine.planning import ApplyOperation
+from arrows.engine.program.emitters.numpy import RegionCode
+from arrows.engine.program.instructions import Accumulate, LoadKeys, LoadParameter, Scatter
+from arrows.engine.program.ir import GatheredRows, Held, Program, Slot
+from arrows.engine.program.pipeline import ProgramCode
+from arrows.ops import Var
+from arrows.typesys import types as T
+
+COMPONENT_REGIONS = ("early", "late")
+"""The regions that run over all rows of a component at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatherLayout:
+    """One gather of a program.
+
+    Attributes:
+        operands: the ports that are gathered side by side.
+        type: of one row of the value.
+        slab: where the rows lie.
+        level: what counts the rows, as in `Var`.
+        by_component: whether all rows of a component are gathered at once.
+        held: whether later regions read the rows.
+    """
+
+    operands: tuple[int, ...]
+    type: T.Tensor
+    slab: int
+    level: int
+    by_component: bool
+    held: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ScatterGroup:
+    """The scatters of a program into one slab: their gradients share one array.
+
+    Attributes:
+        slab: its number.
+        scatters: the numbers of the scatters, in the order of the array.
+        operands: of each, the ports whose gradients lie side by side.
+        early: whether all the rows are there before the operation's first step in a component.
+    """
+
+    slab: int
+    scatters: tuple[int, ...]
+    operands: tuple[tuple[int, ...], ...]
+    early: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistinctLayout:
+    """How repeated rows of one operand are computed once; see `Distinct`.
+
+    Attributes:
+        operand: the port.
+        width: how many numbers a row of it has.
+        spread: the numbers of the kept values that ``early`` makes of the distinct rows.
+        summed: the numbers of the saved values that are summed by distinct row.
+    """
+
+    operand: int
+    width: int
+    spread: tuple[int, ...]
+    summed: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class OperationCode:
+    """An operation's program, its functions, and what the runner binds them to.
+
+    Attributes:
+        operation: the operation.
+        code: the program and its functions.
+        early, step, step_back, late, deferred: the functions of the regions; None where there is nothing.
+        gathers: by their number in the program.
+        kept, saved: by number of `Held`, what it holds; None for a number that is not used.
+        scatter_count: how many scatters the program has.
+        scatter_groups: these, by slab.
+        distinct: how repeated rows are computed once, if they are.
+        parameters: what ``once`` reads of layers, in order.
+        accumulates: what ``deferred`` adds to gradients of parameters, in order.
+        has_keys: whether dropout keys are read.
+    """
+
+    operation: ApplyOperation
+    code: ProgramCode
+    early: RegionCode | None
+    step: RegionCode
+    step_back: RegionCode | None
+    late: RegionCode | None
+    deferred: RegionCode | None
+    gathers: tuple[GatherLayout, ...]
+    kept: tuple[Slot | None, ...]
+    saved: tuple[Slot | None, ...]
+    scatter_count: int
+    scatter_groups: tuple[ScatterGroup, ...]
+    distinct: DistinctLayout | None
+    parameters: tuple[LoadParameter, ...]
+    accumulates: tuple[Accumulate, ...]
+    has_keys: bool
+
+    @staticmethod
+    def of(operation: ApplyOperation, code: ProgramCode) -> OperationCode:
+        """The code of an operation, with what the runner looks up in it."""
+        program, regions = code.program, code.regions
+        accumulates = (each for each in program.region("deferred") if isinstance(each, Accumulate))
+        return OperationCode(
+            operation=operation,
+            code=code,
+            early=regions.get("early"),
+            step=regions["step"],
+            step_back=regions.get("step_back"),
+            late=regions.get("late"),
+            deferred=regions.get("deferred"),
+            gathers=_gathers(program),
+            kept=_held(program, backward=False),
+            saved=_held(program, backward=True),
+            scatter_count=len(program.scatters),
+            scatter_groups=_scatter_groups(operation, [scatter for _, scatter in program.scatters]),
+            distinct=_distinct(program),
+            parameters=tuple(each for each in program.region("once") if isinstance(each, LoadParameter)),
+            accumulates=tuple(accumulates),
+            has_keys=any(isinstance(instruction, LoadKeys) for _, instruction in program),
+        )
+
+    def scratch(self, region: str) -> Sequence[Slot]:
+        """What the scratch arrays of a region hold."""
+        slots: Sequence[Slot] = self.code.program.scratch.get(region, ())
+        return slots
+
+
+def _gathers(program: Program) -> tuple[GatherLayout, ...]:
+    return tuple(
+        GatherLayout(
+            operands=gather.operands,
+            type=gather.result.type,
+            slab=program.operands[gather.operands[0]].slab,
+            level=gather.result.rows,
+            by_component=region in COMPONENT_REGIONS,
+            held=isinstance(program.memory.get(gather.result), GatheredRows),
+        )
+        for region, gather in program.gathers
+    )
+
+
+def _held(program: Program, *, backward: bool) -> tuple[Slot | None, ...]:
+    slots = {
+        memory.number: Slot(var.rows, var.type.shape, var.type.dtype)
+        for var, memory in program.memory.items()
+        if isinstance(memory, Held) and memory.backward is backward
+    }
+    return tuple(slots.get(number) for number in range(max(slots, default=-1) + 1))
+
+
+def _scatter_groups(operation: ApplyOperation, scatters: Sequence[Scatter]) -> tuple[ScatterGroup, ...]:
+    """The scatters by slab: those of one operand first, by its leaf; so the order of sums does not depend on
+    the regions that they stand in."""
+
+    def place(number: int) -> tuple[bool, int]:
+        operands = scatters[number].operands
+        joined = len(operands) > 1
+        return joined, number if joined else operation.ports[operands[0]].leaf
+
+    by_slab: dict[int, list[int]] = {}
+    for number in sorted(range(len(scatters)), key=place):
+        by_slab.setdefault(operation.ports[scatters[number].operands[0]].slab, []).append(number)
+    return tuple(
+        ScatterGroup(
+            slab,
+            tuple(numbers),
+            tuple(scatters[number].operands for number in numbers),
+            all(set(operation.early).issuperset(scatters[number].operands) for number in numbers),
+        )
+        for slab, numbers in by_slab.items()
+    )
+
+
+def _distinct(program: Program) -> DistinctLayout | None:
+    distinct = program.distinct
+    if distinct is None:
+        return None
+
+    def number(var: Var) -> int:
+        memory = program.memory[var]
+        assert isinstance(memory, Held), f"{var} is not held for all rows"
+        return memory.number
+
+    return DistinctLayout(
+        operand=distinct.operand,
+        width=prod(program.operands[distinct.operand].type.shape),
+        spread=tuple(map(number, distinct.spread)),
+        summed=tuple(map(number, distinct.summed)),
+    )

@@ -1,0 +1,196 @@
+"""A batch that has run forwards, and its way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from arrows.engine.planning import Plan
+from arrows.engine.program.emitters.arrays import StepRefused
+from arrows.engine.running.batch_plan import PlannedBatch
+from arrows.engine.running.bound_operation import (
+    BatchArrays,
+    BoundBackward,
+    BoundOperation,
+    ScatterArrays,
+    bind_backward,
+    bind_scatters,
+)
+from arrows.engine.running.gradient_memory import Gradient, ParameterKey
+from arrows.engine.scheduling import Merged, WiredBatch
+from arrows.ops.arrays import Array, HostArray, quiet
+
+if TYPE_CHECKING:
+    from arrows.engine.running.executor import Executor
+
+
+@dataclass(frozen=True, slots=True)
+class LossSeeds:
+    """Where gradients come in: how much a metric stream's values, or a result, weigh in the loss."""
+
+    metrics: Mapping[int, float]
+    result: float | None = None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Run:
+    """A batch that has run forwards: every value is there.
+
+    Attributes:
+        executor: what ran it.
+        planned: the batch.
+        arrays: its slabs, and the memory that backward regions take.
+        operations: those that have nodes in the batch, bound to their arrays.
+    """
+
+    executor: Executor
+    planned: PlannedBatch
+    arrays: BatchArrays
+    operations: Mapping[int, BoundOperation]
+
+    @property
+    def merged(self) -> Merged:
+        """The batch as it was scheduled."""
+        return self.planned.merged
+
+    @property
+    def slabs(self) -> Sequence[Array]:
+        """The rows of all operations."""
+        return self.arrays.slabs
+
+    def rows(self, operation: int, output: int) -> Array:
+        """The rows of one output, as a range of its slab."""
+        return rows_of_output(self.executor.plan, self.merged, self.slabs, operation, output)
+
+    def results(self, operation: int) -> list[Array]:
+        """For each result of an operation, its rows."""
+        return [self.rows(owner, output) for owner, output in self.executor.plan.result_places[operation]]
+
+    def gather(self, slab: int, rows: HostArray) -> Array:
+        """Copies rows of a slab."""
+        device = self.executor.device
+        return device.take(self.slabs[slab], device.to_device(rows.astype(device.index_dtype)))
+
+    @quiet
+    def loss(self, seeds: LossSeeds) -> Array:
+        """The weighted sum that the gradients are taken of, a scalar of the device."""
+        first, *rest = (
+            self.gather(slab, rows).sum() * weight for slab, rows, weight in self.loss_terms(seeds)
+        )
+        return sum(rest, first + 0)
+
+    def loss_terms(self, seeds: LossSeeds) -> list[tuple[int, HostArray, float]]:
+        """What the loss is the sum of: slabs, rows of them, and their weights."""
+        plan, outputs = self.executor.plan, self.merged.outputs
+        terms = [(plan.metrics[m], outputs.metrics[m].values, weight) for m, weight in seeds.metrics.items()]
+        if seeds.result is not None:
+            terms.append((plan.results[0], outputs.results[0].values, seeds.result))
+        return terms
+
+    def start_backward(self) -> BackwardRun:
+        """The way back, with gradients that are zero everywhere."""
+        plan, arena = self.executor.plan, self.arrays.arena
+        gradients = [
+            arena.zeros(("gradient", s), (rows, *slab.type.shape), slab.type.dtype)
+            if s in self.executor.receiving
+            else None
+            for s, (slab, rows) in enumerate(zip(plan.slabs, self.merged.slab_rows, strict=True))
+        ]
+        return BackwardRun(self, gradients)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class BackwardRun:
+    """The way back through a batch.
+
+    Attributes:
+        run: the batch, after it has run forwards.
+        gradients: for each slab, the gradients of its rows; None where none come in.
+    """
+
+    run: Run
+    gradients: Sequence[Array | None]
+
+    def from_loss(self, seeds: LossSeeds) -> dict[ParameterKey, Gradient]:
+        """Computes the gradients of all parameters, from the weights of the values that make the loss."""
+        if not self.run.executor.receiving:  # the loss depends on nothing that can change
+            return {}
+        plan, merged, device = self.run.executor.plan, self.run.merged, self.run.executor.device
+        weights: dict[int, HostArray] = {}
+        for slab, rows, weight in self.run.loss_terms(seeds):
+            # A value may count more than once: under two names, or returned by two branches.
+            counted = np.bincount(rows, minlength=merged.slab_rows[slab]) * weight
+            weights[slab] = weights[slab] + counted if slab in weights else counted
+        for slab, total in weights.items():
+            gradients, row = self.gradients[slab], plan.slabs[slab].type
+            if gradients is not None:
+                gradients[...] = device.to_device(
+                    total.astype(row.dtype).reshape(-1, *(1 for _ in row.shape))
+                )
+        return self.flow()
+
+    @quiet
+    def flow(self) -> dict[ParameterKey, Gradient]:
+        """Computes the gradients of all parameters, from what has been put into ``gradients``."""
+        operations, executor = self.run.operations, self.run.executor
+        scatters = {o: bind_scatters(operation) for o, operation in operations.items()}
+        bound = {o: self._bind(o, operation, scatters) for o, operation in operations.items()}
+        try:
+            for _, ranges in reversed(self.run.planned.spans):
+                for o, first, stop, part in reversed(ranges):
+                    bound[o].run(first, stop, part)
+        except StepRefused as refused:
+            raise refused.__cause__ or refused from None
+        totals = executor.parameter_gradients.begin(operations)
+        for o, backward in bound.items():
+            if backward.run_deferred is not None:
+                targets = totals.targets(o, len(operations[o].planned.code.accumulates))
+                totals.add(o, backward.run_deferred(targets))
+        return totals.total()
+
+    def _bind(
+        self, o: int, operation: BoundOperation, scatters: Mapping[int, ScatterArrays]
+    ) -> BoundBackward:
+        plan, merged = self.run.executor.plan, self.run.merged
+        gradients: list[Array | None] = []
+        for owner, output in plan.result_places[o]:
+            slab = self.gradients[plan.operations[owner].slabs[output]]
+            if slab is not None:
+                first = merged.operations[owner].first_rows[output]
+                slab = slab[first : first + merged.operations[owner].count]
+            gradients.append(slab)
+        return bind_backward(operation, scatters, self.gradients, gradients, self._tick(o))
+
+    def _tick(self, operation: int) -> Callable[[], None] | None:
+        clock = self.run.executor.clock
+        return None if clock is None else lambda: clock.tick("scatter", operation)
+
+    def input_gradients(self, batch: WiredBatch, sites: Sequence[int]) -> tuple[Array, HostArray]:
+        """The gradients of what some read sites read, in the order of the visits, and where each example
+        starts."""
+        plan, device, merged = self.run.executor.plan, self.run.executor.device, self.run.merged
+        operation = plan.operations[plan.sites.operation[sites[0]]]
+        site = batch.wirings.site.select(batch.indices)
+        wanted = np.isin(site.values, sites)
+        rank = np.zeros(len(wanted), np.intp)
+        example, number = merged.nodes(operation.index)
+        rank[site.offsets[example] + number] = np.arange(len(number))
+        rows = rank[wanted]
+        before = np.concatenate(([0], np.cumsum(wanted)))
+        gradients = self.gradients[operation.slabs[0]]
+        if gradients is None:
+            values = device.zeros((len(rows), *operation.outputs[0].shape), operation.outputs[0].dtype)
+        else:
+            first = merged.operations[operation.index].first_rows[0]
+            values = device.take(gradients, device.to_device((rows + first).astype(device.index_dtype)))
+        return values, before[site.offsets]
+
+
+def rows_of_output(plan: Plan, merged: Merged, slabs: Sequence[Array], operation: int, output: int) -> Array:
+    """The rows of one output of an operation, as a range of its slab."""
+    rows = merged.operations[operation]
+    first = rows.first_rows[output]
+    return slabs[plan.operations[operation].slabs[output]][first : first + rows.count]
