@@ -12,7 +12,7 @@ of early operands need runs once a component, after its steps::
 
 from __future__ import annotations
 
-from arrows.engine.program.instructions import Gather, Instruction, Pull, Scatter, SumRows, closure
+from arrows.engine.program.instructions import Gather, Instruction, Pull, Scatter, closure
 from arrows.engine.program.ir import Program
 from arrows.engine.program.passes.tidy import with_views
 from arrows.ops import Var
@@ -30,10 +30,10 @@ def defer(program: Program) -> Program:
     }
     scatters = [made for made in back if isinstance(made, Scatter)]
     waiting = [made for made in scatters if early.issuperset(made.operands)]
-    summed = [var for made in program.region("deferred") if isinstance(made, SumRows) for var in made.reads]
+    read = [var for made in program.region("deferred") for var in made.reads]
     in_step = closure([made.operand for made in scatters if made not in waiting], back)
     in_late = closure([made.operand for made in waiting], back) - in_step
-    in_deferred = closure(summed, back) - in_step - in_late
+    in_deferred = closure(read, back) - in_step - in_late
 
     def of(values: set[Var], stores: list[Scatter]) -> tuple[Instruction, ...]:
         moved = [made for made in back if not isinstance(made, Pull) and not values.isdisjoint(made.writes)]

@@ -16,9 +16,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from arrows.engine.program.instructions import Instruction, SumRows, equations_of, instruction_of
+from arrows.engine.program.instructions import Instruction, SumRows, View, equations_of, instruction_of
 from arrows.engine.program.ir import Program
-from arrows.engine.program.passes.tidy import prune
+from arrows.engine.program.passes.tidy import with_views
 from arrows.ops import INVARIANT, Equation, Var
 
 
@@ -28,10 +28,15 @@ def push_sums(program: Program) -> Program:
     Args:
         program: with backward regions.
     """
+    deferred = program.region("deferred")
+    # What `deferred` makes again of a view is rows, as what stands in `step_back`.
+    views = tuple(made for made in deferred if isinstance(made, View) and made.result.rows != INVARIANT)
     made_by = {
-        equation.result: equation for made in program.region("step_back") for equation in equations_of(made)
+        equation.result: equation
+        for made in (*program.region("step_back"), *views)
+        for equation in equations_of(made)
     }
-    sums = [made for made in program.region("deferred") if isinstance(made, SumRows)]
+    sums = [made for made in deferred if isinstance(made, SumRows)]
     first = _Pusher(program, made_by, set())
     for made in sums:
         assert made.operand is not None
@@ -39,11 +44,11 @@ def push_sums(program: Program) -> Program:
     # The plain sum of what products over all rows read needs nothing else to be held for it.
     held = {var for made in first.sums for var in made.reads}
     pusher = _Pusher(program, made_by, held)
-    rest = tuple(made for made in program.region("deferred") if not isinstance(made, SumRows))
+    rest = tuple(made for made in deferred if not isinstance(made, SumRows) and made not in views)
     for made in sums:
         assert made.operand is not None
         pusher.push(made.operand, made.result)
-    return prune(program.with_regions(deferred=(*pusher.sums, *pusher.computed, *rest)))
+    return with_views(program.with_regions(deferred=(*views, *pusher.sums, *pusher.computed, *rest)))
 
 
 class _Pusher:

@@ -94,3 +94,29 @@ late
   %9: float32[3] row = matmul(%8, %1)
   scatter 0 += %9"""
     assert renumbered(defer(parse_program(before))) == after
+
+
+def test_what_is_summed_through_a_view() -> None:
+    """What a view shows that stands with the sums runs once for all rows too."""
+    before = """\
+program example
+operand 0: float32[3] row of slab 0
+result 0: float32[1, 3] row
+once
+  %0: float32[3] = parameter Bias_1/bias
+step
+  %1: float32[3] row = gather 0
+  %2: float32[3] row = add(%1, %0)
+  %3: float32[1, 3] row = reshape(%2, shape=(1, 3))
+  result 0 = %3
+step_back
+  %4: float32[1, 3] row = gradient 0
+  %5: float32[1, 3] row = tanh(%4)
+deferred
+  %6: float32[3] row = reshape(%5, shape=(3,))
+  %7: float32[3] = sum %6
+  gradient of Bias_1/bias[0:3] += %7"""
+    after = before.replace("  %5: float32[1, 3] row = tanh(%4)\ndeferred\n", "deferred\n").replace(
+        "  %6:", "  %5: float32[1, 3] row = tanh(%4)\n  %6:"
+    )
+    assert renumbered(defer(parse_program(before))) == after

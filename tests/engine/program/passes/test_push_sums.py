@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from arrows.engine.program.passes.push_sums import push_sums
 from arrows.engine.program.text import parse_program
+from arrows.testing import verify_program
 from tests.engine.program.passes.renumber import renumbered
 
 
@@ -91,3 +92,41 @@ deferred
   %9: float32[3] = add(%8, %7)
   gradient of Bias_1/bias[0:3] += %9"""
     assert renumbered(push_sums(parse_program(before))) == after
+
+
+def test_a_sum_of_a_view() -> None:
+    """A view is summed as what it shows, be it of the steps or made again for the sum."""
+    before = """\
+program example
+operand 0: float32[3] row of slab 0
+result 0: float32 row
+once
+  %0: float32[3, 1] = parameter FC_1/weight
+  %1: float32[1] = parameter FC_1/bias
+step
+  %2: float32[3] row = gather 0
+  %3: float32[1] row = matmul(%2, %0)
+  %4: float32[1] row = add(%3, %1)
+  %5: float32 row = reshape(%4, shape=())
+  result 0 = %5
+step_back
+  %6: float32 row = gradient 0
+  %7: float32[1] row = reshape(%6, shape=(1,))
+  %8: float32[3, 1] row = outer(%2, %7)
+deferred
+  %9: float32[1] row = reshape(%6, shape=(1,))
+  %10: float32[1] = sum %9
+  %11: float32[3, 1] = sum %8
+  gradient of FC_1/weight[0:3, 0:1] += %11
+  gradient of FC_1/bias[0:1] += %10"""
+    program = push_sums(parse_program(before))
+    verify_program(program, after="push_sums")
+    after = """\
+deferred
+  %7: float32[1] row = reshape(%6, shape=(1,))
+  %8: float32 = sum %6
+  %9: float32[3, 1] = sum outer(%2, %7)
+  %10: float32[1] = reshape(%8, shape=(1,))
+  gradient of FC_1/weight[0:3, 0:1] += %9
+  gradient of FC_1/bias[0:1] += %10"""
+    assert renumbered(program).endswith(after)
