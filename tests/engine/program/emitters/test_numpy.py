@@ -18,6 +18,7 @@ from arrows.engine.program.passes.allocate import allocate
 from arrows.engine.program.passes.copy_transposes import copy_transposes
 from arrows.engine.program.passes.fuse import fuse
 from arrows.engine.program.text import parse_program
+from arrows.engine.program.verify import verify_program
 from arrows.typesys import types as T
 from tests.engine.program.emitters.batches import Batch, Bound, agree, emitted, plainly
 from tests.engine.program.emitters.test_loops import interpreted
@@ -69,6 +70,7 @@ def check(program: Program, batch: Batch, *, jit: bool = False, tolerance: float
     made = fuse(program, dtype="float64") if jit else program
     for reuse in (True, False):
         allocated = allocate(copy_transposes(made), reuse=reuse)
+        verify_program(allocated)
         for device in ("cpu",) if jit else ("cpu", "fake"):
             agree(emitted(allocated, batch, device, jit=jit), expected, tolerance)
         agree(emitted(allocated, batch, jit=jit, one_by_one=True, targets=False), expected, tolerance)
