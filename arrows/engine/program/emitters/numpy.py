@@ -35,7 +35,7 @@ from arrows.engine.program.instructions import (
     instruction_of,
 )
 from arrows.engine.program.ir import Program, RangeOf, ResultRows, ScatterRows
-from arrows.ops import ROW, Equation, IndexOutOfRange, Var
+from arrows.ops import INVARIANT, ROW, Equation, IndexOutOfRange, Var
 from arrows.ops.arrays import ArrayModule
 from arrows.typesys import ArrowValueError
 
@@ -199,7 +199,8 @@ class _RegionWriter:
                 raise AssertionError(instruction)
 
     def _compute(self, equation: Equation) -> None:
-        operands = [self.values.name(var) for var in equation.operands]
+        bare = equation.result.rows != INVARIANT and isinstance(self.kernels.kernel(equation), np.ufunc)
+        operands = [self.values.number(v) if bare else self.values.name(v) for v in equation.operands]
         if equation.primitive.segmented:
             self.values.levels.add(max(var.rows for var in (*equation.operands, equation.result)))
         if equation.result in self.program.memory:

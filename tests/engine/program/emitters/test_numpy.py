@@ -452,3 +452,10 @@ def test_transposes_are_copied_for_many_steps(many: bool, contiguous: bool) -> N
     transposed = [value for value in values if np.shape(value) == (9, 6)]
     assert transposed and all(np.array_equal(value, weight.T) for value in transposed)
     assert [value.flags.c_contiguous for value in transposed] == [contiguous] * len(transposed)
+
+
+def test_single_numbers_lose_their_axes() -> None:
+    program = program_of(lambda x: ops.tanh(x) * 2.0 + 1.0, [4])
+    check(program, a_batch(program))
+    code = emit(allocate(program), "step", np)
+    assert code is not None and code.source.count(".reshape(())") == 2
