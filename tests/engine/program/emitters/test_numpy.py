@@ -404,7 +404,7 @@ deferred
 
 def test_a_region_without_instructions() -> None:
     program = allocate(parsed(TANH))
-    assert emit(program, "early", np) is None and emit_once(program, np).compute([], [], 0) == ()
+    assert emit(program, "early", np) is None and emit_once(program, np).compute((), (), 0) == ()
 
 
 def test_a_refused_step_says_which() -> None:
