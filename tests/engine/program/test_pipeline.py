@@ -1,0 +1,77 @@
+"""Programs of models fulfil the rules after each pass, whichever passes are left out, and are read back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import arrows as ar
+from arrows.engine.planning import ApplyOperation, moving_slabs, receiving_slabs
+from arrows.engine.program.instructions import LoadConstant
+from arrows.engine.program.ir import Program
+from arrows.engine.program.pipeline import OPTIONAL, checked_passes, make_program, without_passes
+from arrows.engine.program.text import parse_program
+from arrows.models import sentiment
+from arrows.models.tagger import Lexicon, tagger
+from arrows.testing import verify_program
+
+
+def attention() -> Any:
+    """The words of a sequence, weighed by their products with a learned vector, with dropout."""
+    query = ar.FC(1, name="query")
+
+    def attend(words: Any) -> Any:
+        return ar.ops.segment_sum(words * ar.ops.segment_softmax(query(words))) / 2.0
+
+    words = ar.Map(ar.Scalar("int32") >> ar.Embedding(7, 4, name="words") >> ar.Dropout(0.3))
+    return words >> ar.Function(attend) >> ar.FC(1, name="answer")
+
+
+MODELS = {
+    "a Tree-LSTM": lambda: sentiment({"not": 1, "good": 2}, size=4, embedding=3, dropout=0.5).learn,
+    "a tagger": lambda: tagger(Lexicon({"good": 1}, {"g": 1}), size=3, embedding=2).learn,
+    "attention": attention,
+}
+
+
+def programs(block: Any, *, gradients: bool, jit: bool) -> Iterator[Program]:
+    """The programs of a model's operations."""
+    plan = ar.compile(block).plan
+    moving = moving_slabs(plan, set())
+    receiving = receiving_slabs(plan, {*plan.metrics, *plan.results}, moving) if gradients else set()
+    for operation in plan.operations:
+        if isinstance(operation, ApplyOperation):
+            wanted = [port.slab in moving and port.slab in receiving for port in operation.ports]
+            places = plan.result_places[operation.index]
+            seeded = [plan.operations[owner].slabs[output] in receiving for owner, output in places]
+            yield make_program(operation, wanted, seeded, training=gradients, jit=jit)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("gradients", [False, True])
+def test_each_pass_keeps_the_rules(model, gradients, jit):
+    with checked_passes(verify_program):
+        assert list(programs(MODELS[model](), gradients=gradients, jit=jit))
+
+
+@pytest.mark.parametrize("left_out", [(name,) for name in (*OPTIONAL, "reuse")] + [(*OPTIONAL, "reuse")])
+@pytest.mark.parametrize("model", MODELS)
+def test_each_pass_can_be_left_out(model, left_out):
+    with checked_passes(verify_program), without_passes(*left_out):
+        assert list(programs(MODELS[model](), gradients=True, jit=True))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_programs_are_read_back(model):
+    read = 0
+    for program in programs(MODELS[model](), gradients=True, jit=True):
+        constants = [made.array.size for made in program.region("once") if isinstance(made, LoadConstant)]
+        if max(constants, default=0) <= 64:
+            again = parse_program(str(program))
+            assert str(again) == str(program)
+            verify_program(again)
+            read += 1
+    assert read
