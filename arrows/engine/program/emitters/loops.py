@@ -38,7 +38,7 @@ FUNCTIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LoopPlace:
     """Where in a row a loop reads or writes: one place, or as many as the loop is long.
 
     Attributes:
@@ -57,11 +57,11 @@ class Load:
     """``a0 = x0[r, j + 4]``"""
 
     name: str
-    place: Place
+    place: LoopPlace
 
 
 @dataclass(frozen=True, slots=True)
-class Apply:
+class Evaluate:
     """``a2 = a0 + a1``: a primitive by its name."""
 
     name: str
@@ -73,11 +73,11 @@ class Apply:
 class Write:
     """``y0[r, j] = a2``"""
 
-    place: Place
+    place: LoopPlace
     value: str
 
 
-Statement: TypeAlias = Load | Apply | Write
+Statement: TypeAlias = Load | Evaluate | Write
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def _python(statement: Statement, names: Mapping[Var, str]) -> str:
     return f"{statement.name} = {FUNCTIONS[statement.primitive].format(*statement.operands)}"
 
 
-def _subscript(place: Place) -> str:
+def _subscript(place: LoopPlace) -> str:
     index = [] if place.var.rows == INVARIANT else ["r"]
     if place.var.type.shape:
         index.append(str(place.start) if not place.moves else f"j + {place.start}" if place.start else "j")
@@ -151,18 +151,18 @@ def _subscript(place: Place) -> str:
 def loop_nest(loops: Map) -> list[Loop]:
     """The loops over the places of a row, one for each length of the pieces that results are cut into."""
     cuts = _cuts(loops.equations)
-    writes: dict[int, list[Place]] = {}
+    writes: dict[int, list[LoopPlace]] = {}
     for var in loops.writes:
         for start, stop in pairwise(sorted(cuts[var])):
-            writes.setdefault(stop - start, []).append(Place(var, start, stop - start > 1))
+            writes.setdefault(stop - start, []).append(LoopPlace(var, start, stop - start > 1))
     return [_loop(loops, length, places) for length, places in sorted(writes.items())]
 
 
-def _loop(loops: Map, length: int, writes: Sequence[Place]) -> Loop:
+def _loop(loops: Map, length: int, writes: Sequence[LoopPlace]) -> Loop:
     """The loop that writes pieces of one length; each value is computed once."""
-    wanted: dict[Var, dict[Place, None]] = {}
+    wanted: dict[Var, dict[LoopPlace, None]] = {}
 
-    def want(places: Iterable[Place]) -> None:
+    def want(places: Iterable[LoopPlace]) -> None:
         for place in places:
             wanted.setdefault(place.var, {})[place] = None
 
@@ -171,7 +171,7 @@ def _loop(loops: Map, length: int, writes: Sequence[Place]) -> Loop:
         for place in list(wanted.get(equation.result, ())):
             want(_operands(equation, place))
     loop = Loop(length)
-    values: dict[Place, str] = {}
+    values: dict[LoopPlace, str] = {}
     for var in loops.reads:
         for place in wanted.get(var, ()):
             values[place] = f"a{len(values)}"
@@ -183,20 +183,20 @@ def _loop(loops: Map, length: int, writes: Sequence[Place]) -> Loop:
                 (values[place],) = operands
                 continue
             values[place] = f"a{len(values)}"
-            loop.append(Apply(values[place], equation.primitive.name, operands), place.moves)
+            loop.append(Evaluate(values[place], equation.primitive.name, operands), place.moves)
     for place in writes:
         loop.append(Write(place, values[place]), place.moves)
     return loop
 
 
-def _operands(equation: Equation, place: Place) -> list[Place]:
+def _operands(equation: Equation, place: LoopPlace) -> list[LoopPlace]:
     """Where the operands are read for one place of the result."""
     read = []
     for operand, shift, length in _shifts(equation):
         if not length:
-            read.append(Place(operand, 0, False))
+            read.append(LoopPlace(operand, 0, False))
         elif equation.primitive.name != "concat" or -shift <= place.start < -shift + length:
-            read.append(Place(operand, place.start + shift, place.moves))
+            read.append(LoopPlace(operand, place.start + shift, place.moves))
     return read
 
 

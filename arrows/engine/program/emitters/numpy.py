@@ -81,11 +81,11 @@ class _RegionWriter:
         self.whole = region == "deferred"
         self.kernels, self.values = Kernels(xp), Values(program, region)
         self.body = self.values.body
-        self.gathers = {made.result: number for number, (_, made) in enumerate(program.gathers)}
-        self.scatters = {id(made): number for number, (_, made) in enumerate(program.scatters)}
-        accumulated = [made.operand for made in program.region(region) if isinstance(made, Accumulate)]
-        self.accumulated = {var: number for number, var in enumerate(accumulated)}
-        self.reads = Counter(var for made in program.region(region) for var in made.reads)
+        self.gathers = {instruction.result: number for number, (_, instruction) in enumerate(program.gathers)}
+        self.scatters = {id(instruction): number for number, (_, instruction) in enumerate(program.scatters)}
+        instructions = program.region(region)
+        self.accumulates = [each for each in instructions if isinstance(each, Accumulate)]
+        self.reads = Counter(var for instruction in instructions for var in instruction.reads)
 
     # ------------------------------------------------------------------------------------- the function
 
@@ -134,12 +134,10 @@ class _RegionWriter:
         sized = [f"{name} = {code}" for name, code in self.values.sized.items()]
         lines = [*self._bounds("0"), *sized, *self.body]
         values = []
-        for number, made in enumerate(
-            made for made in self.program.region(self.region) if isinstance(made, Accumulate)
-        ):
-            value = self.values.name(made.operand)
+        for number, instruction in enumerate(self.accumulates):
+            value = self.values.name(instruction.operand)
             values.append(value)
-            if made.region is not None:
+            if instruction.region is not None:
                 target = f"targets[{number}]"
                 lines.append(f"if {target} is not None and {value} is not {target}:")
                 lines.append(f"    {target}[...] = {value}")
@@ -151,15 +149,15 @@ class _RegionWriter:
         words = set(re.findall(r"\w+", " ".join([*self.body, *self.values.sized.values()])))
         lines = []
         for level in sorted(self.values.levels):
-            of = suffix(level)
+            end = suffix(level)
             if level == ROW:
                 self.values.bound("bounds", "arrays.bounds")
                 lines += [f"a = bounds[{step}]", f"z = bounds[{step} + 1]"]
             else:
-                self.values.bound(f"segments{of}", f"arrays.segments[{level}]")
-                lines.append(f"a{of}, z{of}, g{of} = segments{of}[{step}]")
-            if f"n{of}" in words:
-                lines.append(f"n{of} = z{of} - a{of}")
+                self.values.bound(f"segments{end}", f"arrays.segments[{level}]")
+                lines.append(f"a{end}, z{end}, g{end} = segments{end}[{step}]")
+            if f"n{end}" in words:
+                lines.append(f"n{end} = z{end} - a{end}")
         return lines
 
     # -------------------------------------------------------------------------------------- instructions
@@ -211,17 +209,17 @@ class _RegionWriter:
     def _copy(self, var: Var, arrays: str, number: int, level: int) -> None:
         """Copies a value to where it goes."""
         array = self.values.bound(f"{arrays}{number}", f"arrays.{arrays}[{number}]")
-        of = suffix(level)
+        end = suffix(level)
         self.values.levels.add(level)
         value = self.values.name(var)
-        self.body.append(f"{array}[a{of}:z{of}] = {value}")
+        self.body.append(f"{array}[a{end}:z{end}] = {value}")
 
     def _gather(self, gather: Gather) -> None:
         """Fetches rows: as a range of the slab, or one by one."""
         number, var, width = self.gathers[gather.result], gather.result, len(gather.operands)
         shape = self.program.operands[gather.operands[0]].type.shape
-        of = suffix(var.rows)
-        a, z, n = f"a{of}", f"z{of}", f"n{of}"
+        end = suffix(var.rows)
+        a, z, n = f"a{end}", f"z{end}", f"n{end}"
         self.values.levels.add(var.rows)
         held = var in self.program.memory
         for part in ("slab", "index", "first", "rows", *(() if held else ("buffer",))):
@@ -305,6 +303,7 @@ class _RegionWriter:
             else:
                 operands.append(self.values.name(var))
         var, out = instruction.result, None
-        if var in self.accumulated and self.reads[var] == 1 and not instruction.sparse:
-            out = f"targets[{self.accumulated[var]}]"
+        targets = [number for number, each in enumerate(self.accumulates) if each.operand == var]
+        if targets and self.reads[var] == 1 and not instruction.sparse:
+            out = f"targets[{targets[0]}]"
         self.values.assign(var, self.kernels.sum_rows(instruction, operands, out))

@@ -51,7 +51,7 @@ def emit_once(program: Program, xp: ArrayModule) -> OnceCode:
             case _:
                 raise AssertionError(instruction)
         lines.append(f"    v{var.id} = {value}")
-    values = "".join(f"v{var.id}, " for made in program.region("once") for var in made.writes)
+    values = "".join(f"v{var.id}, " for instruction in program.region("once") for var in instruction.writes)
     lines.append(f"    return ({values})")
     namespace: dict[str, Any] = dict(kernels.namespace)
     exec(compile("\n".join(lines), f"<arrows once of {program.name}>", "exec"), namespace)

@@ -67,12 +67,15 @@ class Values:
         self.levels: set[int] = set()
         self.sized_levels: set[int] = set()
         self.made_by: dict[Var, Instruction] = {
-            var: made for name, made in program if name != "once" for var in made.writes
+            var: instruction for name, instruction in program if name != "once" for var in instruction.writes
         }
         self._once = {
             var: number
-            for number, var in enumerate(var for made in program.region("once") for var in made.writes)
+            for number, var in enumerate(
+                var for instruction in program.region("once") for var in instruction.writes
+            )
         }
+        self._rows: dict[Var, Rows | None] = {}
         self._slices: dict[str, str] = {}  # the names of rows of a step, by that of their array
 
     def bound(self, name: str, code: str) -> str:
@@ -107,23 +110,28 @@ class Values:
         """The name of the rows of a step."""
         if rows.array in self._slices:
             return self._slices[rows.array]
-        of = suffix(rows.level)
+        end = suffix(rows.level)
         if rows.scratch:
             self.levels.add(rows.level)
             self.sized_levels.add(rows.level)
             name = rows.array.replace("scratch", "s")
-            self.sized[name] = f"{rows.array}[:n{of}]"
+            self.sized[name] = f"{rows.array}[:n{end}]"
         elif self.whole:
             name = rows.array
         else:
             self.levels.add(rows.level)
             name = f"{rows.array}s"
-            self.body.append(f"{name} = {rows.array}[a{of}:z{of}]")
+            self.body.append(f"{name} = {rows.array}[a{end}:z{end}]")
         self._slices[rows.array] = name
         return name
 
     def rows(self, var: Var) -> Rows | None:
         """Where the rows of a value lie, if in an array of the batch."""
+        if var not in self._rows:
+            self._rows[var] = self._find_rows(var)
+        return self._rows[var]
+
+    def _find_rows(self, var: Var) -> Rows | None:
         scratch = False
         match self.program.memory.get(var):
             case Scratch(number):

@@ -132,7 +132,9 @@ def _scratch(
 ) -> tuple[list[Slot], dict[Var, Memory]]:
     """The scratch arrays of a region, and the values that lie in them."""
     shows = {var: place.whole for var, place in memory.items() if isinstance(place, RangeOf)}
-    shows |= {made.result: made.reads[0] for made in region if isinstance(made, View)}
+    shows |= {
+        instruction.result: instruction.reads[0] for instruction in region if isinstance(instruction, View)
+    }
 
     def owner(var: Var) -> Var:
         """The value whose memory ``var`` lies in."""
@@ -140,7 +142,9 @@ def _scratch(
             var = shows[var]
         return var
 
-    last_read = {owner(var): position for position, made in enumerate(region) for var in made.reads}
+    last_read = {
+        owner(var): position for position, instruction in enumerate(region) for var in instruction.reads
+    }
     slots: list[Slot] = []
     slot_of: dict[Var, int] = {}
     lives: dict[int, int] = {}  # slots in use, and the last instruction that reads them
@@ -151,16 +155,20 @@ def _scratch(
         if reuse:
             free.setdefault(slots[number], []).append(number)
 
-    for position, made in enumerate(region):
-        if isinstance(made, Map) and len(made.equations) == 1 and made.results[0] not in memory:
+    for position, instruction in enumerate(region):
+        if (
+            isinstance(instruction, Map)
+            and len(instruction.equations) == 1
+            and instruction.results[0] not in memory
+        ):
             # An element-wise kernel may write over what it reads, if it reads it as it lies.
-            (result,) = made.results
+            (result,) = instruction.results
             for number in [number for number, until in lives.items() if until == position]:
-                readers = [var for var in made.reads if slot_of.get(owner(var)) == number]
+                readers = [var for var in instruction.reads if slot_of.get(owner(var)) == number]
                 fits = slots[number] == _slot(result) and bool(readers)
                 if fits and all(var in slot_of and var.type == result.type for var in readers):
                     release(number)
-        for var in _computed(made):
+        for var in _computed(instruction):
             whole = owner(var)
             if whole in memory or whole in slot_of:
                 continue
