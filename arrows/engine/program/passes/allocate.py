@@ -14,6 +14,9 @@ it.
 
 Views, and what has no rows, get no memory here; nor does what is there already: gradients of results, dropout
 keys, and gathered rows that their own region alone reads.
+
+With ``reuse`` a training step takes 0.93 of the time (Tree-LSTM, state 300, batch 64), 0.91 (state 128, batch
+25) and 0.92 (an LSTM along one chain, state 100): medians of alternating pairs in one process, one thread.
 """
 
 from __future__ import annotations
