@@ -2,7 +2,7 @@
 # make test      lint, types and the whole test suite
 # make coverage  the test suite again, with the lines that no test runs; fails below 95 %
 # make nightly   the long profile of the random checks: make nightly SEED=7 (about half an hour)
-# make pages     write docs/ops.md, docs/reference.md and the picture of README.md from the code
+# make pages     write docs/ops.md, reference.md, program.md and README.md's picture from the code
 # make bench     measure against hand-written code: make bench BENCH="bilstm --quick" (default: treelstm --quick)
 # make clean     remove the environment and all caches
 #
@@ -55,6 +55,7 @@ nightly: $(VENV)/.installed-test
 pages: $(VENV)/.installed
 	$(PY) docs/make_ops.py
 	$(PY) docs/make_reference.py
+	$(PY) docs/make_program.py
 	$(PY) -m arrows show docs/picture.py:scores --output docs/picture.svg
 
 bench: $(VENV)/.installed

@@ -11,6 +11,8 @@ import pytest
 
 import arrows
 from arrows.cli import main
+from arrows.engine.program.text import parse_program
+from arrows.testing import verify_program
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -28,6 +30,17 @@ def test_the_reference_lists_the_public_names() -> None:
     text = (DOCS / "reference.md").read_text(encoding="utf-8")
     missing = [name for name in arrows.__all__ if f"`ar.{name}`" not in text and name != "__version__"]
     assert not missing
+
+
+def test_the_program_page_is_up_to_date() -> None:
+    page = runpy.run_path(str(DOCS / "make_program.py"))["page"]()
+    assert (DOCS / "program.md").read_text(encoding="utf-8") == page, "run make pages"
+
+
+def test_the_program_page_shows_a_program_that_is_read_back() -> None:
+    text = (DOCS / "program.md").read_text(encoding="utf-8")
+    program = text[text.index("```\nprogram cell") + 4 :].partition("\n```")[0]
+    verify_program(parse_program(program))
 
 
 def test_a_public_name_without_a_chapter_is_refused(
