@@ -61,8 +61,9 @@ class Kernels:
             level = max(var.rows for var in (*equation.operands, equation.result))
             arguments.append(f"segments=g{level}")
         if out is not None:
-            # NumPy's own functions take it faster without a keyword.
-            arguments.append(out if isinstance(kernel, np.ufunc) else f"out={out}")
+            # NumPy's own functions take it faster without a keyword; of these two that is deprecated.
+            by_place = isinstance(kernel, np.ufunc) and kernel not in (np.maximum, np.minimum)
+            arguments.append(out if by_place else f"out={out}")
         return f"{self.add(kernel, equation.primitive.name)}({', '.join(arguments)})"
 
     def sum_rows(self, instruction: SumRows, operands: Sequence[str], out: str | None) -> str:
