@@ -20,7 +20,7 @@ import numpy as np
 
 import arrows as ar
 from arrows.data import TAGS, read_conllu, vocabulary
-from arrows.engine.running import Run
+from arrows.engine.running import Executor
 from arrows.models import Lexicon, sentiment
 from arrows.onthefly import LazyBatch, runs
 from arrows.onthefly.gradients import Differentiation
@@ -47,7 +47,7 @@ PARTS = {
     (Wirer, "wire"): "wire",
     (runs, "merge"): "merge",
     (Runs, "compute"): "bind",
-    (Run, "forward"): "forward",
+    (Executor, "forward"): "forward",
     (Differentiation, "train_step"): "backward",
     (Optimizer, "step"): "update",
 }

@@ -6,13 +6,13 @@ runs that they were copied from, and so on back to the first run.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from arrows.engine.planning import CarriedOperation, LossCheck, SupportsStep
-from arrows.engine.running import Gradient, Run, add_gradients, only_reads, own
+from arrows.engine.running import BackwardRun, Gradient, ParameterKey, Run, add_gradients, only_reads, own
 from arrows.onthefly.runs import Runs, outdated
 from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import ArrowTypeError, ArrowValueError
@@ -77,24 +77,24 @@ class Differentiation:
             raise outdated("differentiate", "the loss")
         run = runs.finished[last].run
         value = run.gather(slab, places.rows).reshape(())
-        sums: dict[tuple[int, str], Gradient] = {}
-        for number in involved:
-            runs.finished[number].run.begin_backward()
-        if run.gradients[slab] is not None:
-            run.gradients[slab][int(places.rows[0])] = 1
+        sums: dict[ParameterKey, Gradient] = {}
+        backward = {number: runs.finished[number].run.start_backward() for number in involved}
+        gradients = backward[last].gradients[slab]
+        if gradients is not None:
+            gradients[int(places.rows[0])] = 1
             for number in reversed(involved):
-                earlier = runs.finished[number].run
-                if not earlier.executor.receiving:
+                earlier = backward[number]
+                if not earlier.run.executor.receiving:
                     continue
-                for key, gradient in earlier.flow_back().items():
+                for key, gradient in earlier.flow().items():
                     if key in sums:
                         sums[key] = add_gradients(device, sums[key], gradient)
                     else:  # the runs write to the same memory in turn: all but the last are copied
                         sums[key] = gradient if number == involved[0] else own(gradient)
-                self._hand_back(earlier, set(involved))
+                self._hand_back(earlier, backward)
         return value, self._by_name(run, sums)
 
-    def _by_name(self, run: Run, sums: Mapping[tuple[int, str], Gradient]) -> dict[str, Gradient]:
+    def _by_name(self, run: Run, sums: Mapping[ParameterKey, Gradient]) -> dict[str, Gradient]:
         """The gradients of all parameters; zero for those that the batch does not reach."""
         params = self._net.params
         gradients: dict[str, Gradient] = {}
@@ -117,18 +117,19 @@ class Differentiation:
                     involved |= self._runs.computed_in(ids)
         return sorted(involved)
 
-    def _hand_back(self, run: Run, involved: Collection[int]) -> None:
+    def _hand_back(self, later: BackwardRun, involved: Mapping[int, BackwardRun]) -> None:
         """Adds the gradients of carried rows to those of the rows in `involved` runs that they come from."""
         device = self._net.device
+        run = later.run
         for o, ids in _carried(run).items():
             first = run.merged.operations[o].first_rows[0]
-            gradients = run.gradients[run.executor.plan.operations[o].slabs[0]]
+            gradients = later.gradients[run.executor.plan.operations[o].slabs[0]]
             if gradients is None:
                 continue
             places = self._runs.locate(ids)
             rows, values = self._index(places.rows), device.take(gradients, self._index(first + places.order))
             for number, slab, a, z in places.pieces:
-                target = self._runs.finished[number].run.gradients[slab] if number in involved else None
+                target = involved[number].gradients[slab] if number in involved else None
                 if target is not None:
                     device.scatter_add_unique(target, rows[a:z], values[a:z])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from types import CodeType
 from typing import Any
 
@@ -12,8 +12,8 @@ from arrows import combinators as core
 from arrows.engine.compile import check_arguments, use_jit
 from arrows.engine.device import Arena, Device, get_device
 from arrows.engine.planning import SCHEDULES, GrowingParams, Plan, make_plan, slabs_by_type
-from arrows.engine.program import Clock, Profile, Program, profile
-from arrows.engine.running import Executor
+from arrows.engine.program import Clock, Profile, profile
+from arrows.engine.running import Executor, ExecutorChoices, OperationCode
 from arrows.engine.scheduling import Merged
 from arrows.inference import Typed, infer
 from arrows.onthefly.batch import LazyBatch
@@ -164,7 +164,7 @@ class OnTheFly:
         self._plans: dict[str, Plan] = {}
         self._trials = Trials(-1)
         self._updates = 0
-        self._programs: dict[tuple[bool, bool], dict[Any, Program]] = {}
+        self._codes: dict[tuple[bool, bool], dict[Hashable, OperationCode]] = {}
         self._executors: dict[tuple[str, bool, bool], Executor] = {}
         self._arenas: list[Arena] = []
         self._clock: Clock | None = None
@@ -205,15 +205,15 @@ class OnTheFly:
             runs: how often to call it, after a first call to warm up.
         """
         with self.lock.mutex:
-            kept = self._executors, self._programs, self._clock
-            self._executors, self._programs = {}, {}
+            kept = self._executors, self._codes, self._clock
+            self._executors, self._codes = {}, {}
             self._clock = Clock(self.device.synchronize)
             try:
                 function()  # so that the plan has all call sites
                 plan = self.plan(self.choose(dict.fromkeys(self.schedules(), 0)))
                 return profile("batch", function, self._clock, plan, examples, runs)
             finally:
-                self._executors, self._programs, self._clock = kept
+                self._executors, self._codes, self._clock = kept
 
     def schedules(self) -> list[str]:
         """The schedules to try for a run: only one if the user chose it or the trials are over."""
@@ -260,12 +260,14 @@ class OnTheFly:
                 self.device,
                 Arena(self.device),
                 self.params.of,
-                seeds=range(len(plan.slabs)) if gradients else (),
-                training=training,
-                jit=self._jit,
+                ExecutorChoices(
+                    seeds=range(len(plan.slabs)) if gradients else (),
+                    training=training,
+                    jit=self._jit,
+                    keep_values=True,
+                ),
                 clock=self._clock,
-                keep_values=True,
-                programs=self._programs.setdefault((training, gradients), {}),
+                codes=self._codes.setdefault((training, gradients), {}),
             )
         return self._executors[kind]
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from arrows.engine.device import Arena
 from arrows.engine.reading import starts_of_runs
-from arrows.engine.running import Executor, Run, StepRefused
+from arrows.engine.running import Executor, OperationRefused, Run
 from arrows.engine.scheduling import Merged, Timeline, WiredBatch, merge, timeline
 from arrows.onthefly.recording import Recording, dropout_keys
 from arrows.onthefly.tensor import OUTPUT_BITS
@@ -103,11 +103,10 @@ class Runs:
                 executor, merged = self._schedule(selection)
                 keys = self._dropout_keys(executor, selection, merged)
                 self._arenas.append(net.take_arena())
-                run = executor.bound(merged, keys, self._arenas[-1], self.carry)
+                planned = executor.plan_batch(merged, keys)
                 net.tick("merge")
-                run.forward()
-                self._finish(selection, run)
-            except StepRefused as refused:
+                self._finish(selection, executor.forward(planned, self._arenas[-1], self.carry))
+            except OperationRefused as refused:
                 self._wirer.set_state(selection, WAITING)
                 assert merged is not None
                 raise self._refusal(selection, merged, refused) from refused.__cause__
@@ -164,8 +163,8 @@ class Runs:
     ) -> Mapping[int, HostArray]:
         """The dropout keys of the operations that have dropout."""
         keys = {}
-        for o, program in executor.programs.items():
-            if program.trace.dropout_key is not None and merged.operations[o].count:
+        for o, code in executor.codes.items():
+            if code.has_keys and merged.operations[o].count:
                 nodes = _nodes_of(selection, merged, o).tolist()
                 calls = [self._recording.dropout[node] for node in nodes]
                 keys[o] = dropout_keys(self._net.seed, self._net.step, np.array(calls, np.uint64))
@@ -240,7 +239,9 @@ class Runs:
         self._net.give_back(self._arenas)
         self._arenas = []
 
-    def _refusal(self, selection: NodeSelection, merged: Merged, refused: StepRefused) -> ArrowValueError:
+    def _refusal(
+        self, selection: NodeSelection, merged: Merged, refused: OperationRefused
+    ) -> ArrowValueError:
         """The error for a kernel that refused its operands: which call, on which line."""
         rows = merged.operations[refused.operation]
         nodes = _nodes_of(selection, merged, refused.operation)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from arrows.engine.device import Arena
-from arrows.engine.running.gradients import BatchGradients, GradientMemory
+from arrows.engine.running.gradient_memory import BatchGradients, GradientMemory
 
 
 @pytest.fixture(autouse=True, scope="module")

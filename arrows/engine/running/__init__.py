@@ -8,21 +8,28 @@ device; what a step refuses, or what is not finite, is traced back to an example
 from __future__ import annotations
 
 from arrows.engine.running.batch_runner import BatchRunner, Differentiated, ModelCall, only_reads
-from arrows.engine.running.execute import Executor, Run, StepRefused
+from arrows.engine.running.bound_operation import OperationRefused
+from arrows.engine.running.executor import Executor, ExecutorChoices
 from arrows.engine.running.executors import Executors
-from arrows.engine.running.gradients import Gradient, add_gradients, own
+from arrows.engine.running.gradient_memory import Gradient, ParameterKey, add_gradients, own
+from arrows.engine.running.operation_code import OperationCode
 from arrows.engine.running.outputs import CallRecord, collect_record, show_tapped, show_taps
+from arrows.engine.running.run import BackwardRun, Run
 
 __all__ = [
+    "BackwardRun",
     "BatchRunner",
     "CallRecord",
     "Differentiated",
     "Executor",
+    "ExecutorChoices",
     "Executors",
     "Gradient",
     "ModelCall",
+    "OperationCode",
+    "OperationRefused",
+    "ParameterKey",
     "Run",
-    "StepRefused",
     "add_gradients",
     "collect_record",
     "only_reads",

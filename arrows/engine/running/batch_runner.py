@@ -12,11 +12,12 @@ import numpy as np
 from arrows.engine.planning import LossWeights, read_sites
 from arrows.engine.reading import Outputs
 from arrows.engine.reference import Explainer
+from arrows.engine.running.bound_operation import OperationRefused
 from arrows.engine.running.dropout_keys import DropoutSeed
 from arrows.engine.running.error_origin import first_not_finite, raise_input_error
-from arrows.engine.running.execute import Executor, Run, Seeds, StepRefused
+from arrows.engine.running.executor import Executor
 from arrows.engine.running.executors import Executors
-from arrows.engine.running.gradients import Gradient, ParameterKey, add_gradients, own
+from arrows.engine.running.gradient_memory import Gradient, ParameterKey, add_gradients, own
 from arrows.engine.running.outputs import (
     CallRecord,
     OutputRows,
@@ -25,6 +26,7 @@ from arrows.engine.running.outputs import (
     copy_rows,
     join_rows,
 )
+from arrows.engine.running.run import LossSeeds, Run
 from arrows.engine.scheduling import BatchInput, BatchReader, Examples, WiredBatch
 from arrows.engine.values import Ragged
 from arrows.ops.arrays import Array, HostArray
@@ -127,7 +129,7 @@ class BatchRunner:
         Each run is done with before the next takes its memory.
         """
         plan, device, params, weights = executor.plan, executor.device, self.executors.params, self.weights
-        seeds = Seeds(
+        seeds = LossSeeds(
             {metric: weight / max(examples, 1) for metric, weight in weights.metrics.items()},
             None if weights.result is None else weights.result / max(examples, 1),
         )
@@ -139,14 +141,15 @@ class BatchRunner:
             parts.append(copy_rows(run, result=False))
             part = run.loss(seeds)
             loss = part if loss is None else loss + part
-            for key, gradient in run.backward(seeds).items():
+            backward = run.start_backward()
+            for key, gradient in backward.from_loss(seeds).items():
                 if key in sums:
                     sums[key] = add_gradients(device, sums[key], gradient)
                 else:  # without batching, the next run writes to the same memory
                     sums[key] = own(gradient) if plan.schedule == "none" else gradient
             for name in inputs:
                 sites = [site.index for site in read_sites(plan, name)]
-                pieces[name].append(run.input_gradients(batch, sites))
+                pieces[name].append(backward.input_gradients(batch, sites))
         grads = {}
         for name in params:
             owner, spec = params.owner(name)
@@ -171,14 +174,14 @@ class BatchRunner:
         dropout = DropoutSeed(call.seed, call.step, batch.ids)
         for first, part in batch.parts(executor.plan.schedule == "none"):
             part_dropout = dropout.part(first, len(part))
-            run = executor.run(part, part_dropout)
+            planned = executor.merge(part, part_dropout)
             try:
-                run.forward()
-            except StepRefused as refused:
+                run = executor.forward(planned)
+            except OperationRefused as refused:
                 places = slice(first, first + len(part))
                 raise_input_error(
                     executor.plan,
-                    run.merged,
+                    planned.merged,
                     refused,
                     numbers=batch.numbers[places],
                     examples=None if batch.objects is None else batch.objects[places],
@@ -190,7 +193,7 @@ class BatchRunner:
 
 def _run_alone(executor: Executor, batch: WiredBatch, dropout: DropoutSeed, place: int) -> None:
     """Runs one example of a batch by itself."""
-    executor.run(batch.part(place, 1), dropout.part(place, 1)).forward()
+    executor.forward(executor.merge(batch.part(place, 1), dropout.part(place, 1)))
 
 
 def _joined(executor: Executor, name: str, pieces: Sequence[tuple[Array, HostArray]]) -> Ragged:

@@ -14,7 +14,8 @@ import numpy as np
 
 from arrows.engine.lowering import Composed
 from arrows.engine.planning import ApplyOperation, ElementOperation, Operation, Plan, ReadOperation
-from arrows.engine.running.execute import Run, StepRefused
+from arrows.engine.running.bound_operation import OperationRefused
+from arrows.engine.running.run import Run
 from arrows.engine.scheduling import Merged
 from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import ArrowValueError, InputError
@@ -24,7 +25,7 @@ from arrows.typesys.errors import input_message
 def raise_input_error(
     plan: Plan,
     merged: Merged,
-    refused: StepRefused,
+    refused: OperationRefused,
     *,
     numbers: HostArray,
     examples: Sequence[object] | None,
@@ -49,7 +50,7 @@ def raise_input_error(
         if place is None:
             try:
                 run_alone(suspect)
-            except StepRefused as again:
+            except OperationRefused as again:
                 place, cause = suspect, again.__cause__
     number = None if place is None else int(numbers[place])
     if place is not None and number is not None and examples is not None:
@@ -63,7 +64,7 @@ def raise_input_error(
     raise InputError(input_message(number, "", str(cause), label, typed.form.site)) from cause
 
 
-def _suspects(merged: Merged, refused: StepRefused) -> list[int]:
+def _suspects(merged: Merged, refused: OperationRefused) -> list[int]:
     """The examples whose rows were in the step; the one example if the kernel says which row it refused."""
     rows = merged.operations[refused.operation]
     examples, _ = merged.nodes(refused.operation)
@@ -89,13 +90,13 @@ def first_not_finite(run: Run) -> tuple[str, int] | None:
     plan, merged = run.executor.plan, run.merged
     for operation in plan.operations:
         if isinstance(operation, ReadOperation) and merged.operations[operation.index].count:
-            row = _first_row(run, run._rows(operation.index, 0))
+            row = _first_row(run, run.rows(operation.index, 0))
             if row is not None:
                 return f"what {_label(operation)} reads", _example(run, operation.index, row)
     for o, step in merged.steps:
         rows_of = merged.operations[o]
         nodes = rows_of.bounds[step : step + 2]
-        for (owner, _), rows in zip(plan.result_places[o], run._outputs(run.slabs, o), strict=True):
+        for (owner, _), rows in zip(plan.result_places[o], run.results(o), strict=True):
             operation = plan.operations[owner]
             if isinstance(operation, ElementOperation):
                 offsets = rows_of.offsets[operation.domain]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from arrows.engine.device import Arena, Device
 from arrows.engine.planning import LossWeights, Params, Plan, read_sites
 from arrows.engine.program import Clock
-from arrows.engine.running.execute import Executor
+from arrows.engine.running.executor import Executor, ExecutorChoices
 
 
 class Executors:
@@ -41,10 +41,12 @@ class Executors:
                 self.device,
                 self.arena,
                 self.params.of,
-                seeds=self._seeds() if gradients else (),
-                inputs=[site.index for name in inputs for site in read_sites(self.plan, name)],
-                training=training,
-                jit=self.jit,
+                ExecutorChoices(
+                    seeds=self._seeds() if gradients else (),
+                    inputs=[site.index for name in inputs for site in read_sites(self.plan, name)],
+                    training=training,
+                    jit=self.jit,
+                ),
                 clock=self.clock,
             )
         return self.kept[key]

@@ -185,13 +185,17 @@ def own(gradient: Gradient) -> Gradient:
 
 
 def add_gradients(device: Device, gradient: Gradient, other: Gradient) -> Gradient:
-    """The sum of two gradients of one parameter; row-sparse if both are."""
+    """The sum of two gradients of one parameter; row-sparse if both are.
+
+    If both are dense, the first becomes the sum.
+    """
     if isinstance(gradient, RowSparse):
         if isinstance(other, RowSparse):
             return gradient.add(other, device.xp)
         gradient, other = other, gradient
     if not isinstance(other, RowSparse):
-        return gradient + other
+        gradient += other
+        return gradient
     total: Array = gradient.copy()
     other.add_to(total, device.xp)
     return total

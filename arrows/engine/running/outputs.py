@@ -13,7 +13,7 @@ from arrows.engine.device import Device
 from arrows.engine.lowering import ObjectTap, Taps, ValueStreams, holds_objects
 from arrows.engine.planning import Plan
 from arrows.engine.reading import Outputs, Visits
-from arrows.engine.running.execute import Run
+from arrows.engine.running.run import Run
 from arrows.engine.values import NamedResults, Ragged, collate, get_row, to_numpy, unflatten
 from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import types as T

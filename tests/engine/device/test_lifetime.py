@@ -153,7 +153,7 @@ def test_inputs_that_are_no_names(inputs: Any) -> None:
 
 
 def test_gradients_do_not_gather_results_that_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    from arrows.engine.running.execute import Run
+    from arrows.engine.running import Run
 
     gathered: list[int] = []
     gather = Run.gather

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import arrows as ar
 from arrows.engine.planning import ApplyOperation, Plan, ReadOperation
 from arrows.engine.program.slab_memory import separate_memory, shared_memory
-from arrows.engine.running import execute
+from arrows.engine.running import executor
 from arrows.engine.scheduling import Merged, merge
 from benchmarks.networks import bilstm_tagger
 from tests.generate import Case, cases
@@ -79,7 +79,7 @@ def test_memory_is_used_again_from_layer_to_layer() -> None:
 
     shared = held()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(execute, "shared_memory", separate_memory)
+        patch.setattr(executor, "shared_memory", separate_memory)
         assert held() > 2 * shared
 
 

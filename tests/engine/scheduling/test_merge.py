@@ -219,8 +219,7 @@ def test_an_order_is_accepted_only_if_it_gives_the_same_numbers(schedule: str) -
 
     def computed(batch: Merged) -> np.ndarray:
         executor.refresh()
-        run = executor.bound(batch)
-        run.forward()
+        run = executor.forward(executor.plan_batch(batch))
         return run.gather(plan.results[0], batch.outputs.results[0].values)
 
     wanted, refused = computed(merged), 0
