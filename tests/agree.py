@@ -85,6 +85,28 @@ def agree(block: Any, examples: Sequence[Any], *, loss: str = "", inputs: Sequen
     return [outcome.value for outcome in outcomes]
 
 
+def agrees(model: ar.Model, examples: Sequence[Any], prepared: Any = None) -> None:
+    """Asserts that value and gradients of a model are those of the reference.
+
+    Args:
+        model: in float64, with a loss.
+        examples: the batch.
+        prepared: the same examples, prepared, to run instead.
+    """
+
+    def lookup(owner: Any, spec: Any) -> Any:
+        return ar.to_numpy(model.params.of(owner, spec))
+
+    value, grads = model.value_and_grad(examples if prepared is None else prepared)
+    wanted = reference.value_and_grad(model.typed, examples, lookup, float_type="float64")
+    assert close(float(ar.to_numpy(value)), wanted.value, TOLERANCE)
+    for name in model.params:
+        owner, spec = model.params.owner(name)
+        gradient = ar.to_numpy(grads[name])
+        gradient = gradient.to_dense(np) if isinstance(gradient, ar.ops.RowSparse) else gradient
+        assert close(gradient, wanted.parameters[owner, spec.name], TOLERANCE), name
+
+
 def plain(result: Any) -> Any:
     """A result as arrays, tuples and dicts of (values, offsets)."""
     if isinstance(result, ar.Ragged):

@@ -14,7 +14,7 @@ from arrows.engine.planning import ApplyOperation
 from arrows.ops import trace
 from arrows.typesys import types as T
 from arrows.typesys.errors import InputError
-from tests.engine.program.test_derive import agrees
+from tests.agree import agrees
 
 
 def operations(block: Any) -> list[str]:

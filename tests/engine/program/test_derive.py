@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from arrows.engine.running.binding import Binding
 
 import arrows as ar
 from arrows import ops
 from arrows.engine import reference
 from arrows.engine.program import Program
 from arrows.engine.program.derive import Backward, differentiate, specialise
-from arrows.engine.running.binding import Binding
 from arrows.layers import initializers
 from arrows.ops import INVARIANT, Parameter, trace
 from arrows.typesys import types as T
+from tests.agree import agrees
 from tests.compare import close
 
 
@@ -37,22 +38,6 @@ def programs(model: ar.Model) -> dict[str, list[Program]]:
         for name in program.operation.name.split(" >> "):
             found.setdefault(name, []).append(program)
     return found
-
-
-def agrees(model: ar.Model, examples: list[Any], prepared: Any = None) -> None:
-    """Value and gradients are those of the reference; of the prepared examples, if these are given."""
-
-    def lookup(owner: Any, spec: Any) -> Any:
-        return ar.to_numpy(model.params.of(owner, spec))
-
-    value, grads = model.value_and_grad(examples if prepared is None else prepared)
-    wanted = reference.value_and_grad(model.typed, examples, lookup, float_type="float64")
-    assert close(float(ar.to_numpy(value)), wanted.value, 1e-9)
-    for name in model.params:
-        owner, spec = model.params.owner(name)
-        found = ar.to_numpy(grads[name])
-        found = found.to_dense(np) if isinstance(found, ops.RowSparse) else found
-        assert close(found, wanted.parameters[owner, spec.name], 1e-9), name
 
 
 # ------------------------------------------------------------------------------------------ slices

@@ -12,7 +12,8 @@ from arrows import ops
 from arrows.engine.running import binding
 from arrows.layers import initializers
 from arrows.ops import Parameter
-from tests.engine.program.test_derive import agrees, names, programs
+from tests.agree import agrees
+from tests.engine.program.test_derive import names, programs
 
 
 def recurrent(step: Any, size: int = 3) -> Any:

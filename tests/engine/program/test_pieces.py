@@ -11,7 +11,8 @@ import arrows as ar
 from arrows import ops
 from arrows.layers import initializers
 from arrows.ops import Parameter
-from tests.engine.program.test_derive import agrees, programs
+from tests.agree import agrees
+from tests.engine.program.test_derive import programs
 
 
 class Reads(ar.Layer[Any, Any]):
