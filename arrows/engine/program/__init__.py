@@ -1,13 +1,13 @@
-"""What an operation does, as code: specialised, differentiated, fused and written for one array module.
+"""What an operation does, as data: a `Program` of instructions.
 
-`make_program` turns an operation into a `Program`: the functions that run its steps forward and backward.  A
-`Clock` between their lines gives the `Profile` of a batch.
+Passes improve it (`make_program`; `pipeline.py` lists them), emitters turn it into code (`make_code`).  A
+`Clock` between the instructions gives the `Profile` of a batch.  `print(program)` shows a program as text.
 """
 
 from __future__ import annotations
 
+from arrows.engine.program.pipeline import ProgramCode, make_code, make_program
 from arrows.engine.program.profile import Clock, Profile, profile
 from arrows.engine.program.program import Program
-from arrows.engine.program.program_writer import make_program
 
-__all__ = ["Clock", "Profile", "Program", "make_program", "profile"]
+__all__ = ["Clock", "Profile", "Program", "ProgramCode", "make_code", "make_program", "profile"]

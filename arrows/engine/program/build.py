@@ -7,8 +7,8 @@ from typing import Any
 
 from arrows.engine.planning import ApplyOperation
 from arrows.engine.program.instructions import Gather, Instruction, LoadKeys, Store
-from arrows.engine.program.ir import Operand, Program
 from arrows.engine.program.passes.rewriter import assembled
+from arrows.engine.program.program import Operand, Program
 from arrows.ops import Tracer, TraceRecorder, Var
 
 

@@ -22,8 +22,16 @@ from arrows.engine.program.instructions import (
     SumRows,
     instruction_of,
 )
-from arrows.engine.program.ir import GatheredRows, Held, Memory, RangeOf, ResultRows, ScatterRows, Scratch
 from arrows.engine.program.literals import NotReadable, array_of, attributes_of, numbers_of, ranges_of, zeros
+from arrows.engine.program.program import (
+    GatheredRows,
+    Held,
+    Memory,
+    RangeOf,
+    ResultRows,
+    ScatterRows,
+    Scratch,
+)
 from arrows.ops import INVARIANT, ROW, Equation, Parameter, Primitive, Var
 from arrows.typesys import types as T
 from arrows.typesys.parse import parse_type

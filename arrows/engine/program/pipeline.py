@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from arrows.engine.planning import ApplyOperation
 from arrows.engine.program.build import build
 from arrows.engine.program.emitters.numpy import OnceCode, RegionCode, Tick, emit, emit_once
-from arrows.engine.program.ir import REGIONS, Program
 from arrows.engine.program.passes.allocate import allocate
 from arrows.engine.program.passes.copy_transposes import copy_transposes
 from arrows.engine.program.passes.deduplicate import deduplicate
@@ -24,6 +23,7 @@ from arrows.engine.program.passes.narrow import narrow
 from arrows.engine.program.passes.place import place
 from arrows.engine.program.passes.push_sums import push_sums
 from arrows.engine.program.passes.split import split
+from arrows.engine.program.program import REGIONS, Program
 from arrows.ops.arrays import ArrayModule
 
 Pass = Callable[[Program], Program]

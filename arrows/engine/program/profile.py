@@ -1,7 +1,7 @@
-"""Measures where the time of a batch goes, by kind of work and by operation.
+"""Measures where the time of a batch goes, by kind of work, by operation and by instruction.
 
-A profiled model runs the same programs with a clock between their lines.  On a device the clock waits for
-what has been started, so that each piece gets its own time, and the whole takes longer than it would.
+A profiled model runs the same programs with a clock between their instructions.  On a device the clock waits
+for what has been started, so that each piece gets its own time, and the whole takes longer than it would.
 """
 
 from __future__ import annotations
@@ -11,9 +11,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from arrows.engine.planning import Plan
-from arrows.engine.program.fuse import Chain
+from arrows.engine.program.instructions import (
+    Call,
+    Gather,
+    Instruction,
+    Product,
+    Pull,
+    Scatter,
+    SumRows,
+)
+from arrows.engine.program.program import Program
 from arrows.engine.scheduling import Merged
-from arrows.ops import Equation
 
 PARTS = (
     "prepare",
@@ -28,8 +36,25 @@ PARTS = (
     "update",
     "host",
 )
-_PRODUCTS = {"matmul", "outer", "dot"}
 _GATHERS = {"lookup", "pick", "gather"}
+
+# So many instructions are printed below the table of operations.
+_SLOWEST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionTime:
+    """One instruction of a profile.
+
+    Attributes:
+        region: where it stands in the program.
+        text: the instruction, as the program prints it.
+        seconds: its time in one run.
+    """
+
+    region: str
+    text: str
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +66,14 @@ class OperationTimes:
         steps: how many steps it ran in.
         rows: how many rows.
         seconds: time by part.
+        instructions: time by instruction, most of it first.
     """
 
     name: str
     steps: int
     rows: int
     seconds: dict[str, float]
+    instructions: tuple[InstructionTime, ...]
 
     @property
     def total(self) -> float:
@@ -98,7 +125,16 @@ class Profile:
             share = self.parts[part] / self.seconds if self.seconds else 0.0
             bar = "■" * round(30 * share)
             lines.append(f"{part:<13}{_milliseconds(self.parts[part])}  {share:4.0%}  {bar}".rstrip())
-        return "\n".join(lines)
+        return "\n".join([*lines, *self._slowest(width)])
+
+    def _slowest(self, width: int) -> list[str]:
+        """The instructions that take most of the time."""
+        timed = [(made, line.name) for line in self.operations for made in line.instructions]
+        timed.sort(key=lambda pair: -pair[0].seconds)
+        lines = ["", "slowest instructions"] if timed else []
+        for made, name in timed[:_SLOWEST]:
+            lines.append(f"{_milliseconds(made.seconds)}  {name.ljust(width)}  {made.region:<9}  {made.text}")
+        return lines
 
 
 def _milliseconds(seconds: float) -> str:
@@ -112,11 +148,15 @@ class Clock:
     Attributes:
         synchronize: waits for the device.
         spent: seconds by operation (None: no operation's) and part.
+        instructions: seconds by operation, region and position in the region.
         counts: steps and rows by operation.
+        programs: by operation.
     """
 
     synchronize: Callable[[], None]
+    programs: dict[int, Program] = field(default_factory=dict)
     spent: dict[tuple[int | None, str], float] = field(default_factory=dict)
+    instructions: dict[tuple[int, str, int], float] = field(default_factory=dict)
     counts: dict[int, tuple[int, int]] = field(default_factory=dict)
     _last: float = 0.0
 
@@ -133,6 +173,15 @@ class Clock:
         self.spent[key] = self.spent.get(key, 0.0) + now - self._last
         self._last = time.perf_counter()
 
+    def tick_instruction(self, operation: int, region: str, position: int) -> None:
+        """Counts the time since the last tick as spent on one instruction of an operation."""
+        part = part_of(self.programs[operation].region(region)[position])
+        before = self.spent.get((operation, part), 0.0)
+        self.tick(part, operation)
+        key = (operation, region, position)
+        spent = self.spent[operation, part] - before
+        self.instructions[key] = self.instructions.get(key, 0.0) + spent
+
     def count(self, merged: Merged) -> None:
         """Counts the steps and rows of a merged batch."""
         for o, _ in merged.steps:
@@ -143,24 +192,34 @@ class Clock:
             self.counts[o] = steps, rows + merged.operations[o].count
 
 
-def part_of(unit: Equation | Chain) -> str:
-    """The part that an equation's time goes to."""
-    if isinstance(unit, Chain):
-        return "element-wise"
-    primitive = unit.primitive
-    if primitive.name in _PRODUCTS:
-        return "matmul"
-    if primitive.name in _GATHERS:
-        return "gather"
-    if primitive.segmented:
-        return "segment"
-    return (
-        "element-wise" if primitive.elementwise or primitive.view or primitive.name == "concat" else "other"
-    )
+def part_of(instruction: Instruction) -> str:
+    """The part that an instruction's time goes to."""
+    match instruction:
+        case Product():
+            return "matmul"
+        case Gather():
+            return "gather"
+        case Scatter() | Pull():
+            return "scatter"
+        case SumRows():
+            return "sums"
+        case Call(equation) if equation.primitive.name in _GATHERS:
+            return "gather"
+        case Call(equation) if equation.primitive.segmented:
+            return "segment"
+        case Call(equation) if not equation.primitive.elementwise:
+            return "other"
+        case _:
+            return "element-wise"
 
 
 def profile(
-    mode: str, call: Callable[[], object], clock: Clock, plan: Plan, examples: int, runs: int
+    mode: str,
+    call: Callable[[], object],
+    clock: Clock,
+    plan: Plan,
+    examples: int,
+    runs: int,
 ) -> Profile:
     """Calls a model under its clock, once to warm up and then ``runs`` times.
 
@@ -174,6 +233,7 @@ def profile(
     """
     call()  # warms up: writes the programs and takes the memory
     clock.spent.clear()
+    clock.instructions.clear()
     clock.counts.clear()
     start = time.perf_counter()
     for _ in range(runs):
@@ -187,6 +247,7 @@ def profile(
             steps=steps // runs,
             rows=rows // runs,
             seconds={part: s / runs for (operation, part), s in clock.spent.items() if operation == o},
+            instructions=_instruction_times(clock, o, runs),
         )
         for o, (steps, rows) in clock.counts.items()
     ]
@@ -199,3 +260,12 @@ def profile(
         parts={part: sum(s for (_, p), s in clock.spent.items() if p == part) / runs for part in PARTS},
         operations=tuple(lines),
     )
+
+
+def _instruction_times(clock: Clock, operation: int, runs: int) -> tuple[InstructionTime, ...]:
+    timed = [
+        InstructionTime(region, clock.programs[operation].line(region, position), seconds / runs)
+        for (o, region, position), seconds in clock.instructions.items()
+        if o == operation
+    ]
+    return tuple(sorted(timed, key=lambda made: -made.seconds))

@@ -1,98 +1,263 @@
-"""An operation made ready to run: its forward, backward and deferred parts as Python functions over arrays.
+"""A program: what an operation does, as data.
 
-`Program` is made once for an operation, an array module and a set of wanted gradients; it holds no data.  A
-written function ``make(I, P, O, R, G, D, S)`` binds a batch's arrays and returns ``step(a, z, ports,
-ragged)``, which runs on the rows ``a`` to ``z`` of the operation.  By name: ``I`` values without rows, ``P``
-operands and ``R`` intermediate values kept for all rows, ``O`` the rows of the results, ``G`` their
-gradients, ``D`` what the backward step saves for the deferred part, ``S`` scratch; ``ports`` the operands
-gathered for this step, ``ragged`` for each sequence the range of its elements and its bounds.
+A program is made once for an operation and a set of wanted gradients, by the passes of `pipeline`; it holds
+no data and knows no array module.  `arrows.engine.program.text` writes it as text, and reads the text back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TypeAlias
 
-import numpy as np
+from arrows.engine.planning import LayerNames
+from arrows.engine.program.format import OwnerName, format_instruction, level_text, names
+from arrows.engine.program.instructions import Gather, Instruction, Scatter, equations_of
+from arrows.ops import Var
+from arrows.typesys import types as T
 
-from arrows.engine.planning import ApplyOperation
-from arrows.engine.program.ahead import Ahead
-from arrows.engine.program.codegen import Slot
-from arrows.engine.program.joints import Joint
-from arrows.engine.program.operands import Gradients
-from arrows.engine.program.pieces import Piece
-from arrows.engine.program.profile import Clock
-from arrows.ops import Trace, Var
+REGIONS = ("once", "early", "step", "step_back", "late", "deferred")
+"""The regions, in the order in which they run.
 
-Array = Any
+* ``once``: values without rows, of parameters and constants alone; once a batch.
+* ``early``: all rows of a component, before its first step: what depends on early operands alone.
+* ``step``: the rows of one step.
+* ``step_back``: the rows of one step, in the reverse order of the steps.
+* ``late``: all rows of a component, after its last step backwards: gradients of early operands.
+* ``deferred``: all rows of the operation, once a batch: gradients of parameters.
+"""
 
 
-@dataclass(frozen=True, slots=True)
-class GeneratedFunction:
-    """A written part.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operand:
+    """An operand of a program: ``operand 0: float32[300] row of slab 2, early, differentiated``.
 
     Attributes:
-        make: ``make(I, P, O, R, G, D, S) -> step``: binds what holds for the whole batch.
-        slots: the scratch arrays that the step wants.
-        source: the Python source, for people.
+        type: of one row.
+        level: `ROW`, or the number of the sequence whose elements it has.
+        slab: the number of the slab that holds the rows.
+        early: whether all rows are there before the operation's first step in a component.
+        differentiated: whether its gradient is wanted.
     """
 
-    make: Callable[..., Callable[..., Any]]
-    slots: tuple[Slot, ...]
-    source: str
+    type: T.Tensor
+    level: int
+    slab: int
+    early: bool = False
+    differentiated: bool = False
+
+    def __str__(self) -> str:
+        early, wanted = ", early" * self.early, ", differentiated" * self.differentiated
+        return f"{self.type}{level_text(self.level)} of slab {self.slab}{early}{wanted}"
 
 
 @dataclass(frozen=True, slots=True)
+class ResultRows:
+    """Memory: the operation's rows of the slab of a result."""
+
+    number: int
+
+    def __str__(self) -> str:
+        return f"result {self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Memory for all rows of the operation, which a later region reads: ``kept 0``, ``saved 0``.
+
+    Attributes:
+        number: counts from 0 in each of the two kinds.
+        backward: whether a backward region fills it.
+    """
+
+    number: int
+    backward: bool = False
+
+    def __str__(self) -> str:
+        return f"{'saved' if self.backward else 'kept'} {self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """Memory for the rows at hand, shared by values whose lives do not meet; numbered by region."""
+
+    number: int
+
+    def __str__(self) -> str:
+        return f"scratch {self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class RangeOf:
+    """Memory: a range of another value's, along a (negative) axis."""
+
+    whole: Var
+    axis: int
+    start: int
+    stop: int
+
+    def __str__(self) -> str:
+        return f"%{self.whole.id}[..., {self.start}:{self.stop}{', :' * (-1 - self.axis)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class ScatterRows:
+    """Memory: where the gradients of gathered rows wait until these rows take them.
+
+    Attributes:
+        number: of the `Scatter` among the program's, in order.
+    """
+
+    number: int
+
+    def __str__(self) -> str:
+        return f"scatter {self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class GatheredRows:
+    """Memory: all rows that a gather has read, for later regions.
+
+    Attributes:
+        number: of the `Gather` among the program's, in order.
+    """
+
+    number: int
+
+    def __str__(self) -> str:
+        return f"gathered {self.number}"
+
+
+Memory: TypeAlias = ResultRows | Held | Scratch | RangeOf | ScatterRows | GatheredRows
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What a scratch array holds: the level of its rows, their shape and element type."""
+
+    level: int
+    shape: tuple[int, ...]
+    dtype: str
+
+    def __str__(self) -> str:
+        return f"{T.Tensor(self.shape, self.dtype)}{level_text(self.level)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """The operand whose distinct rows are all that ``early`` and ``late`` compute (`passes.deduplicate`).
+
+    Attributes:
+        operand: its number.
+        spread: what ``early`` makes of the distinct rows and later regions read for all rows.
+        summed: what ``late`` and ``deferred`` read summed by distinct row.
+        products: the results of the `SumRows` whose operands are such sums.
+    """
+
+    operand: int
+    spread: tuple[Var, ...]
+    summed: tuple[Var, ...]
+    products: frozenset[Var]
+
+    def __str__(self) -> str:
+        lists = {
+            "spread": self.spread,
+            "summed": self.summed,
+            "products": sorted(self.products, key=lambda var: var.id),
+        }
+        parts = [f"{word} {names(values)}" for word, values in lists.items() if values]
+        return f"distinct rows of operand {self.operand}: {'; '.join(parts)}"
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class Program:
-    """What the executor needs of one operation.
+    """What one operation does.
 
     Attributes:
-        operation: the operation.
-        trace: its specialised trace.
-        constants: the constants, as host arrays.
-        compute_invariants: ``(constants, parameters, steps) -> arrays``: all values without rows, once a
-            batch, whose steps of more than a few rows are counted.
-        early: what is computed for all rows ahead of the steps (`fission`); None if there is nothing.
-        early_operands: the operands that it reads, held for all rows.
-        forward: the forward step.
-        kept: the forward values kept for all rows that are neither operands nor results.
-        joints: what is gathered for several ports at once; operands are numbered by port, then comes the key
-            of chance, then these.
-        gathered: the operands that the forward step reads or keeps and that are not held already.
-        held: those among ``early_operands`` that the forward step reads.
-        kept_ports: the operands whose gathered rows are kept.
-        backward: the step part of the gradients; None if no operand gets one.
-        deferred: the part run once over all rows; it is given the arrays to write ``pieces`` to, and returns
-            the values of those for which there is None; None if there are no pieces.
-        late: the part run when all steps of a component have; None if nothing waits for it.
-        saved: what ``backward`` and ``late`` save for later parts.
-        gradients: what ``backward`` and ``late`` compute for the operands, by slab; written to arrays kept
-            for all rows, whose numbers in ``D`` go on after those of ``saved``.
-        pieces: what the gradients of parameters are put together from: the parameter's number, and the piece;
-            None: all of the gradient, which is row-sparse.
-        ahead: by whose rows what runs ahead and what waits is told apart; None: it runs for all rows. The
-            sums by row that the deferred part reads come last in ``D``.
-        clock: notes what each step takes; None: nobody asks.
+        name: the operation's, for people.
+        operands: what it reads of other operations.
+        results: the types of its results, with their levels.
+        regions: the instructions, by the name of the region; those without are left out.
+        memory: where each value lies that needs memory of its own; empty before `passes.allocate`.
+        scratch: for each region, its scratch arrays.
+        distinct: how repeated rows are computed once, if they are.
     """
 
-    operation: ApplyOperation
-    trace: Trace
-    constants: tuple[np.ndarray, ...]
-    compute_invariants: Callable[..., tuple[Array, ...]]
-    early: GeneratedFunction | None
-    early_operands: tuple[int, ...]
-    forward: GeneratedFunction
-    kept: tuple[Var, ...]
-    joints: tuple[Joint, ...]
-    gathered: tuple[int, ...]
-    held: tuple[int, ...]
-    kept_ports: tuple[int, ...]
-    backward: GeneratedFunction | None
-    late: GeneratedFunction | None
-    deferred: GeneratedFunction | None
-    saved: tuple[Var, ...]
-    gradients: tuple[Gradients, ...]
-    pieces: tuple[tuple[int, Piece | None], ...]
-    ahead: Ahead | None
-    clock: Clock | None
+    name: str
+    operands: tuple[Operand, ...]
+    results: tuple[tuple[T.Tensor, int], ...]
+    regions: Mapping[str, tuple[Instruction, ...]]
+    memory: Mapping[Var, Memory] = field(default_factory=lambda: MappingProxyType({}))
+    scratch: Mapping[str, tuple[Slot, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    distinct: Distinct | None = None
+
+    def region(self, name: str) -> tuple[Instruction, ...]:
+        """The instructions of a region, perhaps none."""
+        assert name in REGIONS
+        return self.regions.get(name, ())
+
+    def format(self, owner: OwnerName | None = None) -> str:
+        """The program as text.
+
+        Args:
+            owner: names the layers; None: those without a name are numbered in the order of this program.
+        """
+        owner = LayerNames().of if owner is None else owner
+        lines = [f"program {self.name}"]
+        lines += [f"operand {number}: {operand}" for number, operand in enumerate(self.operands)]
+        for number, (type, level) in enumerate(self.results):
+            lines.append(f"result {number}: {type}{level_text(level)}")
+        if self.distinct is not None:
+            lines.append(str(self.distinct))
+        for region in REGIONS:
+            body = [f"scratch {number}: {slot}" for number, slot in enumerate(self.scratch.get(region, ()))]
+            for instruction in self.region(region):
+                body += format_instruction(instruction, self.format_value, owner)
+            if body:
+                lines += [region, *(f"  {line}" for line in body)]
+        return "\n".join(lines)
+
+    def line(self, region: str, position: int) -> str:
+        """One instruction as a line of text; of a `Map` of many equations, what it reads and makes."""
+        instruction = self.region(region)[position]
+        lines = format_instruction(instruction, self.format_value, LayerNames().of)
+        if len(lines) == 1:
+            return lines[0]
+        return f"map of {len(lines) - 2} equations on {names(instruction.reads)} {lines[-1]}"
+
+    def __str__(self) -> str:
+        return self.format()
+
+    def format_value(self, var: Var) -> str:
+        """A value where it is made: ``%4: float32[4] row in scratch 0``."""
+        place = f" in {self.memory[var]}" if var in self.memory else ""
+        return f"%{var.id}: {var.type}{level_text(var.rows)}{place}"
+
+    def with_regions(self, **regions: tuple[Instruction, ...]) -> Program:
+        """The program with other instructions in some regions."""
+        merged = {name: regions.get(name, self.region(name)) for name in REGIONS}
+        return replace(self, regions={name: made for name, made in merged.items() if made})
+
+    def __iter__(self) -> Iterator[tuple[str, Instruction]]:
+        """All instructions, each with the name of its region, in order."""
+        for name in REGIONS:
+            for instruction in self.region(name):
+                yield name, instruction
+
+    @property
+    def next_number(self) -> int:
+        """A number that no value has, nor any after it."""
+        values = [var for _, instruction in self for var in (*instruction.writes, *instruction.reads)]
+        values += [equation.result for _, instruction in self for equation in equations_of(instruction)]
+        return max((var.id for var in values), default=-1) + 1
+
+    @property
+    def gathers(self) -> tuple[tuple[str, Gather], ...]:
+        """The gathers, each with its region, in the order that `GatheredRows` counts."""
+        return tuple((region, made) for region, made in self if isinstance(made, Gather))
+
+    @property
+    def scatters(self) -> tuple[tuple[str, Scatter], ...]:
+        """The scatters, each with its region, in the order that `ScatterRows` counts."""
+        return tuple((region, made) for region, made in self if isinstance(made, Scatter))

@@ -8,9 +8,9 @@ from types import MappingProxyType
 
 from arrows.engine.program.format import OwnerName
 from arrows.engine.program.instructions import Instruction, Map
-from arrows.engine.program.ir import REGIONS, Distinct, Operand, Program, Slot
 from arrows.engine.program.lines import TYPED, LineReader, typed
 from arrows.engine.program.literals import NotReadable
+from arrows.engine.program.program import REGIONS, Distinct, Operand, Program, Slot
 from arrows.ops import Equation, Parameter
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T

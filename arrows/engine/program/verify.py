@@ -26,7 +26,7 @@ from arrows.engine.program.instructions import (
     View,
     instruction_of,
 )
-from arrows.engine.program.ir import Distinct, Operand, Program
+from arrows.engine.program.program import Distinct, Operand, Program
 from arrows.engine.program.verify_memory import MemoryChecker, Violation
 from arrows.ops import INVARIANT, ROW, Equation, Tracer, TraceRecorder, Var
 from arrows.typesys import ArrowTypeError, ArrowValueError

@@ -20,7 +20,7 @@ from arrows.engine.program.instructions import (
     View,
     equations_of,
 )
-from arrows.engine.program.ir import (
+from arrows.engine.program.program import (
     REGIONS,
     GatheredRows,
     Held,

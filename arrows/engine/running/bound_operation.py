@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from arrows.engine.device import Arena, Device, Upload
 from arrows.engine.program.emitters.arrays import GatherArrays, RegionArrays, SegmentBounds, StepRefused
-from arrows.engine.program.ir import Slot
+from arrows.engine.program.program import Slot
 from arrows.engine.running.batch_plan import PlannedOperation
 from arrows.engine.running.scatters import BoundSums
 from arrows.ops.arrays import Array

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
@@ -19,6 +20,7 @@ from arrows.engine.planning import (
     receiving_slabs,
 )
 from arrows.engine.program import Clock
+from arrows.engine.program.emitters.numpy import Tick
 from arrows.engine.program.pipeline import make_code
 from arrows.engine.program.slab_memory import separate_memory, shared_memory
 from arrows.engine.reading import lengths_of
@@ -120,10 +122,21 @@ class Executor:
         key = operation.index, operation.early, operation.ports, *wanted, None, *seeded
         if key not in codes:
             code = make_code(
-                operation, self.device.xp, wanted, seeded, training=choices.training, jit=choices.jit
+                operation,
+                self.device.xp,
+                wanted,
+                seeded,
+                training=choices.training,
+                jit=choices.jit,
+                tick=self._tick(operation.index),
             )
+            if self.clock is not None:
+                self.clock.programs[operation.index] = code.program
             codes[key] = OperationCode.of(operation, code)
         return codes[key]
+
+    def _tick(self, operation: int) -> Tick | None:
+        return None if self.clock is None else partial(self.clock.tick_instruction, operation)
 
     @property
     def kept(self) -> list[Array]:

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from arrows.engine.program.derive import Backward, differentiate, specialise
 from arrows.engine.running.binding import Binding
 
 import arrows as ar
 from arrows import ops
 from arrows.engine import reference
 from arrows.engine.program import Program
-from arrows.engine.program.derive import Backward, differentiate, specialise
 from arrows.layers import initializers
 from arrows.ops import INVARIANT, Parameter, trace
 from arrows.typesys import types as T

@@ -10,8 +10,8 @@ import pytest
 import arrows as ar
 from arrows.engine.planning import ApplyOperation, moving_slabs, receiving_slabs
 from arrows.engine.program.instructions import LoadConstant
-from arrows.engine.program.ir import Program
 from arrows.engine.program.pipeline import OPTIONAL, checked_passes, make_program, without_passes
+from arrows.engine.program.program import Program
 from arrows.engine.program.text import parse_program
 from arrows.models import sentiment
 from arrows.models.tagger import Lexicon, tagger

@@ -21,7 +21,7 @@ from arrows.engine.program.instructions import (
     View,
     instruction_of,
 )
-from arrows.engine.program.ir import (
+from arrows.engine.program.program import (
     GatheredRows,
     Held,
     Program,

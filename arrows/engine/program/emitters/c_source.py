@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from arrows.engine.program.emitters.loops import Apply, Load, Place, Statement, loop_nest
+from arrows.engine.program.emitters.loops import Evaluate, Load, LoopPlace, Statement, loop_nest
 from arrows.engine.program.instructions import Map
 from arrows.ops import INVARIANT, Var
 
@@ -121,12 +121,12 @@ def c_kernel(loops: Map) -> CKernel:
 def _statement(statement: Statement, names: Mapping[Var, str]) -> str:
     if isinstance(statement, Load):
         return f"real {statement.name} = {_element(statement.place, names)};"
-    if isinstance(statement, Apply):
+    if isinstance(statement, Evaluate):
         return f"real {statement.name} = {FUNCTIONS[statement.primitive].format(*statement.operands)};"
     return f"{_element(statement.place, names)} = {statement.value};"
 
 
-def _element(place: Place, names: Mapping[Var, str]) -> str:
+def _element(place: LoopPlace, names: Mapping[Var, str]) -> str:
     name = names[place.var]
     row = "" if place.var.rows == INVARIANT else f"r * {name}_stride + "
     column = str(place.start) if not place.moves else f"j + {place.start}" if place.start else "j"

@@ -34,7 +34,7 @@ from arrows.engine.program.instructions import (
     View,
     instruction_of,
 )
-from arrows.engine.program.ir import Program, RangeOf, ResultRows, ScatterRows
+from arrows.engine.program.program import Program, RangeOf, ResultRows, ScatterRows
 from arrows.ops import INVARIANT, ROW, Equation, IndexOutOfRange, Var
 from arrows.ops.arrays import ArrayModule
 from arrows.typesys import ArrowValueError

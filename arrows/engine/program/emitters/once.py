@@ -9,7 +9,7 @@ from typing import Any
 from arrows.engine.program.contiguous_transpose import ContiguousTranspose
 from arrows.engine.program.emitters.kernels import Kernels
 from arrows.engine.program.instructions import Compute, Copy, LoadConstant, LoadParameter, Map
-from arrows.engine.program.ir import Program
+from arrows.engine.program.program import Program
 from arrows.ops.arrays import Array, ArrayModule, HostArray
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from arrows.engine.program.instructions import Instruction, LoadKeys, Pull, View
-from arrows.engine.program.ir import (
+from arrows.engine.program.program import (
     GatheredRows,
     Held,
     Program,

@@ -36,7 +36,7 @@ from arrows.engine.program.instructions import (
     Store,
     View,
 )
-from arrows.engine.program.ir import (
+from arrows.engine.program.program import (
     REGIONS,
     GatheredRows,
     Held,

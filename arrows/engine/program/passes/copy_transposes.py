@@ -13,7 +13,7 @@ Whether a batch has enough steps to repay the copy is decided when it runs
 from __future__ import annotations
 
 from arrows.engine.program.instructions import Copy, Product, View
-from arrows.engine.program.ir import Program
+from arrows.engine.program.program import Program
 
 
 def copy_transposes(program: Program) -> Program:

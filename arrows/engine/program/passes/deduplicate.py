@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from arrows.engine.program.instructions import Gather, LoadKeys, Store, SumRows, equations_of
-from arrows.engine.program.ir import Distinct, Program
+from arrows.engine.program.program import Distinct, Program
 from arrows.ops import INVARIANT, Equation, Var
 
 

@@ -13,8 +13,8 @@ of early operands need runs once a component, after its steps::
 from __future__ import annotations
 
 from arrows.engine.program.instructions import Gather, Instruction, Pull, Scatter, closure
-from arrows.engine.program.ir import Program
 from arrows.engine.program.passes.tidy import with_views
+from arrows.engine.program.program import Program
 from arrows.ops import Var
 
 

@@ -35,8 +35,8 @@ from arrows.engine.program.instructions import (
     equations_of,
     instruction_of,
 )
-from arrows.engine.program.ir import Program
 from arrows.engine.program.passes.tidy import prune, with_views
+from arrows.engine.program.program import Program
 from arrows.ops import INVARIANT, ROW, Equation, Tracer, TraceRecorder, Var
 
 

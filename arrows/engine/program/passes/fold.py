@@ -21,8 +21,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from arrows import ops
-from arrows.engine.program.ir import Program
 from arrows.engine.program.passes.rewriter import Rewriter
+from arrows.engine.program.program import Program
 from arrows.ops import INVARIANT, Equation, Tracer, TraceRecorder, Var
 
 

@@ -32,7 +32,7 @@ from arrows.engine.program.instructions import (
     instruction_of,
     with_operands,
 )
-from arrows.engine.program.ir import Program
+from arrows.engine.program.program import Program
 from arrows.ops import Equation, Var
 
 # The compiler's time grows faster than the source: 3 seconds for 400 lines, 12 for 800, minutes for 2,000.

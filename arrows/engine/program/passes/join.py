@@ -13,8 +13,8 @@ slab it is a view::
 from __future__ import annotations
 
 from arrows.engine.program.instructions import Gather, Instruction, Join
-from arrows.engine.program.ir import Program
 from arrows.engine.program.passes.tidy import prune
+from arrows.engine.program.program import Program
 from arrows.ops import ROW, Var
 
 

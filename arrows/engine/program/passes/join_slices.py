@@ -17,8 +17,8 @@ import numpy as np
 
 from arrows import ops
 from arrows.engine.program.instructions import Instruction, LoadConstant, Map, equations_of, instruction_of
-from arrows.engine.program.ir import Program
 from arrows.engine.program.passes.tidy import prune
+from arrows.engine.program.program import Program
 from arrows.ops import INVARIANT, Equation, Var
 from arrows.typesys import types as T
 

@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from arrows.engine.program.instructions import Store
-from arrows.engine.program.ir import Program
 from arrows.engine.program.passes.rewriter import Rewriter
+from arrows.engine.program.program import Program
 from arrows.ops import INVARIANT, Equation, Tracer, Var
 
 Columns = tuple[int, int]

@@ -18,8 +18,8 @@ from typing import Any
 
 from arrows.engine.program.boxes import whole
 from arrows.engine.program.instructions import Accumulate, Instruction, LoadConstant, SumRows, equations_of
-from arrows.engine.program.ir import Program
 from arrows.engine.program.passes.tidy import prune
+from arrows.engine.program.program import Program
 from arrows.ops import Equation, Var
 
 

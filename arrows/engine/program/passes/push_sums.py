@@ -17,8 +17,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from arrows.engine.program.instructions import Instruction, SumRows, View, equations_of, instruction_of
-from arrows.engine.program.ir import Program
 from arrows.engine.program.passes.tidy import with_views
+from arrows.engine.program.program import Program
 from arrows.ops import INVARIANT, Equation, Var
 
 

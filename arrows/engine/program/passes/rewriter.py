@@ -16,8 +16,8 @@ from arrows.engine.program.instructions import (
     equations_of,
     instruction_of,
 )
-from arrows.engine.program.ir import Program
 from arrows.engine.program.passes.tidy import prune
+from arrows.engine.program.program import Program
 from arrows.ops import INVARIANT, Equation, Tracer, TraceRecorder, Var
 
 

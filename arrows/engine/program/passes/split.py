@@ -22,9 +22,9 @@ from collections.abc import Sequence
 
 from arrows import ops
 from arrows.engine.program.instructions import Gather, Instruction, LoadKeys, Store, View, equations_of
-from arrows.engine.program.ir import Program
 from arrows.engine.program.passes.rewriter import Rewriter
 from arrows.engine.program.passes.tidy import prune, with_views
+from arrows.engine.program.program import Program
 from arrows.ops import INVARIANT, ROW, Equation, Tracer, Var
 
 

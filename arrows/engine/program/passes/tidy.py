@@ -11,7 +11,7 @@ from arrows.engine.program.instructions import (
     instruction_of,
     with_operands,
 )
-from arrows.engine.program.ir import Program
+from arrows.engine.program.program import Program
 from arrows.ops import Equation, Var
 
 _LOADS = (Gather, LoadKeys, Pull)  # which read nothing, so they may stand before what does

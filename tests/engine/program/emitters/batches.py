@@ -24,7 +24,7 @@ from arrows.engine.program.instructions import (
     SumRows,
     equations_of,
 )
-from arrows.engine.program.ir import GatheredRows, Held, Program
+from arrows.engine.program.program import GatheredRows, Held, Program
 from arrows.ops import INVARIANT, ROW, Segments, Var
 from arrows.ops.rowsparse import RowSparse
 

@@ -13,10 +13,10 @@ from arrows import ops
 from arrows.engine.program.emitters import kernels
 from arrows.engine.program.emitters.arrays import StepRefused
 from arrows.engine.program.emitters.numpy import emit, emit_once
-from arrows.engine.program.ir import Program
 from arrows.engine.program.passes.allocate import allocate
 from arrows.engine.program.passes.copy_transposes import copy_transposes
 from arrows.engine.program.passes.fuse import fuse
+from arrows.engine.program.program import Program
 from arrows.engine.program.text import parse_program
 from arrows.engine.program.verify import verify_program
 from arrows.typesys import types as T

@@ -7,13 +7,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from arrows.engine.program.build import build
-from arrows.engine.program.ir import Program
 from arrows.engine.program.passes.defer import defer
 from arrows.engine.program.passes.differentiate import differentiate
 from arrows.engine.program.passes.join import join
 from arrows.engine.program.passes.place import place
 from arrows.engine.program.passes.push_sums import push_sums
 from arrows.engine.program.passes.split import split
+from arrows.engine.program.program import Program
 from arrows.ops import trace
 from arrows.typesys import types as T
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from arrows.engine.program.ir import Program
+from arrows.engine.program.program import Program
 
 
 def renumbered(program: Program) -> str:
