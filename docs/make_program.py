@@ -32,7 +32,8 @@ from arrows.engine.program.instructions import (
     SumRows,
     View,
 )
-from arrows.engine.program.ir import (
+from arrows.engine.program.pipeline import make_program
+from arrows.engine.program.program import (
     REGIONS,
     GatheredRows,
     Held,
@@ -43,7 +44,6 @@ from arrows.engine.program.ir import (
     ScatterRows,
     Scratch,
 )
-from arrows.engine.program.pipeline import make_program
 from arrows.models import sentiment
 from arrows.ops import INVARIANT, Equation, Var
 
