@@ -35,7 +35,6 @@ def emit_once(program: Program, xp: ArrayModule) -> OnceCode:
     lines = ["def compute(constants, parameters, steps):"]
     for instruction in program.region("once"):
         (var,) = instruction.writes
-        operands = [f"v{read.id}" for read in instruction.reads]
         match instruction:
             case LoadConstant(_, array):
                 value = f"constants[{len(constants)}]"
@@ -45,9 +44,9 @@ def emit_once(program: Program, xp: ArrayModule) -> OnceCode:
                 parameters += 1
             case Copy(equation):
                 copy = kernels.add(ContiguousTranspose(kernels.kernel(equation)), "copy_transpose")
-                value = f"{copy}({operands[0]}, steps)"
+                value = f"{copy}(v{equation.operands[0].id}, steps)"
             case Compute(equation) | Map((equation,)):
-                value = kernels.call(equation, operands)
+                value = kernels.call(equation, [f"v{operand.id}" for operand in equation.operands])
             case _:
                 raise AssertionError(instruction)
         lines.append(f"    v{var.id} = {value}")

@@ -459,3 +459,17 @@ def test_single_numbers_lose_their_axes() -> None:
     check(program, a_batch(program))
     code = emit(allocate(program), "step", np)
     assert code is not None and code.source.count(".reshape(())") == 2
+
+
+def test_a_value_without_rows_that_is_read_twice_by_one_equation() -> None:
+    program = parse_program("""
+        program twice
+        result 0: float32[2] row
+        once
+          %0: float32[2] = constant [1.0, 2.0]
+          %1: float32[2] = add(%0, %0)
+        step
+          result 0 = %1
+    """)
+    code = emit_once(program, np)
+    assert code.compute(code.constants, [], 0)[1].tolist() == [2.0, 4.0]
