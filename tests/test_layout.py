@@ -71,8 +71,6 @@ LONG = {
     "arrows/engine/device/fake.py": 380,
     "arrows/engine/program/derive.py": 420,
     "arrows/engine/program/program_writer.py": 420,
-    "arrows/engine/running/binding.py": 390,
-    "arrows/engine/running/execute.py": 390,
 }
 MOST_FILES = 16
 # Each of these folders is a flat list of one kind of thing: operations, and blocks.

@@ -271,7 +271,7 @@ def test_numbers_are_the_callers_own():
 def test_an_interrupted_run_can_be_asked_for_again(where: str) -> None:
     net, layer = ar.OnTheFly(), ar.FC(2)
     place = {
-        "forward": "arrows.engine.running.Run.forward",
+        "forward": "arrows.engine.running.Executor.forward",
         "select": "arrows.onthefly.call_sites.CallSites.observe",
         "merge": "arrows.onthefly.runs.merge",
     }[where]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows.engine.device.jit import available
-from arrows.engine.program import make_program
+from arrows.engine.program.pipeline import make_code
 from arrows.onthefly import LazyBatch
 from tests.compare import close
 from tests.onthefly.eager import Eager
@@ -112,7 +112,7 @@ def check(
     compare(first, right, tolerance)
     held = 0
     for again in range(3):
-        with mock.patch("arrows.engine.running.execute.make_program", side_effect=make_program) as made:
+        with mock.patch("arrows.engine.running.executor.make_code", side_effect=make_code) as made:
             compare(outcome(program, scope, net, examples, 0.0, program.chancy, one_by_one), right, tolerance)
         if again == 2 and schedule is not None:  # the first may show that a number changes
             assert not made.called
