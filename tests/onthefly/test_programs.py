@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows.engine.device.jit import available
-from arrows.engine.program.pipeline import make_code
+from arrows.engine.program import make_code
 from arrows.onthefly import LazyBatch
 from tests.compare import close
 from tests.onthefly.eager import Eager

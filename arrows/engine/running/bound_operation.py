@@ -1,4 +1,4 @@
-"""An operation of a batch, bound to arrays: forwards, then backwards."""
+"""An operation of a batch, its forward regions bound to arrays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from arrows.engine.device import Arena, Device, Upload
 from arrows.engine.program.emitters.arrays import GatherArrays, RegionArrays, SegmentBounds, StepRefused
 from arrows.engine.program.program import Slot
 from arrows.engine.running.batch_plan import PlannedOperation
-from arrows.engine.running.scatters import BoundSums
 from arrows.ops.arrays import Array
 
 # Operations share scratch arrays: nothing outlives its step.
@@ -109,7 +108,7 @@ def bind_forward(
         for number, gather in enumerate(planned.gathers)
     }
     segments = {domain: segments.bind(upload) for domain, segments in planned.segments.items()}
-    kept = _held_arrays(planned, arena, ("kept", memory), code.kept)
+    kept = held_arrays(planned, arena, ("kept", memory), code.kept)
     run_early = None
     if code.early is not None:
         kept_early, spread = kept, None
@@ -123,7 +122,7 @@ def bind_forward(
                 gathers=gathers,
                 results=results,
                 kept=kept_early,
-                scratch=_scratch_arrays(planned, arena, "early"),
+                scratch=scratch_arrays(planned, arena, "early"),
                 take=batch.device.take,
                 keys=keys,
             )
@@ -137,7 +136,7 @@ def bind_forward(
             gathers=gathers,
             results=results,
             kept=kept,
-            scratch=_scratch_arrays(planned, arena, "step"),
+            scratch=scratch_arrays(planned, arena, "step"),
             take=batch.device.take,
             keys=keys,
         )
@@ -172,188 +171,7 @@ def _early(
     return run_early
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class ScatterArrays:
-    """Where the gradients of an operation's operands wait until the rows that were read take them.
-
-    Attributes:
-        groups: for each `ScatterGroup`, one array, with a row of zeros at its end.
-        scatters: by number of the scatter, its range of such an array.
-    """
-
-    groups: Sequence[Array]
-    scatters: Sequence[Array]
-
-
-def bind_scatters(operation: BoundOperation) -> ScatterArrays:
-    """Makes the arrays for the gradients of an operation's operands."""
-    planned, batch = operation.planned, operation.batch
-    code, rows = planned.code, planned.rows
-    # What is added to other rows right after the step that makes it needs its array no longer, so operations
-    # share these. A component of several steps adds only after the last, though.
-    one_step_a_component = len(planned.first_steps) == len(planned.bounds) - 1
-    groups: list[Array] = []
-    scatters: dict[int, Array] = {}
-    for number, group in enumerate(code.scatter_groups):
-        counts = [sum(len(rows.ports[port].rows) for port in operands) for operands in group.operands]
-        slab = batch.slabs[group.slab]
-        shared = one_step_a_component and group.early
-        name = number if shared else (code.operation.index, number)
-        array = batch.arena.array(("scatter", name), (sum(counts) + 1, *slab.shape[1:]), slab.dtype)
-        array[-1] = 0
-        groups.append(array)
-        start = 0
-        for scatter, operands, count in zip(group.scatters, group.operands, counts, strict=True):
-            flat, width = array[start : start + count], len(operands)
-            start += count
-            if width > 1:
-                flat = flat.reshape(count // width, width * flat.shape[1], *flat.shape[2:])
-            scatters[scatter] = flat
-    return ScatterArrays(groups, [scatters[number] for number in range(code.scatter_count)])
-
-
-@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
-class BoundBackward:
-    """An operation whose backward regions are bound to arrays.
-
-    Attributes:
-        run_steps: runs ``step_back`` on some steps; None where the program has no such region.
-        finish: finishes a component: sums by distinct row, ``late``, gradients of other rows.
-        run_deferred: runs ``deferred`` on the arrays to write gradients of parameters to (None: to new
-            arrays) and returns the values; None where the program has no such region.
-    """
-
-    run_steps: Callable[[int, int], None] | None
-    finish: Callable[[int], None]
-    run_deferred: Callable[[Sequence[Array | None]], Sequence[Array]] | None
-
-    def run(self, first: int, stop: int, part: int | None) -> None:
-        """Runs some steps in the reverse order, and what is left to do after the first of a component."""
-        if self.run_steps is not None:
-            self.run_steps(first, stop)
-        if part is not None:
-            self.finish(part)
-
-
-def bind_backward(
-    operation: BoundOperation,
-    scatters: Mapping[int, ScatterArrays],
-    gradient_slabs: Sequence[Array | None],
-    gradients: Sequence[Array | None],
-    tick: Callable[[], None] | None,
-) -> BoundBackward:
-    """Binds the backward regions of an operation.
-
-    Args:
-        operation: the operation, after its forward regions.
-        scatters: of all operations.
-        gradient_slabs: the gradients of all rows.
-        gradients: for each result, those of the operation's rows.
-        tick: notes that gradients have been added to other rows, for a profile.
-    """
-    planned, batch = operation.planned, operation.batch
-    code, device, arena, upload = planned.code, batch.device, batch.arena, batch.upload
-    index = code.operation.index
-    saved = _held_arrays(planned, arena, ("saved", index), code.saved)
-    sums: Sequence[Array] = ()
-    add_up, saved_late = None, saved
-    if code.distinct is not None:
-        summed = code.distinct.summed
-        sums = [array for number in summed if (array := saved[number]) is not None]
-        if planned.distinct is not None:
-            sums, add_up = planned.distinct.bind_sums(device, arena, upload, saved)
-            saved_late = list(saved)
-            for number, total in zip(summed, sums, strict=True):
-                saved_late[number] = total
-    arrays = _BackwardArrays(operation, gradients, scatters[index].scatters, sums)
-
-    run_steps = run_late = run_deferred = None
-    if code.step_back is not None:
-        pulls = []
-        for each in planned.flow.pulls:
-            target = gradients[each.result]
-            if target is not None:
-                scattered = scatters[each.reader].groups[each.group]
-                pulls.append(each.pulls.bind(device, arena, upload, target, scattered))
-        run_steps = code.step_back.make(
-            arrays.of("step_back", planned.bounds, operation.segments, saved, pulls)
-        )
-    if code.late is not None:
-        run_late = code.late.make(arrays.of("late", planned.parts, {}, saved_late))
-    if code.deferred is not None:
-        whole = {domain: segments.bind(upload) for domain, segments in planned.whole_segments.items()}
-        run_deferred = code.deferred.make(arrays.of("deferred", [0, planned.rows.count], whole, saved))
-    added = []
-    groups = zip(code.scatter_groups, scatters[index].groups, planned.flow.sums, strict=True)
-    for group, values, row_sums in groups:
-        target = gradient_slabs[group.slab]
-        if row_sums is not None and target is not None:
-            added.append((target, values, row_sums.bind(upload)))
-    finish = _finish(batch, add_up, run_late, added, tick)
-    return BoundBackward(run_steps=run_steps, finish=finish, run_deferred=run_deferred)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _BackwardArrays:
-    """What the backward regions of an operation share."""
-
-    operation: BoundOperation
-    gradients: Sequence[Array | None]
-    scatters: Sequence[Array]
-    sums: Sequence[Array]
-
-    def of(
-        self,
-        region: str,
-        bounds: Sequence[int],
-        segments: Mapping[int, Sequence[SegmentBounds]],
-        saved: Sequence[Array | None],
-        pulls: Sequence[Callable[[int], None]] = (),
-    ) -> RegionArrays:
-        """The arrays of one region."""
-        operation = self.operation
-        return RegionArrays(
-            once=operation.once,
-            bounds=bounds,
-            segments=segments,
-            gathers=operation.gathers,
-            results=operation.results,
-            kept=operation.kept,
-            scratch=_scratch_arrays(operation.planned, operation.batch.arena, region),
-            take=operation.batch.device.take,
-            gradients=self.gradients,
-            saved=saved,
-            scatters=self.scatters,
-            sums=self.sums,
-            keys=operation.keys,
-            pulls=pulls,
-        )
-
-
-def _finish(
-    batch: BatchArrays,
-    add_up: Callable[[], None] | None,
-    run_late: Callable[[int, int], None] | None,
-    added: Sequence[tuple[Array, Array, BoundSums]],
-    tick: Callable[[], None] | None,
-) -> Callable[[int], None]:
-    """What is left to do for a component after its steps."""
-    device, arena = batch.device, batch.arena
-
-    def finish(part: int) -> None:
-        if add_up is not None:
-            add_up()
-        if run_late is not None:
-            run_late(part, part + 1)
-        for target, gradients, sums in added:
-            sums.add(device, arena, target, gradients, part)
-        if tick is not None:
-            tick()
-
-    return finish
-
-
-def _held_arrays(
+def held_arrays(
     planned: PlannedOperation, arena: Arena, name: tuple[str, int], slots: Sequence[Slot | None]
 ) -> list[Array | None]:
     """Arrays for all rows of an operation."""
@@ -365,7 +183,7 @@ def _held_arrays(
     ]
 
 
-def _scratch_arrays(planned: PlannedOperation, arena: Arena, region: str) -> list[Array]:
+def scratch_arrays(planned: PlannedOperation, arena: Arena, region: str) -> list[Array]:
     """Scratch arrays of a region, for its longest step."""
     name: object = _SCRATCH_NAMES.get(region, (region, planned.code.operation.index))
     return [

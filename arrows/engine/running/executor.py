@@ -19,9 +19,8 @@ from arrows.engine.planning import (
     moving_slabs,
     receiving_slabs,
 )
-from arrows.engine.program import Clock
+from arrows.engine.program import Clock, make_code
 from arrows.engine.program.emitters.numpy import Tick
-from arrows.engine.program.pipeline import make_code
 from arrows.engine.program.slab_memory import separate_memory, shared_memory
 from arrows.engine.reading import lengths_of
 from arrows.engine.running.batch_plan import PlannedBatch, PlannedOperation, plan_batch

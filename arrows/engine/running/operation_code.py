@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from math import prod
 
 from arrows.engine.planning import ApplyOperation
+from arrows.engine.program import Program, ProgramCode
 from arrows.engine.program.emitters.numpy import RegionCode
 from arrows.engine.program.instructions import Accumulate, LoadKeys, LoadParameter, Scatter
-from arrows.engine.program.pipeline import ProgramCode
-from arrows.engine.program.program import GatheredRows, Held, Program, Slot
+from arrows.engine.program.program import GatheredRows, Held, Slot
 from arrows.ops import Var
 from arrows.typesys import types as T
 

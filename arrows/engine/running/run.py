@@ -11,14 +11,13 @@ import numpy as np
 from arrows.engine.planning import Plan
 from arrows.engine.program.emitters.arrays import StepRefused
 from arrows.engine.running.batch_plan import PlannedBatch
-from arrows.engine.running.bound_operation import (
-    BatchArrays,
+from arrows.engine.running.bound_backward import (
     BoundBackward,
-    BoundOperation,
     ScatterArrays,
     bind_backward,
     bind_scatters,
 )
+from arrows.engine.running.bound_operation import BatchArrays, BoundOperation
 from arrows.engine.running.gradient_memory import Gradient, ParameterKey
 from arrows.engine.scheduling import Merged, WiredBatch
 from arrows.ops.arrays import Array, HostArray, quiet
