@@ -1,4 +1,4 @@
-"""`arrows show`: draws a block, or the schedule of a batch."""
+"""`arrows show`: draws a block, or the schedule of a batch, or prints programs."""
 
 from __future__ import annotations
 
@@ -77,7 +77,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         ".json or .jsonl file",
     )
     parser.add_argument(
-        "--batch", type=count, metavar="N", help="with --schedule: how many examples (default: 64)"
+        "--program",
+        action="store_true",
+        help="print the programs of the block's operations instead: those that compute gradients, if the "
+        "result is a number or a Metric is named loss",
+    )
+    parser.add_argument(
+        "--batch",
+        metavar="N|EXAMPLES",
+        help="with --schedule: how many examples (default: 64); with --program: examples, named as for "
+        "--schedule, whose rows and steps are counted",
     )
     parser.add_argument("--how", choices=SCHEDULES, help="with --schedule: which schedule (default: strata)")
 
@@ -89,22 +98,15 @@ def run(options: argparse.Namespace) -> int:
     """
     if options.output is not None:
         require_replaceable(options.output)
-    _check_schedule(options)
+    _check_options(options)
+    if options.schedule is not None:
+        _batch_size(options.batch)
     format = options.format or _format_of(options.output)
     named, module = _named(options.file)
+    if options.program:
+        return _show_program(named, module, options)
     if options.schedule is not None:
-        try:
-            model = ar.compile(named.block, schedule=options.how or "strata", jit=False)
-        except ArrowTypeError as refused:
-            details = refused.details
-            reason = shortened(" ".join(f"{details.attempt}: {details.reason}".split()), LINE).rstrip(": ")
-            print(f"arrows show: {named.name} has no schedule: {printable(reason)}", file=sys.stderr)
-            return 1
-        path = split(options.file)[0]
-        most = 64 if options.batch is None else options.batch
-        examples = examples_from(options.schedule, module, path)[:most]
-        _write(_scheduled(named, model.timeline(examples), format), options.output)
-        return 0
+        return _show_schedule(named, module, options, format)
     typed: Typed | None = None
     error = ""
     try:
@@ -121,8 +123,54 @@ def run(options: argparse.Namespace) -> int:
     return 1 if error else 0
 
 
-def _check_schedule(options: argparse.Namespace) -> None:
+def _show_schedule(named: NamedBlock, module: ModuleType, options: argparse.Namespace, format: str) -> int:
+    model = _compiled(named, "schedule", schedule=options.how or "strata")
+    if model is None:
+        return 1
+    examples = examples_from(options.schedule, module, split(options.file)[0])[: _batch_size(options.batch)]
+    _write(_scheduled(named, model.timeline(examples), format), options.output)
+    return 0
+
+
+def _batch_size(text: str | None) -> int:
+    """How many examples a schedule is of."""
+    try:
+        return 64 if text is None else count(text)
+    except argparse.ArgumentTypeError as error:
+        raise ArrowValueError(f"argument --batch: {error}") from None
+
+
+def _show_program(named: NamedBlock, module: ModuleType, options: argparse.Namespace) -> int:
+    model = _compiled(named, "program")
+    if model is None:
+        return 1
+    if "loss" in model.metrics:
+        model = ar.compile(named.block, loss="loss", jit=False)
+    examples = None
+    if options.batch is not None:
+        examples = examples_from(options.batch, module, split(options.file)[0])
+    _write(f"{model.program(examples=examples)}\n", options.output)
+    return 0
+
+
+def _compiled(named: NamedBlock, drawn: str, **arguments: Any) -> ar.Model | None:
+    """The model of a block; None, and the reason on standard error, where its types do not fit."""
+    try:
+        return ar.compile(named.block, jit=False, **arguments)
+    except ArrowTypeError as refused:
+        details = refused.details
+        reason = shortened(" ".join(f"{details.attempt}: {details.reason}".split()), LINE).rstrip(": ")
+        print(f"arrows show: {named.name} has no {drawn}: {printable(reason)}", file=sys.stderr)
+        return None
+
+
+def _check_options(options: argparse.Namespace) -> None:
     """Refuses options that would have no effect."""
+    if options.program:
+        for name in ("schedule", "format", "input", "how"):
+            if getattr(options, name) is not None:
+                raise ArrowValueError(f"--{name} has no effect on programs; leave it out")
+        return
     if options.schedule is not None and options.input is not None:
         raise ArrowValueError("--input has no effect on a schedule: the examples are its input; leave it out")
     for name in ("batch", "how"):

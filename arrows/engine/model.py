@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, NoReturn
@@ -21,7 +20,7 @@ from arrows.engine.planning import (
     make_plan,
     parse_loss,
 )
-from arrows.engine.program import Clock, Profile, profile
+from arrows.engine.program import Clock, Profile, Programs, profile
 from arrows.engine.reading import ExampleReader, Outputs
 from arrows.engine.reference import Explainer
 from arrows.engine.running import (
@@ -31,6 +30,7 @@ from arrows.engine.running import (
     Executors,
     Gradient,
     ModelCall,
+    Records,
     collect_record,
     only_reads,
     own,
@@ -81,8 +81,7 @@ class Model:
         fingerprint: str | None,
     ) -> None:
         check_output(typed)
-        self.typed = typed
-        self.device = device
+        self.typed, self.device = typed, device
         self.schedule, self.float_type, self.max_nodes = schedule, float_type, max_nodes
         self.params = make_params(typed, device, seed, params)
         self.seed, self.step = seed, 0
@@ -94,8 +93,7 @@ class Model:
         self._lock = self.params.lock
         self.executors = Executors(self.plan, device, self.params, self._weights, jit)
         self._runner = BatchRunner(self._batches, self.executors, self._weights, explain)
-        self._latest = collect_record(self.plan, device, [], None)
-        self._of_thread = threading.local()
+        self._records = Records(collect_record(self.plan, device, [], None))
 
     @property
     def metrics(self) -> Mapping[str, Ragged]:
@@ -104,12 +102,12 @@ class Model:
         A `Ragged` of one sequence an example, in the order of the visits; empty where it never fired. The
         last call is that of the thread that asks; of one that has made none, that of any.
         """
-        return self._record.metrics
+        return self._records.latest.metrics
 
     @property
     def labels(self) -> Mapping[str, list[list[Any]]]:
         """For each metric with labels, the labels by example, in the order of `metrics`."""
-        return self._record.labels
+        return self._records.latest.labels
 
     @property
     def taps(self) -> Mapping[str, Any]:
@@ -117,7 +115,7 @@ class Model:
 
         A `Ragged` of one sequence an example, in the order of the visits; lists for Python objects.
         """
-        return self._record.taps
+        return self._records.latest.taps
 
     @property
     def held_memory(self) -> int:
@@ -132,8 +130,6 @@ class Model:
             >>> import arrows as ar
             >>> model = ar.compile(ar.Vector(2) >> ar.FC(3))
             >>> _ = model([[n, 2] for n in range(1000)])
-            >>> model.held_memory > 1000 * 3 * 4
-            True
             >>> model.release_memory()
             >>> model.held_memory
             0
@@ -161,7 +157,7 @@ class Model:
         """
         with self._lock.mutex:
             result, record, outputs = self._runner.evaluate(self._call(examples, ids), training=training)
-            self._set_record(record)
+            self._records.latest = record
             self.step += training
             show_taps(self.plan.lowered.streams.taps, record.taps, outputs)
             return result
@@ -212,7 +208,7 @@ class Model:
                 f"train_step: the optimizer must be one such as Adam(0.001), not {optimizer!r}"
             )
         with self._lock.mutex:
-            before = self.step, self._record, self._latest
+            before = self.step, self._records.state
             differentiated, record, outputs = self._differentiate(examples, (), ids)
             self.executors.tick("host")
             try:
@@ -224,13 +220,12 @@ class Model:
                         with self.executors.set_aside():
                             optimizer.step(self, differentiated.grads)
                     else:
-                        grads = {name: own(gradient) for name, gradient in differentiated.grads.items()}
-                        optimizer.step(self, grads)
+                        optimizer.step(self, {name: own(grad) for name, grad in differentiated.grads.items()})
             except BaseException:
-                self.step, self._of_thread.record, self._latest = before
+                self.step, self._records.state = before
                 raise
             self.executors.tick("update")
-            self._set_record(record)  # the optimizer may have called the model
+            self._records.latest = record  # the optimizer may have called the model
             show_taps(self.plan.lowered.streams.taps, record.taps, outputs)
             return differentiated.loss
 
@@ -251,12 +246,12 @@ class Model:
         else:
             mode, call = "inference", partial(self, examples)
         with self._lock.mutex:
-            clock, step, record = Clock(self.device.synchronize), self.step, self._record
+            clock, step, record = Clock(self.device.synchronize), self.step, self._records.latest
             try:
                 with self.executors.set_aside(clock):
                     return profile(mode, call, clock, self.plan, len(examples), runs)
             finally:
-                self._set_record(record)
+                self._records.latest = record
                 if optimizer is None:
                     self.step = step
 
@@ -277,6 +272,20 @@ class Model:
             ((0, 3), (0, 2), (0, 1))
         """
         return timeline(self.plan, merge(self.plan, self.prepare(examples)[:].wired))
+
+    def program(self, name: str | None = None, examples: Examples | None = None) -> Programs:
+        """The programs that compute gradients, or results if there is no loss; printed, their text.
+
+        Args:
+            name: that of an operation, or a part of it; None: the programs of all operations.
+            examples: a batch, which is scheduled, not run, for the numbers of rows and steps; None: the last.
+
+        Raises:
+            ArrowValueError: no operation has such a name; the message lists the names.
+        """
+        batch = None if examples is None else self.prepare(examples)[:].wired
+        with self._lock.mutex:
+            return self.executors.programs(name, batch, self._records.latest.counts)
 
     def first_not_finite(self, examples: Examples, *, ids: Any = None) -> str | None:
         """What is first not finite where a training step on a batch computes its loss, in words.
@@ -328,15 +337,6 @@ class Model:
         block = f"{self.typed.form.label}: {self.typed.input} -> {self.typed.output}"
         return f"<model of {block}, {count} parameters>"
 
-    @property
-    def _record(self) -> CallRecord:
-        """What the last call left: of this thread, if it has made one."""
-        record: CallRecord = getattr(self._of_thread, "record", self._latest)
-        return record
-
-    def _set_record(self, record: CallRecord) -> None:
-        self._of_thread.record = self._latest = record
-
     def _call(self, examples: Examples, ids: Any) -> ModelCall:
         return ModelCall(examples, ids, self.seed, self.step)
 
@@ -345,6 +345,6 @@ class Model:
     ) -> tuple[Differentiated, CallRecord, Outputs]:
         """Differentiates a batch; counts as a step."""
         differentiated, record, outputs = self._runner.differentiate(self._call(examples, ids), inputs)
-        self._set_record(record)
+        self._records.latest = record
         self.step += 1
         return differentiated, record, outputs

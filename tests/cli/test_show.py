@@ -174,3 +174,51 @@ def test_schedules_that_cannot_be_drawn(tmp_path, capsys):
         assert text in capsys.readouterr().err
     assert cli.main(["show", f"{file}:model", "--schedule", "data.train", "--format", "mermaid"]) == 2
     assert "not as mermaid" in capsys.readouterr().err
+
+
+PROGRAMS = """
+import arrows as ar
+answer = ar.Vector(2) >> ar.FC(3, name="answer")
+learn = answer >> ar.Function(lambda x: (x * x).sum())
+named = answer >> ar.AllOf(ar.Function(lambda x: (x * x).sum()) >> ar.Metric("loss"), ar.Identity())
+points = [[1, 2], [3, 4]]
+bad = ar.Vector(3) >> ar.Vector(4)
+"""
+
+
+@pytest.fixture
+def programs(tmp_path):
+    file = tmp_path / "programs.py"
+    file.write_text(PROGRAMS)
+    return file
+
+
+def test_programs_of_a_block(programs, capsys):
+    status, out, err = show(capsys, f"{programs}:answer", "--program")
+    assert (status, err) == (0, "")
+    assert out.startswith("program answer\noperand 0: float32[2] row of slab 0, early\n")
+    assert "step_back" not in out and "# rows" not in out
+
+
+def test_programs_of_training_where_there_is_a_loss(programs, capsys):
+    for name in ("learn", "named"):
+        assert "gradient of answer/weight[0:2, 0:3] += " in show(capsys, f"{programs}:{name}", "--program")[1]
+
+
+def test_programs_with_the_rows_of_a_batch(programs, tmp_path, capsys):
+    out = show(capsys, f"{programs}:answer", "--program", "--batch", "points")[1]
+    assert out.startswith("# rows: 2, steps: 1\nprogram answer\n")
+    written = tmp_path / "program.txt"
+    assert show(capsys, f"{programs}:answer", "--program", "--output", str(written))[:2] == (0, "")
+    assert written.read_text().startswith("program answer\n")
+
+
+def test_programs_that_cannot_be_shown(programs, capsys):
+    status, out, err = show(capsys, f"{programs}:bad", "--program")
+    assert (status, out) == (1, "") and err.startswith("arrows show: bad has no program: ")
+    for options in (["--schedule", "points"], ["--format", "svg"], ["--how", "depth"], ["--input", "int32"]):
+        status, out, err = show(capsys, f"{programs}:answer", "--program", *options)
+        assert (status, out) == (2, "") and f"{options[0]} has no effect on programs" in err
+    assert show(capsys, f"{programs}:answer", "--program", "--batch", "nothing")[0] == 2
+    status, out, err = show(capsys, f"{programs}:answer", "--schedule", "points", "--batch", "many")
+    assert (status, out) == (2, "") and "argument --batch: " in err

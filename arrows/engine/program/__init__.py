@@ -6,8 +6,20 @@ Passes improve it (`make_program`; `pipeline.py` lists them), emitters turn it i
 
 from __future__ import annotations
 
+from arrows.engine.program.listing import Programs, RowCounts, row_counts
 from arrows.engine.program.pipeline import ProgramCode, make_code, make_program
 from arrows.engine.program.profile import Clock, Profile, profile
 from arrows.engine.program.program import Program
 
-__all__ = ["Clock", "Profile", "Program", "ProgramCode", "make_code", "make_program", "profile"]
+__all__ = [
+    "Clock",
+    "Profile",
+    "Program",
+    "ProgramCode",
+    "Programs",
+    "RowCounts",
+    "make_code",
+    "make_program",
+    "profile",
+    "row_counts",
+]

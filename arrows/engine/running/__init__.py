@@ -13,7 +13,7 @@ from arrows.engine.running.executor import Executor, ExecutorChoices
 from arrows.engine.running.executors import Executors
 from arrows.engine.running.gradient_memory import Gradient, ParameterKey, add_gradients, own
 from arrows.engine.running.operation_code import OperationCode
-from arrows.engine.running.outputs import CallRecord, collect_record, show_tapped, show_taps
+from arrows.engine.running.outputs import CallRecord, Records, collect_record, show_tapped, show_taps
 from arrows.engine.running.run import BackwardRun, Run
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "OperationCode",
     "OperationRefused",
     "ParameterKey",
+    "Records",
     "Run",
     "add_gradients",
     "collect_record",

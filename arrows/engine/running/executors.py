@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from arrows.engine.device import Arena, Device
 from arrows.engine.planning import LossWeights, Params, Plan, read_sites
-from arrows.engine.program import Clock
+from arrows.engine.program import Clock, Programs, RowCounts, row_counts
 from arrows.engine.running.executor import Executor, ExecutorChoices
+from arrows.engine.scheduling import WiredBatch, merge
 
 
 class Executors:
@@ -50,6 +51,27 @@ class Executors:
                 clock=self.clock,
             )
         return self.kept[key]
+
+    def programs(self, name: str | None, batch: WiredBatch | None, counts: Sequence[RowCounts]) -> Programs:
+        """The programs that compute gradients, or results if there is no loss.
+
+        Args:
+            name: as for `Programs.named`; None: all.
+            batch: is counted.
+            counts: those to show where there is no batch.
+        """
+        differentiated = self.weights.missing is None
+        codes = self.get(training=differentiated, gradients=differentiated).codes
+        if batch is not None:
+            share = not (differentiated and self.plan.has_dropout)  # as the executor does
+            counts = (row_counts(merge(self.plan, batch, share=share)),)
+        layers: dict[int, str] = {}
+        for parameter in self.params:
+            owner, spec = self.params.owner(parameter)
+            layers[id(owner)] = parameter.removesuffix(f"/{spec.name}")
+        programs = {number: code.code.program for number, code in codes.items()}
+        listed = Programs(programs, lambda owner: layers[id(owner)], counts)
+        return listed if name is None else listed.named(name)
 
     def _seeds(self) -> set[int]:
         """The slabs of what the loss is made of."""

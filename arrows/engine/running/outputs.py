@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -12,6 +13,7 @@ import numpy as np
 from arrows.engine.device import Device
 from arrows.engine.lowering import ObjectTap, Taps, ValueStreams, holds_objects
 from arrows.engine.planning import Plan
+from arrows.engine.program import RowCounts, row_counts
 from arrows.engine.reading import Outputs, Visits
 from arrows.engine.running.run import Run
 from arrows.engine.values import NamedResults, Ragged, collate, get_row, to_numpy, unflatten
@@ -36,11 +38,43 @@ class OutputRows:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CallRecord:
-    """The metrics, labels and taps of a call; the attributes are those of `Model`."""
+    """What a call leaves beside its result.
+
+    Attributes:
+        metrics, labels, taps: those of `Model`.
+        counts: for each run, how large the operations were.
+    """
 
     metrics: Mapping[str, Ragged]
     labels: Mapping[str, list[list[Any]]]
     taps: Mapping[str, Any]
+    counts: tuple[RowCounts, ...]
+
+
+class Records:
+    """The records of the last calls: each thread sees its own; one that has made no call, the last of all."""
+
+    def __init__(self, first: CallRecord) -> None:
+        self._of_all, self._of_thread = first, threading.local()
+
+    @property
+    def latest(self) -> CallRecord:
+        """What the last call left that this thread has made, or any."""
+        record: CallRecord = getattr(self._of_thread, "record", self._of_all)
+        return record
+
+    @latest.setter
+    def latest(self, record: CallRecord) -> None:
+        self._of_thread.record = self._of_all = record
+
+    @property
+    def state(self) -> tuple[CallRecord, CallRecord]:
+        """The records, to be set again where the calls that follow do not count."""
+        return self.latest, self._of_all
+
+    @state.setter
+    def state(self, state: tuple[CallRecord, CallRecord]) -> None:
+        self._of_thread.record, self._of_all = state
 
 
 def copy_rows(run: Run, *, result: bool) -> OutputRows:
@@ -96,7 +130,8 @@ def collect_record(
             for number in range(len(streams.leaves))
         ]
         tapped = _collect_taps(streams.taps, arrays, outputs)
-    return CallRecord(NamedResults("metric", metrics), labels, NamedResults("tap", tapped))
+    counts = tuple([row_counts(part.run.merged) for part in parts])
+    return CallRecord(NamedResults("metric", metrics), labels, NamedResults("tap", tapped), counts)
 
 
 def _leaf(plan: Plan, device: Device, parts: Sequence[OutputRows], number: int) -> Array:

@@ -1,0 +1,67 @@
+"""`model.program`: the programs of a model's operations, as text, with how large they were in a batch."""
+
+from __future__ import annotations
+
+import pytest
+
+import arrows as ar
+from arrows.engine.program.text import parse_program
+from arrows.models import sentiment
+from arrows.testing import verify_program
+from arrows.typesys import ArrowValueError
+
+TREES = [
+    {"label": 1, "left": {"label": 2, "word": "not"}, "right": {"label": 3, "word": "good"}},
+    {"label": 3, "word": "good"},
+]
+
+
+def learner() -> ar.Model:
+    return ar.compile(sentiment({"not": 1, "good": 2}, size=4, embedding=3).learn, loss="loss", jit=False)
+
+
+def test_programs_of_training_are_shown_where_there_is_a_loss():
+    text = str(learner().program())
+    programs = [parse_program(part) for part in text.split("\n\n")]
+    assert [program.name for program in programs].count("cell") == 2
+    assert any(program.region("deferred") for program in programs)
+    for program in programs:
+        verify_program(program)
+
+
+def test_programs_of_inference_are_shown_where_there_is_none():
+    model = ar.compile(sentiment({"not": 1}, size=4).judge, jit=False)
+    assert "step_back" not in str(model.program())
+
+
+def test_layers_are_named_as_their_parameters():
+    model = ar.compile(ar.Vector(2) >> ar.FC(3) >> ar.FC(4), jit=False)
+    text = str(model.program())
+    for name in model.params:
+        assert f"parameter {name}\n" in text
+
+
+def test_operations_are_found_by_name_or_part_of_it():
+    model = learner()
+    assert {program.name for program in model.program("cell").programs.values()} == {"cell"}
+    assert {program.name for program in model.program("Cross").programs.values()} == {"SoftmaxCrossEntropy"}
+    message = "no operation is named 'lstm'; there are embed, cell, classify, SoftmaxCrossEntropy"
+    with pytest.raises(ArrowValueError, match=message):
+        model.program("lstm")
+
+
+def test_the_last_batch_is_counted():
+    model = learner()
+    assert "# rows" not in str(model.program())
+    model.value_and_grad(TREES)
+    text = str(model.program("embed"))
+    assert text.startswith("# rows: 3, steps: 1\nprogram embed\n")
+    assert str(model.program("embed", TREES)) == text
+    assert str(model.program("embed", TREES[1:])).startswith("# rows: 1, steps: 1\n")
+    assert str(model.program("embed")) == text
+
+
+def test_examples_that_run_one_by_one_are_counted_together():
+    model = ar.compile(ar.Vector(2) >> ar.FC(3, name="answer"), schedule="none", jit=False)
+    model([[1, 2], [3, 4], [5, 6]])
+    assert str(model.program()).startswith("# rows: 3, steps: 3\n")
