@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import arrows as ar
-from arrows.engine.planning import ApplyOperation, moving_slabs, receiving_slabs
 from arrows.engine.program.format import format_instruction
 from arrows.engine.program.instructions import (
     Accumulate,
@@ -32,7 +31,6 @@ from arrows.engine.program.instructions import (
     SumRows,
     View,
 )
-from arrows.engine.program.pipeline import make_program
 from arrows.engine.program.program import (
     REGIONS,
     GatheredRows,
@@ -63,7 +61,8 @@ shows the program that one operation of a Tree-LSTM runs when it is trained.
 import arrows as ar
 from arrows.models import sentiment
 
-model = ar.compile(sentiment({"not": 1, "good": 2}, size=4, embedding=3).learn, loss="loss")
+words = {"not": 1, "good": 2}
+model = ar.compile(sentiment(words, size=4, embedding=3).learn, loss="loss", jit=False)
 ```
 
 `sentiment` reads binary trees of words. One layer, `ar.TreeLSTM(4, children=2, name="cell")`, stands at its
@@ -77,14 +76,17 @@ c = sigmoid(i) * tanh(u) + sigmoid(f1) * c1 + sigmoid(f2) * c2
 h = sigmoid(o) * tanh(c)
 ```
 
-where `x` is zeros at a pair. This is all there is to its program:
+where `x` is zeros at a pair. `print(model.program("cell"))` shows the programs of both operations,
+`print(model.program())` those of all, and `arrows show FILE.py:NAME --program` those of a block in a file.
+This is the program of a pair:
 
 """
 
 READING = """\
 A value, such as `%4`, is made once. Behind it stand the type of one row, and what counts its rows: `row` is
 a row for each node, `elements 0` one for each element of a sequence, and nothing stands where all nodes
-share the value. Then follows where it lies.
+share the value. Then follows where it lies. (Without `jit=False`, and with numba, element-wise lines
+that follow one another become a block `map`, one compiled loop.)
 
 | memory | what it is |
 | --- | --- |
@@ -127,17 +129,10 @@ LONG = 36  # characters: a longer expression is not written again where its valu
 
 def cell_program() -> Program:
     """The program of the pairs of a Tree-LSTM in training."""
-    model = ar.compile(sentiment({"not": 1, "good": 2}, size=4, embedding=3).learn, loss="loss")
-    plan = model.plan
-    moving = moving_slabs(plan, set())
-    receiving = receiving_slabs(plan, set(plan.metrics), moving)
-    for operation in plan.operations:
-        if isinstance(operation, ApplyOperation) and len(operation.ports) == 4:
-            wanted = [port.slab in moving and port.slab in receiving for port in operation.ports]
-            places = plan.result_places[operation.index]
-            seeded = [plan.operations[owner].slabs[output] in receiving for owner, output in places]
-            return make_program(operation, wanted, seeded, training=True)
-    raise LookupError("no operation has the four operands of a pair")
+    words = {"not": 1, "good": 2}
+    model = ar.compile(sentiment(words, size=4, embedding=3).learn, loss="loss", jit=False)
+    programs = model.program("cell").programs.values()
+    return next(program for program in programs if len(program.operands) == len(OPERAND_NAMES))
 
 
 def first_range(program: Program) -> str:
