@@ -68,7 +68,7 @@ def test_with_what_only_large_matrices_get(monkeypatch: Patch, record_property: 
 
 @pytest.mark.parametrize("rounds", [1, 2])
 def test_with_what_only_wide_rows_get(rounds: int, monkeypatch: Patch, record_property: Any) -> None:
-    """What runs early is computed for distinct rows, in small sets too, and whether or not there are fewer."""
+    """What runs early is computed for distinct rows alone, in small sets too, even if all are distinct."""
     monkeypatch.setattr(structural_hash, "_FEWEST_A_LEVEL", 0)
     monkeypatch.setattr(distinct, "_WORTH", 0)
     monkeypatch.setattr(distinct, "_ROUNDS", rounds)
