@@ -9,6 +9,8 @@ import numpy as np
 
 import arrows as ar
 from arrows.engine import reference
+from arrows.engine.program import Program
+from arrows.engine.program.instructions import equations_of
 from arrows.engine.scheduling import merge
 from arrows.engine.values import collate
 from arrows.testing.schedules import verify
@@ -105,6 +107,34 @@ def agrees(model: ar.Model, examples: Sequence[Any], prepared: Any = None) -> No
         gradient = ar.to_numpy(grads[name])
         gradient = gradient.to_dense(np) if isinstance(gradient, ar.ops.RowSparse) else gradient
         assert close(gradient, wanted.parameters[owner, spec.name], TOLERANCE), name
+
+
+def programs(
+    model: ar.Model, *, gradients: bool = True, inputs: tuple[str, ...] = ()
+) -> dict[str, list[Program]]:
+    """The programs of a model by the blocks that stand there: those for training, or for inference.
+
+    Args:
+        model: the model.
+        gradients: whether the loss is differentiated.
+        inputs: the inputs whose gradients are wanted.
+    """
+    by_name: dict[str, list[Program]] = {}
+    executor = model.executors.get(inputs, training=gradients, gradients=gradients)
+    for code in executor.codes.values():
+        for name in code.operation.name.split(" >> "):
+            by_name.setdefault(name, []).append(code.code.program)
+    return by_name
+
+
+def equation_names(program: Program, *regions: str) -> list[str]:
+    """What the equations of a program compute; without ``regions``, of all of them."""
+    return [
+        equation.primitive.name
+        for region, instruction in program
+        if not regions or region in regions
+        for equation in equations_of(instruction)
+    ]
 
 
 def plain(result: Any) -> Any:

@@ -124,7 +124,7 @@ class _RegionWriter:
             *(f"    {size} = None" for size in sizes),
             "    try:",
             f"        for j in range({'stop - 1, first - 1, -1' if backward else 'first, stop'}):",
-            *("            " + line for line in (*head, *self.body)),
+            *("            " + line for line in ([*head, *self.body] or ["pass"])),
             "    except refusals as error:",
             "        raise StepRefused(j) from error",
         ]

@@ -1,4 +1,4 @@
-"""What early operands alone give runs once, ahead of the steps; which, and with the same numbers."""
+"""What early operands alone give runs once, before the steps; which, and with the same numbers."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import pytest
 
 import arrows as ar
 from arrows import ops
-from arrows.engine.running import binding
+from arrows.engine.scheduling import merge
 from arrows.layers import initializers
 from arrows.ops import Parameter
-from tests.agree import agrees
-from tests.engine.program.test_derive import names, programs
+from tests.agree import agrees, equation_names, programs
 
 
 def recurrent(step: Any, size: int = 3) -> Any:
@@ -47,42 +46,35 @@ SEQUENCES = [np.random.default_rng(n).normal(size=(n, 2)).tolist() for n in (4, 
 
 @pytest.mark.parametrize("device", ["cpu", "fake"])
 @pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
-def test_the_product_of_a_word_runs_ahead(device: str, schedule: str) -> None:
+def test_the_product_of_a_word_runs_early(device: str, schedule: str) -> None:
     model = ar.compile(recurrent(DENSE), device=device, float_type="float64", schedule=schedule)
     agrees(model, SEQUENCES)
     (program,) = programs(model)["dense"]
     if schedule == "none":  # what batching is measured against: everything where it stands
-        assert program.early is None
+        assert not program.region("early")
         return
-    assert program.early is not None and program.late is None  # words are data, their gradients nobody wants
-    # The bias is added ahead as well; in the step, one product is left.
-    assert program.early.source.count("out=") == 2
-    assert names(program.trace.equations).count("matmul") == 2
+    assert not program.region("late")  # words are data, their gradients nobody wants
+    # The bias is added early as well; in the step, one product is left.
+    assert equation_names(program, "early") == ["matmul", "add"]
+    assert equation_names(program, "step").count("matmul") == 1
 
 
 @pytest.mark.parametrize("device", ["cpu", "fake"])
-def test_gradients_of_early_operands_wait(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    late: list[tuple[int, int]] = []
-    plain = binding.Binding._bound
-
-    def counted(self: Any, function: Any, *arrays: Any) -> Any:
-        run = plain(self, function, *arrays)
-        if function is not self.program.late:
-            return run
-        return lambda a, z, ports, ragged: (late.append((a, z)), run(a, z, ports, ragged))[1]
-
-    monkeypatch.setattr(binding.Binding, "_bound", counted)
+def test_gradients_of_early_operands_wait(device: str) -> None:
     words = ar.Scalar("int32") >> ar.Embedding(7, 2)
     block = ar.Map(words) >> ar.Fold(DENSE, ar.Zeros([3])) >> ar.Function(lambda h: h.sum())
     model = ar.compile(block, device=device, float_type="float64")
     sentences = [[0, 1, 2], [5, 5, 5, 6], [3]]
     agrees(model, sentences)
-    assert late == [(0, 8)]  # eight words, all at once
     (program,) = programs(model)["dense"]
-    assert {operand.late for some in program.gradients for operand in some.operands} == {True, False}
+    assert {region for region, _ in program.scatters} == {"step_back", "late"}
+    executor = model.executors.get(training=True, gradients=True)
+    planned = executor.plan_batch(merge(model.plan, model.prepare(sentences)[:].wired))
+    (operation,) = [each for each in planned.operations.values() if each.code.late is not None]
+    assert operation.parts == [0, 8]  # eight words, all at once
 
 
-def test_a_cell_shared_by_two_layers_runs_ahead_in_each() -> None:
+def test_a_cell_shared_by_two_layers_runs_early_in_each() -> None:
     cell = Dense(2)
 
     def layer() -> Any:
@@ -92,7 +84,7 @@ def test_a_cell_shared_by_two_layers_runs_ahead_in_each() -> None:
     model = ar.compile(block, float_type="float64")
     agrees(model, SEQUENCES)
     (program,) = programs(model)["dense"]
-    assert program.early is not None and program.late is not None
+    assert program.region("early") and program.region("late")
 
 
 @pytest.mark.parametrize(
@@ -102,7 +94,7 @@ def test_a_cell_shared_by_two_layers_runs_ahead_in_each() -> None:
         lambda h, x: ops.tanh(h * (x @ np.ones((2, 3)))),  # a product of early operands, not joined
         lambda h, x: ops.concat([x, h, x]) @ np.ones((7, 3)),  # early parts that are no neighbours
         lambda h, x: ops.concat([h, ops.tanh(x)]) @ np.ones((5, 3)) + x.sum(),  # more early values added
-        lambda h, x: h @ np.ones((3, 3)) + (x @ np.ones((2, 4)))[1:],  # a view of what is made ahead
+        lambda h, x: h @ np.ones((3, 3)) + (x @ np.ones((2, 4)))[1:],  # a view of what is made early
         lambda h, x: ops.concat([ops.concat([h, x]), x]) @ np.ones((7, 3)),  # joins of joins
         lambda h, x: (x @ np.ones((2, 3))) * h + (x @ np.ones((2, 3))),  # read twice
     ],
@@ -121,7 +113,7 @@ def test_all_kinds_of_steps(step: Any, trained: bool) -> None:
     agrees(model, [{"a": sequence, "b": [0.3, -0.2]} for sequence in SEQUENCES])
 
 
-def test_what_is_returned_and_made_ahead() -> None:
+def test_what_is_returned_and_made_early() -> None:
     step = ar.Function(lambda x, h: (x @ np.ones((2, 3)) * 2.0, x @ np.ones((2, 3))))
     block = (
         ar.Map(ar.Vector(2))

@@ -1,65 +1,51 @@
-"""What the engine makes of an operation: its backward program, folded zeros, the prologue."""
+"""What is computed for the gradients of an operation, of zeros, and of parameters alone."""
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pytest
-from arrows.engine.program.derive import Backward, differentiate, specialise
-from arrows.engine.running.binding import Binding
 
 import arrows as ar
 from arrows import ops
 from arrows.engine import reference
 from arrows.engine.program import Program
+from arrows.engine.program.instructions import Accumulate, SumRows, equations_of
+from arrows.engine.program.program import Held
 from arrows.layers import initializers
-from arrows.ops import INVARIANT, Parameter, trace
+from arrows.ops import INVARIANT, Parameter
 from arrows.typesys import types as T
-from tests.agree import agrees
+from tests.agree import agrees, equation_names, programs
 from tests.compare import close
 
-
-def backward(function: Any, input: Any) -> Backward:
-    traced = trace(function, T.as_type(input))
-    found = differentiate(traced, [True] * len(traced.inputs), [True] * len(traced.results))
-    assert found is not None
-    return found
-
-
-def names(equations: Any) -> list[str]:
-    return [equation.primitive.name for equation in equations]
-
-
-def programs(model: ar.Model) -> dict[str, list[Program]]:
-    """The training programs by the name of the operation."""
-    found: dict[str, list[Program]] = {}
-    for program in model.executors.get(training=True, gradients=True).programs.values():
-        for name in program.operation.name.split(" >> "):
-            found.setdefault(name, []).append(program)
-    return found
-
-
 # ------------------------------------------------------------------------------------------ slices
+
+
+def slice_gradients(model: ar.Model) -> list[str]:
+    """The joins and paddings of slices in what computes the gradients of the input ``z``."""
+    by_operation = programs(model, inputs=("z",)).values()
+    equations = {id(program): equation_names(program, "step_back") for own in by_operation for program in own}
+    return [name for names in equations.values() for name in names if name in ("concat", "pad_slice")]
 
 
 def test_gradients_of_slices_become_one_concat() -> None:
     """The gates of a cell: four slices of one product."""
 
     def gates(z: Any) -> Any:
-        return ops.sigmoid(z[:2]) * ops.tanh(z[2:4]) + z[4:6] * z[6:]
+        return (ops.sigmoid(z[:2]) * ops.tanh(z[2:4]) + z[4:6] * z[6:]).sum()
 
-    found = names(backward(gates, [8]).step)
-    assert found.count("concat") == 1 and "pad_slice" not in found
+    model = ar.compile(ar.Vector(8, name="z") >> ar.Function(gates))
+    assert slice_gradients(model) == ["concat"]
 
 
 def test_slices_with_a_gap_are_filled_up_with_zeros() -> None:
     def some(z: Any) -> Any:
         return z[1:3] * 2.0 + z[5:7]
 
-    found = names(backward(some, [8]).step)
-    assert found.count("concat") == 1 and "pad_slice" not in found
     model = ar.compile(ar.Vector(8, name="z") >> ar.Function(some) >> ar.Function(lambda v: v.sum()))
+    assert slice_gradients(model) == ["concat"]
     _, grads = model.value_and_grad([[0] * 8], inputs=["z"])
     assert grads["z"][0].tolist() == [[0, 2, 2, 0, 0, 1, 1, 0]]
 
@@ -94,50 +80,30 @@ def test_slices_of_all_kinds(device: str) -> None:
 
 
 @pytest.mark.parametrize("device", ["cpu", "fake"])
-def test_gradients_of_parameters_run_once_an_operation(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    steps: dict[str, int] = {}
-    late: dict[str, int] = {}
-
-    def counted(method: str, into: dict[str, int]) -> None:
-        plain = getattr(Binding, method)
-
-        def count(self: Binding, *arguments: Any) -> Any:
-            name = self.program.operation.name
-            into[name] = into.get(name, 0) + 1
-            return plain(self, *arguments)
-
-        monkeypatch.setattr(Binding, method, count)
-
-    counted("run_backward", steps)
-    counted("run_deferred", late)
+def test_gradients_of_parameters_run_once_an_operation(device: str) -> None:
     dense = ar.FC(2, ops.tanh, name="dense")
     fold = ar.Fold((ar.GetItem(0) & ar.GetItem(1) >> ar.Vector(2)) >> ar.Concat() >> dense, ar.Zeros([2]))
     model = ar.compile(fold >> ar.Function(lambda h: h.sum()), device=device, float_type="float64")
     agrees(model, [np.random.default_rng(1).normal(size=(n, 2)).tolist() for n in (9, 4, 1)])
-    assert late == {"Concat >> dense": 1}  # the same operation whether the state is zeros or not
-    assert steps["Concat >> dense"] == 9
-    # The product over all rows is in the deferred part alone.
-    (program,) = programs(model)["dense"]
-    assert program.deferred is not None and {number for number, _ in program.pieces} == {0, 1}
+    (program,) = programs(model)["dense"]  # the same operation whether the state is zeros or not
+    # The product over all rows is deferred.
+    assert "outer" not in equation_names(program, "step_back")
+    accumulates = [each for each in program.region("deferred") if isinstance(each, Accumulate)]
+    assert {each.spec.name for each in accumulates} == {"weight", "bias"}
 
 
 def test_no_gradient_no_program() -> None:
     """Nothing is derived for what the loss does not reach, or what nothing learns from."""
     block = ar.Vector(2) >> ar.Function(lambda x: x * 2.0) >> ar.FC(1, name="used")
     block = block >> (ar.FC(3, name="unused") & ar.Function(lambda x: x.sum()) >> ar.Metric("loss"))
-    found = programs(ar.compile(block, loss="loss"))
-    assert found["unused"][0].backward is None and found["unused"][0].deferred is None
-    assert found["used"][0].deferred is not None and found["used"][0].backward is None
-    inference = ar.compile(block, loss="loss").executors.get().programs.values()
-    assert all(p.backward is None and p.deferred is None and not p.kept for p in inference)
-
-
-def test_integers_carry_no_gradient() -> None:
-    traced = trace(lambda x, i: x * ops.cast(i, "float32"), T.as_type(([2], [2, "int32"])))
-    found = differentiate(traced, [True, True], [True])
-    assert found is not None and found.inputs[0] is not None and found.inputs[1] is None
-    assert differentiate(traced, [False, True], [True]) is None
-    assert differentiate(traced, [True, True], [False]) is None
+    training = programs(ar.compile(block, loss="loss"))
+    (unused,), (used,) = training["unused"], training["used"]
+    assert not unused.region("step_back") and not unused.region("deferred")
+    assert used.region("deferred") and not used.scatters
+    inference = programs(ar.compile(block, loss="loss"), gradients=False).values()
+    for program in chain.from_iterable(inference):
+        assert set(program.regions) <= {"once", "step"}
+        assert not any(isinstance(memory, Held) for memory in program.memory.values())
 
 
 # ------------------------------------------------------------------------------------------ zeros
@@ -147,7 +113,8 @@ def products(program: Program) -> list[tuple[int, ...]]:
     """The shapes of the matrices that rows are multiplied by."""
     return [
         equation.operands[1].type.shape
-        for equation in program.trace.equations
+        for instruction in program.region("step")
+        for equation in equations_of(instruction)
         if equation.primitive.name == "matmul" and equation.result.rows != INVARIANT
     ]
 
@@ -170,23 +137,22 @@ def test_zeros_of_a_leaf_are_folded_away(device: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("function", "input", "kept"),
+    ("function", "kept"),
     [
-        (lambda x, z: x + z, ([3], [3]), []),
-        (lambda x, z: z + x, ([3], [3]), []),
-        (lambda x, z: x - z, ([3], [3]), []),
-        (lambda x, z: z - x, ([3], [3]), ["subtract"]),
-        (lambda x, z: x * z, ([3], [3]), []),
-        (lambda x, z: x / (z + 1.0), ([3], [3]), ["divide"]),
-        (lambda x, z: x.sum() + z, ([3], [3]), ["sum", "reshape", "add"]),
+        (lambda x, z: x + z, []),
+        (lambda x, z: z + x, []),
+        (lambda x, z: x - z, []),
+        (lambda x, z: z - x, ["subtract"]),
+        (lambda x, z: x * z, []),
+        (lambda x, z: x / (z + 1.0), ["divide"]),
+        (lambda x, z: x.sum() + z, ["sum", "reshape", "add"]),
     ],
 )
-def test_zeros_fold(function: Any, input: Any, kept: list[str]) -> None:
+def test_zeros_fold(function: Any, kept: list[str]) -> None:
     """Where `z` is zeros: only what has rows counts."""
-    traced = trace(function, T.as_type(input))
-    found = specialise(traced, [(1, np.zeros(3, "float32"))])
-    with_rows = [e.primitive.name for e in found.equations if e.result.rows != INVARIANT]
-    assert with_rows == kept
+    alone = ar.compile((ar.Vector(3) & ar.Zeros([3])) >> ar.Function(function, name="zeros"))
+    (program,) = programs(alone, gradients=False)["zeros"]
+    assert equation_names(program, "step") == kept
     block = (ar.Vector(3) & ar.Zeros([3])) >> ar.Function(function) >> ar.Function(lambda v: v.sum())
     model = ar.compile(block, float_type="float64")
     agrees(model, [[1, 2, 3], [0, -1, 5]])
@@ -242,17 +208,12 @@ def test_what_depends_on_parameters_alone_runs_once(device: str, back: bool) -> 
     )
     agrees(model, [np.random.default_rng(2).normal(size=(n, 3)).tolist() for n in (5, 2)])
     (program,) = programs(model)["Normal"]
-    for part in (program.forward, program.backward):
-        assert part is not None and "sqrt" not in part.source
-    rows = [e for e in program.trace.equations if e.result.rows != INVARIANT]
-    assert {"sqrt", "divide"}.isdisjoint(names(rows))
-    # Nothing of the pull-back through the norm is done step by step.
-    traced = trace(lambda x: layer(x), T.as_type([3]))
-    found = differentiate(traced, [True], [True])
-    assert found is not None and found.pullback is not None
-    assert all(e.result.rows != INVARIANT for e in (*found.step, *found.deferred))
-    assert "divide" in names(found.pullback.equations)
-    assert len(found.pullback.seeds) <= 2  # the matrix, and its transpose if that is read
+    # Nothing of the norm, nor of the way back through it, is done step by step.
+    in_steps = equation_names(program, "early", "step", "step_back", "late")
+    assert {"sqrt", "divide"}.isdisjoint(in_steps)
+    assert "sqrt" in equation_names(program, "once") and "divide" in equation_names(program, "deferred")
+    over_rows = [each for each in program.region("deferred") if isinstance(each, SumRows)]
+    assert len(over_rows) <= 2  # the matrix, and its transpose if that is read
 
 
 @pytest.mark.parametrize("device", ["cpu", "fake"])

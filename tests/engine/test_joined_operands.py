@@ -1,4 +1,4 @@
-"""Gathers of several ports at once."""
+"""Gathers of several operands at once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import arrows as ar
+from arrows.engine.scheduling import merge
 from tests import compare
+from tests.agree import programs
 
 GRID = ar.Tensor([2, 3], "float64")
 
@@ -16,9 +18,10 @@ def close(found, wanted):
     return compare.close(ar.to_numpy(found), ar.to_numpy(wanted), 1e-9)
 
 
-def programs(model):
-    """The programs of a model's forward pass, by the name of their operation."""
-    return {p.operation.name: p for p in model.executors.get().programs.values()}
+def joined_gathers(model):
+    """The gathers of several operands in the program of the operation ``pair``."""
+    (program,) = programs(model, gradients=False)["pair"]
+    return [gather for _, gather in program.gathers if len(gather.operands) > 1]
 
 
 def sums(function, leaf=GRID):
@@ -55,7 +58,7 @@ def test_a_concat_of_ports_is_one_gather(axis, joined, schedule, device):
 
     block = sums(pair) >> ar.Function(lambda x: x.sum())
     model = ar.compile(block, schedule=schedule, device=device)
-    assert len(programs(model)["pair"].joints) == joined
+    assert len(joined_gathers(model)) == joined
     batch = grids(0)
     assert close(model(batch), np.array([block.eval(x) for x in batch]))
 
@@ -69,7 +72,7 @@ def test_gradients_pass_a_joint():
 
     block = sums(pair, read) >> ar.Function(lambda x: (x * x).sum())
     model = ar.compile(block)
-    assert programs(model)["pair"].joints
+    assert joined_gathers(model)
     alone = ar.compile(block, schedule="none", params=model.params)
     batch = grids(1)
     loss, grads = model.value_and_grad(batch, inputs=["x"])
@@ -88,15 +91,10 @@ def test_rows_that_lie_together_are_a_view():
     assert close(model(batch), np.tanh(np.reshape(batch, (2, 4))))
     prepared = model.prepare(batch)
     executor = model.executors.get()
-    (binding,) = (b for b in executor.bound(_merged(model, prepared)).bindings.values() if b.program.joints)
-    (joint,) = [binding.gathers[number] for number in binding.program.gathered]
-    assert joint.views == [0] and joint.rows is None
-
-
-def _merged(model, prepared):
-    from arrows.engine.scheduling import merge
-
-    return merge(model.plan, prepared[:].wired)
+    planned = executor.plan_batch(merge(model.plan, prepared[:].wired))
+    (gather,) = [gather for operation in planned.operations.values() for gather in operation.gathers]
+    assert len(gather.layout.operands) == 2
+    assert gather.start == 0 and gather.index is None
 
 
 def test_operands_of_two_kinds_are_joined_by_copies():
@@ -104,5 +102,5 @@ def test_operands_of_two_kinds_are_joined_by_copies():
         ar.Function(lambda x, y: ar.ops.tanh(ar.ops.concat([x, y])), name="pair")
     )
     model = ar.compile(block)
-    assert not programs(model)["pair"].joints
+    assert not joined_gathers(model)
     assert close(model([([1, 2], [3, 4, 5])]), np.tanh([[1, 2, 3, 4, 5]]))
