@@ -3,8 +3,7 @@ says what the reference says."""
 
 from __future__ import annotations
 
-import importlib
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,15 +12,11 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows.engine.device import jit
-from arrows.engine.program import codegen, program_writer
-from arrows.engine.program.fuse import fuse
 from tests.compare import close
-from tests.engine.program.test_fuse import interpreted
+from tests.engine.python_loops import loops_as_python
 from tests.profile import NIGHTLY, counted, draws
 from tests.reuse.check import Models, dense, scripts
 from tests.reuse.program import objects, programs
-
-compiling = importlib.import_module("arrows.engine.compile")  # the function has its name
 
 PARTS = 4
 """How many tests share the work, so that processes can."""
@@ -37,11 +32,10 @@ Patch = pytest.MonkeyPatch
 
 
 @pytest.fixture
-def chains_as_python(monkeypatch: Patch) -> None:
-    """With `jit=True`, chains are fused in float64 and run as Python: to compile them would take hours."""
-    monkeypatch.setattr(codegen, "fuse", partial(fuse, dtype="float64"))
-    monkeypatch.setattr(program_writer, "compiled", lambda source, dtype: interpreted(source))
-    monkeypatch.setattr(compiling, "available", lambda: True)
+def python_loops() -> Iterator[None]:
+    """Loops run as Python: to compile them would take hours."""
+    with loops_as_python():
+        yield
 
 
 def run_scripts(
@@ -85,7 +79,7 @@ def run_scripts(
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-@pytest.mark.usefixtures("chains_as_python")
+@pytest.mark.usefixtures("python_loops")
 def test_whatever_is_used_again_batched_is_one_by_one(part: int, record_property: Any) -> None:
     run_scripts(record_property, f"part {part}", (50, 1600), (100, 25_000))
 

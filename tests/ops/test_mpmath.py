@@ -13,7 +13,7 @@ import pytest
 import arrows as ar
 from arrows import ops
 from arrows.engine.device import jit
-from arrows.engine.program import program_writer
+from arrows.engine.program.emitters import kernels
 
 Array = np.ndarray[Any, Any]
 Function = Callable[[Any], Any]
@@ -148,7 +148,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
         found.append(source)
         return jit.compiled(source, dtype)
 
-    monkeypatch.setattr(program_writer, "compiled", noted)
+    monkeypatch.setattr(kernels, "compiled", noted)
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -13,20 +12,7 @@ from arrows.engine.program.emitters.loops import FUNCTIONS, can_write, loop_nest
 from arrows.engine.program.instructions import Map
 from arrows.ops import trace
 from arrows.typesys import types as T
-
-
-def interpreted(source: str) -> Any:
-    """A loop nest's function as plain Python, on float64."""
-    names: dict[str, Any] = {
-        "F": float,
-        "tanh": math.tanh,
-        "sigmoid": lambda x: 1 / (1 + math.exp(-x)) if x > -700 else math.exp(x),
-        "sqrt": math.sqrt,
-        "relu": lambda x: max(x, 0.0),
-        "sign": lambda x: float(np.sign(x)),
-    }
-    exec(source, names)
-    return names["chain"]
+from tests.engine.python_loops import interpreted
 
 
 def loops_of(function: Any, input: Any) -> Map:

@@ -21,9 +21,9 @@ from arrows.engine.program.text import parse_program
 from arrows.engine.program.verify import verify_program
 from arrows.typesys import types as T
 from tests.engine.program.emitters.batches import Batch, Bound, agree, emitted, plainly
-from tests.engine.program.emitters.test_loops import interpreted
 from tests.engine.program.emitters.traced import program_of
-from tests.engine.program.test_codegen import UNARY, functions
+from tests.engine.python_loops import interpreted
+from tests.engine.random_functions import UNARY, functions
 
 T_PAIR = T.Tuple((T.Tensor((4,), "float64"), T.Tensor((4,), "float64")))
 T_SEQUENCE = T.Tuple((T.Sequence(T.Tensor((3,))), T.Tensor((3,))))

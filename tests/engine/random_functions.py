@@ -1,4 +1,4 @@
-"""Generated code: scratch is used again once nothing reads it, and in place only where that is right."""
+"""Random straight-line functions of vectors, and models made of them that are held to the reference."""
 
 from __future__ import annotations
 
@@ -6,24 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import arrows as ar
 from arrows import ops
 from arrows.engine import reference
-from arrows.engine.program.codegen import Part
 from arrows.layers import initializers
-from arrows.ops import Parameter, Trace, trace
+from arrows.ops import Parameter
 from arrows.typesys import types as T
 from tests.compare import close
 
 WIDTH = 4
-devices = pytest.mark.parametrize("device", ["cpu", "fake"])
-# Each example compiles a model and runs it many times.
-fewer = settings(max_examples=max(settings.default.max_examples // 3, 1))
-
 Op = Callable[..., Any]
 
 UNARY: list[Op] = [
@@ -147,17 +140,6 @@ def two_operations(first: Any, count: int, second: Any, parameters: bool = False
     return block
 
 
-@devices
-@fewer
-@given(drawn=functions(), late=functions(), parameters=st.booleans())
-def test_random_programs_of_rows(device: str, drawn: Any, late: Any, parameters: bool) -> None:
-    """Two operations, the second of which reads what the first gives, in several steps."""
-    (first, count), (second, _) = drawn, late
-    block = two_operations(first, count, second, parameters)
-    examples = [{"a": numbers(n, WIDTH), "b": numbers(n + 9, WIDTH)} for n in range(3)]
-    agrees(block, examples, device)
-
-
 def total(part: Any) -> Any:
     """The sum of a vector or of a tuple of vectors, each with weights of its own."""
     parts = part if isinstance(part, tuple) else (part,)
@@ -177,114 +159,3 @@ def in_a_fold(function: Any, count: int) -> tuple[ar.Block[Any, Any], list[Any]]
         for n, length in enumerate((3, 0, 2, 5, 5))
     ]
     return state >> (loss & ar.GetItem(0)) >> ar.GetItem(1), examples
-
-
-@devices
-@fewer
-@given(drawn=functions())
-def test_random_programs_in_a_fold(device: str, drawn: Any) -> None:
-    """The same operation at many depths: a step writes beside what other steps have written."""
-    block, examples = in_a_fold(*drawn)
-    agrees(block, examples, device)
-
-
-@devices
-@fewer
-@given(drawn=functions())
-def test_random_programs_of_sequences(device: str, drawn: Any) -> None:
-    """The same code on the rows of sequences, beside one row an example."""
-    function, _ = drawn
-
-    def ragged(rows: Any, b: Any) -> Any:
-        found = function(rows, b)
-        return ops.segment_sum(sum_of(found))
-
-    def sum_of(found: Any) -> Any:
-        if not isinstance(found, tuple):
-            return ops.tanh(found)
-        whole = ops.tanh(found[0])
-        for n, one in enumerate(found[1:]):
-            whole = whole + ops.tanh(one) * (2.0 + n)
-        return whole
-
-    block = ar.GetItem("a") >> ar.Map(ar.Vector(WIDTH, name="a")) & ar.GetItem("b") >> ar.Vector(
-        WIDTH, name="b"
-    )
-    block = block >> ar.Function(
-        lambda rows, b: ragged(rows, b) if rows_are_read(function) else ops.segment_sum(rows) * b
-    )
-    block = (
-        block >> (ar.Identity() & ar.Function(lambda v: (v * v).sum()) >> ar.Metric("loss")) >> ar.GetItem(0)
-    )
-    examples = [
-        {"a": list(numbers(n, length, WIDTH)), "b": numbers(n + 9, WIDTH)}
-        for n, length in enumerate((3, 0, 1))
-    ]
-    agrees(block, examples, device)
-
-
-def rows_are_read(function: Any) -> bool:
-    """Whether a program's first result depends on its first input."""
-    traced = trace(lambda a, b: function(a, b), T.as_type(([WIDTH], [WIDTH])))
-    found = {traced.inputs[0]}
-    for equation in traced.equations:
-        if any(operand in found for operand in equation.operands):
-            found.add(equation.result)
-    return traced.results[0] in found
-
-
-# ------------------------------------------------------------------------------------------ by hand
-
-
-def written(function: Any, input: Any) -> tuple[Part, Trace]:
-    traced = trace(function, T.as_type(input))
-    part = Part(np)
-    for number, var in enumerate(traced.inputs):
-        part.names[var] = f"x{number}"
-    for number, (_, var) in enumerate(traced.constants):
-        part.names[var] = f"c{number}"
-    part.kept = set(traced.results)
-    part.write(traced.equations)
-    return part, traced
-
-
-def test_a_chain_runs_in_one_scratch_array() -> None:
-    part, _ = written(lambda x: ops.tanh(ops.exp(-ops.tanh(x))), [4])
-    assert len(part.slots) == 1 and len(part.kernels) == 4
-
-
-def test_what_is_read_again_is_not_written_over() -> None:
-    def twice(x: Any) -> Any:
-        kept = ops.tanh(x)
-        return ops.exp(kept) * kept
-
-    part, _ = written(twice, [4])
-    assert len(part.slots) == 2
-
-
-def test_a_view_keeps_what_it_shows() -> None:
-    """The reversed view is read after the next value was made: that one goes elsewhere."""
-
-    def function(x: Any) -> Any:
-        kept = ops.tanh(x)
-        back = kept[::-1]
-        return ops.exp(kept) + back
-
-    part, _ = written(function, [4])
-    assert len(part.slots) == 2
-
-    def shown(x: Any) -> Any:
-        kept = ops.tanh(x)
-        return kept + kept[::-1]  # in place this would read what it has written
-
-    part, _ = written(shown, [4])
-    assert len(part.slots) == 2
-
-
-def test_pieces_of_a_concat_are_written_where_they_belong() -> None:
-    part, _ = written(lambda x, y: ops.concat([ops.tanh(x), ops.exp(y)]), ([2], [3]))
-    assert len(part.slots) == 1
-    assert sum("concat" in line for line in part.lines) == 0
-    # What is read elsewhere as well has a place of its own.
-    part, traced = written(lambda x: (ops.concat([ops.tanh(x), x]), ops.tanh(x)), [2])
-    assert len(traced.results) == 2 and len(part.slots) >= 2

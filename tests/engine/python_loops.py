@@ -1,0 +1,54 @@
+"""Compiled loops as plain Python on float64: to compile them in tests would take minutes."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arrows.engine.program import Program, pipeline
+from arrows.engine.program.emitters import kernels
+from arrows.engine.program.passes import fuse as fusing
+
+compiling = importlib.import_module("arrows.engine.compile")  # the function has its name
+
+
+def interpreted(source: str) -> Any:
+    """A loop nest's function as plain Python, on float64."""
+    names: dict[str, Any] = {
+        "F": float,
+        "tanh": math.tanh,
+        "sigmoid": lambda x: 1 / (1 + math.exp(-x)) if x > -700 else math.exp(x),
+        "sqrt": math.sqrt,
+        "relu": lambda x: max(x, 0.0),
+        "sign": lambda x: float(np.sign(x)),
+    }
+    exec(source, names)
+    return names["chain"]
+
+
+def fuse(program: Program) -> Program:
+    """The pass of this name, for float64."""
+    return fusing.fuse(program, dtype="float64")
+
+
+@contextmanager
+def loops_as_python() -> Iterator[list[str]]:
+    """Models on the CPU run their loops as plain Python, unless `jit=False`; gives the sources."""
+    sources: list[str] = []
+
+    def compiled(source: str, dtype: str) -> Any:
+        sources.append(source)
+        return interpreted(source)
+
+    last = tuple(fuse if each.__name__ == "fuse" else each for each in pipeline.LAST)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "LAST", last)
+        patch.setattr(kernels, "compiled", compiled)
+        patch.setattr(compiling, "use_jit", lambda jit, device: device == "cpu" and jit is not False)
+        yield sources
