@@ -27,6 +27,7 @@ from arrows.engine.program.emitters.loops import can_write, python_source
 from arrows.engine.program.instructions import (
     Instruction,
     Map,
+    SumRows,
     closure,
     equations_of,
     instruction_of,
@@ -65,7 +66,11 @@ def fuse(program: Program, *, dtype: str = "float32") -> Program:
 
 def _fits(instruction: Instruction, dtype: str) -> bool:
     equations = equations_of(instruction)
-    return len(equations) == 1 and bool(instruction.writes) and can_write(equations[0], dtype)
+    return (
+        len(equations) == 1
+        and not isinstance(instruction, SumRows)  # it makes no rows
+        and can_write(equations[0], dtype)
+    )
 
 
 def _runs(region: Sequence[Instruction], dtype: str) -> Iterator[list[Instruction]]:

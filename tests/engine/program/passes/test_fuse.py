@@ -125,6 +125,27 @@ def test_products_and_sums_stand_between() -> None:
     assert [kind for kind in kinds(function) if kind.startswith("map")] == ["map of 3", "map of 4"]
 
 
+def test_sums_of_rows_that_are_never_made_stay() -> None:
+    source = """\
+program example
+operand 0: float32[4] row of slab 0
+result 0: float32[4] row
+once
+  %0: float32[4] = parameter FC_1/bias
+step
+  %1: float32[4] row = gather 0
+  result 0 = %1
+step_back
+  %2: float32[4] row = gradient 0
+deferred
+  %3: float32[4] row = tanh(%2)
+  %4: float32[4] row = exp(%3)
+  %5: float32[4] = sum multiply(%4, %1)
+  gradient of FC_1/bias[0:4] += %5
+"""
+    assert "%5: float32[4] = sum multiply(%4, %1)" in str(fuse(parse_program(source)))
+
+
 def test_one_equation_alone_stays_as_it_is() -> None:
     assert kinds(lambda x: ops.tanh(x)) == ["Gather", "map of 1", "Store"]
     assert kinds(lambda x: x[1:][:2]) == ["Gather", "View", "View", "Store"]
