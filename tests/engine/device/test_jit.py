@@ -80,13 +80,13 @@ def test_functions_of_chains(kept: Path) -> None:
 PROGRAM = """
 import arrows as ar
 from arrows.engine.device import jit
-from arrows.engine.program import program_writer
+from arrows.engine.program.emitters import kernels
 made = []
 first = jit.compiled
 def noted(*arguments):
     made.append(first(*arguments))
     return made[-1]
-program_writer.compiled = noted
+kernels.compiled = noted
 model = ar.compile(ar.Vector(3) >> ar.Function(lambda x: ar.ops.tanh(x) * x + 1.0), jit=True)
 print(model([[1, 2, 3]]).tolist())
 for counts in ("cache_hits", "cache_misses"):
