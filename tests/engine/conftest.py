@@ -1,4 +1,4 @@
-"""Memory that nobody has written is poison in the tests of the engine: what reads it gives no number."""
+"""In the tests of the engine memory that nobody has written is poison, and every program is verified."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from arrows.engine.device import Arena
+from arrows.engine.program.pipeline import checked_passes
 from arrows.engine.running.gradient_memory import BatchGradients, GradientMemory
+from arrows.testing import verify_program
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -37,4 +39,11 @@ def poisoned() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Arena, "array", array)
         patch.setattr(GradientMemory, "begin", begin)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def verified() -> Iterator[None]:
+    """After each pass, every program that a test makes is right."""
+    with checked_passes(verify_program):
         yield

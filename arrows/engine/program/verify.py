@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from arrows.engine.planning import LayerNames
 from arrows.engine.program.format import format_instruction
@@ -27,9 +26,9 @@ from arrows.engine.program.instructions import (
     instruction_of,
 )
 from arrows.engine.program.program import Distinct, Operand, Program
-from arrows.engine.program.verify_memory import MemoryChecker, Violation
-from arrows.ops import INVARIANT, ROW, Equation, Tracer, TraceRecorder, Var
-from arrows.typesys import ArrowTypeError, ArrowValueError
+from arrows.engine.program.verify_equation import Violation, check_equation, expect
+from arrows.engine.program.verify_memory import MemoryChecker
+from arrows.ops import INVARIANT, ROW, Var
 from arrows.typesys import types as T
 
 _REGIONS_OF: dict[type[Instruction], tuple[str, ...]] = {
@@ -146,10 +145,10 @@ class _Checker:
                 if (array.shape, array.dtype.name) != (var.type.shape, var.type.dtype):
                     raise Violation(f"the constant is {T.Tensor(array.shape, array.dtype.name)}")
             case LoadParameter(var, owner, spec):
-                _expect(var, spec.type, INVARIANT, "the parameter")
+                expect(var, spec.type, INVARIANT, "the parameter")
                 self.loaded.add((id(owner), spec.name))
             case LoadKeys(var):
-                _expect(var, T.Tensor((), "uint64"), ROW, "the dropout key")
+                expect(var, T.Tensor((), "uint64"), ROW, "the dropout key")
                 self.keys += 1
                 if self.keys > 1:
                     raise Violation("the dropout keys are loaded already")
@@ -237,7 +236,7 @@ class _Checker:
             raise Violation("numbers do not stand side by side")
         if len(operands) > 1:
             type = T.Tensor((type.shape[0] * len(operands), *type.shape[1:]), type.dtype)
-        _expect(var, type, first.level, "what is gathered")
+        expect(var, type, first.level, "what is gathered")
 
     def _gather(self, region: str, gather: Gather) -> None:
         self._gathered(gather.operands, gather.result)
@@ -264,7 +263,7 @@ class _Checker:
 
     def _pull(self, pull: Pull) -> None:
         type, level = self._result(pull.number)
-        _expect(pull.result, type, max(level, ROW), "the result")
+        expect(pull.result, type, max(level, ROW), "the result")
         if pull.number in self.pulled:
             raise Violation(f"the gradient of result {pull.number} is pulled already")
         self.pulled.add(pull.number)
@@ -272,7 +271,7 @@ class _Checker:
     def _store(self, store: Store) -> None:
         type, level = self._result(store.number)
         # What turned out to be the same for all rows is repeated for each.
-        _expect(store.operand, type, INVARIANT if store.operand.rows == INVARIANT else level, "the result")
+        expect(store.operand, type, INVARIANT if store.operand.rows == INVARIANT else level, "the result")
         self.stored[store.number] += 1
 
     def _accumulate(self, made: Accumulate) -> None:
@@ -283,7 +282,7 @@ class _Checker:
         if made.region is None:
             if made.operand not in self.sparse:
                 raise Violation(f"%{made.operand.id} is not row-sparse")
-            _expect(made.operand, made.spec.type, INVARIANT, "the parameter")
+            expect(made.operand, made.spec.type, INVARIANT, "the parameter")
             return
         shape = made.spec.shape
         if len(made.region) != len(shape) or any(
@@ -291,20 +290,20 @@ class _Checker:
         ):
             raise Violation(f"the parameter is {made.spec.type}")
         sizes = tuple(stop - start for start, stop in made.region)
-        _expect(made.operand, T.Tensor(sizes, made.spec.dtype), INVARIANT, "the region")
+        expect(made.operand, T.Tensor(sizes, made.spec.dtype), INVARIANT, "the region")
 
     def _sum(self, made: SumRows) -> None:
         if (made.operand is None) == (made.equation is None):
             raise Violation("a sum is of a value or of an equation")
         summed = made.operand
         if made.equation is not None:
-            _check_equation(made.equation)
+            check_equation(made.equation)
             summed = made.equation.result
         if summed is None or summed.rows == INVARIANT:
             raise Violation("what is summed has no rows")
         if made.sparse and made.equation is None:
             raise Violation("the sum of a value is not row-sparse")
-        _expect(made.result, summed.type, INVARIANT, "the sum")
+        expect(made.result, summed.type, INVARIANT, "the sum")
 
     def _map(self, made: Map) -> None:
         inside: list[Var] = []
@@ -313,7 +312,7 @@ class _Checker:
                 raise Violation(f"{equation.primitive.name} is not element-wise")
             if late := [var for var in equation.operands if var not in inside and var not in self.home]:
                 raise Violation(f"%{late[0].id} is read before it is made")
-            _check_equation(equation)
+            check_equation(equation)
             if equation.result in inside or equation.result.id in self.values:
                 raise Violation(f"%{equation.result.id} is made already")
             inside.append(equation.result)
@@ -323,27 +322,7 @@ class _Checker:
             raise Violation("its results are not among its equations'")
 
     def _compute(self, made: Compute) -> None:
-        _check_equation(made.equation)
+        check_equation(made.equation)
         usual = View if isinstance(made, Copy) else type(made)
         if not isinstance(made, Call) and not isinstance(instruction_of(made.equation), usual):
             raise Violation(f"{made.equation.primitive.name} is no {type(made).__name__}")
-
-
-def _expect(var: Var, type: T.Tensor, level: int, what: str) -> None:
-    if (var.type, var.rows) != (type, level):
-        raise Violation(f"%{var.id} is not of the type of {what}: {Var(var.id, type, level)}")
-
-
-def _check_equation(equation: Equation) -> None:
-    """Checks type and level of a result by the rule of the primitive."""
-    recorder = TraceRecorder()
-    attributes: dict[str, Any] = dict(equation.attributes)
-    operands = [recorder.input(var.type, var.rows) for var in equation.operands]
-    try:
-        result = recorder.bind(equation.primitive, *operands, **attributes)
-    except (ArrowTypeError, ArrowValueError, TypeError) as error:
-        raise Violation(str(error)) from None
-    assert isinstance(result, Tracer)
-    if len(recorder.equations) != 1:
-        raise Violation(f"the operands of {equation.primitive.name} differ in rank or level")
-    _expect(equation.result, result.type, result.rows, equation.primitive.name)

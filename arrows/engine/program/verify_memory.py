@@ -31,14 +31,11 @@ from arrows.engine.program.program import (
     ScatterRows,
     Scratch,
 )
+from arrows.engine.program.verify_equation import Violation
 from arrows.ops import INVARIANT, Equation, Var
 from arrows.typesys import types as T
 
 _FORWARD = REGIONS[: REGIONS.index("step_back")]
-
-
-class Violation(Exception):
-    """Says which rule a program breaks."""
 
 
 @dataclass(frozen=True, slots=True)
