@@ -30,7 +30,7 @@ def compiled(source: str, dtype: str) -> Compiled:
     """The function that a chain's source defines.
 
     Args:
-        source: as `arrows.engine.program.fuse.Chain.source`.
+        source: what `arrows.engine.program.emitters.loops.python_source` writes.
         dtype: the element type, ``"float32"`` or ``"float64"``.
     """
     text = function_source(dtype) + "\n" + _DECORATOR + source
