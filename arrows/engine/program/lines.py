@@ -27,6 +27,7 @@ from arrows.engine.program.program import (
     GatheredRows,
     Held,
     Memory,
+    PulledRows,
     RangeOf,
     ResultRows,
     ScatterRows,
@@ -50,6 +51,7 @@ _MEMORIES: dict[str, Callable[[int], Memory]] = {
     "scratch": Scratch,
     "scatter": ScatterRows,
     "gathered": GatheredRows,
+    "gradient": PulledRows,
 }
 
 

@@ -129,7 +129,21 @@ class GatheredRows:
         return f"gathered {self.number}"
 
 
-Memory: TypeAlias = ResultRows | Held | Scratch | RangeOf | ScatterRows | GatheredRows
+@dataclass(frozen=True, slots=True)
+class PulledRows:
+    """Memory: the rows of a result's gradient, to which a pull adds what their readers have left.
+
+    Attributes:
+        number: of the result.
+    """
+
+    number: int
+
+    def __str__(self) -> str:
+        return f"gradient {self.number}"
+
+
+Memory: TypeAlias = ResultRows | Held | Scratch | RangeOf | ScatterRows | GatheredRows | PulledRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +196,8 @@ class Program:
         memory: where each value lies that needs memory of its own; empty before `passes.allocate`.
         scratch: for each region, its scratch arrays.
         distinct: how repeated rows are computed once, if they are.
+        kernels: whether the program is for a device with kernels.  These load what gathers and pulls without
+            memory give: rows from their slab, gradients from where the readers of a row have left them.
     """
 
     name: str
@@ -191,6 +207,7 @@ class Program:
     memory: Mapping[Var, Memory] = field(default_factory=lambda: MappingProxyType({}))
     scratch: Mapping[str, tuple[Slot, ...]] = field(default_factory=lambda: MappingProxyType({}))
     distinct: Distinct | None = None
+    kernels: bool = False
 
     def region(self, name: str) -> tuple[Instruction, ...]:
         """The instructions of a region, perhaps none."""
@@ -204,7 +221,7 @@ class Program:
             owner: names the layers; None: those without a name are numbered in the order of this program.
         """
         owner = LayerNames().of if owner is None else owner
-        lines = [f"program {self.name}"]
+        lines = [f"program {self.name}", *(["for kernels"] if self.kernels else [])]
         lines += [f"operand {number}: {operand}" for number, operand in enumerate(self.operands)]
         for number, (type, level) in enumerate(self.results):
             lines.append(f"result {number}: {type}{level_text(level)}")

@@ -86,6 +86,7 @@ class _ProgramReader:
         self.operands: list[Operand] = []
         self.results: list[tuple[T.Tensor, int]] = []
         self.distinct: Distinct | None = None
+        self.kernels = False
         self.regions: dict[str, list[Instruction]] = {}
         self.scratch: dict[str, list[Slot]] = {}
         self.map: list[Equation] | None = None  # the block that is open
@@ -106,6 +107,7 @@ class _ProgramReader:
             memory=MappingProxyType(self.lines.memory),
             scratch=MappingProxyType(scratch),
             distinct=self.distinct,
+            kernels=self.kernels,
         )
 
     def read(self, line: str) -> None:
@@ -131,6 +133,8 @@ class _ProgramReader:
             if not line.startswith("program "):
                 raise NotReadable("a program begins with a line `program NAME`")
             self.name = line.removeprefix("program ")
+        elif line == "for kernels":
+            self.kernels = True
         elif match := _OPERAND.fullmatch(line):
             _in_order(match, self.operands)
             type, level = typed(match)

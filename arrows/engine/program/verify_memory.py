@@ -26,6 +26,7 @@ from arrows.engine.program.program import (
     Held,
     Memory,
     Program,
+    PulledRows,
     RangeOf,
     ResultRows,
     ScatterRows,
@@ -115,7 +116,7 @@ class MemoryChecker:
                 self.views[instruction.result] = self._view(instruction.equation)
             case Compute() | Map():
                 self._run(region, instruction)
-            case Gather(var) if var in self.memory:
+            case Gather(var) | Pull(var) if var in self.memory:
                 self._write(var, self._place(var))
             case Store() | Scatter():
                 self._hand_over(region, instruction)
@@ -143,13 +144,21 @@ class MemoryChecker:
             if needs:
                 raise Violation(f"%{var.id} has no memory")
             return
-        if not needs and not isinstance(instruction, Gather):
+        if not (
+            needs
+            or isinstance(instruction, Gather)
+            or (self.program.kernels and isinstance(instruction, Pull))
+        ):
             raise Violation(f"%{var.id} needs no memory")
         memory = self.memory[var]
         root, home = self._place(var).array
         match root:
             case GatheredRows(number):
                 right = isinstance(instruction, Gather) and self.program.gathers[number][1] is instruction
+            case PulledRows(number):
+                right = (
+                    isinstance(instruction, Pull) and instruction.number == number and self.program.kernels
+                )
             case ScatterRows():
                 right = region not in _FORWARD
             case Held(backward=backward):
@@ -159,7 +168,10 @@ class MemoryChecker:
                 right = region == "step" or (region == "early" and self.program.distinct is None)
             case _:
                 right = home == region
-        if not right or isinstance(instruction, Gather) != isinstance(root, GatheredRows):
+        loads = {Gather: GatheredRows, Pull: PulledRows}.get(type(instruction))
+        if loads is not None and not (isinstance(root, Scratch) and self.program.kernels):
+            right &= isinstance(root, loads)
+        if not right:
             raise Violation(f"%{var.id} must not lie in {root}" + (f" of {home}" if home else ""))
         expected = self._type_of(memory, region, var)
         if expected is None:
@@ -181,7 +193,7 @@ class MemoryChecker:
                 return (scatters[0][1].operand.type, scatters[0][1].operand.rows) if scatters else None
             case Held():
                 return self.held.setdefault(memory, (var.type, var.rows))
-            case GatheredRows():
+            case GatheredRows() | PulledRows():
                 return var.type, var.rows
             case RangeOf(around, axis, start, stop):
                 shape = list(around.type.shape)
@@ -241,7 +253,8 @@ class MemoryChecker:
         if home != region:
             held = place is not None and not isinstance(place.array[0], (Scratch, ScatterRows))
             made = next(made for name, made in self.program if owner in made.writes)
-            if not held and not isinstance(made, (Pull, LoadKeys)):
+            ready = isinstance(made, (Pull, LoadKeys)) or (self.program.kernels and isinstance(made, Gather))
+            if not held and not ready:
                 raise Violation(f"%{owner.id} is not held for other regions than {home}")
         content = self.contents.get(owner)
         if place is not None and content is not None:

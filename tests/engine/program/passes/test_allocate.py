@@ -216,3 +216,68 @@ def test_a_map_of_several_equations_writes_beside_what_it_reads() -> None:
 
     program = allocate(fuse(program_of(function, [4], gradients=False)))
     assert "map" in str(program) and len(program.scratch["step"]) == 2
+
+
+def test_kernels_load_what_no_product_reads() -> None:
+    same(
+        """\
+for kernels
+operand 0: float32[3] row of slab 0, differentiated
+operand 1: float32[3] row of slab 1, differentiated
+result 0: float32[3] row
+result 1: float32[3] row
+once
+  %0: float32[3, 3] = parameter FC_1/weight
+step
+  %1: float32[3] row = gather 0
+  %2: float32[3] row = gather 1
+  %3: float32[3] row = matmul(%1, %0)
+  %4: float32[3] row = multiply(%3, %2)
+  %5: float32[3] row = tanh(%4)
+  result 0 = %4
+  result 1 = %5
+step_back
+  %6: float32[3] row = gradient 0
+  %7: float32[3] row = gradient 1
+  %8: float32[3] row = multiply(%6, %2)
+  scatter 1 += %8
+  %9: float32[3] row = matmul(%7, %0)
+  scatter 0 += %9
+deferred
+  %10: float32[3] = sum %7""",
+        """\
+for kernels
+operand 0: float32[3] row of slab 0, differentiated
+operand 1: float32[3] row of slab 1, differentiated
+result 0: float32[3] row
+result 1: float32[3] row
+once
+  %0: float32[3, 3] = parameter FC_1/weight
+step
+  scratch 0: float32[3] row
+  scratch 1: float32[3] row
+  %1: float32[3] row in scratch 0 = gather 0
+  %2: float32[3] row = gather 1
+  %3: float32[3] row in scratch 1 = matmul(%1, %0)
+  %4: float32[3] row in result 0 = multiply(%3, %2)
+  %5: float32[3] row in result 1 = tanh(%4)
+  result 0 = %4
+  result 1 = %5
+step_back
+  %6: float32[3] row = gradient 0
+  %7: float32[3] row in gradient 1 = gradient 1
+  %8: float32[3] row in scatter 0 = multiply(%6, %2)
+  scatter 1 += %8
+  %9: float32[3] row in scatter 1 = matmul(%7, %0)
+  scatter 0 += %9
+deferred
+  %10: float32[3] = sum %7""",
+    )
+    text = str(
+        allocate(
+            parse_program(
+                "program p\nfor kernels\nresult 0: float32 row\nstep_back\n%0: float32 row = gradient 0"
+            )
+        )
+    )
+    assert str(parse_program(text)) == text
