@@ -159,7 +159,7 @@ class _BackwardArrays:
             results=operation.results,
             kept=operation.kept,
             scratch=scratch_arrays(operation.planned, operation.batch.arena, region),
-            take=operation.batch.device.take,
+            device=operation.batch.device,
             gradients=self.gradients,
             saved=saved,
             scatters=self.scatters,

@@ -123,7 +123,7 @@ def bind_forward(
                 results=results,
                 kept=kept_early,
                 scratch=scratch_arrays(planned, arena, "early"),
-                take=batch.device.take,
+                device=batch.device,
                 keys=keys,
             )
         )
@@ -137,7 +137,7 @@ def bind_forward(
             results=results,
             kept=kept,
             scratch=scratch_arrays(planned, arena, "step"),
-            take=batch.device.take,
+            device=batch.device,
             keys=keys,
         )
     )

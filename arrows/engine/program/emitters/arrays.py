@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from arrows.engine.device import Device
 from arrows.ops import Segments
 from arrows.ops.arrays import Array
 
@@ -33,6 +34,21 @@ class GatherArrays:
     buffer: Array | None
 
 
+@dataclass(frozen=True, slots=True)
+class PulledArrays:
+    """What the rows of a result take, on a device with kernels.
+
+    Attributes:
+        offsets: int32, for each row where its places start, and where the last end.
+        places: int32, the rows of ``values`` that it takes, row after row.
+        values: the gradients that readers of the result's slab have left.
+    """
+
+    offsets: Array
+    places: Array
+    values: Array
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegionArrays:
     """What one region of one operation is bound to for one batch.
@@ -53,7 +69,8 @@ class RegionArrays:
         scratch: by number of `Scratch`, for the longest step.
         pulls: called with the number of a step before it runs backwards: they add to its rows of
             ``gradients`` what the readers of these rows have left.
-        take: `Device.take`.
+        device: where the arrays are.
+        pulled: on a device with kernels, for each result what its rows take; ``pulls`` is empty there.
     """
 
     once: Sequence[Array]
@@ -63,13 +80,14 @@ class RegionArrays:
     results: Sequence[Array]
     kept: Sequence[Array | None]
     scratch: Sequence[Array]
-    take: Callable[..., Array]
+    device: Device
     gradients: Sequence[Array | None] = ()
     saved: Sequence[Array | None] = ()
     scatters: Sequence[Array] = ()
     sums: Sequence[Array] = ()
     keys: Array | None = None
     pulls: Sequence[Callable[[int], None]] = ()
+    pulled: Mapping[int, PulledArrays] = field(default_factory=dict)
 
 
 class StepRefused(Exception):

@@ -72,10 +72,12 @@ def emit(
         tick: called after each instruction, for a profile.
         jit: a `Map` of several equations is compiled into one loop; else its equations run one by one.
     """
-    return _RegionWriter(program, region, xp, tick, jit).code() if program.region(region) else None
+    return RegionWriter(program, region, xp, tick, jit).code() if program.region(region) else None
 
 
-class _RegionWriter:
+class RegionWriter:
+    """Writes the function of one region; arguments as of `emit`."""
+
     def __init__(self, program: Program, region: str, xp: ArrayModule, tick: Tick | None, jit: bool) -> None:
         self.program, self.region, self.xp, self.tick, self.jit = program, region, xp, tick, jit
         self.whole = region == "deferred"
@@ -238,7 +240,7 @@ class _RegionWriter:
             return f"take(slab{number}, {index}, {out})"
 
         if self.xp is not np:
-            self.values.bound("take", "arrays.take")
+            self.values.bound("take", "arrays.device.take")
         if held:
             target = self.values.name(var)
             self.body += [

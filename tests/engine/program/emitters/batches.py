@@ -346,7 +346,7 @@ class Bound:
             keys=None if batch.keys is None else self.device.to_device(batch.keys),
             scratch=scratch,
             pulls=[self.pulled.append],
-            take=self.device.take,
+            device=self.device,
         )
 
     def accumulate(self, run: Any, targets: bool) -> None:
