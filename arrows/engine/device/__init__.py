@@ -7,20 +7,35 @@ An `Arena` keeps arrays from batch to batch, an `Upload` sends a batch's index a
 
 from arrows.engine.device import jit
 from arrows.engine.device.arena import Arena
-from arrows.engine.device.device import Device, get_device, host_array
+from arrows.engine.device.device import Device
+from arrows.engine.device.devices import get_device, host_array
 from arrows.engine.device.fake import FakeArray, FakeDeviceError
+from arrows.engine.device.kernel import (
+    PRELUDE,
+    Kernel,
+    KernelSource,
+    Launch,
+    ProductLayout,
+    kernel_source,
+)
 from arrows.engine.device.parameter_lock import ParameterLock, locks_parameters
 from arrows.engine.device.upload import Upload
 
 __all__ = [
+    "PRELUDE",
     "Arena",
     "Device",
     "FakeArray",
     "FakeDeviceError",
+    "Kernel",
+    "KernelSource",
+    "Launch",
     "ParameterLock",
+    "ProductLayout",
     "Upload",
     "get_device",
     "host_array",
     "jit",
+    "kernel_source",
     "locks_parameters",
 ]

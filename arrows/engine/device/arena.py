@@ -45,6 +45,15 @@ class Arena:
         made[...] = 0
         return made
 
+    def ones(self, count: int, dtype: str) -> Any:
+        """Returns so many ones, which nobody may change."""
+        key = ("ones", dtype)
+        kept = self._arrays.get(key)
+        if kept is None or kept.shape[0] < count:
+            kept = self._arrays[key] = self.device.empty((int(count * _SPARE) + 1,), dtype)
+            kept[...] = 1
+        return kept[:count]
+
     @property
     def bytes(self) -> int:
         """How much memory the arena holds."""

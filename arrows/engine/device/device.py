@@ -1,28 +1,21 @@
-"""The one place that knows NumPy from CuPy: a `Device` holds an array module and its transfers.
+"""What the engine asks of a device, and the CPU: an array module and its transfers.
 
-Nothing else in the engine imports CuPy or asks which device it runs on.  Arrays cross between host and device
-in `to_device` and `to_numpy` alone.
+Arrays cross between host and device in `Device.to_device` and `Device.to_numpy` alone.
 """
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from arrows.engine.device.fake import FakeArray
-from arrows.engine.device.fake_module import xp as fake_xp
+from arrows.engine.device.kernel import Kernel, KernelSource, Launch, ProductLayout
 from arrows.ops.arrays import Array, ArrayModule, HostArray
 from arrows.ops.sums import sum_rows
-from arrows.typesys import ArrowValueError
 
-NO_CUPY = (
-    'device="cuda" needs CuPy, which is not installed: pip install cupy-cuda12x (or cupy-cuda13x for CUDA 13)'
-)
-
-# `_Numpy.scatter_add` adds the segments of up to this length together, in at most 15 passes over all of
+# `NumpyDevice.scatter_add` adds the segments of up to this length together, in at most 15 passes over all of
 # them; each longer segment has enough rows for a sum of its own.
 _SHORT = 16
 
@@ -34,7 +27,9 @@ class Device:
         name: `"cpu"`, `"cuda"` or `"fake"`.
         xp: the array module (NumPy, CuPy, or the fake device's).
         index_dtype: the integer type of row indices and offsets on the device.
+        has_kernels: whether it compiles and launches kernels in C.
 
+    >>> from arrows.engine.device import get_device
     >>> cpu = get_device("cpu")
     >>> cpu.take(np.array([[1.0], [2.0]]), np.array([1, 1, 0])).tolist()
     [[2.0], [2.0], [1.0]]
@@ -43,6 +38,25 @@ class Device:
     name: str
     xp: ArrayModule
     index_dtype: np.dtype[Any] = np.dtype(np.int32)
+    has_kernels: bool = False
+
+    def compile(self, sources: Sequence[KernelSource]) -> Mapping[str, Kernel]:
+        """Kernels by name, compiled in one unit but for those that have been compiled before."""
+        raise NotImplementedError
+
+    def address(self, array: Array) -> int:
+        """The address of the first number of an array of the device."""
+        raise NotImplementedError
+
+    def products(self, layout: ProductLayout, words: HostArray) -> Launch:
+        """Plans matrix products.
+
+        Args:
+            layout: how the matrices lie.
+            words: int64 [launches, 6]: m, n, k, and the addresses of a, b and c.  The caller keeps the arrays
+                alive.  A line with an m or n of 0 launches nothing.
+        """
+        raise NotImplementedError
 
     def to_device(self, array: HostArray) -> Array:
         """A host array as an array of the device (on the CPU: the same object)."""
@@ -148,7 +162,7 @@ class Device:
         return f"get_device({self.name!r})"
 
 
-class _Numpy(Device):
+class NumpyDevice(Device):
     """The CPU: does the same as the base class, in the ways that were measured to be fastest for NumPy."""
 
     name = "cpu"
@@ -198,111 +212,3 @@ class _Numpy(Device):
             end = int(np.searchsorted(-lengths, -r))  # segments of more than r members
             sums[long:end] += values.take(order[starts[long:end] + r], 0, None, "clip")
         self.scatter_add_unique(target, rows, sums)
-
-
-class _Fake(Device):
-    """The strict device of the tests, which runs on the host: see `arrows.engine.device.fake`."""
-
-    name = "fake"
-    xp = fake_xp
-
-    def to_device(self, array: HostArray) -> FakeArray:
-        if not isinstance(array, np.ndarray):
-            raise TypeError(f"to_device takes a NumPy array, got {type(array).__name__}")
-        return FakeArray(array.copy())  # a GPU does not see later changes on the host either
-
-    def to_numpy(self, array: object) -> HostArray:
-        if not isinstance(array, FakeArray):
-            raise TypeError(f"expected an array of the fake device, got {type(array).__name__}")
-        return array._data.copy()  # changes on the host must not reach the device
-
-
-class _Cupy(Device):
-    """CUDA through CuPy, which is imported when the device is first used: it is an optional package."""
-
-    name = "cuda"
-
-    def __init__(self) -> None:
-        try:
-            import cupy
-        except ImportError as error:
-            raise ImportError(NO_CUPY) from error
-        try:
-            devices = cupy.cuda.runtime.getDeviceCount()
-        except cupy.cuda.runtime.CUDARuntimeError as error:
-            raise RuntimeError(
-                f'device="cuda": CuPy is installed but finds no usable GPU ({error})'
-            ) from error
-        if not devices:
-            raise RuntimeError('device="cuda": CuPy is installed but finds no GPU')
-        self._cupy = cupy
-        self.xp = cupy
-
-    def to_device(self, array: HostArray) -> Array:
-        if not isinstance(array, np.ndarray):
-            raise TypeError(f"to_device takes a NumPy array, got {type(array).__name__}")
-        return self.xp.asarray(array)
-
-    def to_numpy(self, array: object) -> HostArray:
-        if not self.is_array(array):
-            raise TypeError(f"expected a CuPy array, got {type(array).__name__}")
-        result: HostArray = self._cupy.asnumpy(array)
-        return result
-
-    def synchronize(self) -> None:
-        self._cupy.cuda.get_current_stream().synchronize()
-
-
-_CLASSES: dict[str, type[Device]] = {"cpu": _Numpy, "cuda": _Cupy, "fake": _Fake}
-
-
-@cache
-def shared_device(name: str) -> Device:
-    return _CLASSES[name]()
-
-
-def get_device(device: str | Device) -> Device:
-    """Returns the device of a name: `"cpu"`, `"cuda"` (CuPy), or `"fake"` (the strict device of the tests).
-
-    Args:
-        device: its name, or a device, which is returned as it is.
-
-    Raises:
-        ArrowValueError: no such device.
-        ImportError: `"cuda"` without CuPy; the message has the pip line.
-        RuntimeError: `"cuda"` with CuPy and without a GPU.
-
-    >>> get_device("cpu").xp is np
-    True
-    >>> get_device("tpu")
-    Traceback (most recent call last):
-    ...
-    arrows.typesys.errors.ArrowValueError: device is 'tpu'; it must be 'cpu' or 'cuda'
-    """
-    if isinstance(device, Device):
-        return device
-    if not isinstance(device, str) or device not in _CLASSES:
-        raise ArrowValueError(f"device is {device!r}; it must be 'cpu' or 'cuda'")
-    return shared_device(device)
-
-
-def host_array(array: object) -> HostArray:
-    """The NumPy array of one array of any device: a view on the CPU, else a copy down.
-
-    Args:
-        array: an array of NumPy, CuPy or the fake device, or a Python or NumPy number.
-
-    Raises:
-        TypeError: it is none of these.
-
-    >>> host_array(get_device("fake").to_device(np.arange(2)))
-    array([0, 1])
-    """
-    if isinstance(array, FakeArray):
-        return get_device("fake").to_numpy(array)
-    if isinstance(array, (np.ndarray, np.generic, int, float)):
-        return np.asarray(array)
-    # By the name of the module, since CuPy need not be installed.
-    if type(array).__module__.partition(".")[0] == "cupy":
-        return get_device("cuda").to_numpy(array)
-    raise TypeError(f"expected an array, got {type(array).__name__}")

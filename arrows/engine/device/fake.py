@@ -24,7 +24,7 @@ Operand: TypeAlias = HostArray | int | float | np.generic
 class FakeDeviceError(TypeError):
     """Host and device were mixed, or a value of the device was read without asking for it.
 
-    >>> from arrows.engine.device.device import get_device
+    >>> from arrows.engine.device import get_device
     >>> fake = get_device("fake")
     >>> fake.xp.add(fake.to_device(np.ones(2)), np.ones(2))
     Traceback (most recent call last):
@@ -208,7 +208,7 @@ class FakeArray:
     It has what CuPy's arrays have of shape, element type, operators, indexing and methods; whatever would
     move data between host and device, or make the host wait, raises `FakeDeviceError`.
 
-    >>> from arrows.engine.device.device import get_device
+    >>> from arrows.engine.device import get_device
     >>> fake = get_device("fake")
     >>> a = fake.to_device(np.arange(3.0))
     >>> (a + 1).sum()

@@ -6,7 +6,7 @@ import ctypes
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -46,6 +46,12 @@ class HostLibrary:
             if done.returncode:
                 raise RuntimeError(f"{compiler} refuses the source: {done.stderr[:2000]}")
             self._library = ctypes.CDLL(str(library))  # the file may go once it is loaded
+
+    def function(self, name: str) -> Callable[..., None]:
+        """A function that takes one address and returns nothing."""
+        function = self._library[name]
+        function.restype, function.argtypes = None, (ctypes.c_void_p,)
+        return function
 
     def call(self, name: str, arguments: Sequence[HostArray | int]) -> None:
         """Calls a function that returns nothing: arrays become pointers, numbers ``long long``."""

@@ -85,7 +85,9 @@ def kernel_source(body: str, *, words: int, columns: int, functions: str = "") -
 class Kernel(Protocol):
     """A kernel that a device has compiled."""
 
-    source: KernelSource
+    @property
+    def source(self) -> KernelSource:
+        """What was compiled."""
 
     def bind(self, words: HostArray) -> Launch:
         """Plans launches.

@@ -148,7 +148,7 @@ def test_unknown_device() -> None:
 
 
 def test_cuda_without_cupy_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    from arrows.engine.device import device as module
+    from arrows.engine.device import devices as module
 
     monkeypatch.setitem(sys.modules, "cupy", None)  # what makes an import fail, wherever this runs
     module.shared_device.cache_clear()

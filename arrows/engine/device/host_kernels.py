@@ -1,0 +1,79 @@
+"""Kernels and matrix products on addresses, on the host: what the fake device with kernels runs."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from arrows.engine.device.host_compiler import HostLibrary
+from arrows.engine.device.kernel import PRELUDE, Kernel, KernelSource, Launch, ProductLayout
+from arrows.ops.arrays import HostArray
+
+
+class HostKernels:
+    """The kernels that the host's compiler has compiled in this process, by name."""
+
+    def __init__(self) -> None:
+        self._kernels: dict[str, HostKernel] = {}
+
+    def compile(self, sources: Sequence[KernelSource]) -> Mapping[str, Kernel]:
+        """Kernels by name; all that are new are compiled in one unit."""
+        new = {source.name: source for source in sources if source.name not in self._kernels}
+        if new:
+            library = HostLibrary(PRELUDE + "".join(source.text for source in new.values()))
+            for name, source in new.items():
+                self._kernels[name] = HostKernel(source, library)
+        return self._kernels
+
+
+@dataclass(frozen=True, eq=False)
+class HostKernel:
+    """A kernel that the host's compiler has compiled."""
+
+    source: KernelSource
+    library: HostLibrary
+
+    def bind(self, words: HostArray) -> Launch:
+        """Plans launches; see `Kernel`."""
+        assert words.dtype == np.int64 and words.flags.c_contiguous and words.shape[1] == self.source.words
+        function = self.library.function(self.source.name)
+
+        def launch(number: int) -> None:
+            if words[number, 0]:
+                function(ctypes.c_void_p(words.ctypes.data + number * words.strides[0]))
+
+        return launch
+
+
+def host_products(layout: ProductLayout, words: HostArray) -> Launch:
+    """Plans matrix products of arrays on the host; see `Device.products`."""
+
+    def launch(number: int) -> None:
+        m, n, k, a, b, c = words[number].tolist()
+        if not m or not n:
+            return
+        target = _matrix(layout.dtype, c, m, n, layout.c_stride)
+        product = _operand(layout.dtype, a, m, k, layout.a_stride, layout.a_transposed) @ _operand(
+            layout.dtype, b, k, n, layout.b_stride, layout.b_transposed
+        )
+        target[...] = target + product if layout.accumulate else product
+
+    return launch
+
+
+def _operand(dtype: str, address: int, height: int, width: int, stride: int, transposed: bool) -> HostArray:
+    if transposed:
+        return _matrix(dtype, address, width, height, stride).T
+    return _matrix(dtype, address, height, width, stride)
+
+
+def _matrix(dtype: str, address: int, height: int, width: int, stride: int) -> HostArray:
+    """The matrix at an address of the host."""
+    item = np.dtype(dtype).itemsize
+    if not height or not width:
+        return np.zeros((height, width), dtype)
+    memory = (ctypes.c_char * (((height - 1) * stride + width) * item)).from_address(address)
+    return np.ndarray((height, width), dtype, memoryview(memory), 0, (stride * item, item))
