@@ -59,6 +59,7 @@ FLOORS = [
     "scheduling",
     "program",
     "running",
+    "observed",
     "model",
     "compile",
     "prepared",

@@ -44,7 +44,8 @@ def compile(
             al. 2017, section 2.1); ``"agenda"``: of the operations with ready nodes, the one whose nodes
             lie least deep runs next (Neubig et al. 2017, section 3.2); ``"none"``: one node at a time, one
             example after the other, which is what batching is measured against.
-        device: ``"cpu"`` (NumPy) or ``"cuda"`` (CuPy).
+        device: ``"cpu"`` (NumPy), ``"cuda"`` or, of several GPUs, ``"cuda:1"`` (CuPy); ``"auto"``: a GPU if
+            CuPy finds one, else the CPU.  `Model.to` moves the model later.
         float_type: every float of the block becomes this type, say ``"float64"``.
         params: another model's ``params``: its live arrays are used for the layers that both models have; a
             plain mapping: values by name.
@@ -83,7 +84,7 @@ def compile(
     if fingerprint is not None and not isinstance(fingerprint, str):
         raise ArrowTypeError(f"fingerprint must be a text, not {fingerprint!r}")
     chosen = get_device(device)
-    compiled = use_jit(jit, chosen.name)
+    use_jit(jit, chosen.name)  # refuses what cannot be
     typed = infer(block, float_type=float_type)
     return Model(
         typed,
@@ -94,7 +95,7 @@ def compile(
         float_type=float_type,
         params=params,
         max_nodes=max_nodes,
-        jit=compiled,
+        jit=use_jit(jit, "cpu"),
         fingerprint=fingerprint,
     )
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
-from typing import Any, NoReturn
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
 from arrows.engine import reference
-from arrows.engine.device import Device
+from arrows.engine.device import Device, get_device
 from arrows.engine.lowering import lower
+from arrows.engine.observed import Observed
 from arrows.engine.planning import (
     LossCheck,
     SupportsStep,
@@ -20,7 +20,6 @@ from arrows.engine.planning import (
     make_plan,
     parse_loss,
 )
-from arrows.engine.program import Clock, Profile, Programs, profile
 from arrows.engine.reading import ExampleReader, Outputs
 from arrows.engine.reference import Explainer
 from arrows.engine.running import (
@@ -37,20 +36,19 @@ from arrows.engine.running import (
     show_tapped,
     show_taps,
 )
-from arrows.engine.scheduling import BatchReader, Examples, Prepared, Timeline, merge, timeline
+from arrows.engine.scheduling import BatchReader, Examples, Prepared
 from arrows.engine.values import Ragged
 from arrows.inference import Typed
 from arrows.ops.arrays import Array
 from arrows.typesys import ArrowTypeError
 
 
-class Model:
+class Model(Observed):
     """A compiled block: its plan, its parameters, and the device it runs on.  Made by `compile`.
 
     Attributes:
         typed: the typed expression; prints as a tree with types.
         params: parameter name -> live array of the device.
-        device: the device.
         seed: what first values and dropout depend on.
         step: how many training calls there have been; dropout depends on it, so set it when training goes on
             elsewhere.
@@ -81,7 +79,7 @@ class Model:
         fingerprint: str | None,
     ) -> None:
         check_output(typed)
-        self.typed, self.device = typed, device
+        self.typed = typed
         self.schedule, self.float_type, self.max_nodes = schedule, float_type, max_nodes
         self.params = make_params(typed, device, seed, params)
         self.seed, self.step = seed, 0
@@ -91,37 +89,47 @@ class Model:
         self._batches = BatchReader(self.reader, fingerprint)
         self._weights = parse_loss(typed, self.plan, loss)
         self._lock = self.params.lock
-        self.executors = Executors(self.plan, device, self.params, self._weights, jit)
+        self.executors = Executors(self.plan, self.params, self._weights, jit)
         self._runner = BatchRunner(self._batches, self.executors, self._weights, explain)
         self._records = Records(collect_record(self.plan, device, [], None))
 
     @property
-    def metrics(self) -> Mapping[str, Ragged]:
-        """For each `Metric` of the block, the values of the last successful call.
-
-        A `Ragged` of one sequence an example, in the order of the visits; empty where it never fired. The
-        last call is that of the thread that asks; of one that has made none, that of any.
-        """
-        return self._records.latest.metrics
-
-    @property
-    def labels(self) -> Mapping[str, list[list[Any]]]:
-        """For each metric with labels, the labels by example, in the order of `metrics`."""
-        return self._records.latest.labels
-
-    @property
-    def taps(self) -> Mapping[str, Any]:
-        """For each `Tap` of the block, what passed it in the last successful call, as in `metrics`.
-
-        A `Ragged` of one sequence an example, in the order of the visits; lists for Python objects.
-        """
-        return self._records.latest.taps
+    def device(self) -> Device:
+        """Where the model runs, and its parameters lie."""
+        return self.params.device
 
     @property
     def held_memory(self) -> int:
         """Bytes of the device that are kept for further calls, beside the parameters."""
         with self._lock.mutex:
             return self.executors.bytes
+
+    def to(self, device: str | Device) -> Self:
+        """Moves the model to a device: its parameters, and those of all models that share some with it.
+
+        An optimizer's state follows in its next step.  What calls have handed out, the last call's metrics
+        included, stays where it is.
+
+        Args:
+            device: as for `compile`.
+
+        Returns:
+            The model itself.
+
+        Raises:
+            ArrowValueError: no such device; or a network on the fly shares parameters, and cannot move.
+
+        Example:
+            >>> import arrows as ar
+            >>> model = ar.compile(ar.Vector(2) >> ar.FC(3)).to("cpu")
+            >>> model.device
+            get_device('cpu')
+        """
+        target = get_device(device)
+        with self._lock.mutex:
+            self.params.shared.move(target)
+            self.executors.release()
+        return self
 
     def release_memory(self) -> None:
         """Lets go of all memory that is kept for further calls, which take it anew, and make their programs.
@@ -228,64 +236,6 @@ class Model:
             self._records.latest = record  # the optimizer may have called the model
             show_taps(self.plan.lowered.streams.taps, record.taps, outputs)
             return differentiated.loss
-
-    def profile(self, examples: Any, optimizer: SupportsStep | None = None, *, runs: int = 3) -> Profile:
-        """Where the time of a batch goes: `print(model.profile(batch))` is a table.
-
-        Args:
-            examples: a batch, as `value_and_grad` takes it, that has a length.
-            optimizer: makes its steps as well, and so changes the parameters. Without one, gradients are
-                computed and forgotten; without a loss, results.
-            runs: how often the batch runs, after once to warm up.
-        """
-        call: Callable[[], object]
-        if optimizer is not None:
-            mode, call = "training", partial(self.train_step, examples, optimizer)
-        elif self._weights.missing is None:
-            mode, call = "gradients", partial(self.value_and_grad, examples)
-        else:
-            mode, call = "inference", partial(self, examples)
-        with self._lock.mutex:
-            clock, step, record = Clock(self.device.synchronize), self.step, self._records.latest
-            try:
-                with self.executors.set_aside(clock):
-                    return profile(mode, call, clock, self.plan, len(examples), runs)
-            finally:
-                self._records.latest = record
-                if optimizer is None:
-                    self.step = step
-
-    def timeline(self, examples: Examples) -> Timeline:
-        """The schedule of a batch, without running it.
-
-        Args:
-            examples: Python objects, or a batch of a prepared set.
-
-        Raises:
-            InputError: an example does not fit.
-
-        Example:
-            >>> import arrows as ar
-            >>> add = ar.Function(lambda total, x: total + x, name="add")
-            >>> model = ar.compile(ar.Map(ar.Scalar()) >> ar.Fold(add, ar.Zeros([])))
-            >>> model.timeline([[1, 2, 3], [4], [5, 6]]).steps
-            ((0, 3), (0, 2), (0, 1))
-        """
-        return timeline(self.plan, merge(self.plan, self.prepare(examples)[:].wired))
-
-    def program(self, name: str | None = None, examples: Examples | None = None) -> Programs:
-        """The programs that compute gradients, or results if there is no loss; printed, their text.
-
-        Args:
-            name: that of an operation, or a part of it; None: the programs of all operations.
-            examples: a batch, which is scheduled, not run, for the numbers of rows and steps; None: the last.
-
-        Raises:
-            ArrowValueError: no operation has such a name; the message lists the names.
-        """
-        batch = None if examples is None else self.prepare(examples)[:].wired
-        with self._lock.mutex:
-            return self.executors.programs(name, batch, self._records.latest.counts)
 
     def first_not_finite(self, examples: Examples, *, ids: Any = None) -> str | None:
         """What is first not finite where a training step on a batch computes its loss, in words.

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import EllipsisType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from arrows.engine.device import Device
+from arrows.engine.device import Device, host_array
 from arrows.engine.planning import GrowingParams
 from arrows.ops.arrays import Array
+
+Value = TypeVar("Value", Array, int, int | Array)
 
 # Elements in a block. Blocks of this size are as fast as whole arrays, and a quarter of it takes 1.4 times as
 # long (measured). Scratch memory stays at 1 MiB of float32.
@@ -63,6 +65,14 @@ def row_blocks(device: Device, array: Array) -> Iterator[slice | EllipsisType]:
     rows = max(1, BLOCK * array.shape[0] // array.size)
     for start in range(0, array.shape[0], rows):
         yield slice(start, start + rows)
+
+
+def moved(device: Device, value: Value) -> Value:
+    """An array of any device on this one; a number as it is."""
+    if isinstance(value, (int, float)) or device.is_array(value):
+        return value
+    array: Value = device.to_device(host_array(value))
+    return array
 
 
 def as_float(device: Device, value: Any) -> float:

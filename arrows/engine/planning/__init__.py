@@ -17,6 +17,7 @@ from arrows.engine.planning.differentiation import (
     read_sites,
 )
 from arrows.engine.planning.gradient_slabs import moving_slabs, receiving_slabs
+from arrows.engine.planning.layer_names import LayerNames, named_parameters
 from arrows.engine.planning.operations import (
     ApplyOperation,
     CarriedOperation,
@@ -26,7 +27,7 @@ from arrows.engine.planning.operations import (
     ReadOperation,
     StreamOperation,
 )
-from arrows.engine.planning.parameters import GrowingParams, LayerNames, Params, make_params, named_parameters
+from arrows.engine.planning.parameters import GrowingParams, Params, make_params
 from arrows.engine.planning.plan import SCHEDULES, Plan, make_plan
 from arrows.engine.planning.slabs import slabs_by_type
 from arrows.engine.planning.strata import components

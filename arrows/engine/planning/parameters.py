@@ -1,17 +1,16 @@
-"""The parameters of a model: names, first values, and sharing between models."""
+"""The parameters of a model: first values, sharing between models, and moving to another device."""
 
 from __future__ import annotations
 
 import zlib
-from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from arrows.combinators import Block
-from arrows.engine.device import Device, ParameterLock, host_array
+from arrows.engine.device import Device, FakeArray, ParameterLock, host_array
+from arrows.engine.planning.layer_names import Key, LayerNames, owned_parameters
+from arrows.engine.values import ForeignArrayError, import_array, lends_memory
 from arrows.inference import Typed
 from arrows.ops import Parameter
 from arrows.ops.arrays import Array, HostArray
@@ -19,75 +18,105 @@ from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.dtypes import masked_elements
 from arrows.typesys.errors import message
 
-Key = tuple[int, str]
-"""The identity of a layer, and the name of a parameter in it."""
 
-
-@dataclass(frozen=True, eq=False, slots=True)
-class LiveParameter:
-    """A parameter of a model.
+class SharedArrays:
+    """The live arrays of the models that share some of them.  They lie on one device.
 
     Attributes:
-        owner: its layer, which is kept alive so that its identity stays its own.
-        spec: the layer's description of it.
-        array: its values, on the model's device.
+        lock: lets threads take turns with them.
+        device: where they lie.
+        arrays: by layer and parameter.
+        stays: why they cannot move to another device; None: they can.
     """
 
-    owner: object
-    spec: Parameter
-    array: Array
+    def __init__(self, lock: ParameterLock, device: Device) -> None:
+        self.lock, self.device = lock, device
+        self.arrays: dict[Key, Array] = {}
+        self.stays: str | None = None
+
+    def move(self, device: Device) -> None:
+        """Moves all arrays to a device; the caller holds the lock.
+
+        Raises:
+            ArrowValueError: they cannot move.
+        """
+        if device is self.device:
+            return
+        if self.stays is not None:
+            raise ArrowValueError(message(f"cannot move a model to {device.name!r}", reason=self.stays))
+        # All copies are there before the first array changes hands: memory may run out half-way.
+        moved = {key: device.to_device(host_array(array)) for key, array in self.arrays.items()}
+        self.arrays.update(moved)
+        self.device = device
+        self.lock.updates += 1
 
 
 class Params(Mapping[str, Any]):
     """The live parameters of a model by name, in the order of the expression; arrays of the model's device.
 
     Assign into an array (``params["FC_1/weight"][...] = x``) or to a name (``params["FC_1/weight"] = x``) to
-    change a parameter; models that share it see the change.
+    change a parameter; models that share it see the change.  To a name you may assign an array of NumPy, of
+    any device, or of another library (with ``__dlpack__``); it must have the parameter's shape and element
+    type, and is copied.
 
     Args:
-        lock: the lock of all models that share some of the arrays.
-        parameters: the parameters by name.
+        shared: the arrays, with those of models that share some.
+        owners: the layer and the description of each parameter, by name.
 
     Example:
         >>> import arrows as ar
+        >>> import numpy as np
         >>> model = ar.compile(ar.Vector(3) >> ar.FC(2))
         >>> {name: array.shape for name, array in model.params.items()}
         {'FC_1/weight': (3, 2), 'FC_1/bias': (2,)}
+        >>> model.params["FC_1/bias"] = np.array([1, 2], "float32")
+        >>> model.params["FC_1/bias"].tolist()
+        [1.0, 2.0]
     """
 
-    def __init__(self, lock: ParameterLock, parameters: Mapping[str, LiveParameter]) -> None:
-        self.lock = lock
-        self._parameters = parameters
-        self._arrays = {(id(each.owner), each.spec.name): each.array for each in parameters.values()}
+    def __init__(self, shared: SharedArrays, owners: Mapping[str, tuple[object, Parameter]]) -> None:
+        self.shared = shared
+        self._owners = owners
+
+    @property
+    def lock(self) -> ParameterLock:
+        """The lock of all models that share some of the arrays."""
+        return self.shared.lock
+
+    @property
+    def device(self) -> Device:
+        """Where the arrays lie."""
+        return self.shared.device
 
     def __getitem__(self, name: str) -> Any:
         try:
-            return self._parameters[name].array
+            return self.of(*self._owners[name])
         except KeyError:
-            names = ", ".join(self._parameters) or "none"
+            names = ", ".join(self._owners) or "none"
             raise KeyError(f"no parameter {name!r}; there are {names}") from None
 
     def __setitem__(self, name: str, value: object) -> None:
         array = self[name]
-        if not _fits(value, array.shape, array.dtype):
+        values = array_of(f"parameter {name!r}", self.device, value)
+        if not _fits(values, array.shape, array.dtype):
             raise ArrowValueError(
-                f"parameter {name!r} is {_described(array)}, and {_described(value)} does not fit"
+                f"parameter {name!r} is {_described(array)}, and {_described(values)} does not fit"
             )
-        array[...] = value
+        array[...] = values if self.device.is_array(values) else self.device.to_device(np.asarray(values))
         self.lock.updates += 1
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._parameters)
+        return iter(self._owners)
 
     def __len__(self) -> int:
-        return len(self._parameters)
+        return len(self._owners)
 
     def __repr__(self) -> str:
         return "{" + ", ".join(f"{name}: {_described(array)}" for name, array in self.items()) + "}"
 
     def of(self, owner: object, spec: Parameter) -> Array:
         """The live array of a layer's parameter."""
-        return self._arrays[id(owner), spec.name]
+        return self.shared.arrays[id(owner), spec.name]
 
     def host(self, owner: object, spec: Parameter) -> HostArray:
         """A layer's parameter, on the host."""
@@ -95,8 +124,12 @@ class Params(Mapping[str, Any]):
 
     def owner(self, name: str) -> tuple[object, Parameter]:
         """The layer and the description of a parameter."""
-        parameter = self._parameters[name]
-        return parameter.owner, parameter.spec
+        return self._owners[name]
+
+    def find(self, owner: object, spec: Parameter) -> Array | None:
+        """As `of`; None for a layer that this model has not."""
+        mine = any(each is owner and other.name == spec.name for each, other in self._owners.values())
+        return self.of(owner, spec) if mine else None
 
 
 def make_params(typed: Typed, device: Device, seed: int, source: Mapping[str, Any] | None) -> Params:
@@ -114,16 +147,16 @@ def make_params(typed: Typed, device: Device, seed: int, source: Mapping[str, An
         ArrowValueError: a parameter is missing in ``source``, or has another shape or element type there.
     """
     maker = _Maker(device, seed, source)
-    parameters: dict[str, LiveParameter] = {}
+    owners = owned_parameters(typed)
     problems: list[str] = []
-    for name, (owner, spec) in _named_parameters(typed).items():
+    for name, (owner, spec) in owners.items():
         try:
-            parameters[name] = maker.make(name, owner, spec)
+            maker.make(name, owner, spec)
         except _UnfitParameter as unfit:
             problems.append(str(unfit))
     if problems:
         raise ArrowValueError("\n  ".join([_UNFIT, *problems]))
-    return Params(maker.lock, parameters)
+    return Params(maker.shared, owners)
 
 
 _UNFIT = "the given parameters do not fit the model:"
@@ -133,32 +166,30 @@ class _UnfitParameter(Exception):
     """Says what is wrong with a parameter that the caller handed in."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
 class _Maker:
-    """Makes parameters; attributes as the arguments of `make_params`."""
+    """Makes parameters; arguments as those of `make_params`.
 
-    device: Device
-    seed: int
-    source: Mapping[str, Any] | None
+    Attributes:
+        shared: the source's arrays if parameters are shared, else new ones.
+    """
 
-    @property
-    def lock(self) -> ParameterLock:
-        """The lock of the source's models if parameters are shared, else a new one."""
-        return self.source.lock if isinstance(self.source, Params) else ParameterLock()
+    def __init__(self, device: Device, seed: int, source: Mapping[str, Any] | None) -> None:
+        self._device, self._seed, self._source = device, seed, source
+        self.shared = source.shared if isinstance(source, Params) else SharedArrays(ParameterLock(), device)
 
-    def make(self, name: str, owner: object, spec: Parameter) -> LiveParameter:
-        """Makes one parameter.
+    def make(self, name: str, owner: object, spec: Parameter) -> Array:
+        """Makes one parameter, unless it is shared.
 
         Raises:
             _UnfitParameter: the given one is missing, or of another shape or element type.
         """
-        device, source = self.device, self.source
+        device, source = self._device, self._source
         if source is None:
-            values: Any = device.to_device(first_values(spec, self.seed, name))
+            values: Any = first_values(spec, self._seed, name)
         elif isinstance(source, Params):
-            values = source._arrays.get((id(owner), spec.name))
-        else:
-            values = source.get(name)
+            values = source.find(owner, spec)
+        elif (values := source.get(name)) is not None:
+            values = array_of(f"the given parameter {name!r}", device, values)
         if values is None:
             other = isinstance(source, Params) and name in source
             reason = "of another layer object; dict(params) copies by name" if other else "missing"
@@ -168,11 +199,14 @@ class _Maker:
                 f"{name!r}: {_described(values)} given, {spec.dtype}{list(spec.shape)} in the model"
             )
         if isinstance(source, Params):
-            if not device.is_array(values):
+            if self.shared.device is not device:
                 raise ArrowValueError(f"the given parameters are not on the device {device.name!r}")
-        elif source is not None:
-            values = device.to_device(np.array(host_array(values)))
-        return LiveParameter(owner, spec, values)
+            return values  # type: ignore[no-any-return]
+        if source is not None:
+            values = values.copy() if device.is_array(values) else np.array(values)
+        array: Array = values if device.is_array(values) else device.to_device(values)
+        self.shared.arrays[id(owner), spec.name] = array
+        return array
 
 
 class GrowingParams(Params):
@@ -190,10 +224,11 @@ class GrowingParams(Params):
     def __init__(self, device: Device, seed: int, source: Mapping[str, Any] | None) -> None:
         self._maker = _Maker(device, seed, source)
         self._names = LayerNames()
-        self._grown: dict[str, LiveParameter] = {}
+        self._grown: dict[str, tuple[object, Parameter]] = {}
         self.waiting: Mapping[str, Array] = {}
         self._only_from: str | None = None
-        super().__init__(self._maker.lock, self._grown)
+        super().__init__(self._maker.shared, self._grown)
+        self.shared.stays = "a network on the fly has these parameters, and stays on its device"
 
     def __getitem__(self, name: str) -> Any:
         if name in self.waiting:
@@ -220,7 +255,7 @@ class GrowingParams(Params):
         """
         name = f"{self._names.of(owner)}/{spec.name}"
         if name in self._grown:
-            before = self._grown[name].spec
+            _, before = self._grown[name]
             if (before.shape, before.dtype) != (spec.shape, spec.dtype):
                 raise ArrowTypeError(
                     f"parameter {name!r} is {before.type}, and this input would make it {spec.type}; "
@@ -229,14 +264,13 @@ class GrowingParams(Params):
             return
         self._check_loaded(name, spec)
         try:
-            parameter = self._maker.make(name, owner, spec)
+            array = self._maker.make(name, owner, spec)
         except _UnfitParameter as unfit:
             raise ArrowValueError("\n  ".join([_UNFIT, str(unfit)])) from None
         if name in self.waiting:
-            parameter.array[...] = self.waiting[name]
+            array[...] = self.waiting[name]
             self.waiting = {other: array for other, array in self.waiting.items() if other != name}
-        self._grown[name] = parameter
-        self._arrays[id(owner), spec.name] = parameter.array
+        self._grown[name] = owner, spec
 
     def _check_loaded(self, name: str, spec: Parameter) -> None:
         """Refuses a new parameter that is not as it was loaded."""
@@ -257,68 +291,6 @@ class GrowingParams(Params):
             raise ArrowValueError(message(attempt, reason=reason, hint=hint))
 
 
-def named_parameters(typed: Typed) -> dict[str, Parameter]:
-    """The parameters that a model of this expression has, by name; no array is made.
-
-    Raises:
-        ArrowTypeError: two layers have the same name.
-    """
-    return {name: spec for name, (_, spec) in _named_parameters(typed).items()}
-
-
-def _named_parameters(typed: Typed) -> dict[str, tuple[object, Parameter]]:
-    names = LayerNames()
-    return {f"{names.of(owner)}/{spec.name}": (owner, spec) for owner, spec in _parameters(typed)}
-
-
-def _parameters(typed: Typed) -> Iterator[tuple[object, Parameter]]:
-    seen: set[Key] = set()
-    for occurrence in typed.walk():
-        for owner, spec, _ in occurrence.trace.parameters if occurrence.trace is not None else ():
-            if (id(owner), spec.name) not in seen:
-                seen.add((id(owner), spec.name))
-                yield owner, spec
-
-
-class LayerNames:
-    """Names layers: by their ``name``, else by their class and a number in the order in which they come."""
-
-    def __init__(self) -> None:
-        self._names: dict[int, str] = {}
-        self._owners: dict[str, object] = {}
-        self._counts: Counter[str] = Counter()
-
-    def of(self, owner: object) -> str:
-        """The name of a layer.
-
-        Raises:
-            ArrowTypeError: another layer has it.
-        """
-        if id(owner) in self._names:
-            return self._names[id(owner)]
-        name = getattr(owner, "name", None)
-        if name is None:
-            class_name = type(owner).__name__
-            self._counts[class_name] += 1
-            name = f"{class_name}_{self._counts[class_name]}"
-        if name in self._owners:
-            raise ArrowTypeError(
-                message(
-                    f"cannot name the parameters of two layers {name!r}",
-                    reason=f"one was made at {_site(self._owners[name])}, another at {_site(owner)}, "
-                    "and parameters go by the name of their layer",
-                    hint="give one another name=, or use one layer in both places to share its weights",
-                )
-            )
-        self._names[id(owner)] = name
-        self._owners[name] = owner
-        return name
-
-
-def _site(owner: object) -> str:
-    return str(owner.site) if isinstance(owner, Block) else "an unknown place"
-
-
 def first_values(spec: Parameter, seed: int, name: str) -> HostArray:
     generator = np.random.default_rng([seed, zlib.crc32(name.encode())])
     values = spec.initializer(generator, spec.shape, spec.dtype)
@@ -331,6 +303,26 @@ def first_values(spec: Parameter, seed: int, name: str) -> HostArray:
         )
     # A copy, since an initializer may return the same array to two models.
     return np.array(array, dtype=spec.dtype, order="C")
+
+
+def array_of(what: str, device: Device, value: Any) -> Any:
+    """What a user hands in as a parameter: an array of the device or of the host; no array as it is.
+
+    Raises:
+        ArrowValueError: an array of another library that cannot be read; ``what`` names the parameter.
+    """
+    if device.is_array(value) or isinstance(value, np.ndarray):
+        return value
+    if isinstance(value, np.generic):
+        return np.asarray(value)
+    if isinstance(value, FakeArray) or type(value).__module__.partition(".")[0] == "cupy":
+        return host_array(value)  # between devices, by way of the host
+    if lends_memory(value):
+        try:
+            return import_array(device, value)
+        except ForeignArrayError as error:
+            raise ArrowValueError(f"{what} cannot be read from {type(value).__name__}: {error}") from error
+    return value
 
 
 def _fits(value: Any, shape: tuple[int, ...], dtype: str) -> bool:

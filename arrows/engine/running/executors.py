@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from arrows.engine.device import Arena, Device
+from arrows.engine.device import Arena
 from arrows.engine.planning import LossWeights, Params, Plan, read_sites
 from arrows.engine.program import Clock, Programs, RowCounts, row_counts
 from arrows.engine.running.executor import Executor, ExecutorChoices
@@ -16,15 +16,22 @@ class Executors:
     """Makes each executor when it is first needed, and keeps executors and memory from call to call.
 
     Attributes:
+        device: where the parameters were when the memory was taken.
         clock: of a profile that is being made; None at other times.
         arena: the memory that the executors share.
         kept: those that have been asked for.
     """
 
-    def __init__(self, plan: Plan, device: Device, params: Params, weights: LossWeights, jit: bool) -> None:
-        self.plan, self.device, self.params, self.weights, self.jit = plan, device, params, weights, jit
+    def __init__(self, plan: Plan, params: Params, weights: LossWeights, jit: bool) -> None:
+        self.plan, self.device, self.params, self.weights, self.jit = (
+            plan,
+            params.device,
+            params,
+            weights,
+            jit,
+        )
         self.clock: Clock | None = None
-        self.arena = Arena(device)
+        self.arena = Arena(self.device)
         self.kept: dict[tuple[bool, bool, tuple[str, ...]], Executor] = {}
         self._lost_holders = params.lock.lost_holders
 
@@ -34,6 +41,8 @@ class Executors:
         """The executor for one choice: whether dropout acts, and of what the loss is differentiated."""
         if self._lost_holders != self.params.lock.lost_holders:
             # The process was forked while a thread, which is lost here, was writing to this memory.
+            self.release()
+        if self.device is not self.params.device:  # a model that shares the parameters has moved
             self.release()
         key = (training, gradients, tuple(sorted(inputs)))
         if key not in self.kept:
@@ -46,7 +55,7 @@ class Executors:
                     seeds=self._seeds() if gradients else (),
                     inputs=[site.index for name in inputs for site in read_sites(self.plan, name)],
                     training=training,
-                    jit=self.jit,
+                    jit=self.jit and self.device.name == "cpu",
                 ),
                 clock=self.clock,
             )
@@ -94,6 +103,7 @@ class Executors:
     def release(self) -> None:
         """Drops all executors and their memory."""
         self._lost_holders = self.params.lock.lost_holders
+        self.device = self.params.device
         self.arena, self.kept = Arena(self.device), {}
 
     @contextmanager
@@ -103,10 +113,10 @@ class Executors:
         An optimizer that reads gradients in this memory may call the model, and a profile needs programs with
         a clock between their lines.
         """
-        kept = self.arena, self.kept, self.clock
+        kept = self.arena, self.kept, self.clock, self.device
         self.clock = clock if clock is not None else self.clock
         self.release()
         try:
             yield
         finally:
-            self.arena, self.kept, self.clock = kept
+            self.arena, self.kept, self.clock, self.device = kept

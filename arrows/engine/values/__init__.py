@@ -15,6 +15,7 @@ from arrows.engine.values.descriptions import (
     explain_no_element,
     explain_no_item,
 )
+from arrows.engine.values.dlpack import ForeignArrayError, import_array, lends_memory
 from arrows.engine.values.results import (
     Labelled,
     NamedResults,
@@ -30,6 +31,7 @@ from arrows.engine.values.trampoline import Recursion, each, trampoline
 
 __all__ = [
     "ExamplePath",
+    "ForeignArrayError",
     "IteratorReplay",
     "Labelled",
     "LeafError",
@@ -46,6 +48,8 @@ __all__ = [
     "explain_no_element",
     "explain_no_item",
     "get_row",
+    "import_array",
+    "lends_memory",
     "make_tuple",
     "nth",
     "to_numpy",

@@ -1,9 +1,9 @@
 """Converts Python objects of an example to the arrays of `Tensor` leaves, and refuses what does not fit.
 
 Integer tensors take `int`, `bool` and NumPy integers in range; float tensors take any real number or `bool`.
-Both take nested lists, tuples and arrays of exactly the right shape.  None, text, dates, masked elements and
-casts that lose more than the rounding of a float are errors, since a NaN that began as None is found only a
-week later.
+Both take nested lists, tuples and arrays of exactly the right shape; arrays of other libraries by DLPack,
+from the host's memory.  None, text, dates, masked elements and casts that lose more than the rounding of a
+float are errors, since a NaN that began as None is found only a week later.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.values.descriptions import describe, short_repr
+from arrows.engine.values.dlpack import ForeignArrayError, lends_memory, to_host
 from arrows.ops.arrays import HostArray
 from arrows.typesys import types as T
 from arrows.typesys.dtypes import masked_elements
@@ -51,8 +52,19 @@ def convert(value: object, tensor: T.Tensor) -> HostArray:
     arrows.engine.values.tensor_leaf.LeafError: expected int at [1][0], got 2.5
     """
     refuse_masked(value, tensor)
+    value = _borrowed(value, tensor)
     array = _at_once(value, tensor.shape, tensor)
     return _one_by_one(value, tensor) if array is None else array
+
+
+def _borrowed(value: object, tensor: T.Tensor) -> object:
+    """An array of another library as NumPy's, which reads its memory; everything else as it is."""
+    if isinstance(value, (np.ndarray, np.generic)) or not lends_memory(value):
+        return value
+    try:
+        return to_host(value)
+    except ForeignArrayError as error:
+        raise LeafError(f"expected {tensor}, got an array of {type(value).__name__}: {error}") from error
 
 
 def refuse_masked(value: object, tensor: T.Tensor) -> None:

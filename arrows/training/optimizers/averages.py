@@ -9,7 +9,7 @@ from arrows.engine.device import Device
 from arrows.ops.arrays import Array, quiet
 from arrows.training.arguments import require_number
 from arrows.training.optimizers.update_rule import StepCount
-from arrows.training.parameters import Trainable, all_parameters, row_blocks
+from arrows.training.parameters import Trainable, all_parameters, moved, row_blocks
 from arrows.typesys import ArrowValueError
 
 
@@ -67,6 +67,11 @@ class Averages:
         """Makes `values` the means after `steps` steps."""
         for name in self.values:
             self._bring(device, name, params[name], steps, None)
+
+    def follow(self, device: Device) -> None:
+        """Brings the means to a device that the parameters have moved to."""
+        self.values = {name: moved(device, mean) for name, mean in self.values.items()}
+        self.since = {name: moved(device, step) for name, step in self.since.items()}
 
     @contextmanager
     def in_place_of(self, model: Trainable, steps: int) -> Iterator[None]:

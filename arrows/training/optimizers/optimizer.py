@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 
+import numpy as np
+
 from arrows.engine.device import Device, locks_parameters
-from arrows.engine.values import Ragged
+from arrows.engine.values import ForeignArrayError, Ragged, import_array, lends_memory
 from arrows.ops import RowSparse
 from arrows.ops.arrays import Array
 from arrows.training.arguments import described, require_model, require_number
@@ -15,7 +17,7 @@ from arrows.training.optimizers.averages import Averages
 from arrows.training.optimizers.description import Settings, without_addresses
 from arrows.training.optimizers.update import Gradient, Update, Updater, clip_scale
 from arrows.training.optimizers.update_rule import Rule, StepCount
-from arrows.training.parameters import Trainable, notation
+from arrows.training.parameters import Trainable, moved, notation
 from arrows.typesys import ArrowTypeError, ArrowValueError
 
 
@@ -80,6 +82,7 @@ class Optimizer:
         self.state: dict[str, dict[str, Array]] = {}
         self.counts: dict[str, StepCount] = {}
         self._updater = Updater()
+        self._device: Device | None = None
 
     def __repr__(self) -> str:
         return self._settings().text(self.learning_rate)
@@ -193,6 +196,7 @@ class Optimizer:
             raise ArrowValueError(
                 "this optimizer keeps no averages: give it average=, 1.0 for the plain mean"
             )
+        self._follow(model.device)
         return self.averages.in_place_of(model, self.steps)
 
     @locks_parameters
@@ -201,8 +205,9 @@ class Optimizer:
 
         Args:
             model: the model whose parameters to change.
-            grads: parameter name -> array of the parameter's shape, or `RowSparse`. A parameter without a
-                gradient stays as it is. Gradients of inputs, which are `Ragged`, are ignored.
+            grads: parameter name -> array of the parameter's shape, or `RowSparse`. An array may lie on the
+                model's device or on the host, and be another library's (with `__dlpack__`). A parameter
+                without a gradient stays as it is. Gradients of inputs, which are `Ragged`, are ignored.
 
         Raises:
             ArrowTypeError: an argument of the wrong kind, or a schedule that gives no number.
@@ -228,10 +233,12 @@ class Optimizer:
         if self.averages is not None and self.averages.in_use:
             raise ArrowValueError("no step is taken while averages stand in for the parameters")
         device, separate = model.device, self.rates.by_name(model.params)
+        self._follow(device)
         pairs: dict[str, tuple[Array, Gradient]] = {}
-        for name, gradient in grads.items():
-            if isinstance(gradient, Ragged):
+        for name, given in grads.items():
+            if isinstance(given, Ragged):
                 continue
+            gradient = _on_device(device, name, given)
             parameter = self._checked(name, model.params.get(name), gradient)
             if not is_frozen(separate.get(name)):
                 merged = gradient.coalesce(device.xp) if isinstance(gradient, RowSparse) else gradient
@@ -270,6 +277,16 @@ class Optimizer:
                 )
         return parameter
 
+    def _follow(self, device: Device) -> None:
+        """Brings the state to the model's device, if the model has moved since the last step."""
+        if self._device is not device:
+            for slots in self.state.values():
+                slots.update({slot: moved(device, array) for slot, array in slots.items()})
+            self.counts.update({name: moved(device, count) for name, count in self.counts.items()})
+            if self.averages is not None:
+                self.averages.follow(device)
+            self._device = device
+
     def _state_of(self, device: Device, name: str, parameter: Array) -> dict[str, Array]:
         if name not in self.state:
             self.state[name] = {
@@ -288,3 +305,19 @@ class Optimizer:
             count = self.counts[name] = device.xp.full((parameter.shape[0],), float(count), "float64")
         device.scatter_add_unique(count, gradient.rows, device.xp.ones(gradient.rows.shape, "float64"))
         return count
+
+
+def _on_device(device: Device, name: str, gradient: Gradient) -> Gradient:
+    """A gradient on the model's device; what is no array as it is."""
+    try:
+        if isinstance(gradient, RowSparse):
+            if device.is_array(gradient.rows) and device.is_array(gradient.values):
+                return gradient
+            rows, values = import_array(device, gradient.rows), import_array(device, gradient.values)
+            return RowSparse(rows, values, gradient.shape)
+        known = device.is_array(gradient) or not (
+            isinstance(gradient, (np.ndarray, np.generic)) or lends_memory(gradient)
+        )
+        return gradient if known else import_array(device, gradient)
+    except ForeignArrayError as error:
+        raise ArrowValueError(f"the gradient of {name!r} cannot be read: {error}") from error

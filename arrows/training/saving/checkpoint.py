@@ -13,6 +13,7 @@ from typing import Protocol, SupportsInt, TypeVar, runtime_checkable
 
 import numpy as np
 
+from arrows.engine.device import host_array
 from arrows.ops.arrays import Array, HostArray
 from arrows.training.arguments import escaped, require_model, require_optimizer, require_path
 from arrows.training.interrupt import undisturbed
@@ -127,7 +128,8 @@ def save_state(
         SavedRun.of(text)
     except ArrowValueError as error:
         raise ArrowValueError(f"this state could not be loaded again: it {error}") from None
-    write_file(target, {name: model.device.to_numpy(array) for name, array in arrays.items()}, {_KEY: text})
+    # The optimizer's arrays lie where the model was in the last step, which need not be where it is now.
+    write_file(target, {name: host_array(array) for name, array in arrays.items()}, {_KEY: text})
 
 
 def load_state(

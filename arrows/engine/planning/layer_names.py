@@ -1,0 +1,82 @@
+"""Names the layers of a model and their parameters."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from arrows.combinators import Block
+from arrows.inference import Typed
+from arrows.ops import Parameter
+from arrows.typesys import ArrowTypeError
+from arrows.typesys.errors import message
+
+Key = tuple[int, str]
+"""The identity of a layer, and the name of a parameter in it."""
+
+
+def named_parameters(typed: Typed) -> dict[str, Parameter]:
+    """The parameters that a model of this expression has, by name; no array is made.
+
+    Raises:
+        ArrowTypeError: two layers have the same name.
+    """
+    return {name: spec for name, (_, spec) in owned_parameters(typed).items()}
+
+
+def owned_parameters(typed: Typed) -> dict[str, tuple[object, Parameter]]:
+    """The parameters of an expression by name, each with its layer.
+
+    Raises:
+        ArrowTypeError: two layers have the same name.
+    """
+    names = LayerNames()
+    return {f"{names.of(owner)}/{spec.name}": (owner, spec) for owner, spec in _parameters(typed)}
+
+
+def _parameters(typed: Typed) -> Iterator[tuple[object, Parameter]]:
+    seen: set[Key] = set()
+    for occurrence in typed.walk():
+        for owner, spec, _ in occurrence.trace.parameters if occurrence.trace is not None else ():
+            if (id(owner), spec.name) not in seen:
+                seen.add((id(owner), spec.name))
+                yield owner, spec
+
+
+class LayerNames:
+    """Names layers: by their ``name``, else by their class and a number in the order in which they come."""
+
+    def __init__(self) -> None:
+        self._names: dict[int, str] = {}
+        self._owners: dict[str, object] = {}
+        self._counts: Counter[str] = Counter()
+
+    def of(self, owner: object) -> str:
+        """The name of a layer.
+
+        Raises:
+            ArrowTypeError: another layer has it.
+        """
+        if id(owner) in self._names:
+            return self._names[id(owner)]
+        name = getattr(owner, "name", None)
+        if name is None:
+            class_name = type(owner).__name__
+            self._counts[class_name] += 1
+            name = f"{class_name}_{self._counts[class_name]}"
+        if name in self._owners:
+            raise ArrowTypeError(
+                message(
+                    f"cannot name the parameters of two layers {name!r}",
+                    reason=f"one was made at {_site(self._owners[name])}, another at {_site(owner)}, "
+                    "and parameters go by the name of their layer",
+                    hint="give one another name=, or use one layer in both places to share its weights",
+                )
+            )
+        self._names[id(owner)] = name
+        self._owners[name] = owner
+        return name
+
+
+def _site(owner: object) -> str:
+    return str(owner.site) if isinstance(owner, Block) else "an unknown place"

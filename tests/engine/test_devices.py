@@ -1,0 +1,155 @@
+"""A model on its device: parameters that are assigned, and a model that moves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows.engine.device import get_device
+from arrows.training import Adam, load_state, save_state
+from tests.foreign import Foreign
+
+devices = pytest.mark.parametrize("device", ["cpu", "fake"])
+ELSEWHERE = {"cpu": "fake", "fake": "cpu"}
+EXAMPLES = [[1, 2, 0], [3], [2, 2]]
+
+
+def block() -> Any:
+    word = ar.Scalar("int32") >> ar.Embedding(4, 3, name="table")
+    words = ar.Map(word >> ar.FC(3, activation=ar.ops.tanh, name="cell")) >> ar.Sum()
+    return words >> ar.FC(1, name="out") >> ar.Function(lambda v: (v[0] - 1.0) ** 2)
+
+
+def host(model: Any) -> dict[str, Any]:
+    return {name: ar.to_numpy(array).copy() for name, array in model.params.items()}
+
+
+# ------------------------------------------------------------------------------------------ assigning
+
+
+@devices
+@pytest.mark.parametrize("wrap", [np.asarray, Foreign, get_device("fake").to_device])
+def test_a_parameter_is_assigned_from_anywhere(device: str, wrap: Any) -> None:
+    model, values = ar.compile(block(), device=device), np.float32([[1], [2], [3]])
+    array = model.params["out/weight"]
+    model.params["out/weight"] = wrap(values)
+    assert model.params["out/weight"] is array
+    assert np.array_equal(ar.to_numpy(array), values)
+    again = ar.compile(block(), device=device, params={name: wrap(v) for name, v in host(model).items()})
+    assert np.array_equal(ar.to_numpy(again.params["out/weight"]), values)
+    values[...] = 7  # it was copied
+    assert ar.to_numpy(again.params["out/weight"])[0] == 1
+
+
+@devices
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (np.ones((3, 1)), r"parameter 'out/weight' is float32\[3, 1\], and float64\[3, 1\] does not fit"),
+        (Foreign(np.ones(3, "float32")), r"parameter 'out/weight' is .*, and float32\[3\] does not fit"),
+        (Foreign(np.ones((3, 1), "float32"), (2, 0)), "'out/weight' cannot be read from Foreign: it lies on"),
+        ([[1.0], [2.0], [3.0]], "and list does not fit"),
+        (3, "and int does not fit"),
+    ],
+)
+def test_what_does_not_fit_names_the_parameter(device: str, value: Any, reason: str) -> None:
+    model = ar.compile(block(), device=device)
+    before = host(model)
+    with pytest.raises(ar.ArrowValueError, match=reason):
+        model.params["out/weight"] = value
+    assert all(np.array_equal(before[name], array) for name, array in host(model).items())
+
+
+@devices
+def test_assigning_shows_in_the_next_call(device: str) -> None:
+    """What is computed of parameters alone is kept between calls, but not past an assignment."""
+    model = ar.compile(ar.Vector(2) >> ar.FC(1, name="fc"), device=device)
+    model([[1.0, 1.0]])
+    model.params["fc/weight"] = np.float32([[1], [2]])
+    assert ar.to_numpy(model([[1.0, 1.0]])).tolist() == [[3.0]]
+
+
+# ------------------------------------------------------------------------------------------ moving
+
+
+@devices
+def test_a_model_moves(device: str) -> None:
+    model, stays = ar.compile(block(), device=device), ar.compile(block())
+    batch = model.prepare(EXAMPLES)[:]
+    loss, grads = model.value_and_grad(batch)
+    there = get_device(ELSEWHERE[device])
+    assert model.to(there.name) is model and model.device is there
+    assert all(there.is_array(array) for array in model.params.values())
+    assert model.held_memory == 0
+    again, moved = model.value_and_grad(batch)
+    assert np.isclose(ar.to_numpy(again), ar.to_numpy(loss))
+    assert there.is_array(moved["cell/weight"])
+    before, after = ar.to_numpy(grads), ar.to_numpy(moved)
+    assert np.allclose(before["cell/weight"], after["cell/weight"], atol=1e-6)
+    assert np.allclose(model.eval(EXAMPLES[0]), stays.eval(EXAMPLES[0]))
+    assert np.allclose(ar.to_numpy(model.to(device)(batch)), stays(EXAMPLES), atol=1e-6)
+
+
+def test_a_model_that_stays_keeps_its_arrays() -> None:
+    model = ar.compile(block())
+    arrays = list(model.params.values())
+    model.to("cpu")
+    assert all(array is before for array, before in zip(model.params.values(), arrays, strict=True))
+
+
+@devices
+def test_models_that_share_parameters_move_together(device: str) -> None:
+    learns = block()
+    model = ar.compile(learns, device=device)
+    judge = ar.compile(learns, device=device, params=model.params)
+    part = ar.compile(learns, device=device, params=judge.params, schedule="none")
+    value = ar.to_numpy(judge(EXAMPLES))
+    model.to(ELSEWHERE[device])
+    for each in (judge, part):
+        assert each.device is model.device
+        assert all(each.params[name] is array for name, array in model.params.items())
+        assert each.device.is_array(each(EXAMPLES))
+        assert np.allclose(ar.to_numpy(each(EXAMPLES)), value, atol=1e-6)
+    with pytest.raises(ar.ArrowValueError, match=f"not on the device '{device}'"):
+        ar.compile(learns, device=device, params=model.params)
+
+
+@devices
+@pytest.mark.parametrize("average", [None, 0.9])
+def test_an_optimizer_follows(device: str, average: float | None, tmp_path: Path) -> None:
+    model, stays = ar.compile(block(), device=device), ar.compile(block())
+    optimizer, other = Adam(0.1, average=average, clip_norm=1.0), Adam(0.1, average=average, clip_norm=1.0)
+    for step in range(4):
+        if step == 2:
+            model.to(ELSEWHERE[device])
+            save_state(tmp_path / "run", model, optimizer)  # before the state has followed
+        model.train_step(EXAMPLES, optimizer)
+        stays.train_step(EXAMPLES, other)
+    for name, array in host(stays).items():
+        assert np.allclose(host(model)[name], array, atol=1e-5), name
+    if average is not None:
+        model.to(device)
+        with optimizer.use_averages(model), other.use_averages(stays):
+            assert np.allclose(host(model)["out/weight"], stays.params["out/weight"], atol=1e-5)
+    load_state(tmp_path / "run", model, optimizer)
+    assert optimizer.steps == 2
+    model.train_step(EXAMPLES, optimizer)
+
+
+def test_a_network_on_the_fly_keeps_shared_parameters_where_they_are() -> None:
+    model = ar.compile(block())
+    net = ar.OnTheFly(params=model.params)
+    before = list(model.params.values())
+    with pytest.raises(ar.ArrowValueError, match="cannot move a model to 'fake'"):
+        model.to("fake")
+    assert model.device is net.device
+    assert all(array is other for array, other in zip(model.params.values(), before, strict=True))
+
+
+def test_no_such_device() -> None:
+    with pytest.raises(ar.ArrowValueError, match="device is 'tpu'"):
+        ar.compile(block()).to("tpu")
