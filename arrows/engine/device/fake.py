@@ -8,14 +8,20 @@ functions that CuPy has.  Where CuPy would quietly wait for the device (`float(a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
+from arrows.engine.device.counts import Counter
 from arrows.ops.arrays import Flags, HostArray
 
+COUNTER = Counter()
+"""What both fake devices have done: their arrays are of one class."""
+
 SCALARS = (int, float, bool, np.generic)
+
+_WITHOUT_CONTENT = {"empty", "empty_like"}
 
 Operand: TypeAlias = HostArray | int | float | np.generic
 """An operand as NumPy computes with it: a device array's data, or a scalar."""
@@ -81,9 +87,10 @@ def plain(value: object, function: str) -> Any:
 def call_numpy(
     function: Callable[..., object],
     name: str,
-    operands: Iterable[Operand],
+    operands: Sequence[Operand],
     rest: Iterable[object],
     keywords: Mapping[str, object],
+    owner: Sequence[HostArray] = (),
 ) -> Any:
     """Calls a function of NumPy for the device, without floating-point warnings: a GPU gives none.
 
@@ -93,12 +100,18 @@ def call_numpy(
         operands: what `checked_operand` returned.
         rest: further positional arguments, which must not be arrays.
         keywords: likewise, but for `out`.
+        owner: the array whose method it is; else empty.
     """
     positional = [plain(value, name) for value in rest]
     ready, out = _keywords_and_out(keywords, name)
     with np.errstate(all="ignore"):
         result = function(*operands, *positional, **ready)
-    return wrap(result) if out is None else out
+    if out is not None:
+        COUNTER.wrote(out._data)
+        return out
+    if name not in _WITHOUT_CONTENT:
+        COUNTER.computed(result, (*operands, *owner))
+    return wrap(result)
 
 
 def _keywords_and_out(
@@ -156,7 +169,7 @@ def _binary(name: str, reverse: bool = False) -> Callable[[FakeArray, object], A
         value = checked_operand(other, name)
         with np.errstate(all="ignore"):
             result = function(value, self._data) if reverse else function(self._data, value)
-        return FakeArray(np.asarray(result))
+        return FakeArray(COUNTER.wrote(np.asarray(result)))
 
     return operator
 
@@ -168,6 +181,7 @@ def _in_place(name: str) -> Callable[[FakeArray, object], FakeArray]:
         value = checked_operand(other, name)
         with np.errstate(all="ignore"):
             function(self._data, value, out=self._data)
+        COUNTER.wrote(self._data)
         return self
 
     return operator
@@ -177,7 +191,7 @@ def _unary(name: str) -> Callable[[FakeArray], FakeArray]:
     function = getattr(np, name)
 
     def operator(self: FakeArray) -> FakeArray:
-        return FakeArray(np.asarray(function(self._data)))
+        return FakeArray(COUNTER.wrote(np.asarray(function(self._data))))
 
     return operator
 
@@ -195,7 +209,7 @@ def _method(name: str) -> Callable[..., Any]:
     """Makes a method that calls NumPy's; its arguments must not be arrays."""
 
     def method(self: FakeArray, *arguments: object, **keywords: object) -> Any:
-        return call_numpy(getattr(self._data, name), name, (), arguments, keywords)
+        return call_numpy(getattr(self._data, name), name, (), arguments, keywords, (self._data,))
 
     method.__name__ = name
     return method
@@ -272,10 +286,14 @@ class FakeArray:
 
     # Reading and writing parts.
     def __getitem__(self, key: object) -> FakeArray:
-        return FakeArray(np.asarray(self._data[_index(key)]))
+        part = self._data[_index(key)]
+        if isinstance(part, np.ndarray):  # a single number is a view in CuPy
+            COUNTER.computed(part, (self._data,))
+        return FakeArray(np.asarray(part))
 
     def __setitem__(self, key: object, value: object) -> None:
         self._data[_index(key)] = checked_operand(value, "assignment")
+        COUNTER.wrote(self._data)
 
     # Crossings.
     def __array__(self, *arguments: object, **keywords: object) -> NoReturn:
@@ -309,14 +327,9 @@ class FakeArray:
     __lshift__, __rshift__ = _binary("left_shift"), _binary("right_shift")
     __lt__, __le__ = _binary("less"), _binary("less_equal")
     __gt__, __ge__ = _binary("greater"), _binary("greater_equal")
-    __eq__ = _binary("equal")
-    __ne__ = _binary("not_equal")
-    __neg__, __pos__, __abs__, __invert__ = (
-        _unary("negative"),
-        _unary("positive"),
-        _unary("abs"),
-        _unary("invert"),
-    )
+    __eq__, __ne__ = _binary("equal"), _binary("not_equal")
+    __neg__, __pos__ = _unary("negative"), _unary("positive")
+    __abs__, __invert__ = _unary("abs"), _unary("invert")
 
     all, any, argmax, argmin = _method("all"), _method("any"), _method("argmax"), _method("argmin")
     astype, copy, cumsum = _method("astype"), _method("copy"), _method("cumsum")
@@ -334,6 +347,7 @@ class FakeArray:
             result = np.asarray(
                 np.sum(self._data, dtype=wide, **{k: v for k, v in ready.items() if k != "out"})
             )
+            COUNTER.wrote(result)
             if out is None:
                 return FakeArray(result.astype(dtype))
             out._data[...] = result
@@ -341,12 +355,13 @@ class FakeArray:
 
     def fill(self, value: object) -> None:
         self._data.fill(plain(value, "fill"))
+        COUNTER.wrote(self._data)
 
     def take(self, indices: object, axis: int | None = None, out: FakeArray | None = None) -> FakeArray:
         return take(self, indices, axis=axis, out=out)
 
     def dot(self, other: object) -> FakeArray:
-        return FakeArray(np.asarray(self._data.dot(checked_array(other, "dot"))))
+        return FakeArray(COUNTER.wrote(np.asarray(self._data.dot(checked_array(other, "dot")))))
 
 
 def take(array: object, indices: object, axis: int | None = None, out: object = None) -> FakeArray:
@@ -354,8 +369,9 @@ def take(array: object, indices: object, axis: int | None = None, out: object = 
     rows: Any = checked_operand(indices, "take")
     data = checked_array(array, "take")
     if out is None:
-        return FakeArray(np.asarray(np.take(data, rows, axis=axis)))
+        return FakeArray(COUNTER.wrote(np.asarray(np.take(data, rows, axis=axis))))
     if not isinstance(out, FakeArray):
         refuse(f"take: out= must be a device array, got {type(out).__name__}")
     np.take(data, rows, axis=axis, out=out._data)
+    COUNTER.wrote(out._data)
     return out

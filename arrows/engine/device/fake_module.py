@@ -10,14 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from arrows.engine.device.fake import (
+    COUNTER,
     FakeArray,
     call_numpy,
     checked_array,
     checked_operand,
-    plain,
     refuse,
     take,
-    wrap,
 )
 
 
@@ -70,7 +69,7 @@ _CREATION = _names("empty zeros ones full arange eye identity linspace")
 _ONE_ARRAY = _names("""
     sum prod mean max min amax amin argmax argmin all any cumsum cumprod var std reshape ravel transpose
     swapaxes moveaxis squeeze expand_dims broadcast_to flip roll repeat tile sort argsort empty_like
-    zeros_like ones_like full_like copy ascontiguousarray flatnonzero diff nan_to_num clip pad split
+    zeros_like ones_like full_like copy ascontiguousarray diff nan_to_num clip pad split
     array_split diagonal diag trace tril triu rollaxis
 """)
 _TWO_ARRAYS = _names("""
@@ -117,8 +116,7 @@ def _creation(name: str) -> Callable[..., Any]:
     function = getattr(np, name)
 
     def call(*arguments: object, **keywords: object) -> Any:
-        positional = [plain(value, name) for value in arguments]
-        return wrap(function(*positional, **{key: plain(value, name) for key, value in keywords.items()}))
+        return call_numpy(function, name, (), arguments, keywords)
 
     return call
 
@@ -160,26 +158,42 @@ class FakeModule:
 
     def asarray(self, value: object, dtype: npt.DTypeLike | None = None) -> FakeArray:
         """Takes device arrays and scalars; host arrays must go through `to_device`."""
-        return FakeArray(np.asarray(checked_operand(value, "asarray"), dtype))
+        operand = checked_operand(value, "asarray")
+        result = np.asarray(operand, dtype)
+        if isinstance(operand, np.ndarray):
+            COUNTER.computed(result, (operand,))
+        else:
+            COUNTER.uploads += 1
+        return FakeArray(result)
 
     def array(self, value: object, dtype: npt.DTypeLike | None = None, copy: bool = True) -> FakeArray:
-        return FakeArray(np.array(checked_operand(value, "array"), dtype))
+        copied: FakeArray = self.asarray(value, dtype).copy()
+        return copied
 
     def where(self, condition: object, x: object, y: object) -> Any:
         """Takes three operands: with one, the host would wait to learn the size of the result."""
-        return wrap(np.where(*(checked_operand(operand, "where") for operand in (condition, x, y))))
+        operands = [checked_operand(operand, "where") for operand in (condition, x, y)]
+        return call_numpy(np.where, "where", operands, (), {})
 
     def einsum(self, subscripts: str, *operands: object, out: FakeArray | None = None) -> FakeArray:
         arrays = [checked_array(operand, "einsum") for operand in operands]
         # In float64, for the reason given at `FakeArray.sum`.
-        result = FakeArray(np.einsum(subscripts, *arrays, dtype="float64").astype(arrays[0].dtype))
+        result = np.einsum(subscripts, *arrays, dtype="float64").astype(arrays[0].dtype)
+        COUNTER.wrote(result)
         if out is None:
-            return result
-        out[...] = result
+            return FakeArray(result)
+        out._data[...] = result
         return out
 
+    def flatnonzero(self, array: object) -> FakeArray:
+        """Waits, since the host must learn how many numbers are not zero."""
+        COUNTER.synchronizations += 1
+        return FakeArray(COUNTER.wrote(np.flatnonzero(checked_array(array, "flatnonzero"))))
+
     def copyto(self, target: object, source: object) -> None:
-        np.copyto(checked_array(target, "copyto"), checked_operand(source, "copyto"))
+        array = checked_array(target, "copyto")
+        np.copyto(array, checked_operand(source, "copyto"))
+        COUNTER.wrote(array)
 
     def may_share_memory(self, a: object, b: object) -> bool:
         return np.may_share_memory(checked_array(a, "may_share_memory"), checked_array(b, "may_share_memory"))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from arrows.engine.device.counts import Counter
 from arrows.engine.device.host_compiler import HostLibrary
 from arrows.engine.device.kernel import PRELUDE, Kernel, KernelSource, Launch, ProductLayout
 from arrows.ops.arrays import HostArray
@@ -16,7 +17,8 @@ from arrows.ops.arrays import HostArray
 class HostKernels:
     """The kernels that the host's compiler has compiled in this process, by name."""
 
-    def __init__(self) -> None:
+    def __init__(self, counter: Counter) -> None:
+        self._counter = counter
         self._kernels: dict[str, HostKernel] = {}
 
     def compile(self, sources: Sequence[KernelSource]) -> Mapping[str, Kernel]:
@@ -25,7 +27,7 @@ class HostKernels:
         if new:
             library = HostLibrary(PRELUDE + "".join(source.text for source in new.values()))
             for name, source in new.items():
-                self._kernels[name] = HostKernel(source, library)
+                self._kernels[name] = HostKernel(source, library, self._counter)
         return self._kernels
 
 
@@ -35,26 +37,29 @@ class HostKernel:
 
     source: KernelSource
     library: HostLibrary
+    counter: Counter
 
     def bind(self, words: HostArray) -> Launch:
         """Plans launches; see `Kernel`."""
         assert words.dtype == np.int64 and words.flags.c_contiguous and words.shape[1] == self.source.words
-        function = self.library.function(self.source.name)
+        function, counter = self.library.function(self.source.name), self.counter
 
         def launch(number: int) -> None:
             if words[number, 0]:
+                counter.launches += 1
                 function(ctypes.c_void_p(words.ctypes.data + number * words.strides[0]))
 
         return launch
 
 
-def host_products(layout: ProductLayout, words: HostArray) -> Launch:
+def host_products(layout: ProductLayout, words: HostArray, counter: Counter) -> Launch:
     """Plans matrix products of arrays on the host; see `Device.products`."""
 
     def launch(number: int) -> None:
         m, n, k, a, b, c = words[number].tolist()
         if not m or not n:
             return
+        counter.launches += 1
         target = _matrix(layout.dtype, c, m, n, layout.c_stride)
         product = _operand(layout.dtype, a, m, k, layout.a_stride, layout.a_transposed) @ _operand(
             layout.dtype, b, k, n, layout.b_stride, layout.b_transposed
