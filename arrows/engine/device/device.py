@@ -25,7 +25,7 @@ class Device:
     """The interface of a device.  Get one with `get_device(name)`.
 
     Attributes:
-        name: `"cpu"`, `"cuda"` or `"fake"`.
+        name: as `get_device` takes it: `"cpu"`, `"cuda"` for the first GPU, `"cuda:1"` for the second.
         xp: the array module (NumPy, CuPy, or the fake device's).
         index_dtype: the integer type of row indices and offsets on the device.
         has_kernels: whether it compiles and launches kernels in C.

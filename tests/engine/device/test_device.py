@@ -142,8 +142,8 @@ def test_add_reduced_of_a_long_float32_segment_is_exact_enough(device: Device) -
 
 
 def test_unknown_device() -> None:
-    for device in ("gpu", None, 3):
-        with pytest.raises(ValueError, match="it must be 'cpu' or 'cuda'"):
+    for device in ("gpu", "cuda:", "cuda:01", "cuda:-1", "cpu:0", None, 3):
+        with pytest.raises(ValueError, match="it must be 'cpu', 'cuda', 'cuda:1' or 'auto'"):
             get_device(device)  # type: ignore[arg-type]
 
 

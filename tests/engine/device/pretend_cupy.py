@@ -1,0 +1,179 @@
+"""A module that pretends to be CuPy: arrays of the strict fake device, kernels by the host's compiler.
+
+It takes addresses as CUDA's driver and cuBLAS do, so that what `arrows.engine.device.cuda` hands over is
+executed where there is no GPU.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arrows.engine.device import FakeArray
+from arrows.engine.device.fake_module import xp
+from arrows.engine.device.host_compiler import HostLibrary
+
+GPUS = 2
+
+
+class CUDARuntimeError(RuntimeError):
+    """CuPy's error of the driver."""
+
+
+class Device:
+    """A GPU; `Device.current` is the one that `use` has made current."""
+
+    current = 0
+
+    def __init__(self, device: int | None = None) -> None:
+        self.id = Device.current if device is None else device
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device) and other.id == self.id
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def use(self) -> None:
+        Device.current = self.id
+
+
+class RawModule:
+    """A unit of kernels."""
+
+    def __init__(self, *, code: str, options: tuple[str, ...] = ()) -> None:
+        self._library = HostLibrary(code)
+
+    def get_function(self, name: str) -> Any:
+        function = self._library.function(name)
+        return SimpleNamespace(
+            kernel=SimpleNamespace(ptr=ctypes.cast(function, ctypes.c_void_p).value, keep=function)
+        )
+
+
+LAUNCHES: list[tuple[int, int]] = []
+"""The blocks and threads of each launch."""
+
+
+def launch_kernel(
+    f: int,
+    grid_dim_x: int,
+    grid_dim_y: int,
+    grid_dim_z: int,
+    block_dim_x: int,
+    block_dim_y: int,
+    block_dim_z: int,
+    shared_mem_bytes: int,
+    stream: int,
+    kernel_params: int,
+    extra: int,
+) -> None:
+    """The driver's launch of a kernel whose one parameter is a struct: `kernel_params` lists its address."""
+    assert (grid_dim_y, grid_dim_z, block_dim_y, block_dim_z, shared_mem_bytes, extra) == (1, 1, 1, 1, 0, 0)
+    assert stream == 7
+    assert 0 < grid_dim_x < 2**31
+    assert 0 < block_dim_x <= 1024
+    LAUNCHES.append((grid_dim_x, block_dim_x))
+    words = ctypes.c_void_p.from_address(kernel_params)
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(f)(words)
+
+
+def _column_major(dtype: str, address: int, height: int, width: int, leading: int) -> Any:
+    item = np.dtype(dtype).itemsize
+    assert leading >= max(1, height)
+    memory = (ctypes.c_char * (((width - 1) * leading + height) * item)).from_address(address)
+    return np.ndarray((height, width), dtype, memoryview(memory), 0, (item, leading * item))
+
+
+def _gemm(dtype: str) -> Any:
+    def gemm(
+        handle: int,
+        transa: int,
+        transb: int,
+        m: int,
+        n: int,
+        k: int,
+        alpha: int,
+        A: int,
+        lda: int,
+        B: int,
+        ldb: int,
+        beta: int,
+        C: int,
+        ldc: int,
+    ) -> None:
+        assert handle == 100 + Device.current
+        one, kept = (_column_major(dtype, address, 1, 1, 1)[0, 0] for address in (alpha, beta))
+        a = _column_major(dtype, A, k, m, lda).T if transa else _column_major(dtype, A, m, k, lda)
+        b = _column_major(dtype, B, n, k, ldb).T if transb else _column_major(dtype, B, k, n, ldb)
+        c = _column_major(dtype, C, m, n, ldc)
+        c[...] = one * (a @ b) + (kept * c if kept else 0)
+
+    return gemm
+
+
+class PretendCupy:
+    """Stands in for the module; what it lacks comes from the strict fake's module."""
+
+    __name__ = "cupy"
+    ndarray: Any = FakeArray
+    RawModule = RawModule
+
+    def __init__(self) -> None:
+        stream = SimpleNamespace(ptr=7, synchronize=lambda: None)
+        self.cuda = SimpleNamespace(
+            Device=Device,
+            runtime=SimpleNamespace(getDeviceCount=lambda: GPUS, CUDARuntimeError=CUDARuntimeError),
+            driver=SimpleNamespace(launchKernel=launch_kernel),
+            get_current_stream=lambda: stream,
+            device=SimpleNamespace(get_cublas_handle=lambda: 100 + Device.current),
+            cublas=SimpleNamespace(
+                CUBLAS_OP_N=0, CUBLAS_OP_T=1, sgemm=_gemm("float32"), dgemm=_gemm("float64")
+            ),
+            UnownedMemory=lambda ptr, size, owner: (ptr, size),
+            MemoryPointer=lambda mem, offset: mem,
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(xp, name)
+
+    def asarray(self, a: Any) -> FakeArray:
+        return FakeArray(a.copy()) if isinstance(a, np.ndarray) else xp.asarray(a)
+
+    def asnumpy(self, a: FakeArray) -> Any:
+        return a._data.copy()
+
+
+def _array(shape: Any, dtype: Any, memptr: tuple[int, int], strides: Any) -> FakeArray:
+    address, size = memptr
+    return FakeArray(
+        np.ndarray(shape, dtype, memoryview((ctypes.c_char * size).from_address(address)), 0, strides)
+    )
+
+
+def pretend(patch: pytest.MonkeyPatch) -> None:
+    """Makes `import cupy` give a module that pretends, on a machine with two GPUs."""
+    import sys
+
+    from arrows.engine.device.devices import shared_device
+
+    class ArrayMeta(type):
+        def __instancecheck__(cls, value: object) -> bool:
+            return isinstance(value, FakeArray)
+
+        def __call__(cls, shape: Any, dtype: Any, memptr: Any, strides: Any) -> FakeArray:
+            return _array(shape, dtype, memptr, strides)
+
+    cupy = PretendCupy()
+    cupy.ndarray = ArrayMeta("ndarray", (), {})
+    patch.setattr(
+        FakeArray, "data", property(lambda a: SimpleNamespace(ptr=a._data.ctypes.data)), raising=False
+    )
+    patch.setattr(FakeArray, "device", property(lambda a: Device()), raising=False)
+    patch.setattr(Device, "current", 0)
+    patch.setitem(sys.modules, "cupy", cupy)  # type: ignore[arg-type]
+    LAUNCHES.clear()
+    shared_device.cache_clear()

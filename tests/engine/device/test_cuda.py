@@ -1,0 +1,129 @@
+"""CUDA through CuPy, on a module that pretends to be CuPy: tables of launches, products, GPUs by number."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from arrows.engine.device import ProductLayout, get_device, host_array, kernel_source
+from arrows.engine.device.devices import shared_device
+from arrows.engine.device.host_compiler import host_compiler
+from tests.engine.device import pretend_cupy
+
+compiler = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
+
+
+@pytest.fixture
+def cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    pretend_cupy.pretend(monkeypatch)
+    yield
+    shared_device.cache_clear()
+
+
+@pytest.mark.usefixtures("cupy")
+def test_names() -> None:
+    assert get_device("cuda").name == "cuda"
+    assert get_device("cuda:0") is get_device("cuda") is get_device("auto")
+    assert get_device("cuda:1").name == "cuda:1"
+    assert repr(get_device("cuda:1")) == "get_device('cuda:1')"
+    with pytest.raises(RuntimeError, match=r'device="cuda:2": CuPy finds 2 GPU\(s\), numbered from 0'):
+        get_device("cuda:2")
+
+
+@pytest.mark.parametrize("failure", ["no CuPy", "no driver", "no GPU"])
+def test_auto_without_a_gpu_is_the_cpu(failure: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend_cupy.pretend(monkeypatch)
+    runtime = sys.modules["cupy"].cuda.runtime
+
+    def no_driver() -> int:
+        raise pretend_cupy.CUDARuntimeError("cudaErrorInsufficientDriver")
+
+    if failure == "no CuPy":
+        monkeypatch.setitem(sys.modules, "cupy", None)
+    else:
+        monkeypatch.setattr(runtime, "getDeviceCount", no_driver if failure == "no driver" else lambda: 0)
+    assert get_device("auto") is get_device("cpu")
+    with pytest.raises(ImportError if failure == "no CuPy" else RuntimeError, match='device="cuda"'):
+        get_device("cuda")
+
+
+@pytest.mark.usefixtures("cupy")
+def test_calls_run_on_the_gpu_of_the_device() -> None:
+    first, second = get_device("cuda"), get_device("cuda:1")
+    there = second.to_device(np.arange(3))
+    assert pretend_cupy.Device.current == 1
+    assert second.is_array(there)
+    first.empty((2,), "float32")
+    assert pretend_cupy.Device.current == 0
+    np.testing.assert_array_equal(second.to_numpy(second.to_device(np.arange(3))), np.arange(3))
+    second.synchronize()
+    assert pretend_cupy.Device.current == 1
+    with pytest.raises(TypeError, match="to_device takes a NumPy array"):
+        first.to_device(there)
+    with pytest.raises(TypeError, match="expected a CuPy array"):
+        first.to_numpy(np.ones(2))
+    with pytest.raises(TypeError, match="expected a CuPy array on 'cuda'"):
+        first.address(np.ones(2))
+    np.testing.assert_array_equal(host_array(there), np.arange(3))
+
+
+@compiler
+@pytest.mark.usefixtures("cupy")
+def test_launches() -> None:
+    device = get_device("cuda:1")
+    body = "  ITEMS(i, WORD(0) * 3) ((float*)WORD(2))[i] = 2 * ((const float*)WORD(1))[i];"
+    source = kernel_source(body, words=3, columns=3)
+    kernel = device.compile([source])[source.name]
+    assert device.compile([source])[source.name] is kernel
+    assert kernel.source is source
+    x = device.to_device(np.arange(300, dtype="float32").reshape(100, 3))
+    y = device.zeros((100, 3), "float32")
+    begin = np.array([device.address(x), device.address(y)])
+    words = np.array([[1, *begin], [0, 0, 0], [90, *(begin + 10 * 3 * 4)]])
+    pretend_cupy.Device.current = 0
+    launch = kernel.bind(words)
+    assert pretend_cupy.Device.current == 1
+    for number in range(3):
+        launch(number)
+    expected = 2 * np.arange(300).reshape(100, 3)
+    expected[1:10] = 0
+    np.testing.assert_array_equal(device.to_numpy(y), expected)
+    assert pretend_cupy.LAUNCHES == [(1, 128), (3, 128)]  # 270 items; a line without rows launches nothing
+
+
+@pytest.mark.usefixtures("cupy")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("a_transposed", [False, True])
+@pytest.mark.parametrize("b_transposed", [False, True])
+@pytest.mark.parametrize("accumulate", [False, True])
+@pytest.mark.parametrize("k", [4, 0])
+def test_products(dtype: str, a_transposed: bool, b_transposed: bool, accumulate: bool, k: int) -> None:
+    device, rng = get_device("cuda"), np.random.default_rng(0)
+    m, n = 2, 3
+    a, b = (
+        rng.normal(size=(k, m) if a_transposed else (m, k)).astype(dtype),
+        rng.normal(size=(n, k) if b_transposed else (k, n)).astype(dtype),
+    )
+    wide = [np.hstack([matrix, np.full((len(matrix), 2), np.nan, dtype)]) for matrix in (a, b)]
+    on_device = [device.to_device(matrix) for matrix in wide]
+    c = device.to_device(np.ones((m, n + 1), dtype) if accumulate else np.full((m, n + 1), np.nan, dtype))
+    layout = ProductLayout(
+        dtype=dtype,
+        a_stride=wide[0].shape[1],
+        b_stride=wide[1].shape[1],
+        c_stride=n + 1,
+        a_transposed=a_transposed,
+        b_transposed=b_transposed,
+        accumulate=accumulate,
+    )
+    addresses = [device.address(array) for array in (*on_device, c)]
+    product = device.products(layout, np.array([[0, n, k, 0, 0, 0], [m, n, k, *addresses]]))
+    product(0)
+    product(1)
+    expected = (a.T if a_transposed else a) @ (b.T if b_transposed else b) + accumulate
+    result = device.to_numpy(c)
+    np.testing.assert_allclose(result[:, :n], expected, 1e-6)
+    np.testing.assert_array_equal(result[:, n], np.full(m, 1 if accumulate else np.nan))
