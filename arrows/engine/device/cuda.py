@@ -88,12 +88,19 @@ class CudaDevice(Device):
         self._gpu.use()
         return _Products(self, layout, words)
 
+    def staging(self, size: int) -> HostArray:
+        if not size:
+            return np.zeros(0, np.uint8)
+        self._gpu.use()
+        # Pinned memory comes from CuPy's pool, which rounds sizes up to powers of two.
+        return np.frombuffer(self._cupy.cuda.alloc_pinned_memory(size), np.uint8, size)
+
     def to_device(self, array: HostArray) -> Array:
         if not isinstance(array, np.ndarray):
             raise TypeError(f"to_device takes a NumPy array, got {type(array).__name__}")
         self._gpu.use()
-        # The array is copied at once to pinned memory, unless it lies in such; from there the copy to the GPU
-        # goes on while the host does.  CuPy keeps the pinned memory until the copy has ended.
+        # CuPy copies the array to pinned memory, unless it lies in such already; from there the copy to the
+        # GPU goes on while the host does.  CuPy keeps the pinned memory until the copy has ended.
         return self.xp.asarray(array)
 
     def to_numpy(self, array: object) -> HostArray:

@@ -64,6 +64,10 @@ class Device:
         """
         raise NotImplementedError
 
+    def staging(self, size: int) -> HostArray:
+        """Host memory of so many bytes, uint8 [size], from which `to_device` copies quickest."""
+        return np.zeros(size, np.uint8)
+
     def to_device(self, array: HostArray) -> Array:
         """A host array as an array of the device (on the CPU: the same object)."""
         raise NotImplementedError

@@ -129,6 +129,7 @@ class PretendCupy:
             runtime=SimpleNamespace(getDeviceCount=lambda: GPUS, CUDARuntimeError=CUDARuntimeError),
             driver=SimpleNamespace(launchKernel=launch_kernel),
             get_current_stream=lambda: stream,
+            alloc_pinned_memory=lambda size: bytearray(2 * size),  # CuPy's pool rounds up, too
             device=SimpleNamespace(get_cublas_handle=lambda: 100 + Device.current),
             cublas=SimpleNamespace(
                 CUBLAS_OP_N=0, CUBLAS_OP_T=1, sgemm=_gemm("float32"), dgemm=_gemm("float64")

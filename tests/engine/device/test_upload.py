@@ -1,0 +1,88 @@
+"""One upload brings everything that the host knows of a batch, of any element type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arrows.engine.device import Counts, Device, Upload, get_device
+from arrows.engine.device.devices import shared_device
+from tests.engine.device import pretend_cupy
+
+ARRAYS: list[Any] = [
+    np.arange(3, dtype="uint64") + (1 << 63),  # dropout keys
+    np.array([True, False, True]),
+    np.arange(6, dtype="float32").reshape(2, 3)[:, ::2],  # not contiguous
+    np.array(2.5),
+    np.zeros((0, 4), "float32"),
+    np.arange(24, dtype="int16").reshape(2, 3, 4).T,
+]
+
+
+@pytest.fixture(params=["cpu", "fake", "pretended cuda", pytest.param("cuda", marks=pytest.mark.gpu)])
+def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
+    pretended = request.param == "pretended cuda"
+    if pretended:
+        pretend_cupy.pretend(monkeypatch)
+    yield get_device("cuda" if pretended else request.param)
+    if pretended:
+        shared_device.cache_clear()
+
+
+def test_arrays_of_any_type(device: Device) -> None:
+    upload = Upload(device)
+    index = upload.add(np.arange(5))
+    numbers = [upload.add_values(array) for array in ARRAYS]
+    upload.send()
+    assert upload.get(index).dtype == device.index_dtype
+    for number, array in zip(numbers, ARRAYS, strict=True):
+        result = device.to_numpy(upload.get(number))
+        assert (result.dtype, result.shape) == (array.dtype, array.shape)
+        np.testing.assert_array_equal(result, array)
+        assert upload.get(number) is upload.get(number)
+
+
+def test_addresses() -> None:
+    device = get_device("fake-kernels")
+    upload = Upload(device)
+    numbers = [upload.add_values(array) for array in ARRAYS]
+    upload.send()
+    for number in numbers:
+        assert upload.address(number) % 16 == upload.address(numbers[0]) % 16
+        if upload.get(number).size:
+            assert upload.address(number) == device.address(upload.get(number))
+
+
+def test_one_copy() -> None:
+    fake = get_device("fake")
+    upload, before = Upload(fake), fake.counts
+    for array in ARRAYS:
+        upload.add_values(array)
+    upload.send()
+    for number in range(len(ARRAYS)):
+        upload.get(number)
+    assert fake.counts - before == Counts(uploads=1)
+
+
+@pytest.mark.parametrize("arrays", [[], [np.zeros((0, 2))]])
+def test_nothing_is_sent_if_there_is_nothing(device: Device, arrays: list[Any]) -> None:
+    upload = Upload(device)
+    numbers = [upload.add_values(array) for array in arrays]
+    before = device.counts if device.name == "fake" else None
+    upload.send()
+    for number in numbers:
+        assert upload.get(number).shape == (0, 2)
+    if before is not None:
+        assert device.counts == before
+
+
+def test_the_cpu_copies_nothing() -> None:
+    upload = Upload(get_device("cpu"))
+    index = np.arange(3)
+    numbers = [upload.add(index), *(upload.add_values(array) for array in ARRAYS)]
+    upload.send()
+    for number, array in zip(numbers, [index, *ARRAYS], strict=True):
+        assert upload.get(number) is array
