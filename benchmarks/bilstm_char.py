@@ -13,6 +13,7 @@ import numpy as np
 
 from arrows.data import TAGS
 from arrows.models import Lexicon
+from benchmarks import programs
 from benchmarks.baselines.bilstm_torch import TorchCharTagger
 from benchmarks.baselines.pytorch import installed
 from benchmarks.datasets import load_sentences
@@ -22,7 +23,6 @@ from benchmarks.systems import RATE, train_steps, variants
 from benchmarks.timing import measure, random_batches
 
 NAME = "bilstm-char"
-OFTEN = 5  # words that occur less often are read by their characters
 SIZES = {"embedding": 128, "size": 128, "character_embedding": 20}
 
 
@@ -36,7 +36,7 @@ def run(
 ) -> Iterator[Result]:
     """Measures training steps; a run has the batches that `arrows` needs about so many `seconds` for."""
     sentences, source = load_sentences(data)
-    lexicon = Lexicon.of(sentences, OFTEN)
+    lexicon = Lexicon.of(sentences, programs.OFTEN)
     models = variants(character_tagger(lexicon, **sizes), loss="loss")
     parameters = {name: value.copy() for name, value in models["arrows"].params.items()}
     systems = {name: train_steps(model, sentences) for name, model in models.items()}

@@ -47,7 +47,7 @@ def run(
     wide, deep = wide or (WIDE[:-1] if quick else WIDE), deep or (DEEP[:-1] if quick else DEEP)
     rounds = 3 if quick else 5
     first: dict[tuple[str, str], float] = {}
-    for mode, count, config, systems in chain_tasks(_wide(wide, state, data), _deep(deep)):
+    for mode, count, config, systems in chain_tasks(wide_batches(wide, state, data), deep_batches(deep)):
         megabytes = {name: peak(make()) for name, make in systems.items()}
         tasks = {name: make() for name, make in systems.items()}
         threads = best_threads(tasks, 1)
@@ -72,7 +72,8 @@ Systems = dict[str, Callable[[], Callable[[], object]]]  # system -> makes its t
 Task = tuple[str, float, dict[str, object], Systems]
 
 
-def _wide(sizes: tuple[int, ...], state: int, data: Path | None) -> Iterator[Task]:
+def wide_batches(sizes: tuple[int, ...], state: int, data: Path | None) -> Iterator[Task]:
+    """Batches of trees of about so many nodes."""
     trees, source = load_trees(data)
     numbers = vocabulary(trees)
     block = sentiment(numbers, size=state).learn
@@ -103,7 +104,8 @@ def _wide(sizes: tuple[int, ...], state: int, data: Path | None) -> Iterator[Tas
         yield "wide", nodes, config, systems
 
 
-def _deep(sizes: tuple[int, ...]) -> Iterator[Task]:
+def deep_batches(sizes: tuple[int, ...]) -> Iterator[Task]:
+    """Chains of so many steps, one in a batch."""
     block = chain()
     base = ar.compile(block)
     for length in sizes:

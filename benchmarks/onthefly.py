@@ -8,9 +8,7 @@ All systems of a model begin with the same parameters and work on the same batch
 
 from __future__ import annotations
 
-import inspect
-import runpy
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -19,14 +17,14 @@ from typing import Any
 import numpy as np
 
 import arrows as ar
-from arrows.data import TAGS, read_conllu, vocabulary
+from arrows.data import TAGS, vocabulary
 from arrows.engine.running import Executor
 from arrows.models import Lexicon, sentiment
-from arrows.onthefly import LazyBatch, runs
+from arrows.onthefly import runs
 from arrows.onthefly.gradients import Differentiation
 from arrows.onthefly.runs import Runs
 from arrows.onthefly.wiring import Wirer
-from arrows.training import SGD, Optimizer
+from arrows.training import Optimizer
 from benchmarks import networks, programs
 from benchmarks.baselines.bilstm_numpy import BiLSTM
 from benchmarks.baselines.bilstm_torch import TorchCharTagger, TorchTagger
@@ -34,14 +32,13 @@ from benchmarks.baselines.forest import Forest
 from benchmarks.baselines.pytorch import Descent, installed
 from benchmarks.baselines.treelstm_numpy import NumpyHand
 from benchmarks.baselines.treelstm_torch import TorchNodewise
-from benchmarks.datasets import UNIVERSAL_DEPENDENCIES, Ints, load_sentences, load_trees, numbered_sentences
+from benchmarks.datasets import Ints, load_sentences, load_trees, numbered_sentences
 from benchmarks.report import Result
 from benchmarks.stopwatch import Stopwatch
 from benchmarks.systems import RATE, System, train_steps
 from benchmarks.timing import interleaved, measure, random_batches
 
 NAME = "onthefly"
-OFTEN = 5  # words that occur less often are read by their characters
 PARTS = {
     (Wirer, "select"): "wire",
     (Wirer, "wire"): "wire",
@@ -52,13 +49,6 @@ PARTS = {
     (Optimizer, "step"): "update",
 }
 SCHEDULES = {"arrows": "strata", "depth": "depth", "agenda": "agenda", "one-by-one": "none"}
-SIZES: Mapping[str, Mapping[str, Any]] = {
-    "bilstm": {"vocabulary": 1000, "embedding": 200, "size": 256, "layers": 2, "labels": 300, "length": 40},
-    "bilstm-char": {"embedding": 128, "size": 128, "character_embedding": 20},
-    "treelstm": {"size": 300},
-    "parser": {"size": 64},
-}
-PARSER = Path(__file__).resolve().parents[1] / "examples" / "transition_parser.py"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +77,7 @@ def run(
     quick: bool = False,
     data: Path | None = None,
     batch: int = 64,
-    sizes: Mapping[str, Mapping[str, Any]] = SIZES,
+    sizes: Mapping[str, Mapping[str, Any]] = programs.SIZES,
     seconds: float | None = None,
     rounds: int | None = None,
 ) -> Iterator[Result]:
@@ -150,7 +140,7 @@ def _bilstm(batch: int, data: Path | None, *, length: int, **sizes: int) -> Task
 
 def _bilstm_char(batch: int, data: Path | None, **sizes: Any) -> Task:
     sentences, source = load_sentences(data)
-    lexicon = Lexicon.of(sentences, OFTEN)
+    lexicon = Lexicon.of(sentences, programs.OFTEN)
 
     def others(parameters: Mapping[str, Any]) -> dict[str, System]:
         if not installed:
@@ -195,17 +185,13 @@ def _treelstm(batch: int, data: Path | None, *, size: int) -> Task:
 
 def _parser(batch: int, data: Path | None, **sizes: Any) -> Task | None:
     """The parser of the examples, on sentences with trees; None where there are none."""
-    folder = UNIVERSAL_DEPENDENCIES if data is None else data
-    files = sorted(folder.glob("*train*.conllu"))
-    if not files:
+    parser = programs.parser_and_sentences(data, **sizes)
+    if parser is None:
         return None
-    example = runpy.run_path(str(PARSER))
-    treebank = [words for file in files for words in read_conllu(file, trees=True)]
-    numbers = example["Vocabulary"](treebank)
-    sentences = [numbers.sentence(words) for words in treebank]
+    program, sentences = parser
     return Task(
-        program=programs.transition_parser(example["Parser"](numbers, **sizes)),
-        examples=[sentence for sentence in sentences if example["is_projective"](sentence.heads)],
+        program=program,
+        examples=sentences,
         unit="sentences/s",
         block=None,
         others=lambda _: {},
@@ -237,26 +223,19 @@ def _systems(task: Task) -> tuple[dict[str, ar.OnTheFly], dict[str, System]]:
     """The networks on the fly, and all systems, which begin with the same parameters."""
     if task.block is None:
         nets = {system: ar.OnTheFly(schedule=how, jit=False) for system, how in SCHEDULES.items()}
-        systems = {system: training(net, task) for system, net in nets.items()}
+        systems = {system: _training(net, task) for system, net in nets.items()}
         systems["alone"] = _alone(ar.OnTheFly(jit=False), task)
         return nets, systems | task.others({})
     model = ar.compile(task.block, loss="loss", jit=False)
     copies = {name: value.copy() for name, value in model.params.items()}
     nets = {system: ar.OnTheFly(schedule=how, jit=False, params=copies) for system, how in SCHEDULES.items()}
-    systems = {system: training(net, task) for system, net in nets.items()}
+    systems = {system: _training(net, task) for system, net in nets.items()}
     systems["block"] = train_steps(model, task.examples)
     return nets, systems | task.others(copies)
 
 
-def training(net: ar.OnTheFly, task: Task) -> System:
-    """Steps of gradient descent on the fly."""
-    optimizer = SGD(RATE)
-
-    def step(batch: Ints, _: int) -> None:
-        with net.batch(training=True) as g:
-            g.train_step(g.mean(_losses(g, task, batch)), optimizer)
-
-    return step
+def _training(net: ar.OnTheFly, task: Task) -> System:
+    return programs.training(net, task.program, task.examples)
 
 
 def _alone(net: ar.OnTheFly, task: Task) -> System:
@@ -265,25 +244,17 @@ def _alone(net: ar.OnTheFly, task: Task) -> System:
     def gradients(batch: Ints, _: int) -> None:
         for i in batch:
             with net.batch(training=True) as g:
-                losses = _losses(g, task, [i])
+                losses = programs.losses(g, task.program, task.examples, [i])
                 if losses:
                     g.value_and_grad(losses[0])
 
     return gradients
 
 
-def _losses(g: LazyBatch, task: Task, batch: Iterable[int]) -> list[Any]:
-    """The losses of the examples that have one; programs that are generators run together."""
-    losses: list[Any] = [task.program(g, task.examples[i]) for i in batch]
-    if inspect.isgenerator(losses[0]):
-        losses = [loss for loss in g.run_all(losses) if loss is not None]
-    return losses
-
-
 def _counts(net: ar.OnTheFly, task: Task, batch: Ints) -> tuple[int, int]:
     """The steps and the nodes of a batch forward."""
     with net.batch(training=True) as g:
-        g.mean(_losses(g, task, batch)).numpy()
+        g.mean(programs.losses(g, task.program, task.examples, batch)).numpy()
         timelines = g.timelines
         return sum(len(line.steps) for line in timelines), sum(line.rows for line in timelines)
 

@@ -6,17 +6,52 @@ can work on the same parameters.
 
 from __future__ import annotations
 
+import inspect
 import random
-from collections.abc import Callable, Generator, Mapping, Sequence
+import runpy
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import arrows as ar
-from arrows.data import TAGS, Sentence, Tree
+from arrows.data import TAGS, Sentence, Tree, read_conllu
 from arrows.models import Lexicon
 from arrows.onthefly import LazyBatch, LazyTensor
+from arrows.training import SGD
+from benchmarks.datasets import UNIVERSAL_DEPENDENCIES
+from benchmarks.systems import RATE, System
 
+PARSER = Path(__file__).resolve().parents[1] / "examples" / "transition_parser.py"
+OFTEN = 5  # words that occur less often are read by their characters
 Program = Callable[[LazyBatch, Any], Any]
 """Takes a batch and an example; returns the example's loss, or a generator that returns it."""
+
+SIZES: Mapping[str, Mapping[str, Any]] = {
+    "bilstm": {"vocabulary": 1000, "embedding": 200, "size": 256, "layers": 2, "labels": 300, "length": 40},
+    "bilstm-char": {"embedding": 128, "size": 128, "character_embedding": 20},
+    "treelstm": {"size": 300},
+    "parser": {"size": 64},
+}
+"""The sizes that the benchmark `onthefly` takes."""
+
+
+def training(net: ar.OnTheFly, program: Program, examples: Sequence[Any]) -> System:
+    """Steps of gradient descent on the fly."""
+    optimizer = SGD(RATE)
+
+    def step(batch: Iterable[int], _: int) -> None:
+        with net.batch(training=True) as g:
+            g.train_step(g.mean(losses(g, program, examples, batch)), optimizer)
+
+    return step
+
+
+def losses(g: LazyBatch, program: Program, examples: Sequence[Any], batch: Iterable[int]) -> list[Any]:
+    """The losses of the examples that have one; programs that are generators run together."""
+    results: list[Any] = [program(g, examples[i]) for i in batch]
+    if inspect.isgenerator(results[0]):
+        results = [loss for loss in g.run_all(results) if loss is not None]
+    return results
 
 
 def bilstm_tagger(
@@ -127,6 +162,20 @@ def transition_parser(parser: Any) -> Program:
         return g.sum(losses) if losses else None
 
     return loss
+
+
+def parser_and_sentences(data: Path | None, **sizes: Any) -> tuple[Program, list[Any]] | None:
+    """The parser of the examples and the projective sentences of a treebank; None where there is none."""
+    folder = UNIVERSAL_DEPENDENCIES if data is None else data
+    files = sorted(folder.glob("*train*.conllu"))
+    if not files:
+        return None
+    example = runpy.run_path(str(PARSER))
+    treebank = [words for file in files for words in read_conllu(file, trees=True)]
+    numbers = example["Vocabulary"](treebank)
+    sentences = [numbers.sentence(words) for words in treebank]
+    projective = [sentence for sentence in sentences if example["is_projective"](sentence.heads)]
+    return transition_parser(example["Parser"](numbers, **sizes)), projective
 
 
 def _both_ways(size: int, end: str = "") -> tuple[Any, Any]:

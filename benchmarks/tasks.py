@@ -12,26 +12,29 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import arrows as ar
 from arrows.data import vocabulary
-from arrows.models import sentiment
-from benchmarks.datasets import load_trees, numbered_sentences
+from arrows.models import Lexicon, sentiment
+from benchmarks import growth, programs
+from benchmarks.datasets import VOCABULARY, load_sentences, load_trees, numbered_sentences, random_tree
 from benchmarks.expressions import EXPRESSIONS
-from benchmarks.networks import AnyBlock, bilstm_tagger
+from benchmarks.networks import AnyBlock, bilstm_tagger, character_tagger, random_trees
 from benchmarks.systems import calls, train_steps, variants
 
 Tasks = dict[str, Callable[[], object]]
 
 
 def treelstm(*, quick: bool, data: Path | None) -> Tasks:
-    """Training and inference of the sentiment Tree-LSTM; `quick` takes state 300 and batches of 64 alone."""
+    """Training and inference of the sentiment Tree-LSTM, in batches and one tree at a time."""
     trees, _ = load_trees(data)
     tasks: Tasks = {}
-    for state, size in ((300, 64), (128, 25), (300, 1))[: 1 if quick else None]:
+    for state, size in ((300, 64), (128, 25), (300, 1)):
         blocks = sentiment(vocabulary(trees), size=state)
         batch = np.random.default_rng(0).integers(0, len(trees), size)
         for system, model in variants(blocks.learn, one_by_one=False, loss="loss").items():
@@ -56,6 +59,76 @@ def bilstm(*, quick: bool, data: Path | None) -> Tasks:
         f"train, {system}": partial(train_steps(model, examples), batch, 0)
         for system, model in models.items()
     }
+
+
+def bilstm_char(*, quick: bool, data: Path | None) -> Tasks:
+    """Training of the tagger that reads rare words by their characters."""
+    sentences, _ = load_sentences(data)
+    models = variants(character_tagger(Lexicon.of(sentences, programs.OFTEN)), one_by_one=False, loss="loss")
+    batch = np.random.default_rng(0).integers(0, len(sentences), 64)
+    return {
+        f"train, {system}": partial(train_steps(model, sentences), batch, 0)
+        for system, model in models.items()
+    }
+
+
+def iclr(*, quick: bool, data: Path | None) -> Tasks:
+    """Inference on random trees of 128 leaves; `quick` takes batches of 32 alone."""
+    random = np.random.default_rng(0)
+    models = variants(random_trees(1024, VOCABULARY), one_by_one=False)
+    tasks: Tasks = {}
+    for size in (32,) if quick else (1, 32, 128):
+        trees = [random_tree(random, 128) for _ in range(size)]
+        for system, model in models.items():
+            tasks[f"batch {size}, {system}"] = partial(calls(model, trees), np.arange(size), 0)
+    return tasks
+
+
+def growing(*, quick: bool, data: Path | None) -> Tasks:
+    """A value and its gradients, of wide batches of trees and of one deep chain."""
+    wide, deep = ((10_000,), (1_000, 10_000)) if quick else ((10_000, 100_000), (1_000, 10_000, 50_000))
+    return {
+        f"{mode}, {count:.0f} nodes, {system}": make()
+        for mode, count, _, systems in chain(growth.wide_batches(wide, 300, data), growth.deep_batches(deep))
+        for system, make in systems.items()
+        if system != "numpy-hand"
+    }
+
+
+def onthefly(*, quick: bool, data: Path | None) -> Tasks:
+    """Training on the fly; `quick` takes the Tree-LSTM alone."""
+    models = {"treelstm": onthefly_treelstm(data)}
+    if not quick:
+        models |= {"bilstm": onthefly_bilstm(), "bilstm-char": onthefly_characters(data)}
+        parser = programs.parser_and_sentences(data, **programs.SIZES["parser"])
+        models |= {"parser": parser} if parser else {}
+    batch = range(64)
+    return {
+        f"train, {name}": partial(programs.training(ar.OnTheFly(jit=False), program, examples), batch, 0)
+        for name, (program, examples) in models.items()
+    }
+
+
+def onthefly_treelstm(data: Path | None) -> tuple[programs.Program, list[Any]]:
+    """The program and the examples of the Tree-LSTM."""
+    trees, _ = load_trees(data)
+    return programs.tree_lstm(vocabulary(trees), **programs.SIZES["treelstm"]), trees
+
+
+def onthefly_bilstm() -> tuple[programs.Program, list[Any]]:
+    """The program and the examples of the tagger of made-up sentences."""
+    sizes = dict(programs.SIZES["bilstm"])
+    length, random = sizes.pop("length"), np.random.default_rng(0)
+    words, labels = numbered_sentences(random, 64, length, sizes["vocabulary"], sizes["labels"])
+    return programs.bilstm_tagger(**sizes), list(zip(words.tolist(), labels.tolist(), strict=True))
+
+
+def onthefly_characters(data: Path | None) -> tuple[programs.Program, list[Any]]:
+    """The program and the examples of the tagger that reads rare words by their characters."""
+    sentences, _ = load_sentences(data)
+    return programs.character_tagger(
+        Lexicon.of(sentences, programs.OFTEN), **programs.SIZES["bilstm-char"]
+    ), sentences
 
 
 def host(*, quick: bool, data: Path | None) -> Tasks:
@@ -97,6 +170,10 @@ def inference_of_types(block: AnyBlock) -> Callable[[], None]:
 TASKS: dict[str, Callable[..., Tasks]] = {
     "treelstm": treelstm,
     "bilstm": bilstm,
+    "bilstm-char": bilstm_char,
+    "iclr": iclr,
+    "growth": growing,
+    "onthefly": onthefly,
     "host": host,
     "infer": infer,
 }

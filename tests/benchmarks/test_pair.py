@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from arrows.typesys.errors import ArrowValueError
-from benchmarks import pair
+from benchmarks import NAMES, pair, tasks
 
 
 def test_each_process_runs_its_own_package(tmp_path):
@@ -32,3 +32,14 @@ def test_a_process_that_fails_is_told(tmp_path, capfd):
     with pytest.raises(ArrowValueError, match="ended with status 1"):
         list(pair.run(old=tmp_path, bench="infer"))
     assert "RuntimeError: no" in capfd.readouterr().err
+
+
+def test_tasks_have_the_names_of_benchmarks():
+    assert set(tasks.TASKS) < set(NAMES)
+
+
+@pytest.mark.parametrize("bench", ["bilstm-char", "onthefly"])
+def test_a_task_runs(bench):
+    ours = tasks.TASKS[bench](quick=True, data=None)
+    next(iter(ours.values()))()
+    assert all(name.startswith("train, ") for name in ours)
