@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -26,10 +25,11 @@ from arrows.training.arguments import (
     require_path,
     whole_number,
 )
-from arrows.training.finite_checks import require_finite_loss, require_finite_parameters
+from arrows.training.finite_checks import require_finite_parameters
 from arrows.training.interrupt import Interrupts
+from arrows.training.losses import Losses
 from arrows.training.optimizers import Optimizer
-from arrows.training.parameters import Trainable, as_float
+from arrows.training.parameters import Trainable
 from arrows.training.progress import Epoch, Progress, figures_of
 from arrows.training.saving import STATE, load_state, save_state
 from arrows.typesys import ArrowTypeError, ArrowValueError
@@ -227,11 +227,11 @@ class Checkpointer:
         for name in Progress.__slots__:
             setattr(self.run, name, getattr(saved, name))
 
-    def after_step(self) -> None:
-        """Saves the state if enough steps or seconds have passed."""
+    @property
+    def is_due(self) -> bool:
+        """Whether enough steps or seconds have passed to save the state."""
         by_steps = self.every is not None and self.optimizer.steps % self.every == 0
-        if by_steps or (self.seconds is not None and time.monotonic() - self.last >= self.seconds):
-            self.save()
+        return by_steps or (self.seconds is not None and time.monotonic() - self.last >= self.seconds)
 
     def save(self) -> None:
         """Saves the state, unless it would replace a good one by parameters that are not finite."""
@@ -285,26 +285,20 @@ def _finish_epoch(
             disable=not progress or sys.stderr is None,  # None: the stream is closed
         ) as bar,
         Interrupts(held=checkpointer.path is not None) as interrupts,
+        Losses(model, optimizer, run, stop=checkpointer.stop_at_nan) as losses,
     ):
         while run.position < count and not interrupts.came:
             batch = prepared[order[run.position : run.position + run.batch_size]]
-            check = None
-            if checkpointer.stop_at_nan:
-                check = partial(
-                    require_finite_loss,
-                    model,
-                    batch,
-                    epoch=run.epoch,
-                    step=optimizer.steps + 1,
-                    model_step=getattr(model, "step", None),
-                )
-            loss = model.train_step(batch, optimizer, check=check)
-            run.total += as_float(model.device, loss) * len(batch)
+            losses.take_step(batch)
             run.position += len(batch)
             run.seconds = before + time.perf_counter() - start
-            checkpointer.after_step()
-            bar.set_postfix(loss=f"{run.total / run.position:.3f}", refresh=False)
+            if checkpointer.is_due:
+                losses.read()
+                checkpointer.save()
+            bar.set_postfix(loss=f"{losses.mean:.3f}", refresh=False)
             bar.update(len(batch))
+    if model.device.name != "cpu":
+        run.seconds = before + time.perf_counter() - start  # the last losses have been waited for
     if interrupts.came:
         checkpointer.save()
         raise KeyboardInterrupt

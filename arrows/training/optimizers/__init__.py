@@ -8,6 +8,7 @@
 from arrows.training.optimizers.adadelta import Adadelta, FadingDeltas
 from arrows.training.optimizers.adagrad import Adagrad, AdaptiveSquares
 from arrows.training.optimizers.adam import Adam, AdamW, Moments
+from arrows.training.optimizers.counters import Counters
 from arrows.training.optimizers.optimizer import Optimizer
 from arrows.training.optimizers.rmsprop import FadingSquares, RMSprop
 from arrows.training.optimizers.sgd import SGD, Momentum
@@ -20,6 +21,7 @@ __all__ = [
     "Adam",
     "AdamW",
     "AdaptiveSquares",
+    "Counters",
     "FadingDeltas",
     "FadingSquares",
     "Moments",

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 
-import numpy as np
-
 from arrows.engine.device import Device, locks_parameters
-from arrows.engine.values import ForeignArrayError, Ragged, import_array, lends_memory
-from arrows.ops import RowSparse
+from arrows.engine.values import Ragged
 from arrows.ops.arrays import Array
 from arrows.training.arguments import described, require_model, require_number
 from arrows.training.learning_rates import Rate, Rates, is_frozen, rate_at, require_rate
 from arrows.training.optimizers.averages import Averages
+from arrows.training.optimizers.counters import Counters, set_back, whole_numbers
 from arrows.training.optimizers.description import Settings, without_addresses
-from arrows.training.optimizers.update import Gradient, Update, Updater, clip_scale
+from arrows.training.optimizers.update import Change, Gradient, Rows, Updater, on_device
 from arrows.training.optimizers.update_rule import Rule, StepCount
 from arrows.training.parameters import Trainable, moved, notation
 from arrows.typesys import ArrowTypeError, ArrowValueError
@@ -47,6 +45,9 @@ class Optimizer:
         counts: parameter name -> how many steps have changed it; for a table that has had row-sparse
             gradients, how many have changed each row: an array of the device, float64 `[rows]`.
         averages: the averages; None without `average`.
+        unless: float64 `[1]` of the model's device; where it is 0, `step` changes no array, and the host does
+            not learn of it: `counters` and `set_back` then make the step undone. `train` sets it, so that it
+            need not wait for a loss to know that it is finite.
 
     Raises:
         ArrowTypeError: an argument of the wrong kind.
@@ -81,6 +82,7 @@ class Optimizer:
         self.steps = 0
         self.state: dict[str, dict[str, Array]] = {}
         self.counts: dict[str, StepCount] = {}
+        self.unless: Array | None = None
         self._updater = Updater()
         self._device: Device | None = None
 
@@ -148,6 +150,11 @@ class Optimizer:
         modules = [type(self).__module__, type(self.rule).__module__]
         ours = all(module.partition(".")[0] == "arrows" for module in modules)
         return ours and "step" not in vars(self)
+
+    @property
+    def masks_steps(self) -> bool:
+        """Whether `step` obeys `unless`: a step of one's own need not."""
+        return type(self).step is Optimizer.step and "step" not in vars(self)
 
     def rates_of(self, model: Trainable) -> dict[str, float]:
         """The learning rate of each parameter in the next step; 0 for a frozen one.
@@ -234,30 +241,47 @@ class Optimizer:
             raise ArrowValueError("no step is taken while averages stand in for the parameters")
         device, separate = model.device, self.rates.by_name(model.params)
         self._follow(device)
-        pairs: dict[str, tuple[Array, Gradient]] = {}
+        pairs: dict[str, tuple[Array, Array | Rows]] = {}
         for name, given in grads.items():
             if isinstance(given, Ragged):
                 continue
-            gradient = _on_device(device, name, given)
+            gradient = on_device(device, name, given)
             parameter = self._checked(name, model.params.get(name), gradient)
             if not is_frozen(separate.get(name)):
-                merged = gradient.coalesce(device.xp) if isinstance(gradient, RowSparse) else gradient
-                pairs[name] = parameter, merged
-        scale = clip_scale(device, [gradient for _, gradient in pairs.values()], self.clip_norm)
+                pairs[name] = parameter, self._updater.merge(device, gradient)
+        scale = self._updater.clip_scale(device, [gradient for _, gradient in pairs.values()], self.clip_norm)
         rates = {name: rate_at(separate.get(name, self.learning_rate), self.steps) for name in pairs}
         self.steps += 1  # whatever can fail has been done before this line
-        for name, (parameter, gradient) in pairs.items():
+        changes = []
+        for name, (parameter, merged) in pairs.items():
+            rows = merged.rows if isinstance(merged, Rows) else None
             if self.averages is not None:
-                rows = gradient.rows if isinstance(gradient, RowSparse) else None
-                self.averages.before(device, name, parameter, self.steps, rows)
-            update = Update(
-                rule=self.rule,
-                state=self._state_of(device, name, parameter),
-                scale=None if scale is None else scale.astype(parameter.dtype),
-                rate=rates[name],
-                count=self._count_step(device, name, parameter, gradient),
+                self.averages.before(device, name, parameter, self.steps, rows, self.unless)
+            changes.append(
+                Change(
+                    parameter=parameter,
+                    gradient=merged,
+                    rule=self.rule,
+                    state=self._state_of(device, name, parameter),
+                    rate=rates[name],
+                    count=self._count_step(device, name, parameter, by_row=rows is not None),
+                )
             )
-            self._updater.apply(device, parameter, gradient, update)
+        self._updater.apply(device, changes, scale, self.unless)
+
+    def counters(self) -> Counters:
+        """What the host counts, so that `set_back` can undo steps that changed no array."""
+        since = {} if self.averages is None else self.averages.since
+        return Counters(self.steps, whole_numbers(self.counts), whole_numbers(since))
+
+    def set_back(self, counters: Counters) -> None:
+        """Undoes the steps since `counters`, in which `unless` was 0."""
+        self.steps = counters.steps
+        for name in set_back(self.counts, counters.counts):
+            del self.state[name]
+        if self.averages is not None:
+            for name in set_back(self.averages.since, counters.since):
+                del self.averages.values[name]
 
     def _checked(self, name: str, parameter: Array | None, gradient: Gradient) -> Array:
         """Returns the parameter; refuses a gradient or a state that does not fit it."""
@@ -295,29 +319,11 @@ class Optimizer:
             }
         return self.state[name]
 
-    def _count_step(self, device: Device, name: str, parameter: Array, gradient: Gradient) -> StepCount:
-        """Counts this step; returns how many steps have changed the parameter, by row if rows differ."""
+    def _count_step(self, device: Device, name: str, parameter: Array, *, by_row: bool) -> StepCount:
+        """How many steps have changed the parameter, this one included; by row, the steps before."""
         count = self.counts.get(name, 0)
-        if not isinstance(gradient, RowSparse):
+        if not by_row:
             self.counts[name] = count = count + 1
-            return count
-        if isinstance(count, int):
+        elif isinstance(count, int):
             count = self.counts[name] = device.xp.full((parameter.shape[0],), float(count), "float64")
-        device.scatter_add_unique(count, gradient.rows, device.xp.ones(gradient.rows.shape, "float64"))
         return count
-
-
-def _on_device(device: Device, name: str, gradient: Gradient) -> Gradient:
-    """A gradient on the model's device; what is no array as it is."""
-    try:
-        if isinstance(gradient, RowSparse):
-            if device.is_array(gradient.rows) and device.is_array(gradient.values):
-                return gradient
-            rows, values = import_array(device, gradient.rows), import_array(device, gradient.values)
-            return RowSparse(rows, values, gradient.shape)
-        known = device.is_array(gradient) or not (
-            isinstance(gradient, (np.ndarray, np.generic)) or lends_memory(gradient)
-        )
-        return gradient if known else import_array(device, gradient)
-    except ForeignArrayError as error:
-        raise ArrowValueError(f"the gradient of {name!r} cannot be read: {error}") from error

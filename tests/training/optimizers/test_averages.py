@@ -10,13 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arrows.engine.device import get_device
+from arrows.engine.device.host_compiler import host_compiler
 from arrows.ops import RowSparse
 from arrows.training import SGD, Adam, Epoch, save_state, train
 from arrows.training import parameters as blocks
 from arrows.typesys.errors import ArrowValueError
 from tests.training.test_loop import Bookkeeper
 
-DEVICES = ["cpu", "fake", pytest.param("cuda", marks=pytest.mark.gpu)]
+KERNELS = pytest.param(
+    "fake-kernels",
+    marks=pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler"),
+)
+DEVICES = ["cpu", "fake", KERNELS, pytest.param("cuda", marks=pytest.mark.gpu)]
 
 
 class Model:
@@ -119,7 +124,7 @@ def test_without_averages_there_are_none_to_use():
         Adam().use_averages(Model("cpu", w=np.zeros(1)))
 
 
-@pytest.mark.parametrize("device", ["cpu", "fake"])
+@pytest.mark.parametrize("device", ["cpu", "fake", KERNELS])
 def test_train_evaluates_and_hands_over_the_averages(device):
     model, optimizer, shown = Bookkeeper(device), SGD(1.0, average=1.0), []
 

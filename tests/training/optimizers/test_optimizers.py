@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arrows.engine.device import Device, get_device
+from arrows.engine.device.host_compiler import host_compiler
 from arrows.engine.values import Ragged
 from arrows.ops import RowSparse
 from arrows.training import SGD, Adadelta, Adagrad, Adam, AdamW, Optimizer, RMSprop
@@ -18,7 +19,11 @@ from arrows.training import parameters as module
 from arrows.typesys.errors import ArrowValueError
 from tests.training.optimizers.papers import CASES, NAMES
 
-DEVICES = ["cpu", "fake", pytest.param("cuda", marks=pytest.mark.gpu)]
+KERNELS = pytest.param(
+    "fake-kernels",
+    marks=pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler"),
+)
+DEVICES = ["cpu", "fake", KERNELS, pytest.param("cuda", marks=pytest.mark.gpu)]
 
 
 @dataclass
