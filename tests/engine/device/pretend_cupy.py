@@ -1,12 +1,13 @@
 """A module that pretends to be CuPy: arrays of the strict fake device, kernels by the host's compiler.
 
 It takes addresses as CUDA's driver and cuBLAS do, so that what `arrows.engine.device.cuda` hands over is
-executed where there is no GPU.
+executed where there is no GPU.  Every call is checked against the signatures of CuPy 13 and 14.
 """
 
 from __future__ import annotations
 
 import ctypes
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,8 +15,10 @@ import numpy as np
 import pytest
 
 from arrows.engine.device import FakeArray
+from arrows.engine.device.devices import shared_device
 from arrows.engine.device.fake_module import xp
 from arrows.engine.device.host_compiler import HostLibrary
+from tests.engine.device.cupy_signatures import check_call, checked
 
 GPUS = 2
 
@@ -48,6 +51,7 @@ class RawModule:
         self._library = HostLibrary(code)
 
     def get_function(self, name: str) -> Any:
+        check_call("RawModule.get_function", (self, name), {})
         function = self._library.function(name)
         return SimpleNamespace(
             kernel=SimpleNamespace(ptr=ctypes.cast(function, ctypes.c_void_p).value, keep=function)
@@ -119,33 +123,41 @@ class PretendCupy:
     """Stands in for the module; what it lacks comes from the strict fake's module."""
 
     __name__ = "cupy"
-    ndarray: Any = FakeArray
-    RawModule = RawModule
 
     def __init__(self) -> None:
         stream = SimpleNamespace(ptr=7, synchronize=lambda: None)
+        functions: dict[str, Any] = {
+            "RawModule": RawModule,
+            "asarray": lambda a: FakeArray(a.copy()) if isinstance(a, np.ndarray) else xp.asarray(a),
+            "asnumpy": lambda a: a._data.copy(),
+            "cuda.Device": Device,
+            "cuda.MemoryPointer": lambda mem, offset: mem,
+            "cuda.UnownedMemory": lambda ptr, size, owner: (ptr, size),
+            "cuda.alloc_pinned_memory": lambda size: bytearray(2 * size),  # CuPy's pool rounds up, too
+            "cuda.cublas.dgemm": _gemm("float64"),
+            "cuda.cublas.sgemm": _gemm("float32"),
+            "cuda.device.get_cublas_handle": lambda: 100 + Device.current,
+            "cuda.driver.launchKernel": launch_kernel,
+            "cuda.get_current_stream": lambda: stream,
+            "cuda.runtime.getDeviceCount": lambda: GPUS,
+            "empty": xp.empty,
+            "zeros": xp.zeros,
+        }
         self.cuda = SimpleNamespace(
-            Device=Device,
-            runtime=SimpleNamespace(getDeviceCount=lambda: GPUS, CUDARuntimeError=CUDARuntimeError),
-            driver=SimpleNamespace(launchKernel=launch_kernel),
-            get_current_stream=lambda: stream,
-            alloc_pinned_memory=lambda size: bytearray(2 * size),  # CuPy's pool rounds up, too
-            device=SimpleNamespace(get_cublas_handle=lambda: 100 + Device.current),
-            cublas=SimpleNamespace(
-                CUBLAS_OP_N=0, CUBLAS_OP_T=1, sgemm=_gemm("float32"), dgemm=_gemm("float64")
-            ),
-            UnownedMemory=lambda ptr, size, owner: (ptr, size),
-            MemoryPointer=lambda mem, offset: mem,
+            cublas=SimpleNamespace(CUBLAS_OP_N=0, CUBLAS_OP_T=1),
+            device=SimpleNamespace(),
+            driver=SimpleNamespace(),
+            runtime=SimpleNamespace(CUDARuntimeError=CUDARuntimeError),
         )
+        for path, function in functions.items():
+            owner: Any = self
+            *folders, name = path.split(".")
+            for folder in folders:
+                owner = getattr(owner, folder)
+            setattr(owner, name, checked(path, function))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(xp, name)
-
-    def asarray(self, a: Any) -> FakeArray:
-        return FakeArray(a.copy()) if isinstance(a, np.ndarray) else xp.asarray(a)
-
-    def asnumpy(self, a: FakeArray) -> Any:
-        return a._data.copy()
 
 
 def _array(shape: Any, dtype: Any, memptr: tuple[int, int], strides: Any) -> FakeArray:
@@ -157,24 +169,22 @@ def _array(shape: Any, dtype: Any, memptr: tuple[int, int], strides: Any) -> Fak
 
 def pretend(patch: pytest.MonkeyPatch) -> None:
     """Makes `import cupy` give a module that pretends, on a machine with two GPUs."""
-    import sys
-
-    from arrows.engine.device.devices import shared_device
 
     class ArrayMeta(type):
         def __instancecheck__(cls, value: object) -> bool:
             return isinstance(value, FakeArray)
 
-        def __call__(cls, shape: Any, dtype: Any, memptr: Any, strides: Any) -> FakeArray:
-            return _array(shape, dtype, memptr, strides)
+        def __call__(cls, *arguments: Any, **keywords: Any) -> FakeArray:
+            array: FakeArray = checked("ndarray", _array)(*arguments, **keywords)
+            return array
 
-    cupy = PretendCupy()
+    cupy: Any = PretendCupy()
     cupy.ndarray = ArrayMeta("ndarray", (), {})
     patch.setattr(
         FakeArray, "data", property(lambda a: SimpleNamespace(ptr=a._data.ctypes.data)), raising=False
     )
     patch.setattr(FakeArray, "device", property(lambda a: Device()), raising=False)
     patch.setattr(Device, "current", 0)
-    patch.setitem(sys.modules, "cupy", cupy)  # type: ignore[arg-type]
+    patch.setitem(sys.modules, "cupy", cupy)
     LAUNCHES.clear()
     shared_device.cache_clear()

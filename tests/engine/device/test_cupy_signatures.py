@@ -1,0 +1,137 @@
+"""What arrows calls of CuPy is what CuPy 13 and 14 have, by their own signatures, without CuPy or a GPU."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import arrows as ar
+from arrows.engine.device import FakeArray, get_device
+from arrows.engine.device.fake_module import xp
+from arrows.ops.arrays import Array, ArrayModule
+from arrows.training import Adam
+from tests.engine.device import cupy_signatures
+from tests.engine.device.cupy_signatures import (
+    VERSIONS,
+    check_call,
+    checked,
+    installed,
+    installed_version,
+    module_calls,
+    names,
+    protocol_names,
+    record,
+)
+from tests.engine.test_batching import cases, check, order_of
+
+PACKAGE = Path(ar.__file__).parent
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_everything_that_arrows_uses_is_recorded(version: int) -> None:
+    assert sorted(record(version)) == names()
+
+
+@pytest.mark.skipif(installed_version() not in VERSIONS, reason="CuPy is not installed")
+def test_the_record_is_what_cupy_says() -> None:
+    version = installed_version()
+    assert version is not None
+    assert installed() == record(version), "python -m tests.engine.device.cupy_signatures"
+
+
+def test_calls_in_the_sources_fit() -> None:
+    count = 0
+    for path in SOURCES:
+        for line, name, arguments, keywords in module_calls(ast.parse(path.read_text(encoding="utf-8"))):
+            if name == "flatnonzero" or name in names():
+                try:
+                    check_call(name, arguments, keywords)
+                except TypeError as error:
+                    pytest.fail(f"{path.relative_to(PACKAGE.parent)}:{line}: {error}")
+                count += 1
+            else:
+                pytest.fail(f"{path.relative_to(PACKAGE.parent)}:{line}: xp.{name} is not in ArrayModule")
+    assert count > 100
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "xp.sum(a, axis=0, where=mask)",
+        "device.xp.take(a, i, axis=0, mode='clip')",
+        "self.xp.einsum('ij->j', a, out=b)",
+        "xp.exp(a, b, c, d)",
+        "xp.concatenate()",
+    ],
+)
+def test_a_wrong_call_is_refused(source: str) -> None:
+    [(_, name, arguments, keywords)] = module_calls(ast.parse(source))
+    with pytest.raises(TypeError, match=rf"cupy\.{name}\(.*of version 13"):
+        check_call(name, arguments, keywords)
+
+
+def test_what_stands_in_for_a_module_is_not_found() -> None:
+    assert list(module_calls(ast.parse("np.sum(a); xp.sum(*a); xp.sum(a, **b); xp.float32"))) == []
+
+
+@pytest.fixture
+def checked_fake(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """Makes the fake device's module and arrays check every call; how often each was called."""
+    calls: dict[str, int] = {}
+
+    def counting(name: str, function: Any) -> Any:
+        inner = checked(name, function)
+
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            calls[name] = calls.get(name, 0) + 1
+            return inner(*arguments, **keywords)
+
+        return call
+
+    for name in protocol_names(ArrayModule):
+        if name in names() and name != "ndarray":
+            monkeypatch.setattr(xp, name, counting(name, getattr(xp, name)), raising=False)
+    for name in protocol_names(Array):
+        attribute = vars(FakeArray)[name]
+        if record(14)[f"ndarray.{name}"] is not None and callable(attribute) and name != "tolist":
+            monkeypatch.setattr(FakeArray, name, counting(f"ndarray.{name}", attribute))
+    return calls
+
+
+def test_calls_of_random_models_fit(checked_fake: dict[str, int]) -> None:
+    @settings(max_examples=25, suppress_health_check=list(HealthCheck), deadline=None)
+    @given(data=st.data())
+    def one(data: st.DataObject) -> None:
+        case = data.draw(cases())
+        check(case, order_of(data, case), "float64", 1e-9, "fake", "strata")
+
+    one()
+    assert sum(checked_fake.values()) > 1000
+
+
+def test_calls_of_training_fit(checked_fake: dict[str, int]) -> None:
+    word = ar.Scalar("int32") >> ar.Embedding(5, 3)
+    words = ar.Map(word >> ar.Dropout(0.5) >> ar.FC(3, activation=ar.ops.tanh)) >> ar.Sum()
+    block = words >> ar.FC(1) >> ar.Function(lambda v: (v[0] - 1.0) ** 2)
+    model = ar.compile(block, device=get_device("fake"))
+    optimizer = Adam(0.1, clip_norm=1.0, weight_decay=0.1)
+    for _ in range(2):
+        model.train_step([[1, 2, 0], [3], []], optimizer)
+    assert checked_fake["empty"]
+    assert np.isfinite(ar.to_numpy(model.params[next(iter(model.params))])).all()
+
+
+def test_signatures_are_read_from_any_form() -> None:
+    text = cupy_signatures._canonical
+    assert text("(intptr_t f, unsigned int grid_dim_x, *, tuple options=(1, 2))") == (
+        "(f, grid_dim_x, *, options=...)"
+    )
+    assert text("(a: 'X[int, str]', axis: int | None = None) -> Y") == "(a, axis=...)"
+    assert text("()") == "()"
