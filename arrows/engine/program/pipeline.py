@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from arrows.engine.device import Device
 from arrows.engine.planning import ApplyOperation
 from arrows.engine.program.build import build
+from arrows.engine.program.emitters.cuda import emit_kernels
 from arrows.engine.program.emitters.numpy import OnceCode, RegionCode, Tick, emit, emit_once
 from arrows.engine.program.passes.allocate import allocate
 from arrows.engine.program.passes.copy_transposes import copy_transposes
@@ -17,6 +19,7 @@ from arrows.engine.program.passes.defer import defer
 from arrows.engine.program.passes.differentiate import differentiate
 from arrows.engine.program.passes.fold import fold
 from arrows.engine.program.passes.fuse import fuse
+from arrows.engine.program.passes.fuse_kernels import fuse_kernels
 from arrows.engine.program.passes.join import join
 from arrows.engine.program.passes.join_slices import join_slices
 from arrows.engine.program.passes.narrow import narrow
@@ -24,7 +27,6 @@ from arrows.engine.program.passes.place import place
 from arrows.engine.program.passes.push_sums import push_sums
 from arrows.engine.program.passes.split import split
 from arrows.engine.program.program import REGIONS, Program
-from arrows.ops.arrays import ArrayModule
 
 Pass = Callable[[Program], Program]
 
@@ -32,8 +34,10 @@ Pass = Callable[[Program], Program]
 FORWARD: tuple[Pass, ...] = (fold, narrow, split, join)
 BACKWARD: tuple[Pass, ...] = (join_slices, push_sums, defer, place)
 LAST: tuple[Pass, ...] = (deduplicate, copy_transposes, fuse)
+# A product takes a transposed matrix as it is, there, and has rows to spare.
+KERNELS: tuple[Pass, ...] = (fuse_kernels,)
 
-OPTIONAL = tuple(made.__name__ for made in (*FORWARD, *BACKWARD, *LAST))
+OPTIONAL = tuple(made.__name__ for made in (*FORWARD, *BACKWARD, *LAST, *KERNELS))
 """The names of the passes that can be left out; `reuse`, of scratch memory by `allocate`, can be as well."""
 
 _left_out: ContextVar[frozenset[str]] = ContextVar("left_out", default=frozenset())
@@ -72,6 +76,7 @@ def make_program(
     *,
     training: bool = False,
     jit: bool = False,
+    kernels: bool = False,
 ) -> Program:
     """Makes the program of an operation.
 
@@ -81,6 +86,7 @@ def make_program(
         seeded: for each result, whether a gradient comes in; for none of them in inference.
         training: whether dropout acts.
         jit: whether element-wise equations are fused into loops that are compiled.
+        kernels: whether the program is for a device with kernels.
     """
     left_out: Collection[str] = _left_out.get()
     if not operation.constants:
@@ -103,7 +109,9 @@ def make_program(
         program = differentiate(program, seeded)
         check(program, "differentiate")
         program = run(BACKWARD, program)
-    program = run(LAST, program)
+    if kernels:
+        program = replace(program, kernels=True)
+    program = run(KERNELS if kernels else LAST, program)
     program = allocate(program, reuse="reuse" not in left_out)
     check(program, "allocate")
     return program
@@ -126,7 +134,7 @@ class ProgramCode:
 
 def make_code(
     operation: ApplyOperation,
-    xp: ArrayModule,
+    device: Device,
     differentiated: Sequence[bool],
     seeded: Sequence[bool],
     *,
@@ -138,10 +146,19 @@ def make_code(
 
     Args:
         operation, differentiated, seeded, training, jit: as for `make_program`.
-        xp: the array module that it runs on.
+        device: what it runs on.
         tick: called as ``tick(region, position)`` after each instruction, for a profile.
     """
-    program = make_program(operation, differentiated, seeded, training=training, jit=jit)
-    emitted = {name: emit(program, name, xp, tick=tick, jit=jit) for name in REGIONS if name != "once"}
+    kernels = device.has_kernels
+    program = make_program(
+        operation, differentiated, seeded, training=training, jit=jit and not kernels, kernels=kernels
+    )
+    emitted = {
+        name: emit_kernels(program, name, device, tick=tick)
+        if kernels
+        else emit(program, name, device.xp, tick=tick, jit=jit)
+        for name in REGIONS
+        if name != "once"
+    }
     regions = {name: code for name, code in emitted.items() if code is not None}
-    return ProgramCode(program, emit_once(program, xp), regions)
+    return ProgramCode(program, emit_once(program, device.xp), regions)

@@ -308,7 +308,7 @@ class _Checker:
     def _map(self, made: Map) -> None:
         inside: list[Var] = []
         for equation in made.equations:
-            if not isinstance(instruction_of(equation), (Map, View, Join)):
+            if not self.program.kernels and not isinstance(instruction_of(equation), (Map, View, Join)):
                 raise Violation(f"{equation.primitive.name} is not element-wise")
             if late := [var for var in equation.operands if var not in inside and var not in self.home]:
                 raise Violation(f"%{late[0].id} is read before it is made")

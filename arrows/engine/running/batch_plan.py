@@ -10,10 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from arrows.engine.device import Upload
-from arrows.engine.planning import Plan
+from arrows.engine.planning import CarriedOperation, Plan, StreamOperation
 from arrows.engine.running.distinct import PlannedDistinct, plan_distinct
 from arrows.engine.running.gathers import PlannedGather, PlannedSegments, plan_gather, plan_segments
-from arrows.engine.running.gradient_flow import NO_FLOW, OperationFlow, plan_flows
+from arrows.engine.running.gradient_flow import OperationFlow, plan_flows, plan_kernel_flows
+from arrows.engine.running.kernel_sums import NOTHING_WAITS, WaitingRows
 from arrows.engine.running.operation_code import OperationCode
 from arrows.engine.scheduling import Merged, OperationRows
 from arrows.ops import INVARIANT, ROW
@@ -82,6 +83,32 @@ class PlannedOperation:
         return (self.rows.longest if level == ROW else self.segments[level].most, *row)
 
 
+@dataclass(frozen=True, slots=True)
+class LossSeeds:
+    """Where gradients come in: how much a metric stream's values, or a result, weigh in the loss."""
+
+    metrics: Mapping[int, float]
+    result: float | None = None
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class SentValues:
+    """The numbers in the upload of what a batch needs beside index arrays of operations.
+
+    Attributes:
+        streams: by operation, the values that are read from examples.
+        keys: by operation, the dropout keys.
+        results, metrics: for each leaf of the result, for each metric stream, the rows of its slab.
+        weights: by slab, how much each of its rows weighs in the loss.
+    """
+
+    streams: Mapping[int, int]
+    keys: Mapping[int, int]
+    results: Sequence[int]
+    metrics: Sequence[int]
+    weights: Mapping[int, int]
+
+
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class PlannedBatch:
     """A merged batch, planned for a device, whose index arrays are there.
@@ -90,14 +117,16 @@ class PlannedBatch:
         merged: the batch.
         operations: those that have nodes in it.
         spans: for each component, in the order of execution: its number, and what runs in it.
-        keys: dropout keys, by operation, still on the host.
-        upload: the index arrays.
+        sent: what was sent beside the index arrays of the operations.
+        waiting: where gradients wait until rows pull them, on a device with kernels.
+        upload: all that was sent.
     """
 
     merged: Merged
     operations: Mapping[int, PlannedOperation]
     spans: Sequence[tuple[int, Sequence[StepRange]]]
-    keys: Mapping[int, HostArray]
+    sent: SentValues
+    waiting: WaitingRows
     upload: Upload
 
 
@@ -109,8 +138,9 @@ def plan_batch(
     upload: Upload,
     *,
     backward: bool,
+    seeds: LossSeeds | None = None,
 ) -> PlannedBatch:
-    """Plans a merged batch and sends its index arrays.
+    """Plans a merged batch, and sends to the device what the host knows of it.
 
     Args:
         plan: the model's plan.
@@ -119,6 +149,7 @@ def plan_batch(
         keys: dropout keys, by operation.
         upload: takes the index arrays, and sends them.
         backward: whether gradients will be asked for.
+        seeds: where they come in, if they come from a loss.
     """
     present = {o: code for o, code in codes.items() if merged.operations[o].count}
     distinct: dict[int, PlannedDistinct | None] = {}
@@ -130,15 +161,51 @@ def plan_batch(
         if (repeated := distinct[o]) is not None:
             rows_of[o] = repeated.rows
     flows: Mapping[int, OperationFlow] = {}
-    if backward:
+    waiting = NOTHING_WAITS
+    if backward and upload.device.has_kernels:
+        flows, waiting = plan_kernel_flows(plan, merged, present, upload)
+    elif backward:
         flows = plan_flows(plan, replace(merged, operations=tuple(rows_of)), present, upload)
     planned = {
-        o: _plan_operation(code, rows_of[o], distinct[o], flows.get(o, NO_FLOW), upload)
+        o: _plan_operation(code, rows_of[o], distinct[o], flows.get(o, OperationFlow()), upload)
         for o, code in present.items()
     }
+    sent = SentValues(
+        streams={
+            operation.index: upload.add_values(np.ascontiguousarray(merged.raw[operation.stream]))
+            for operation in plan.operations
+            if isinstance(operation, StreamOperation)
+            and not isinstance(operation, CarriedOperation)
+            and merged.operations[operation.index].count
+        },
+        keys={o: upload.add_values(array) for o, array in keys.items()},
+        results=[upload.add(column.values) for column in merged.outputs.results],
+        metrics=[upload.add(column.values) for column in merged.outputs.metrics],
+        weights={} if seeds is None else _send_weights(plan, merged, seeds, upload),
+    )
     upload.send()
     spans = step_ranges(merged, {o: operation.first_steps for o, operation in planned.items()})
-    return PlannedBatch(merged=merged, operations=planned, spans=spans, keys=keys, upload=upload)
+    return PlannedBatch(
+        merged=merged, operations=planned, spans=spans, sent=sent, waiting=waiting, upload=upload
+    )
+
+
+def _send_weights(plan: Plan, merged: Merged, seeds: LossSeeds, upload: Upload) -> dict[int, int]:
+    """Sends how much each row weighs in the loss, by slab."""
+    outputs = merged.outputs
+    terms = [(plan.metrics[m], outputs.metrics[m].values, weight) for m, weight in seeds.metrics.items()]
+    if seeds.result is not None:
+        terms.append((plan.results[0], outputs.results[0].values, seeds.result))
+    weights: dict[int, HostArray] = {}
+    for slab, rows, weight in terms:
+        # A value may count more than once: under two names, or returned by two branches.
+        counted = np.bincount(rows, minlength=merged.slab_rows[slab]) * weight
+        weights[slab] = weights[slab] + counted if slab in weights else counted
+    sent = {}
+    for slab, total in weights.items():
+        row = plan.slabs[slab].type
+        sent[slab] = upload.add_values(total.astype(row.dtype).reshape(-1, *(1 for _ in row.shape)))
+    return sent
 
 
 def _plan_operation(
@@ -154,7 +221,7 @@ def _plan_operation(
         bounds = parts if layout.by_component else rows.bounds
         if layout.level != ROW:
             bounds = rows.offsets[layout.level][bounds]
-        gathers.append(plan_gather(layout, rows, bounds, upload))
+        gathers.append(plan_gather(layout, rows, bounds, upload, kernels=code.code.program.kernels))
     segments, whole_segments = {}, {}
     for domain in code.operation.domains:
         segments[domain] = plan_segments(rows.offsets[domain], rows.bounds, upload)

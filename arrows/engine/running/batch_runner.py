@@ -12,8 +12,8 @@ import numpy as np
 from arrows.engine.planning import LossWeights, read_sites
 from arrows.engine.reading import Outputs
 from arrows.engine.reference import Explainer
+from arrows.engine.running.batch_plan import LossSeeds
 from arrows.engine.running.bound_operation import OperationRefused
-from arrows.engine.running.dropout_keys import DropoutSeed
 from arrows.engine.running.error_origin import first_not_finite, raise_input_error
 from arrows.engine.running.executor import Executor
 from arrows.engine.running.executors import Executors
@@ -26,8 +26,8 @@ from arrows.engine.running.outputs import (
     copy_rows,
     join_rows,
 )
-from arrows.engine.running.run import LossSeeds, Run
-from arrows.engine.scheduling import BatchInput, BatchReader, Examples, WiredBatch
+from arrows.engine.running.run import Run
+from arrows.engine.scheduling import BatchInput, BatchReader, DropoutSeed, Examples, WiredBatch
 from arrows.engine.values import Ragged
 from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import ArrowTypeError
@@ -103,9 +103,9 @@ class BatchRunner:
             raise ArrowTypeError(self.weights.missing)
         executor = self.executors.get(inputs, training=True, gradients=True)
         batch = self.batches.read(call.examples, "differentiate", call.ids)
-        differentiated = self._sum_gradients(
-            executor, self._runs(executor, batch, call), inputs, len(batch.wired)
-        )
+        seeds = self._seeds(len(batch.wired))
+        runs = self._runs(executor, batch, call, seeds)
+        differentiated = self._sum_gradients(executor, runs, inputs, seeds)
         outputs = batch.outputs([part.run.merged for part in differentiated.parts])
         return differentiated, self._record(differentiated.parts, outputs), outputs
 
@@ -121,28 +121,36 @@ class BatchRunner:
             first += len(part)
         return None
 
+    def _seeds(self, examples: int) -> LossSeeds:
+        """The weights of a loss that is the mean over so many examples."""
+        weights, count = self.weights, max(examples, 1)
+        return LossSeeds(
+            {metric: weight / count for metric, weight in weights.metrics.items()},
+            None if weights.result is None else weights.result / count,
+        )
+
     def _sum_gradients(
-        self, executor: Executor, runs: Iterable[tuple[Run, WiredBatch]], inputs: Sequence[str], examples: int
+        self,
+        executor: Executor,
+        runs: Iterable[tuple[Run, WiredBatch]],
+        inputs: Sequence[str],
+        seeds: LossSeeds,
     ) -> Differentiated:
-        """Sums losses and gradients of the runs of a batch; the loss is the mean over so many examples.
+        """Sums losses and gradients of the runs of a batch.
 
         Each run is done with before the next takes its memory.
         """
         plan, device, params, weights = executor.plan, executor.device, self.executors.params, self.weights
-        seeds = LossSeeds(
-            {metric: weight / max(examples, 1) for metric, weight in weights.metrics.items()},
-            None if weights.result is None else weights.result / max(examples, 1),
-        )
         loss: Array | None = None
         sums: dict[ParameterKey, Gradient] = {}
         parts: list[OutputRows] = []
         pieces: dict[str, list[tuple[Array, HostArray]]] = {name: [] for name in inputs}
         for run, batch in runs:
             parts.append(copy_rows(run, result=False))
-            part = run.loss(seeds)
+            part = run.loss(seeds, parts[-1].metrics)
             loss = part if loss is None else loss + part
             backward = run.start_backward()
-            for key, gradient in backward.from_loss(seeds).items():
+            for key, gradient in backward.from_loss().items():
                 if key in sums:
                     sums[key] = add_gradients(device, sums[key], gradient)
                 else:  # without batching, the next run writes to the same memory
@@ -167,14 +175,21 @@ class BatchRunner:
         return collect_record(self.executors.plan, self.executors.device, parts, outputs)
 
     def _runs(
-        self, executor: Executor, batch: BatchInput, call: ModelCall
+        self, executor: Executor, batch: BatchInput, call: ModelCall, seeds: LossSeeds | None = None
     ) -> Iterator[tuple[Run, WiredBatch]]:
-        """Runs a batch, or, without batching, each example: each run before the next takes its memory."""
+        """Runs a batch, or, without batching, each example: each run before the next takes its memory.
+
+        Args:
+            executor: what runs it.
+            batch: what was read.
+            call: the arguments of the call.
+            seeds: where gradients come in, if they will be asked for.
+        """
         executor.refresh()
         dropout = DropoutSeed(call.seed, call.step, batch.ids)
         for first, part in batch.parts(executor.plan.schedule == "none"):
             part_dropout = dropout.part(first, len(part))
-            planned = executor.merge(part, part_dropout)
+            planned = executor.merge(part, part_dropout, seeds)
             try:
                 run = executor.forward(planned)
             except OperationRefused as refused:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from arrows.engine.program.emitters.arrays import RegionArrays, SegmentBounds
-from arrows.engine.running.bound_operation import BatchArrays, BoundOperation, held_arrays, scratch_arrays
-from arrows.engine.running.scatters import BoundSums
+from arrows.engine.program.emitters.arrays import PulledArrays, RegionArrays, SegmentBounds
+from arrows.engine.running.bound_operation import BoundOperation, held_arrays, scratch_arrays
+from arrows.engine.running.kernel_sums import WaitingRows
 from arrows.ops.arrays import Array
 
 
@@ -16,7 +17,7 @@ class ScatterArrays:
     """Where the gradients of an operation's operands wait until the rows that were read take them.
 
     Attributes:
-        groups: for each `ScatterGroup`, one array, with a row of zeros at its end.
+        groups: for each `ScatterGroup`, one array, with a row of zeros at its end unless kernels read it.
         scatters: by number of the scatter, its range of such an array.
     """
 
@@ -24,8 +25,21 @@ class ScatterArrays:
     scatters: Sequence[Array]
 
 
-def bind_scatters(operation: BoundOperation) -> ScatterArrays:
-    """Makes the arrays for the gradients of an operation's operands."""
+@dataclass(frozen=True, eq=False, slots=True)
+class WaitingArrays:
+    """On a device with kernels, where gradients wait until rows pull them.
+
+    Attributes:
+        rows: which of these are whose.
+        arrays: by slab.
+    """
+
+    rows: WaitingRows
+    arrays: Mapping[int, Array]
+
+
+def bind_scatters(operation: BoundOperation, waiting: WaitingArrays) -> ScatterArrays:
+    """Makes the arrays for the gradients of an operation's operands, or takes parts of the waiting ones."""
     planned, batch = operation.planned, operation.batch
     code, rows = planned.code, planned.rows
     # What is added to other rows right after the step that makes it needs its array no longer, so operations
@@ -36,10 +50,15 @@ def bind_scatters(operation: BoundOperation) -> ScatterArrays:
     for number, group in enumerate(code.scatter_groups):
         counts = [sum(len(rows.ports[port].rows) for port in operands) for operands in group.operands]
         slab = batch.slabs[group.slab]
-        shared = one_step_a_component and group.early
-        name = number if shared else (code.operation.index, number)
-        array = batch.arena.array(("scatter", name), (sum(counts) + 1, *slab.shape[1:]), slab.dtype)
-        array[-1] = 0
+        first = waiting.rows.first.get((code.operation.index, number))
+        if first is None:
+            shared = one_step_a_component and group.early
+            name = number if shared else (code.operation.index, number)
+            array = batch.arena.array(("scatter", name), (sum(counts) + 1, *slab.shape[1:]), slab.dtype)
+            if not batch.device.has_kernels:
+                array[-1] = 0
+        else:
+            array = waiting.arrays[group.slab][first : first + sum(counts)]
         groups.append(array)
         start = 0
         for scatter, operands, count in zip(group.scatters, group.operands, counts, strict=True):
@@ -77,6 +96,7 @@ class BoundBackward:
 def bind_backward(
     operation: BoundOperation,
     scatters: Mapping[int, ScatterArrays],
+    waiting: WaitingArrays,
     gradient_slabs: Sequence[Array | None],
     gradients: Sequence[Array | None],
     tick: Callable[[], None] | None,
@@ -86,6 +106,7 @@ def bind_backward(
     Args:
         operation: the operation, after its forward regions.
         scatters: of all operations.
+        waiting: what rows pull from, on a device with kernels.
         gradient_slabs: the gradients of all rows.
         gradients: for each result, those of the operation's rows.
         tick: notes that gradients have been added to other rows, for a profile.
@@ -104,7 +125,8 @@ def bind_backward(
             saved_late = list(saved)
             for number, total in zip(summed, sums, strict=True):
                 saved_late[number] = total
-    arrays = _BackwardArrays(operation, gradients, scatters[index].scatters, sums)
+    pulled = {each.result: each.bind(upload, waiting.arrays) for each in planned.flow.pulled}
+    arrays = _BackwardArrays(operation, gradients, scatters[index].scatters, sums, pulled)
 
     run_steps = run_late = run_deferred = None
     if code.step_back is not None:
@@ -122,14 +144,26 @@ def bind_backward(
     if code.deferred is not None:
         whole = {domain: segments.bind(upload) for domain, segments in planned.whole_segments.items()}
         run_deferred = code.deferred.make(arrays.of("deferred", [0, planned.rows.count], whole, saved))
-    added = []
-    groups = zip(code.scatter_groups, scatters[index].groups, planned.flow.sums, strict=True)
-    for group, values, row_sums in groups:
+    finish = _finish(add_up, run_late, _bind_sums(operation, scatters[index], gradient_slabs), tick)
+    return BoundBackward(run_steps=run_steps, finish=finish, run_deferred=run_deferred)
+
+
+def _bind_sums(
+    operation: BoundOperation, scatters: ScatterArrays, gradient_slabs: Sequence[Array | None]
+) -> list[Callable[[int], None]]:
+    """What adds the gradients of operands to the rows that were read, component by component."""
+    planned, batch = operation.planned, operation.batch
+    device, flow, slabs = batch.device, planned.flow, planned.code.scatter_groups
+    added: list[Callable[[int], None]] = []
+    for group, values, row_sums in zip(slabs, scatters.groups, flow.sums, strict=not device.has_kernels):
         target = gradient_slabs[group.slab]
         if row_sums is not None and target is not None:
-            added.append((target, values, row_sums.bind(upload)))
-    finish = _finish(batch, add_up, run_late, added, tick)
-    return BoundBackward(run_steps=run_steps, finish=finish, run_deferred=run_deferred)
+            added.append(partial(row_sums.bind(batch.upload).add, device, batch.arena, target, values))
+    for group, values, sums in zip(slabs, scatters.groups, flow.kernel_sums, strict=device.has_kernels):
+        target = gradient_slabs[group.slab]
+        if sums is not None and target is not None:
+            added.append(sums.bind(device, batch.upload, target, values))
+    return added
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -140,6 +174,7 @@ class _BackwardArrays:
     gradients: Sequence[Array | None]
     scatters: Sequence[Array]
     sums: Sequence[Array]
+    pulled: Mapping[int, PulledArrays]
 
     def of(
         self,
@@ -166,26 +201,26 @@ class _BackwardArrays:
             sums=self.sums,
             keys=operation.keys,
             pulls=pulls,
+            pulled=self.pulled,
+            ones=operation.batch.arena.ones,
         )
 
 
 def _finish(
-    batch: BatchArrays,
     add_up: Callable[[], None] | None,
     run_late: Callable[[int, int], None] | None,
-    added: Sequence[tuple[Array, Array, BoundSums]],
+    added: Sequence[Callable[[int], None]],
     tick: Callable[[], None] | None,
 ) -> Callable[[int], None]:
     """What is left to do for a component after its steps."""
-    device, arena = batch.device, batch.arena
 
     def finish(part: int) -> None:
         if add_up is not None:
             add_up()
         if run_late is not None:
             run_late(part, part + 1)
-        for target, gradients, sums in added:
-            sums.add(device, arena, target, gradients, part)
+        for add in added:
+            add(part)
         if tick is not None:
             tick()
 

@@ -23,13 +23,12 @@ from arrows.engine.program import Clock, make_code
 from arrows.engine.program.emitters.numpy import Tick
 from arrows.engine.program.slab_memory import separate_memory, shared_memory
 from arrows.engine.reading import lengths_of
-from arrows.engine.running.batch_plan import PlannedBatch, PlannedOperation, plan_batch
+from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch, PlannedOperation, plan_batch
 from arrows.engine.running.bound_operation import BatchArrays, BoundOperation, OperationRefused, bind_forward
-from arrows.engine.running.dropout_keys import DropoutSeed, dropout_keys
 from arrows.engine.running.gradient_memory import Gradient, GradientMemory
 from arrows.engine.running.operation_code import OperationCode
 from arrows.engine.running.run import Run, rows_of_output
-from arrows.engine.scheduling import Merged, OperationRows, WiredBatch, merge
+from arrows.engine.scheduling import DropoutSeed, Merged, OperationRows, WiredBatch, dropout_keys, merge
 from arrows.ops import IndexOutOfRange, Parameter
 from arrows.ops.arrays import Array, HostArray, quiet
 from arrows.ops.linear import FEW_TRANSPOSED
@@ -103,6 +102,15 @@ class Executor:
             for operation in plan.operations
             if isinstance(operation, ApplyOperation)
         }
+        if device.has_kernels:  # all in one unit
+            device.compile(
+                [
+                    kernel.source
+                    for code in self.codes.values()
+                    for region in code.code.regions.values()
+                    for kernel in region.kernels
+                ]
+            )
         accumulates = {o: code.accumulates for o, code in self.codes.items()}
         self.parameter_gradients = GradientMemory(accumulates, device)
         self._program_constants = {
@@ -122,7 +130,7 @@ class Executor:
         if key not in codes:
             code = make_code(
                 operation,
-                self.device.xp,
+                self.device,
                 wanted,
                 seeded,
                 training=choices.training,
@@ -157,34 +165,45 @@ class Executor:
 
     # ------------------------------------------------------------------------------------------- planning
 
-    def merge(self, batch: WiredBatch, seed: DropoutSeed) -> PlannedBatch:
+    def merge(self, batch: WiredBatch, seed: DropoutSeed, seeds: LossSeeds | None = None) -> PlannedBatch:
         """Merges a batch and plans it; computes nothing yet.
 
         Args:
             batch: the batch.
             seed: what dropout depends on, if it acts.
+            seeds: where gradients come in, if they come from a loss.
         """
         if self.clock is not None:
             self.clock.tick("prepare")
         merged = merge(self.plan, batch, share=self._share)
         keys = {o: dropout_keys(batch, merged, o, seed) for o, code in self.codes.items() if code.has_keys}
-        planned = self.plan_batch(merged, keys)
+        planned = self.plan_batch(merged, keys, seeds)
         if self.clock is not None:
             self.clock.count(merged)
             self.clock.tick("merge")
         return planned
 
     def plan_batch(
-        self, merged: Merged, keys: Mapping[int, HostArray] = MappingProxyType({})
+        self,
+        merged: Merged,
+        keys: Mapping[int, HostArray] = MappingProxyType({}),
+        seeds: LossSeeds | None = None,
     ) -> PlannedBatch:
-        """Plans a merged batch and sends its index arrays.
+        """Plans a merged batch, and sends to the device what the host knows of it.
 
         Args:
             merged: the batch.
             keys: dropout keys, by operation.
+            seeds: where gradients come in, if they come from a loss.
         """
         return plan_batch(
-            self.plan, merged, self.codes, keys, Upload(self.device), backward=bool(self.receiving)
+            self.plan,
+            merged,
+            self.codes,
+            keys,
+            Upload(self.device),
+            backward=bool(self.receiving),
+            seeds=seeds,
         )
 
     # -------------------------------------------------------------------------------------------- running
@@ -203,7 +222,7 @@ class Executor:
         """
         arena = self.arena if arena is None else arena
         arrays = BatchArrays(self.device, arena, planned.upload, self._slabs(planned.merged, arena))
-        self._write_streams(planned.merged, arrays.slabs, carry)
+        self._write_streams(planned, arrays.slabs, carry)
         operations = {
             o: self._bind(planned, o, operation, arrays) for o, operation in planned.operations.items()
         }
@@ -223,17 +242,17 @@ class Executor:
             for number, slab, rows in zip(self.memory.slabs, self.plan.slabs, merged.slab_rows, strict=True)
         ]
 
-    def _write_streams(self, merged: Merged, slabs: Sequence[Array], carry: Carry | None) -> None:
+    def _write_streams(self, planned: PlannedBatch, slabs: Sequence[Array], carry: Carry | None) -> None:
         """Writes what is there before anything is computed."""
+        merged = planned.merged
         for operation in self.plan.operations:
             if isinstance(operation, StreamOperation) and merged.operations[operation.index].count:
-                values = merged.raw[operation.stream]
                 rows = rows_of_output(self.plan, merged, slabs, operation.index, 0)
                 if isinstance(operation, CarriedOperation):
                     assert carry is not None
-                    carry(rows, values)
+                    carry(rows, merged.raw[operation.stream])
                 else:
-                    rows[...] = self.device.to_device(np.ascontiguousarray(values))
+                    rows[...] = planned.upload.get(planned.sent.streams[operation.index])
 
     def _write_constants(self, slabs: Sequence[Array], slab: int) -> None:
         for row, number in enumerate(self.plan.slabs[slab].constants):
@@ -248,14 +267,14 @@ class Executor:
             rows_of_output(self.plan, planned.merged, arrays.slabs, owner, output)
             for owner, output in self.plan.result_places[o]
         ]
-        keys = planned.keys.get(o)
+        keys = planned.sent.keys.get(o)
         return bind_forward(
             operation,
             arrays,
             memory=self.memory.operations[o],
             once=self._values_without_rows(operation.code, operation.rows),
             results=results,
-            keys=None if keys is None else self.device.to_device(keys),
+            keys=None if keys is None else planned.upload.get(keys),
         )
 
     def _values_without_rows(self, code: OperationCode, rows: OperationRows) -> tuple[Array, ...]:
@@ -266,7 +285,11 @@ class Executor:
             parameters = [self.parameter(load.owner, load.spec) for load in code.parameters]
             steps = int((lengths_of(rows.bounds) > FEW_TRANSPOSED).sum())
             try:
-                self._once[o] = code.code.once.compute(self._program_constants[o], parameters, steps)
+                values = code.code.once.compute(self._program_constants[o], parameters, steps)
             except (IndexOutOfRange, ArrowValueError) as error:
                 raise OperationRefused(o, None) from error
+            self._once[o] = tuple(
+                value.copy() if number in code.read_by_kernels and not value.flags.c_contiguous else value
+                for number, value in enumerate(values)
+            )
         return self._once[o]

@@ -30,7 +30,7 @@ class PlannedGather:
         first: for each step, the first row if its rows are a range, else -1; None where all are one range.
         index: the number of the index array in the upload; None where every step reads a range.
         count: how many rows the value has, over all steps.
-        longest: the most of one step.
+        buffered: for how many rows, the most of one step, a buffer is needed; 0 for kernels, which need none.
     """
 
     layout: GatherLayout
@@ -38,7 +38,7 @@ class PlannedGather:
     first: list[int] | None
     index: int | None
     count: int
-    longest: int
+    buffered: int
 
     def bind(self, arena: Arena, upload: Upload, slab: Array, memory: int, number: int) -> GatherArrays:
         """The arrays of the gather.
@@ -61,16 +61,16 @@ class PlannedGather:
         if layout.held:
             shape = (self.count, *layout.type.shape)
             held = arena.array(("operand", memory, number), shape, layout.type.dtype)
-        elif self.index is not None:
+        elif self.index is not None and self.buffered:
             # Nobody reads the rows after the step, so all operations share these arrays.
-            shape = (self.longest, *layout.type.shape)
+            shape = (self.buffered, *layout.type.shape)
             buffer = arena.array(("gather", number), shape, layout.type.dtype)
         index = None if self.index is None else upload.get(self.index)
         return GatherArrays(slab=slab, index=index, first=self.first, rows=held, buffer=buffer)
 
 
 def plan_gather(
-    layout: GatherLayout, rows: OperationRows, bounds: HostArray, upload: Upload
+    layout: GatherLayout, rows: OperationRows, bounds: HostArray, upload: Upload, *, kernels: bool
 ) -> PlannedGather:
     """Plans a gather.
 
@@ -79,12 +79,17 @@ def plan_gather(
         rows: the operation's part of the batch.
         bounds: where the rows of each step (of each component) start, and where the last end.
         upload: takes the index array.
+        kernels: whether kernels read the rows: by index, unless the rows of all steps are one range.
     """
     port_rows = rows.side_by_side(layout.operands)
     count = int(bounds[-1])
     whole = range_of(port_rows)
     if whole >= 0:
-        return PlannedGather(layout=layout, start=whole, first=None, index=None, count=count, longest=0)
+        return PlannedGather(layout=layout, start=whole, first=None, index=None, count=count, buffered=0)
+    if kernels:
+        by_index = [-1] * (len(bounds) - 1)
+        sent = upload.add(port_rows)
+        return PlannedGather(layout=layout, start=None, first=by_index, index=sent, count=count, buffered=0)
     if len(bounds) == 2:
         first, longest = [-1], count
     else:
@@ -92,7 +97,7 @@ def plan_gather(
         first = ranges_of(port_rows, cuts[:-1], cuts[1:]).tolist()
         longest = int(lengths_of(bounds).max())
     index = upload.add(port_rows) if -1 in first else None
-    return PlannedGather(layout=layout, start=None, first=first, index=index, count=count, longest=longest)
+    return PlannedGather(layout=layout, start=None, first=first, index=index, count=count, buffered=longest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,14 +6,15 @@ plans the gradients of one array; here it is settled which rows get what from wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from arrows.engine.device import Upload
-from arrows.engine.planning import ElementOperation, Plan, StreamOperation
-from arrows.engine.reading import lengths_of
+from arrows.engine.planning import ApplyOperation, ElementOperation, Plan, StreamOperation
+from arrows.engine.reading import lengths_of, stable_order
+from arrows.engine.running.kernel_sums import KernelSums, PlannedPulled, WaitingRows, send_sums
 from arrows.engine.running.operation_code import OperationCode, ScatterGroup
 from arrows.engine.running.scatters import UploadedPulls, UploadedSums, plan_pulls, plan_sums
 from arrows.engine.scheduling import Merged, OperationRows
@@ -39,35 +40,53 @@ class GradientPulls:
     pulls: UploadedPulls
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class OperationFlow:
     """One operation's part.
 
     Attributes:
         pulls: before each of its steps.
         sums: for each of its arrays of gradients, what is added to other rows when a component is done.
+        pulled, kernel_sums: the same on a device with kernels.
     """
 
-    pulls: tuple[GradientPulls, ...]
-    sums: tuple[UploadedSums | None, ...]
+    pulls: tuple[GradientPulls, ...] = ()
+    sums: tuple[UploadedSums | None, ...] = ()
+    pulled: tuple[PlannedPulled, ...] = ()
+    kernel_sums: tuple[KernelSums | None, ...] = ()
 
 
-NO_FLOW = OperationFlow((), ())
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class ArrayTargets:
+    """Where the gradients of one array of one operation go.
+
+    Attributes:
+        operation: the operation.
+        group: the number of the array.
+        slab: the slab whose rows were read.
+        row: for each place of the array, the row that was read.
+        part: for each place, the position in `OperationRows.components` of the component that has read it.
+        pulled: the places that their rows pull, as the same component has computed them.
+        summed: the places that are added to their rows when the component is done.
+    """
+
+    operation: int
+    group: int
+    slab: int
+    row: HostArray
+    part: HostArray
+    pulled: HostArray
+    summed: HostArray
 
 
-def plan_flows(
-    plan: Plan, merged: Merged, codes: Mapping[int, OperationCode], upload: Upload
-) -> dict[int, OperationFlow]:
-    """Plans how the gradients of a batch flow.
+def array_targets(plan: Plan, merged: Merged, codes: Mapping[int, OperationCode]) -> Iterator[ArrayTargets]:
+    """Settles where all gradients of a batch go.
 
     Args:
         plan: the model's plan.
         merged: the batch; of operands whose repeated rows are computed once, with the distinct rows alone.
         codes: of the operations that have nodes in it.
-        upload: takes the index arrays.
     """
-    pulls: dict[int, list[GradientPulls]] = {o: [] for o in codes}
-    sums: dict[int, list[UploadedSums | None]] = {o: [] for o in codes}
     components: dict[int, HostArray] = {}
     for o, code in codes.items():
         rows = merged.operations[o]
@@ -76,18 +95,44 @@ def plan_flows(
             target = columns[0] if len(columns) == 1 else np.concatenate(columns)
             part = _parts(code, rows, group, len(target))
             is_summed = target >= len(plan.slabs[group.slab].constants)  # nobody reads those of constants
+            pulled = np.zeros(0, np.intp)
             if not group.early:
                 if group.slab not in components:
                     components[group.slab] = _components(plan, merged, group.slab)
                 is_pulled = components[group.slab][target] == rows.components[part]
                 is_summed &= ~is_pulled
-                (places,) = is_pulled.nonzero()
-                if len(places):
-                    _plan_pulls(plan, merged, pulls, (o, number), group.slab, target, places, upload)
-            (places,) = is_summed.nonzero()
-            row_sums = plan_sums(places, target[places], part[places], len(rows.components))
-            sums[o].append(None if row_sums is None else row_sums.send(upload))
-    return {o: OperationFlow(tuple(pulls[o]), tuple(sums[o])) for o in codes}
+                (pulled,) = is_pulled.nonzero()
+            (summed,) = is_summed.nonzero()
+            yield ArrayTargets(
+                operation=o,
+                group=number,
+                slab=group.slab,
+                row=target,
+                part=part,
+                pulled=pulled,
+                summed=summed,
+            )
+
+
+def plan_flows(
+    plan: Plan, merged: Merged, codes: Mapping[int, OperationCode], upload: Upload
+) -> dict[int, OperationFlow]:
+    """Plans how the gradients of a batch flow.
+
+    Args:
+        plan, merged, codes: as for `array_targets`.
+        upload: takes the index arrays.
+    """
+    pulls: dict[int, list[GradientPulls]] = {o: [] for o in codes}
+    sums: dict[int, list[UploadedSums | None]] = {o: [] for o in codes}
+    for targets in array_targets(plan, merged, codes):
+        o, places = targets.operation, targets.summed
+        if len(targets.pulled):
+            _plan_pulls(plan, merged, pulls, targets, upload)
+        parts = len(merged.operations[o].components)
+        row_sums = plan_sums(places, targets.row[places], targets.part[places], parts)
+        sums[o].append(None if row_sums is None else row_sums.send(upload))
+    return {o: OperationFlow(pulls=tuple(pulls[o]), sums=tuple(sums[o])) for o in codes}
 
 
 def _parts(code: OperationCode, rows: OperationRows, group: ScatterGroup, count: int) -> HostArray:
@@ -121,45 +166,104 @@ def _plan_pulls(
     plan: Plan,
     merged: Merged,
     pulls: Mapping[int, list[GradientPulls]],
-    array: tuple[int, int],
-    slab: int,
-    target: HostArray,
-    places: HostArray,
+    targets: ArrayTargets,
     upload: Upload,
 ) -> None:
-    """Plans what the rows of a slab take from one array.
+    """Plans what rows take from one array.
 
     Args:
         plan: the model's plan.
         merged: the batch.
         pulls: by operation, what its rows take; more is added.
-        array: the reader, and the number of its array.
-        slab: the slab.
-        target: for each place of the array, the row that was read.
-        places: those whose rows were computed in the component that has read them.
+        targets: where the gradients of the array go.
         upload: takes the index arrays.
     """
-    reader, group = array
-    zero = len(target)
-    inverse = np.full(merged.slab_rows[slab], zero)
+    target, places, zero = targets.row, targets.pulled, len(targets.row)
+    inverse = np.full(merged.slab_rows[targets.slab], zero)
     inverse[target[places]] = places
     again = places[inverse[target[places]] != places]
-    for o, output in plan.slabs[slab].outputs:
-        operation, rows = plan.operations[o], merged.operations[o]
-        owner = operation.parent if isinstance(operation, ElementOperation) else o
-        if owner not in pulls or not rows.count:
+    for owner, result, first, stop, bounds in computed_rows(plan, merged, targets.slab):
+        if owner not in pulls:
             continue
-        first, stop = rows.first_rows[output], rows.first_rows[output] + rows.count
-        bounds = merged.operations[owner].bounds
-        if isinstance(operation, ElementOperation):
-            bounds = merged.operations[owner].offsets[operation.domain][bounds]
         more = None
         if len(again):
             inside = again[(target[again] >= first) & (target[again] < stop)]
             more = inside, target[inside] - first
         row_pulls = plan_pulls(inverse[first:stop], zero, bounds, more)
         if row_pulls is not None:
-            result = plan.result_places[owner].index((o, output))
             pulls[owner].append(
-                GradientPulls(result=result, reader=reader, group=group, pulls=row_pulls.send(upload))
+                GradientPulls(
+                    result=result,
+                    reader=targets.operation,
+                    group=targets.group,
+                    pulls=row_pulls.send(upload),
+                )
+            )
+
+
+def computed_rows(plan: Plan, merged: Merged, slab: int) -> Iterator[tuple[int, int, int, int, HostArray]]:
+    """The ranges of a slab that hold results of operations: the operation, the number of the result, the
+    first row, the one after the last, and where the rows of each step start and the last end."""
+    for o, output in plan.slabs[slab].outputs:
+        operation, rows = plan.operations[o], merged.operations[o]
+        owner = operation.parent if isinstance(operation, ElementOperation) else o
+        if not isinstance(plan.operations[owner], ApplyOperation) or not rows.count:
+            continue
+        bounds = merged.operations[owner].bounds
+        if isinstance(operation, ElementOperation):
+            bounds = merged.operations[owner].offsets[operation.domain][bounds]
+        first = rows.first_rows[output]
+        yield owner, plan.result_places[owner].index((o, output)), first, first + rows.count, bounds
+
+
+def plan_kernel_flows(
+    plan: Plan, merged: Merged, codes: Mapping[int, OperationCode], upload: Upload
+) -> tuple[dict[int, OperationFlow], WaitingRows]:
+    """Plans how the gradients of a batch flow.
+
+    Args:
+        plan: the model's plan.
+        merged: the batch.
+        codes: of the operations that have nodes in it.
+        upload: takes the index arrays.
+    """
+    sums: dict[int, list[KernelSums | None]] = {o: [] for o in codes}
+    count: dict[int, int] = {}
+    first: dict[tuple[int, int], int] = {}
+    pulled: dict[int, list[tuple[HostArray, HostArray]]] = {}  # by slab: places, and the rows that take them
+    for targets in array_targets(plan, merged, codes):
+        o, places = targets.operation, targets.summed
+        parts = len(merged.operations[o].components)
+        row_sums = plan_sums(places, targets.row[places], targets.part[places], parts)
+        sums[o].append(None if row_sums is None else send_sums(row_sums, upload))
+        if len(targets.pulled):
+            start = count.get(targets.slab, 0)
+            first[o, targets.group] = start
+            count[targets.slab] = start + len(targets.row)
+            pulled.setdefault(targets.slab, []).append((targets.pulled + start, targets.row[targets.pulled]))
+    pulls: dict[int, list[PlannedPulled]] = {o: [] for o in codes}
+    for slab, lists in pulled.items():
+        _plan_pulled(plan, merged, slab, lists, pulls, upload)
+    flows = {o: OperationFlow(pulled=tuple(pulls[o]), kernel_sums=tuple(sums[o])) for o in codes}
+    return flows, WaitingRows(count, first)
+
+
+def _plan_pulled(
+    plan: Plan,
+    merged: Merged,
+    slab: int,
+    lists: Sequence[tuple[HostArray, HostArray]],
+    pulls: Mapping[int, list[PlannedPulled]],
+    upload: Upload,
+) -> None:
+    """Plans what the rows of one slab take."""
+    places, rows = (np.concatenate(columns) for columns in zip(*lists, strict=True))
+    order = stable_order(rows, merged.slab_rows[slab])
+    rows = rows[order]
+    sent = upload.add(places[order])
+    for owner, result, start, stop, _ in computed_rows(plan, merged, slab):
+        offsets = np.searchsorted(rows, np.arange(start, stop + 1))
+        if owner in pulls and offsets[-1] > offsets[0]:
+            pulls[owner].append(
+                PlannedPulled(result=result, slab=slab, offsets=upload.add(offsets), places=sent)
             )

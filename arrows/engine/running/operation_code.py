@@ -8,6 +8,7 @@ from math import prod
 
 from arrows.engine.planning import ApplyOperation
 from arrows.engine.program import Program, ProgramCode
+from arrows.engine.program.emitters.arguments import OnceValue
 from arrows.engine.program.emitters.numpy import RegionCode
 from arrows.engine.program.instructions import Accumulate, LoadKeys, LoadParameter, Scatter
 from arrows.engine.program.program import GatheredRows, Held, Slot
@@ -89,6 +90,8 @@ class OperationCode:
         parameters: what ``once`` reads of layers, in order.
         accumulates: what ``deferred`` adds to gradients of parameters, in order.
         has_keys: whether dropout keys are read.
+        read_by_kernels: the positions, among the values of ``once``, of those that kernels read: these must
+            lie together.
     """
 
     operation: ApplyOperation
@@ -107,6 +110,7 @@ class OperationCode:
     parameters: tuple[LoadParameter, ...]
     accumulates: tuple[Accumulate, ...]
     has_keys: bool
+    read_by_kernels: frozenset[int]
 
     @staticmethod
     def of(operation: ApplyOperation, code: ProgramCode) -> OperationCode:
@@ -130,12 +134,24 @@ class OperationCode:
             parameters=tuple(each for each in program.region("once") if isinstance(each, LoadParameter)),
             accumulates=tuple(accumulates),
             has_keys=any(isinstance(instruction, LoadKeys) for _, instruction in program),
+            read_by_kernels=_read_by_kernels(code),
         )
 
     def scratch(self, region: str) -> Sequence[Slot]:
         """What the scratch arrays of a region hold."""
         slots: Sequence[Slot] = self.code.program.scratch.get(region, ())
         return slots
+
+
+def _read_by_kernels(code: ProgramCode) -> frozenset[int]:
+    once = [var for instruction in code.program.region("once") for var in instruction.writes]
+    arguments = [
+        argument
+        for region in code.regions.values()
+        for kernel in region.kernels
+        for argument in kernel.arguments
+    ]
+    return frozenset(once.index(each.var) for each in arguments if isinstance(each, OnceValue))
 
 
 def _gathers(program: Program) -> tuple[GatherLayout, ...]:

@@ -79,15 +79,10 @@ class Records:
 
 def copy_rows(run: Run, *, result: bool) -> OutputRows:
     """Copies the rows that a run hands out, those of the result only if asked."""
-    plan, outputs = run.executor.plan, run.merged.outputs
+    plan = run.executor.plan
     unread = 0 if result else len(plan.lowered.streams.result.leaves)
-    leaves = [
-        None if number < unread else run.gather(slab, column.values)
-        for number, (slab, column) in enumerate(zip(plan.results, outputs.results, strict=True))
-    ]
-    metrics = [
-        run.gather(slab, column.values) for slab, column in zip(plan.metrics, outputs.metrics, strict=True)
-    ]
+    leaves = [None if number < unread else run.result_values(number) for number in range(len(plan.results))]
+    metrics = [run.metric_values(number) for number in range(len(plan.metrics))]
     return OutputRows(run, tuple(leaves), tuple(metrics))
 
 

@@ -10,10 +10,11 @@ import numpy as np
 
 from arrows.engine.planning import Plan
 from arrows.engine.program.emitters.arrays import StepRefused
-from arrows.engine.running.batch_plan import PlannedBatch
+from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch
 from arrows.engine.running.bound_backward import (
     BoundBackward,
     ScatterArrays,
+    WaitingArrays,
     bind_backward,
     bind_scatters,
 )
@@ -24,14 +25,6 @@ from arrows.ops.arrays import Array, HostArray, quiet
 
 if TYPE_CHECKING:
     from arrows.engine.running.executor import Executor
-
-
-@dataclass(frozen=True, slots=True)
-class LossSeeds:
-    """Where gradients come in: how much a metric stream's values, or a result, weigh in the loss."""
-
-    metrics: Mapping[int, float]
-    result: float | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -73,21 +66,29 @@ class Run:
         device = self.executor.device
         return device.take(self.slabs[slab], device.to_device(rows.astype(device.index_dtype)))
 
-    @quiet
-    def loss(self, seeds: LossSeeds) -> Array:
-        """The weighted sum that the gradients are taken of, a scalar of the device."""
-        first, *rest = (
-            self.gather(slab, rows).sum() * weight for slab, rows, weight in self.loss_terms(seeds)
-        )
-        return sum(rest, first + 0)
+    def result_values(self, leaf: int) -> Array:
+        """Copies what a leaf of the result has, over all examples."""
+        rows = self.arrays.upload.get(self.planned.sent.results[leaf])
+        return self.executor.device.take(self.slabs[self.executor.plan.results[leaf]], rows)
 
-    def loss_terms(self, seeds: LossSeeds) -> list[tuple[int, HostArray, float]]:
-        """What the loss is the sum of: slabs, rows of them, and their weights."""
-        plan, outputs = self.executor.plan, self.merged.outputs
-        terms = [(plan.metrics[m], outputs.metrics[m].values, weight) for m, weight in seeds.metrics.items()]
+    def metric_values(self, metric: int) -> Array:
+        """Copies the values of a metric stream, over all examples."""
+        rows = self.arrays.upload.get(self.planned.sent.metrics[metric])
+        return self.executor.device.take(self.slabs[self.executor.plan.metrics[metric]], rows)
+
+    @quiet
+    def loss(self, seeds: LossSeeds, metrics: Sequence[Array]) -> Array:
+        """The weighted sum that the gradients are taken of, a scalar of the device.
+
+        Args:
+            seeds: the weights.
+            metrics: `metric_values` of all streams.
+        """
+        terms = [metrics[metric].sum() * weight for metric, weight in seeds.metrics.items()]
         if seeds.result is not None:
-            terms.append((plan.results[0], outputs.results[0].values, seeds.result))
-        return terms
+            terms.append(self.result_values(0).sum() * seeds.result)
+        first, *rest = terms
+        return sum(rest, first + 0)
 
     def start_backward(self) -> BackwardRun:
         """The way back, with gradients that are zero everywhere."""
@@ -113,30 +114,23 @@ class BackwardRun:
     run: Run
     gradients: Sequence[Array | None]
 
-    def from_loss(self, seeds: LossSeeds) -> dict[ParameterKey, Gradient]:
-        """Computes the gradients of all parameters, from the weights of the values that make the loss."""
+    def from_loss(self) -> dict[ParameterKey, Gradient]:
+        """Computes the gradients of all parameters, from the weights that the batch was planned with."""
         if not self.run.executor.receiving:  # the loss depends on nothing that can change
             return {}
-        plan, merged, device = self.run.executor.plan, self.run.merged, self.run.executor.device
-        weights: dict[int, HostArray] = {}
-        for slab, rows, weight in self.run.loss_terms(seeds):
-            # A value may count more than once: under two names, or returned by two branches.
-            counted = np.bincount(rows, minlength=merged.slab_rows[slab]) * weight
-            weights[slab] = weights[slab] + counted if slab in weights else counted
-        for slab, total in weights.items():
-            gradients, row = self.gradients[slab], plan.slabs[slab].type
+        for slab, number in self.run.planned.sent.weights.items():
+            gradients = self.gradients[slab]
             if gradients is not None:
-                gradients[...] = device.to_device(
-                    total.astype(row.dtype).reshape(-1, *(1 for _ in row.shape))
-                )
+                gradients[...] = self.run.arrays.upload.get(number)
         return self.flow()
 
     @quiet
     def flow(self) -> dict[ParameterKey, Gradient]:
         """Computes the gradients of all parameters, from what has been put into ``gradients``."""
         operations, executor = self.run.operations, self.run.executor
-        scatters = {o: bind_scatters(operation) for o, operation in operations.items()}
-        bound = {o: self._bind(o, operation, scatters) for o, operation in operations.items()}
+        waiting = self._waiting()
+        scatters = {o: bind_scatters(operation, waiting) for o, operation in operations.items()}
+        bound = {o: self._bind(o, operation, scatters, waiting) for o, operation in operations.items()}
         try:
             for _, ranges in reversed(self.run.planned.spans):
                 for o, first, stop, part in reversed(ranges):
@@ -150,8 +144,21 @@ class BackwardRun:
                 totals.add(o, backward.run_deferred(targets))
         return totals.total()
 
+    def _waiting(self) -> WaitingArrays:
+        """The arrays in which gradients wait for the rows of each slab, on a device with kernels."""
+        plan, rows = self.run.executor.plan, self.run.planned.waiting
+        arrays = {}
+        for slab, count in rows.count.items():
+            row = plan.slabs[slab].type
+            arrays[slab] = self.run.arrays.arena.array(("waiting", slab), (count, *row.shape), row.dtype)
+        return WaitingArrays(rows, arrays)
+
     def _bind(
-        self, o: int, operation: BoundOperation, scatters: Mapping[int, ScatterArrays]
+        self,
+        o: int,
+        operation: BoundOperation,
+        scatters: Mapping[int, ScatterArrays],
+        waiting: WaitingArrays,
     ) -> BoundBackward:
         plan, merged = self.run.executor.plan, self.run.merged
         gradients: list[Array | None] = []
@@ -161,7 +168,7 @@ class BackwardRun:
                 first = merged.operations[owner].first_rows[output]
                 slab = slab[first : first + merged.operations[owner].count]
             gradients.append(slab)
-        return bind_backward(operation, scatters, self.gradients, gradients, self._tick(o))
+        return bind_backward(operation, scatters, waiting, self.gradients, gradients, self._tick(o))
 
     def _tick(self, operation: int) -> Callable[[], None] | None:
         clock = self.run.executor.clock

@@ -49,7 +49,7 @@ def bound_gather(
     )
     upload = Upload(device)
     rows = operation_rows(*ports, bounds=bounds)
-    planned = plan_gather(layout, rows, rows.bounds, upload)
+    planned = plan_gather(layout, rows, rows.bounds, upload, kernels=False)
     upload.send()
     slab = np.arange(40, dtype=np.float32).reshape(20, 2)
     return planned.bind(Arena(device), upload, device.to_device(slab), memory=0, number=0), slab

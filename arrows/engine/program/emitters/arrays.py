@@ -70,6 +70,7 @@ class RegionArrays:
         pulls: called with the number of a step before it runs backwards: they add to its rows of
             ``gradients`` what the readers of these rows have left.
         device: where the arrays are.
+        ones: gives so many ones of an element type, on a device with kernels.
         pulled: on a device with kernels, for each result what its rows take; ``pulls`` is empty there.
     """
 
@@ -88,6 +89,7 @@ class RegionArrays:
     keys: Array | None = None
     pulls: Sequence[Callable[[int], None]] = ()
     pulled: Mapping[int, PulledArrays] = field(default_factory=dict)
+    ones: Callable[[int, str], Array] | None = None
 
 
 class StepRefused(Exception):

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.program.emitters.arrays import RegionArrays, StepRefused
+from arrows.engine.program.emitters.c import CKernel
 from arrows.engine.program.emitters.kernels import Kernels
 from arrows.engine.program.emitters.once import OnceCode, emit_once
 from arrows.engine.program.emitters.values import Values, shape_code, suffix, written_view
@@ -54,10 +55,12 @@ class RegionCode:
             after the last (in ``step_back`` they run in reverse), in ``deferred`` with the arrays to write
             the operands of the `Accumulate` instructions to (None: a new one) and gives these.
         source: the Python source, for people.
+        kernels: those in C that it launches.
     """
 
     make: Callable[[RegionArrays], Callable[..., Any]]
     source: str
+    kernels: tuple[CKernel, ...] = ()
 
 
 def emit(
@@ -304,8 +307,13 @@ class RegionWriter:
                 operands.append(self.values.bound(f"sums{number}", f"arrays.sums[{number}]"))
             else:
                 operands.append(self.values.name(var))
-        var, out = instruction.result, None
+        summed = self.kernels.sum_rows(instruction, operands, self.target_of(instruction))
+        self.values.assign(instruction.result, summed)
+
+    def target_of(self, instruction: SumRows) -> str | None:
+        """Code for the part of a gradient that a sum is written to, if it is one: an array or None."""
+        var = instruction.result
         targets = [number for number, each in enumerate(self.accumulates) if each.operand == var]
-        if targets and self.reads[var] == 1 and not instruction.sparse:
-            out = f"targets[{targets[0]}]"
-        self.values.assign(var, self.kernels.sum_rows(instruction, operands, out))
+        return (
+            f"targets[{targets[0]}]" if targets and self.reads[var] == 1 and not instruction.sparse else None
+        )

@@ -15,6 +15,7 @@ from arrows.engine.program.program import (
     GatheredRows,
     Held,
     Program,
+    PulledRows,
     RangeOf,
     ResultRows,
     ScatterRows,
@@ -148,6 +149,8 @@ class Values:
                 array = self.bound(f"scatters{number}", f"arrays.scatters[{number}]")
             case GatheredRows(number):
                 array = self.bound(f"rows{number}", f"arrays.gathers[{number}].rows")
+            case PulledRows(number):
+                array = self.bound(f"gradients{number}", f"arrays.gradients[{number}]")
             case None:
                 match self.made_by.get(var):
                     case Pull(_, number):

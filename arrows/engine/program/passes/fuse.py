@@ -57,10 +57,13 @@ def fuse(program: Program, *, dtype: str = "float32") -> Program:
     for name in program.regions:
         if name == "once":
             continue
-        fused: list[Instruction] = []
+        instructions: list[Instruction] = []
         for run in _runs(program.region(name), dtype):
-            fused += _fused(run, readers, numbers) if run and _fits(run[0], dtype) else run
-        regions[name] = tuple(fused)
+            together = fused(run, readers, numbers) if run and _fits(run[0], dtype) else run
+            loops = [each for each in together if isinstance(each, Map) and len(each.equations) > 1]
+            too_long = any(python_source(each).count("\n") > _MOST_LINES for each in loops)
+            instructions += run if too_long else together
+        regions[name] = tuple(instructions)
     return program.with_regions(**regions)
 
 
@@ -95,8 +98,14 @@ def _runs(region: Sequence[Instruction], dtype: str) -> Iterator[list[Instructio
     yield behind
 
 
-def _fused(run: list[Instruction], readers: dict[Var, int], numbers: Iterator[int]) -> Sequence[Instruction]:
-    """A run as one `Map`, and the views that others read behind it."""
+def fused(run: list[Instruction], readers: dict[Var, int], numbers: Iterator[int]) -> Sequence[Instruction]:
+    """A run of equations as one `Map`, and the views that others read behind it.
+
+    Args:
+        run: neighbours.
+        readers: how many instructions of the program read each value.
+        numbers: those that no value has.
+    """
     equations = [equation for instruction in run for equation in equations_of(instruction)]
     if sum(not equation.primitive.view for equation in equations) < 2:
         return run
@@ -126,8 +135,6 @@ def _fused(run: list[Instruction], readers: dict[Var, int], numbers: Iterator[in
     loops = Map(
         tuple(_renamed(equation, renamed) for equation in equations if equation.result in kept), results
     )
-    if python_source(loops).count("\n") > _MOST_LINES:
-        return run
     return [loops, *reversed(views)]
 
 

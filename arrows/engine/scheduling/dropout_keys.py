@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arrows.engine.scheduling import Merged, WiredBatch
+from arrows.engine.scheduling.merge import Merged
+from arrows.engine.scheduling.prepared_set import WiredBatch
 from arrows.ops.arrays import HostArray
 from arrows.ops.splitmix import GOLDEN, finalise
 

@@ -1,0 +1,155 @@
+"""Element types and element-wise primitives in C."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from arrows.ops.splitmix import GOLDEN
+
+TYPES: Mapping[str, str] = {
+    "float32": "float",
+    "float64": "double",
+    "bool": "unsigned char",
+    "int8": "signed char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long long",
+    "uint8": "unsigned char",
+    "uint16": "unsigned short",
+    "uint32": "unsigned int",
+    "uint64": "unsigned long long",
+}
+"""The element types of kernels; what has another one is left to the array module."""
+
+# Written so that not-a-number passes through every function, as it does in NumPy's.
+FUNCTIONS = """\
+#ifndef ARROWS_FUNCTIONS
+#define ARROWS_FUNCTIONS
+FUNCTION float sigmoidf(float x) { float e = expf(x > 88.0f ? 88.0f : x); return e / (e + 1.0f); }
+FUNCTION double sigmoid(double x) { double e = exp(x > 709.0 ? 709.0 : x); return e / (e + 1.0); }
+FUNCTION float softplusf(float x) { return (x > 0.0f ? x : 0.0f) + log1pf(expf(-fabsf(x))); }
+FUNCTION double softplus(double x) { return (x > 0.0 ? x : 0.0) + log1p(exp(-fabs(x))); }
+FUNCTION long long whole_power(long long x, long long n) {
+  long long result = 1;
+  for (; n > 0; --n) result *= x;
+  return result;
+}
+FUNCTION unsigned long long finalise(unsigned long long x) {
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
+  return x ^ (x >> 31);
+}
+FUNCTION int drops(unsigned long long key, long long place, unsigned long long least) {
+  return finalise(finalise(key + GOLDENULL) + (unsigned long long)(place + 1) * GOLDENULL) < least;
+}
+FUNCTION long long clipped(long long index, long long size) {
+  return index < 0 ? 0 : index < size ? index : size - 1;
+}
+#endif
+""".replace("GOLDENULL", f"{GOLDEN}ULL")
+"""What stands before a kernel; `clipped` keeps an index that is out of range inside of the memory."""
+
+Attributes: TypeAlias = Mapping[str, Any]
+Writer: TypeAlias = Callable[[Sequence[str], str, Attributes], str]
+"""``writer(operands, dtype of the first, attributes)`` is an expression in C."""
+
+
+def number(value: float, dtype: str) -> str:
+    """A Python number as C."""
+    if dtype in ("float32", "float64"):
+        text = repr(float(value)).replace("inf", "INFINITY").replace("nan", "NAN")
+        return f"({TYPES[dtype]})({text})"
+    if dtype == "uint64":
+        return f"{int(value)}ULL"
+    return f"({TYPES[dtype]})({int(value)}LL)"
+
+
+def _plain(template: str) -> Writer:
+    return lambda operands, dtype, attributes: template.format(*operands)
+
+
+def _library(name: str) -> Writer:
+    """A function of C's library, of float or of double."""
+    return lambda operands, dtype, attributes: (
+        f"{name}{'f' if dtype == 'float32' else ''}({', '.join(operands)})"
+    )
+
+
+def _absolute(operands: Sequence[str], dtype: str, attributes: Attributes) -> str:
+    if dtype in ("float32", "float64"):
+        return _library("fabs")(operands, dtype, attributes)
+    return f"({operands[0]} < 0 ? -{operands[0]} : {operands[0]})"
+
+
+def _power(operands: Sequence[str], dtype: str, attributes: Attributes) -> str:
+    exponent = attributes["exponent"]
+    if dtype not in ("float32", "float64"):
+        return f"whole_power({operands[0]}, {int(exponent)})"
+    return _library("pow")([operands[0], number(exponent, dtype)], dtype, attributes)
+
+
+def _clip(operands: Sequence[str], dtype: str, attributes: Attributes) -> str:
+    value = operands[0]
+    if attributes["low"] is not None:
+        low = number(attributes["low"], dtype)
+        value = f"({value} < {low} ? {low} : {value})"
+    if attributes["high"] is not None:
+        high = number(attributes["high"], dtype)
+        value = f"({value} > {high} ? {high} : {value})"
+    return value
+
+
+def _elu(operands: Sequence[str], dtype: str, attributes: Attributes) -> str:
+    below = _library("expm1")(operands, dtype, attributes)
+    return f"({operands[0]} > 0 ? {operands[0]} : {number(attributes['alpha'], dtype)} * {below})"
+
+
+def _leaky_relu(operands: Sequence[str], dtype: str, attributes: Attributes) -> str:
+    (x,) = operands
+    return f"({x} > 0 ? {x} : {number(attributes['slope'], dtype)} * {x})"
+
+
+def _cast(operands: Sequence[str], dtype: str, attributes: Attributes) -> str:
+    if attributes["dtype"] == "bool":
+        return f"({operands[0]} != 0)"
+    return f"({TYPES[attributes['dtype']]}){operands[0]}"
+
+
+ELEMENTWISE: Mapping[str, Writer] = {
+    "add": _plain("{0} + {1}"),
+    "subtract": _plain("{0} - {1}"),
+    "multiply": _plain("{0} * {1}"),
+    "divide": _plain("{0} / {1}"),
+    "negative": _plain("-{0}"),
+    "abs": _absolute,
+    "sign": _plain("({0} > 0 ? 1 : {0} < 0 ? -1 : {0})"),
+    "square": _plain("{0} * {0}"),
+    "sqrt": _library("sqrt"),
+    "exp": _library("exp"),
+    "log": _library("log"),
+    "expm1": _library("expm1"),
+    "log1p": _library("log1p"),
+    "sin": _library("sin"),
+    "cos": _library("cos"),
+    "erf": _library("erf"),
+    "tanh": _library("tanh"),
+    "sigmoid": _library("sigmoid"),
+    "softplus": _library("softplus"),
+    "relu": _plain("({0} < 0 ? 0 : {0})"),
+    "elu": _elu,
+    "leaky_relu": _leaky_relu,
+    "power": _power,
+    "clip": _clip,
+    "maximum": _plain("({0} > {1} || {0} != {0} ? {0} : {1})"),
+    "minimum": _plain("({0} < {1} || {0} != {0} ? {0} : {1})"),
+    "greater": _plain("({0} > {1})"),
+    "greater_equal": _plain("({0} >= {1})"),
+    "equal": _plain("({0} == {1})"),
+    "where": _plain("({0} ? {1} : {2})"),
+    "logical_and": _plain("({0} && {1})"),
+    "logical_or": _plain("({0} || {1})"),
+    "logical_not": _plain("(!{0})"),
+    "cast": _cast,
+}
+"""How each element-wise primitive is written, of names of numbers."""

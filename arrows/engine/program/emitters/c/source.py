@@ -1,0 +1,303 @@
+"""Kernels in C of instructions: one source for the GPU and for the host.
+
+A kernel loads what it reads (`writer`): rows of a slab by their index, gradients from where readers have
+left them, ranges of wider values.  So gathers, slices and joins cost no launch of their own.  A `Map` is one
+launch of a thread for each number, or, where it reduces rows, of a thread for each row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from arrows.engine.device import KernelSource, kernel_source
+from arrows.engine.program.emitters.arguments import (
+    Argument,
+    GradientRows,
+    ResultRowsOf,
+    RowCount,
+    RowsOf,
+    ScatterRowsOf,
+)
+from arrows.engine.program.emitters.c.functions import ELEMENTWISE, FUNCTIONS, TYPES
+from arrows.engine.program.emitters.c.places import Column, column, place
+from arrows.engine.program.emitters.c.rows import is_reduction, items, write_item
+from arrows.engine.program.emitters.c.segments import SEGMENTED, write_segment
+from arrows.engine.program.emitters.c.writer import INDEXING, KernelWriter, NotInC, Scope, c_type
+from arrows.engine.program.instructions import (
+    Compute,
+    Gather,
+    Instruction,
+    Map,
+    Pull,
+    Scatter,
+    Store,
+)
+from arrows.engine.program.program import Program
+from arrows.ops import INVARIANT, ROW, Equation, Var
+
+SHORT_ROW = 64
+"""So many numbers of a row a thread keeps to itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class CKernel:
+    """A kernel of an instruction.
+
+    Attributes:
+        source: the kernel.
+        arguments: what its words stand for; the first is how many rows it has.
+    """
+
+    source: KernelSource
+    arguments: tuple[Argument, ...]
+
+
+def in_c(equation: Equation) -> bool:
+    """Whether a kernel can compute an equation with rows."""
+    name = equation.primitive.name
+    written = name in ELEMENTWISE or name in INDEXING or name in SEGMENTED or is_reduction(equation)
+    types = (equation.result.type, *(var.type for var in equation.operands))
+    return written and equation.result.rows != INVARIANT and all(type.dtype in TYPES for type in types)
+
+
+def in_columns(equation: Equation) -> bool:
+    """Whether a kernel can compute an equation number by number, fused with others."""
+    return in_c(equation) and (equation.primitive.name in ELEMENTWISE or equation.primitive.name in INDEXING)
+
+
+def c_kernel(program: Program, region: str, instruction: Instruction) -> CKernel | None:
+    """The kernel of an instruction; None if it is left to the array module.
+
+    Args:
+        program: with memory, for kernels.
+        region: the region that the instruction stands in.
+        instruction: one that makes or hands over values with rows.
+    """
+    try:
+        match instruction:
+            case Map(equations, results):
+                if any(is_reduction(equation) for equation in equations):
+                    return _row_kernel(program, equations, results)
+                return _column_kernel(program, equations, results)
+            case Compute(equation) if equation.primitive.name in SEGMENTED:
+                return _segment_kernel(program, equation)
+            case Compute(equation) if is_reduction(equation):
+                return _reduction_kernel(program, equation)
+            case Compute(equation) if in_columns(equation):
+                return _column_kernel(program, (equation,), (equation.result,))
+            case Gather(var):
+                return _copy_kernel(program, instruction, RowsOf(var), var)
+            case Pull(var, number):
+                return _copy_kernel(program, instruction, GradientRows(number), var)
+            case Store(number, var):
+                level = program.results[number][1]
+                return _copy_kernel(program, instruction, ResultRowsOf(number), var, level)
+            case Scatter(_, var):
+                number = next(n for n, (_, each) in enumerate(program.scatters) if each is instruction)
+                return _copy_kernel(program, instruction, ScatterRowsOf(number), var)
+    except NotInC:
+        pass
+    return None
+
+
+def _column_kernel(program: Program, equations: Sequence[Equation], results: Sequence[Var]) -> CKernel:
+    """A thread for each number of a row; results whose pieces have one length share a loop."""
+    if not all(in_columns(equation) for equation in equations):
+        raise NotInC
+    writer = KernelWriter(program, {equation.result: equation for equation in equations})
+    level = results[0].rows
+    rows = writer.word(RowCount(level), "const long long")
+    cuts = _cuts(equations)
+    pieces: dict[int, list[tuple[Var, int]]] = {}
+    for var in results:
+        if var.rows != level:
+            raise NotInC("results of several levels")
+        for start, stop in pairwise(sorted(cuts[var])):
+            pieces.setdefault(stop - start, []).append((var, start))
+    blocks = []
+    for length, starts in sorted(pieces.items()):
+        scope = Scope(writer)
+        outputs = []
+        for var, start in starts:
+            at = Column("j", start, length) if length > 1 else Column("", start, 1)
+            outputs.append((var, at, writer.value(scope, var, "r", at)))
+        for var, at, name in outputs:  # all is read before anything is written
+            _write(writer, scope, var, "r", at, name)
+        blocks.append((length, scope))
+    return _kernel(writer, rows, blocks)
+
+
+def _row_kernel(program: Program, equations: Sequence[Equation], results: Sequence[Var]) -> CKernel:
+    """A thread for each row, which keeps the row's values to itself."""
+    if any(equation.result.type.size > SHORT_ROW for equation in equations):
+        raise NotInC("a long row")
+    if not all(in_columns(equation) or is_reduction(equation) for equation in equations):
+        raise NotInC
+    looked_through = {
+        equation.result: equation for equation in equations if equation.primitive.name in ("index", "reshape")
+    }
+    writer = KernelWriter(program, looked_through)
+    rows = writer.word(RowCount(results[0].rows), "const long long")
+    scope = Scope(writer)
+    for equation in equations:
+        var = equation.result
+        if var in looked_through:
+            continue
+        name = writer.fresh()
+        scope.lines.append(f"{c_type(var)} {name}[{max(var.type.size, 1)}];")
+
+        def keep(block: Scope, at: Column, value: str, name: str = name) -> None:
+            block.lines.append(f"{name}[{at}] = {value};")
+
+        count = items(equation) if is_reduction(equation) else var.type.size
+        block = scope.inner(f"for (int j = 0; j < {count}; ++j)")
+        if is_reduction(equation):
+            write_item(writer, block, equation, "j", keep)
+        else:
+            at = column("j", count)
+            keep(block, at, block.name(c_type(var), writer.compute(block, equation, "r", at)))
+        scope.close(block)
+        writer.local[var] = name
+    for var in results:
+        block = scope.inner(f"for (int j = 0; j < {var.type.size}; ++j)")
+        at = column("j", var.type.size)
+        _write(writer, block, var, "r", at, writer.value(block, var, "r", at))
+        scope.close(block)
+    return _kernel(writer, rows, [(1, scope)])
+
+
+def _reduction_kernel(program: Program, equation: Equation) -> CKernel:
+    """A thread for each number, or line, of the result of a reduction."""
+    writer = KernelWriter(program, {})
+    rows = writer.word(RowCount(equation.result.rows), "const long long")
+    scope = Scope(writer)
+
+    def write(block: Scope, at: Column, value: str) -> None:
+        _write(writer, block, equation.result, "r", at, value)
+
+    write_item(writer, scope, equation, "j", write)
+    return _kernel(writer, rows, [(items(equation), scope)])
+
+
+def _segment_kernel(program: Program, equation: Equation) -> CKernel:
+    """A thread for each column of a sequence."""
+    (x,) = equation.operands
+    if x.rows < 0:
+        raise NotInC("the sequence is the same for all rows")
+    writer = KernelWriter(program, {})
+    rows = writer.word(RowCount(ROW), "const long long")
+    scope = Scope(writer)
+    row = "r" if equation.result.rows == ROW else "e"
+
+    def write(block: Scope, at: Column, value: str) -> None:
+        _write(writer, block, equation.result, row, at, value)
+
+    size = equation.result.type.size
+    write_segment(writer, scope, equation, column("j", size), write)
+    return _kernel(writer, rows, [(size, scope)])
+
+
+def _copy_kernel(
+    program: Program, instruction: Instruction, target: Argument, var: Var, level: int | None = None
+) -> CKernel:
+    """A thread for each number that is copied to where it goes; a pull adds to what lies there."""
+    writer = KernelWriter(program, {})
+    rows = writer.word(RowCount(var.rows if level is None else max(level, ROW)), "const long long")
+    scope, size = Scope(writer), var.type.size
+    at = column("j", size)
+    match instruction:
+        case Gather():
+            value = writer.gathered(scope, instruction, "r", at)
+        case Pull(number=number):
+            value = writer.pulled(scope, number, var, "r", at)
+        case _:
+            value = writer.value(scope, var, "r", at)
+    address = writer.word(target, f"{c_type(var)}*")
+    if isinstance(instruction, Pull):  # it is read there as well
+        address = f"(({c_type(var)}*){address})"
+    scope.lines.append(f"{address}[{place('r', size, at)}] = {value};")
+    return _kernel(writer, rows, [(size, scope)])
+
+
+def _write(writer: KernelWriter, scope: Scope, var: Var, row: str, at: Column, value: str) -> None:
+    """Writes a number to the memory of a value."""
+    if var not in writer.program.memory:
+        raise NotInC(f"%{var.id} has no memory")
+    root, at = writer.root(var, at)
+    address = writer.word(RowsOf(root), f"const {c_type(root)}*")
+    scope.lines.append(f"(({c_type(root)}*){address})[{place(row, root.type.size, at)}] = {value};")
+
+
+def _kernel(writer: KernelWriter, rows: str, blocks: Iterable[tuple[int, Scope]]) -> CKernel:
+    """The kernel of loops over rows and, in each row, so many items."""
+    lines, columns = [], 1
+    for count, scope in blocks:
+        if count == 0:
+            continue
+        columns = max(columns, count)
+        if count == 1:
+            lines.append(f"ITEMS(r, {rows}) {{")
+        else:
+            lines += [f"ITEMS(i, {rows} * {count}) {{", f"  const long long r = i / {count};"]
+            lines.append(f"  const int j = i % {count};")
+        lines += ["  " + line for line in scope.lines]
+        lines.append("}")
+    body = "\n".join("  " + line for line in [*writer.head, *lines])
+    source = kernel_source(body, words=len(writer.arguments), columns=columns, functions=FUNCTIONS)
+    return CKernel(source, writer.arguments)
+
+
+def _cuts(equations: Sequence[Equation]) -> dict[Var, set[int]]:
+    """The places where each row is cut, so that whatever is read together is cut alike.
+
+    Then pieces of one length share a loop, in which each number is computed once: of a cell's gates, which
+    lie side by side, and of its state.
+    """
+    cuts: dict[Var, set[int]] = {}
+    readers: dict[Var, list[Equation]] = {}
+    for equation in equations:
+        for var in {equation.result, *equation.operands}:
+            cuts.setdefault(var, {0, var.type.size})
+            readers.setdefault(var, []).append(equation)
+    pending = list(equations)
+    while pending:
+        equation = pending.pop()
+        for operand, first, start, length in _parts(equation):
+            last = first + length
+            down = {c - first + start for c in (*cuts[equation.result], first, last) if first <= c <= last}
+            up = {c - start + first for c in (*cuts[operand], *down) if start <= c <= start + length}
+            for var, more in ((operand, down), (equation.result, up)):
+                if not more <= cuts[var]:
+                    cuts[var] |= more
+                    pending.extend(readers[var])
+    return cuts
+
+
+def _parts(equation: Equation) -> list[tuple[Var, int, int, int]]:
+    """Which ranges of a result's row are ranges of operands: the operand, where the range starts in the
+    result, where in the operand, and how long it is."""
+    result, name = equation.result, equation.primitive.name
+    attributes: dict[str, Any] = dict(equation.attributes)
+    if name == "index":
+        (x,), key = equation.operands, attributes["key"]
+        if x.type.ndim == 1 and isinstance(key[0], tuple) and key[0][2] == 1:
+            return [(x, 0, key[0][0], result.type.size)]
+        return []
+    if name == "concat":
+        if result.type.ndim != 1:
+            return []
+        parts, start = [], 0
+        for operand in equation.operands:
+            parts.append((operand, start, 0, operand.type.size))
+            start += operand.type.size
+        return parts
+    if name == "reshape" or name in ELEMENTWISE:
+        return [
+            (operand, 0, 0, result.type.size)
+            for operand in equation.operands
+            if operand.type.size == result.type.size
+        ]
+    return []

@@ -1,0 +1,223 @@
+"""Writes a region for a device with kernels: a loop over steps in which nearly every line is one launch.
+
+The function is the same straight line as NumPy's (`emitters.numpy`).  A `Map`, a gather that is copied, and
+what else a kernel in C can do is one launch; so is a matrix product.  What no kernel can do stays a call of
+the array module.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from arrows.engine.device import Device
+from arrows.engine.program.emitters.c import CKernel, c_kernel
+from arrows.engine.program.emitters.launches import Launches, StepProduct
+from arrows.engine.program.emitters.numpy import RegionCode, RegionWriter, Tick
+from arrows.engine.program.emitters.row_matrix import RowMatrix, flat, row_matrix
+from arrows.engine.program.emitters.values import suffix
+from arrows.engine.program.instructions import (
+    Accumulate,
+    Gather,
+    Instruction,
+    LoadKeys,
+    Map,
+    Product,
+    Pull,
+    Scatter,
+    Store,
+    SumRows,
+    View,
+    instruction_of,
+)
+from arrows.engine.program.program import Program, PulledRows, ResultRows, ScatterRows
+from arrows.ops import INVARIANT, Equation, Var
+
+
+def emit_kernels(
+    program: Program, region: str, device: Device, *, tick: Tick | None = None
+) -> RegionCode | None:
+    """Writes a region; None where it has no instructions.
+
+    Args:
+        program: with memory, for kernels.
+        region: any but ``once``.
+        device: one that has kernels.
+        tick: called after each instruction, for a profile.
+    """
+    return _KernelWriter(program, region, device, tick).code() if program.region(region) else None
+
+
+class _KernelWriter(RegionWriter):
+    def __init__(self, program: Program, region: str, device: Device, tick: Tick | None) -> None:
+        super().__init__(program, region, device.xp, tick, jit=False)
+        self._in_c: list[CKernel] = []
+        self._once = {
+            var: number
+            for number, var in enumerate(
+                var for instruction in program.region("once") for var in instruction.writes
+            )
+        }
+        self.kernels.namespace["bind_launches"] = partial(Launches, program, region)
+        self.values.bound("launches", "bind_launches(arrays)")
+
+    def code(self) -> RegionCode:
+        """The whole function, and its kernels."""
+        code = super().code()
+        return RegionCode(code.make, code.source, tuple(self._in_c))
+
+    def _write(self, instruction: Instruction) -> None:
+        match instruction:
+            case Gather(var):
+                if var in self.program.memory:
+                    self._launch(instruction, f"gather({self.gathers[var]}, ")
+            case Pull(var, number):
+                if isinstance(self.program.memory.get(var), PulledRows):
+                    self._launch(instruction, f"pull({number}, ")
+            case View() | LoadKeys():
+                pass  # kernels look through views; what else reads one makes it (`_ready`)
+            case Product(equation):
+                if not self._product(equation):
+                    self._by_arrays(instruction)
+            case SumRows():
+                if not self._sum_in_product(instruction):
+                    self._by_arrays(instruction)
+            case Accumulate():
+                self.values.name(instruction.operand)
+            case Store(number, var) if self.program.memory.get(var) == ResultRows(number):
+                pass
+            case Scatter(_, var) if self._waits_there(instruction, var):
+                pass
+            case _:
+                if not self._launch(instruction, "kernel("):
+                    self._by_arrays(instruction)
+        if self.tick is not None:
+            self.values.bound("synchronize", "arrays.device.synchronize")
+            self.body.append("synchronize()")
+
+    def _waits_there(self, scatter: Scatter, var: Var) -> bool:
+        return self.program.memory.get(var) == ScatterRows(self.scatters[id(scatter)])
+
+    # ------------------------------------------------------------------------------------------ launches
+
+    def _launch(self, instruction: Instruction, how: str) -> bool:
+        """Writes a launch of a kernel for each step; returns whether there is a kernel."""
+        kernel = c_kernel(self.program, self.region, instruction)
+        if kernel is None:
+            return False
+        name = f"launch{len(self._in_c)}"
+        self.kernels.namespace[f"c_{name}"] = kernel
+        self._in_c.append(kernel)
+        self.values.bound(name, f"launches.{how}c_{name})")
+        self.body.append(f"{name}({self._step})")
+        return True
+
+    @property
+    def _step(self) -> str:
+        return "0" if self.whole else "j"
+
+    def _product(self, equation: Equation) -> bool:
+        """Writes a product of rows and a matrix without rows; returns whether it is one."""
+        if equation.primitive.name != "matmul":
+            return False
+        a, b = equation.operands
+        transposed = a.rows == INVARIANT
+        rows_var, matrix = (b, a) if transposed else (a, b)
+        rows, result = row_matrix(self.program, rows_var), row_matrix(self.program, equation.result)
+        if rows is None or result is None or matrix not in self._once:
+            return False
+        if transposed and (len(rows_var.type.shape) != 1 or len(matrix.type.shape) not in (1, 2)):
+            return False
+        columns = 1 if len(matrix.type.shape) == 1 else matrix.type.shape[0 if transposed else 1]
+        if (result.height, result.width) != (rows.height, columns):
+            fitted = _as_matrix(result, rows.height, columns)
+            if fitted is None:
+                return False
+            result = fitted
+        if len(matrix.type.shape) == 1:
+            transposed = False  # a vector is a matrix of one column on either side
+        name = f"product{len(self.kernels.namespace)}"
+        self.kernels.namespace[f"c_{name}"] = StepProduct(
+            rows=rows, matrix=self._once[matrix], transposed=transposed, result=result
+        )
+        self.values.bound(name, f"launches.product(c_{name})")
+        self.body.append(f"{name}({self._step})")
+        return True
+
+    def _sum_in_product(self, instruction: SumRows) -> bool:
+        """Writes a sum over all rows as a matrix product, if it is one; returns whether it is."""
+        var = instruction.result
+        out = self.target_of(instruction)
+        if instruction.operand is not None:
+            rows = row_matrix(self.program, instruction.operand)
+            vectors = None if rows is None else flat(rows, instruction.operand.type.size)
+            if vectors is None:
+                return False
+            name = self._constant(vectors)
+            self.values.assign(var, f"launches.sum_rows({name}, {var.type.shape}, {out})")
+            return True
+        equation = instruction.equation
+        assert equation is not None
+        if equation.primitive.name != "outer" or instruction.sparse:
+            return False
+        a, b = (row_matrix(self.program, operand) for operand in equation.operands)
+        if a is None or b is None or a.level != b.level or (a.height, b.height) != (1, 1):
+            return False
+        self.values.assign(var, f"launches.sum_outer({self._constant(a)}, {self._constant(b)}, {out})")
+        return True
+
+    def _constant(self, rows: RowMatrix) -> str:
+        name = f"rows{len(self.kernels.namespace)}"
+        self.kernels.namespace[name] = rows
+        return name
+
+    # ---------------------------------------------------------------------------- calls of the array module
+
+    def _by_arrays(self, instruction: Instruction) -> None:
+        """Writes an instruction as calls of the array module."""
+        for var in instruction.reads:
+            self._ready(var)
+        if not isinstance(instruction, Map):
+            super()._write(instruction)
+            return
+        for equation in instruction.equations:
+            self.values.made_by[equation.result] = inner = instruction_of(equation)
+            super()._write(inner)
+
+    def _ready(self, var: Var) -> None:
+        """Sees to it that a value can be named: gathers it, looks through views, adds what readers left."""
+        if var in self.values.names or var in self.program.memory or var.rows == INVARIANT:
+            return
+        match self.values.made_by.get(var):
+            case View(equation):
+                self._ready(equation.operands[0])
+                if self.values.rows(var) is None:
+                    super()._view(equation)
+            case Gather() as gather:
+                self._take(gather)
+            case Pull() as pull:
+                raise AssertionError(f"{pull} is read by a call, and has no memory")
+
+    def _take(self, gather: Gather) -> None:
+        """Gathers the rows of the step into a new array."""
+        number, var, width = self.gathers[gather.result], gather.result, len(gather.operands)
+        end = suffix(var.rows)
+        a, z = f"a{end}", f"z{end}"
+        self.values.levels.add(var.rows)
+        for part in ("slab", "index", "first", "rows"):
+            self.values.bound(f"{part}{number}", f"arrays.gathers[{number}].{part}")
+        self.values.bound("take", "arrays.device.take")
+        taken = f"take(slab{number}, index{number}[{width} * {a}:{width} * {z}])"
+        if width > 1:
+            taken += f".reshape(({z} - {a}, {', '.join(map(str, var.type.shape))},))"
+        whole = f"rows{number}[{a}:{z}]"
+        self.values.assign(var, f"{whole} if first{number} is None else {taken}")
+
+
+def _as_matrix(rows: RowMatrix, height: int, width: int) -> RowMatrix | None:
+    """Rows that lie together, as matrices of another height."""
+    if rows.height * rows.width != height * width:
+        return None
+    if rows.height == 1 == width or rows.stride == rows.width:
+        return replace(rows, height=height, width=width, stride=width)
+    return None

@@ -1,0 +1,295 @@
+"""Binds kernels and matrix products to the arrays of a batch: a table of words, with a line for each step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+
+import numpy as np
+
+from arrows.engine.device import Launch, ProductLayout
+from arrows.engine.program.emitters.arguments import (
+    Argument,
+    DropoutKeys,
+    GradientRows,
+    OnceValue,
+    PullOffsets,
+    PullPlaces,
+    PullValues,
+    ResultRowsOf,
+    RowCount,
+    RowsOf,
+    ScatterRowsOf,
+    SegmentOffsets,
+    SegmentRows,
+    SlabIndex,
+    SlabRows,
+)
+from arrows.engine.program.emitters.arrays import RegionArrays
+from arrows.engine.program.emitters.c import CKernel
+from arrows.engine.program.emitters.row_matrix import RowMatrix
+from arrows.engine.program.program import (
+    GatheredRows,
+    Held,
+    Program,
+    PulledRows,
+    ResultRows,
+    ScatterRows,
+    Scratch,
+)
+from arrows.ops import INVARIANT, ROW, Var
+from arrows.ops.arrays import Array, HostArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepProduct:
+    """Rows of a step times a matrix without rows: ``result = rows @ matrix``.
+
+    Attributes:
+        rows, result: vectors, row by row.
+        matrix: the position of the matrix among the values of ``once``; a vector is a matrix of one column.
+        transposed: whether the rows are multiplied by the transpose of the matrix.
+    """
+
+    rows: RowMatrix
+    matrix: int
+    transposed: bool
+    result: RowMatrix
+
+
+class Launches:
+    """The launches of one region of one operation in one batch.
+
+    Args:
+        program: with memory.
+        region: any but ``once``.
+        arrays: what the region is bound to.
+    """
+
+    def __init__(self, program: Program, region: str, arrays: RegionArrays) -> None:
+        self._program, self._arrays, self._device = program, arrays, arrays.device
+        self._once = {
+            var: number
+            for number, var in enumerate(
+                var for instruction in program.region("once") for var in instruction.writes
+            )
+        }
+        self._gathers = {gather.result: number for number, (_, gather) in enumerate(program.gathers)}
+        self._bounds = {ROW: np.asarray(arrays.bounds, np.int64)}
+        for level, steps in arrays.segments.items():
+            self._bounds[level] = np.array([0, *(stop for _, stop, _ in steps)], np.int64)
+        self._columns: dict[Argument, HostArray | int] = {}
+        self.count = len(arrays.bounds) - 1
+
+    def kernel(self, kernel: CKernel) -> Launch:
+        """The launches of a kernel, one for each step."""
+        compiled = self._device.compile([kernel.source])[kernel.source.name]
+        words = np.empty((self.count, len(kernel.arguments)), np.int64)
+        for number, argument in enumerate(kernel.arguments):
+            words[:, number] = self.column(argument)
+        return compiled.bind(words)
+
+    def gather(self, number: int, kernel: CKernel) -> Launch:
+        """The launches that copy gathered rows together, which are none if the rows are one range already."""
+        return _nothing if self._arrays.gathers[number].first is None else self.kernel(kernel)
+
+    def pull(self, number: int, kernel: CKernel) -> Launch:
+        """The launches that add to gradients what readers have left, which are none if nobody has."""
+        return self.kernel(kernel) if number in self._arrays.pulled else _nothing
+
+    def product(self, product: StepProduct) -> Launch:
+        """The launches of a matrix product, one for each step."""
+        matrix = self._arrays.once[product.matrix]
+        if matrix.ndim == 1:
+            matrix = matrix.reshape((-1, 1))
+        if product.transposed:
+            matrix = matrix.T
+        rows, result = product.rows, product.result
+        stride, transposed = _row_stride(matrix), False
+        if stride is None:
+            stride, transposed = _row_stride(matrix.T), True
+        if stride is None:
+            matrix, stride, transposed = matrix.copy(), matrix.shape[1], False
+        layout = ProductLayout(
+            dtype=str(matrix.dtype),
+            a_stride=rows.stride,
+            b_stride=stride,
+            c_stride=result.stride,
+            b_transposed=transposed,
+        )
+        words = np.empty((self.count, 6), np.int64)
+        words[:, 0] = self._lengths(rows.level) * rows.height
+        words[:, 1], words[:, 2] = matrix.shape[1], matrix.shape[0]
+        words[:, 3], words[:, 4] = self._first(rows), self._device.address(matrix)
+        words[:, 5] = self._first(result)
+        return partial(_launch, self._device.products(layout, words), (matrix,))
+
+    def sum_outer(self, a: RowMatrix, b: RowMatrix, out: Array | None) -> Array:
+        """The sum over all rows of the outer product of two vectors."""
+        shape = a.width, b.width
+        stride = None if out is None else _row_stride(out)
+        if out is None or stride is None:
+            out, stride = self._device.empty(shape, a.dtype), shape[1]
+        layout = ProductLayout(
+            dtype=a.dtype, a_stride=a.stride, b_stride=b.stride, c_stride=stride, a_transposed=True
+        )
+        self._one_product(layout, *shape, self._first(a), self._first(b), a.level, out)
+        return out
+
+    def sum_rows(self, rows: RowMatrix, shape: tuple[int, ...], out: Array | None) -> Array:
+        """The sum of a value over all rows."""
+        if out is None or not out.flags.c_contiguous:
+            out = self._device.empty(shape, rows.dtype)
+        count = int(self._lengths(rows.level)[0])
+        assert self._arrays.ones is not None
+        ones = self._arrays.ones(count, rows.dtype)
+        layout = ProductLayout(
+            dtype=rows.dtype, a_stride=max(count, 1), b_stride=rows.stride, c_stride=rows.width
+        )
+        self._one_product(
+            layout, 1, rows.width, self._device.address(ones), self._first(rows), rows.level, out
+        )
+        return out
+
+    def _one_product(
+        self,
+        layout: ProductLayout,
+        height: int,
+        width: int,
+        a: HostArray | int,
+        b: HostArray | int,
+        level: int,
+        out: Array,
+    ) -> None:
+        words = np.empty((1, 6), np.int64)
+        words[:, 0], words[:, 1], words[:, 2] = height, width, self._lengths(level)
+        words[:, 3], words[:, 4], words[:, 5] = a, b, self._device.address(out)
+        self._device.products(layout, words)(0)
+
+    # ------------------------------------------------------------------------------------------- columns
+
+    def column(self, argument: Argument) -> HostArray | int:
+        """What a word is at each step, or at all steps."""
+        if argument not in self._columns:
+            self._columns[argument] = self._column(argument)
+        return self._columns[argument]
+
+    def _column(self, argument: Argument) -> HostArray | int:
+        address, arrays, program = self._device.address, self._arrays, self._program
+        match argument:
+            case RowCount(level):
+                return self._lengths(level)
+            case OnceValue(var):
+                value = arrays.once[self._once[var]]
+                assert value.flags.c_contiguous, "the executor makes them so"
+                return address(value)
+            case RowsOf(var):
+                return self._rows(var)
+            case SlabRows(number):
+                gather, var = arrays.gathers[number], program.gathers[number][1].result
+                if gather.first is None:
+                    assert gather.rows is not None
+                    return self._at(gather.rows, var)
+                return address(gather.slab)
+            case SlabIndex(number):
+                gather, instruction = arrays.gathers[number], program.gathers[number][1]
+                if gather.first is None:
+                    return 0
+                assert gather.index is not None
+                width = len(instruction.operands)
+                return address(gather.index) + 4 * width * self._starts(instruction.result.rows)
+            case GradientRows(number):
+                type, level = program.results[number]
+                gradients = arrays.gradients[number]
+                assert gradients is not None
+                return self._at(gradients, Var(0, type, max(level, ROW)))
+            case PullOffsets(number):
+                pulled = arrays.pulled.get(number)
+                level = max(program.results[number][1], ROW)
+                return 0 if pulled is None else address(pulled.offsets) + 4 * self._starts(level)
+            case PullPlaces(number) | PullValues(number):
+                pulled = arrays.pulled.get(number)
+                if pulled is None:
+                    return 0
+                return address(pulled.places if isinstance(argument, PullPlaces) else pulled.values)
+            case SegmentOffsets(level):
+                # A step has one offset more than rows.
+                steps = np.arange(self.count, dtype=np.int64)
+                return self._segments(level, 0) + 4 * (self._starts(ROW) + steps)
+            case SegmentRows(level):
+                return self._segments(level, 1) + 4 * self._starts(level)
+            case DropoutKeys():
+                assert arrays.keys is not None
+                return address(arrays.keys) + 8 * self._starts(ROW)
+            case ScatterRowsOf(number):
+                var = program.scatters[number][1].operand
+                return self._at(arrays.scatters[number], var)
+            case ResultRowsOf(number):
+                type, level = program.results[number]
+                return self._at(arrays.results[number], Var(0, type, max(level, ROW)))
+
+    def _rows(self, var: Var) -> HostArray | int:
+        """The address of the rows of a value that has memory of its own."""
+        arrays, memory = self._arrays, self._program.memory[var]
+        number = self._gathers.get(var)
+        if number is not None:
+            rows = arrays.gathers[number].rows
+            if rows is not None:  # all rows of a range, or of memory
+                return self._at(rows, var)
+        match memory:
+            case Scratch(slot):
+                return self._device.address(arrays.scratch[slot])
+            case ResultRows(number):
+                return self._at(arrays.results[number], var)
+            case Held(number, backward):
+                held = (arrays.saved if backward else arrays.kept)[number]
+            case ScatterRows(number):
+                held = arrays.scatters[number]
+            case PulledRows(number):
+                held = arrays.gradients[number]
+            case GatheredRows() | _:
+                raise AssertionError(memory)
+        assert held is not None
+        return self._at(held, var)
+
+    def _at(self, array: Array, var: Var) -> HostArray:
+        """The address of each step's rows in an array of all rows."""
+        row = prod(var.type.shape) * array.itemsize
+        return self._device.address(array) + row * self._starts(var.rows)
+
+    def _first(self, rows: RowMatrix) -> HostArray | int:
+        return self.column(rows.argument) + rows.offset * np.dtype(rows.dtype).itemsize
+
+    def _segments(self, level: int, part: int) -> int:
+        """The address of the offsets, or of the rows, of all steps, which lie one after another."""
+        if not self.count:
+            return 0
+        segments = self._arrays.segments[level][0][2]
+        return self._device.address(segments.ids if part else segments.offsets)
+
+    def _starts(self, level: int) -> HostArray:
+        assert level != INVARIANT
+        return self._bounds[level][:-1]
+
+    def _lengths(self, level: int) -> HostArray:
+        bounds = self._bounds[level]
+        return bounds[1:] - bounds[:-1]
+
+
+def _row_stride(matrix: Array) -> int | None:
+    """How many numbers there are from one row to the next, if a matrix lies row by row."""
+    height, width = matrix.shape
+    down, right = matrix.strides
+    if (right == matrix.itemsize or width <= 1) and (down >= width * matrix.itemsize or height <= 1):
+        return max(down // matrix.itemsize, width, 1)
+    return None
+
+
+def _launch(launch: Launch, kept: tuple[Array, ...], number: int) -> None:
+    """Launches; keeps the arrays alive that the launch reads."""
+    launch(number)
+
+
+def _nothing(number: int) -> None:
+    """No launch."""

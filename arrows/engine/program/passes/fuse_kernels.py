@@ -1,0 +1,119 @@
+"""Fuses what one kernel in C can do into one `Map`, for a device with kernels::
+
+    %2: float32[5] row = add(%0, %1)                      map
+    %3: float32[5] row = log_softmax(%2, axis=-1)           %2: float32[5] row = add(%0, %1)
+    %4: float32 row = pick(%3, %5)                 ->       %3: float32[5] row = log_softmax(%2, axis=-1)
+    result 0 = %4                                           %4: float32 row = pick(%3, %5)
+                                                          -> %4
+                                                          result 0 = %4
+
+A launch costs some microseconds, whatever it computes.  Neighbours of one level join: element-wise
+equations, slices, joins, look-ups; and reductions over a row, where the rows of all are so short that a
+thread keeps them to itself.  What loads (a gather) or only hands over (a store, a scatter) moves before or
+behind.
+
+A training step of a binary Tree-LSTM cell is five launches; without this pass it is 31
+(`tests/engine/program/test_launches.py` counts them).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from arrows.engine.program.emitters.c import SHORT_ROW, in_c, in_columns, is_reduction
+from arrows.engine.program.instructions import Instruction, SumRows, equations_of
+from arrows.engine.program.passes.fuse import fused
+from arrows.engine.program.program import Program
+from arrows.ops import Equation, Var
+
+# A kernel of more equations takes its compiler long, and a thread more registers than it has.
+_MOST = 200
+
+
+def fuse_kernels(program: Program) -> Program:
+    """Fuses instructions; see the head of this file."""
+    readers: dict[Var, int] = {}
+    for _, instruction in program:
+        for var in set(instruction.reads):
+            readers[var] = readers.get(var, 0) + 1
+    numbers = iter(range(program.next_number, 1 << 62))
+    regions = {}
+    for name in program.regions:
+        if name != "once":
+            instructions: list[Instruction] = []
+            for run in _runs(program.region(name)):
+                instructions += fused(run, readers, numbers) if len(run) > 1 else run
+            regions[name] = tuple(instructions)
+    return program.with_regions(**regions)
+
+
+class _Run:
+    """Neighbouring equations that join so far."""
+
+    def __init__(self) -> None:
+        self.instructions: list[Instruction] = []
+        self.level: int | None = None
+        self.reduces = self.is_long = False
+
+    def takes(self, equation: Equation) -> bool:
+        """Whether an equation may join."""
+        if not self.instructions:
+            return True
+        reduces = self.reduces or is_reduction(equation)
+        is_long = self.is_long or equation.result.type.size > SHORT_ROW
+        return (
+            equation.result.rows == self.level
+            and not (reduces and is_long)
+            and len(self.instructions) < _MOST
+        )
+
+    def add(self, instruction: Instruction, equation: Equation) -> None:
+        """Lets an equation join."""
+        self.instructions.append(instruction)
+        self.level = equation.result.rows
+        self.reduces |= is_reduction(equation)
+        self.is_long |= equation.result.type.size > SHORT_ROW
+
+
+def _joins(instruction: Instruction) -> Equation | None:
+    """The equation of an instruction that others may join."""
+    equations = equations_of(instruction)
+    if len(equations) != 1 or isinstance(instruction, SumRows) or not in_c(equations[0]):
+        return None
+    (equation,) = equations
+    has_rows = [var.rows for var in equation.operands if var.rows == equation.result.rows]
+    short = equation.result.type.size <= SHORT_ROW and all(
+        var.type.size <= SHORT_ROW for var in equation.operands
+    )
+    if in_columns(equation):
+        return equation
+    return equation if is_reduction(equation) and short and has_rows else None
+
+
+def _runs(region: Sequence[Instruction]) -> Iterator[list[Instruction]]:
+    """A region's runs, and the instructions between them."""
+    run = _Run()
+    behind: list[Instruction] = []
+    for instruction in region:
+        equation = _joins(instruction)
+        if equation is not None and run.takes(equation):
+            run.add(instruction, equation)
+        elif equation is None and not instruction.writes and run.instructions:
+            behind.append(instruction)
+        elif equation is None and not instruction.reads:
+            yield [instruction]
+        else:
+            yield from _ended(run)
+            yield behind
+            run, behind = _Run(), []
+            if equation is None:
+                yield [instruction]
+            else:
+                run.add(instruction, equation)
+    yield from _ended(run)
+    yield behind
+
+
+def _ended(run: _Run) -> Iterator[list[Instruction]]:
+    if run.instructions:
+        yield run.instructions

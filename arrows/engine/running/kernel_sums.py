@@ -1,0 +1,100 @@
+"""Pulls and sums of gradients on a device with kernels: what `scatters` is on others.
+
+The gradients that rows pull wait in one array for each slab, whoever has read them.  So one list of places
+says for each row what it takes (`PulledArrays`): the kernel that reads the row's gradient adds them up, in
+their order.  Sums to other rows are one launch of a segment sum for each component.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from arrows.engine.device import Device, Launch, Upload
+from arrows.engine.program.emitters.arrays import PulledArrays
+from arrows.engine.program.emitters.c import segment_sum_kernel
+from arrows.engine.reading import lengths_of, with_stop
+from arrows.engine.running.scatters import RowSums
+from arrows.ops.arrays import Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedPulled:
+    """What the rows of a result take.
+
+    Attributes:
+        result: the number of the result.
+        slab: the slab in whose array of waiting gradients the places are.
+        offsets, places: the numbers of the index arrays in the upload.
+    """
+
+    result: int
+    slab: int
+    offsets: int
+    places: int
+
+    def bind(self, upload: Upload, waiting: Mapping[int, Array]) -> PulledArrays:
+        """The index arrays on the device, with the gradients."""
+        return PulledArrays(upload.get(self.offsets), upload.get(self.places), waiting[self.slab])
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class KernelSums:
+    """Sums of gradients, each part one launch.
+
+    Attributes:
+        plan: the sums.
+        order, rows, starts: the numbers of the index arrays in the upload; ``starts`` counts places in all of
+            ``order``, and ends with their number.
+    """
+
+    plan: RowSums
+    order: int
+    rows: int
+    starts: int
+
+    def bind(self, device: Device, upload: Upload, target: Array, gradients: Array) -> Launch:
+        """The launch of each part.
+
+        Args:
+            device: where the arrays are.
+            upload: has the index arrays.
+            target: the rows that are added to.
+            gradients: what is summed, by place.
+        """
+        kernel = segment_sum_kernel(target.size // max(len(target), 1), str(target.dtype))
+        bounds = np.asarray(self.plan.bounds, np.int64)
+        words = np.empty((len(bounds) - 1, 6), np.int64)
+        words[:, 0] = lengths_of(bounds)
+        words[:, 1] = device.address(target)
+        words[:, 2] = device.address(upload.get(self.rows)) + 4 * bounds[:-1]
+        words[:, 3] = device.address(gradients)
+        words[:, 4] = device.address(upload.get(self.order))
+        words[:, 5] = device.address(upload.get(self.starts)) + 4 * bounds[:-1]
+        return device.compile([kernel])[kernel.name].bind(words)
+
+
+def send_sums(plan: RowSums, upload: Upload) -> KernelSums:
+    """Adds the index arrays of sums to an upload."""
+    before = np.repeat(plan.places[:-1], lengths_of(np.asarray(plan.bounds)))
+    starts = with_stop(plan.starts + before, len(plan.order))
+    return KernelSums(plan, upload.add(plan.order), upload.add(plan.rows), upload.add(starts))
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingRows:
+    """Where gradients wait until rows pull them.
+
+    Attributes:
+        count: for each slab, how many rows its array has.
+        first: for an array of gradients, by operation and number, the first of its rows there; an array that
+            no row pulls from has none.
+    """
+
+    count: Mapping[int, int]
+    first: Mapping[tuple[int, int], int]
+
+
+NOTHING_WAITS = WaitingRows({}, {})
