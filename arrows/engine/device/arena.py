@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from arrows.engine.device.device import Device
 
 # A new array gets this much room to spare: the next batch is a little larger as often as not.
 _SPARE = 1.25
+_ALIGNED = 64  # bytes: a line of the cache
 
 
 class Arena:
@@ -39,11 +40,21 @@ class Arena:
             known = self._arrays[key] = self.device.empty((int(size * _SPARE) + 1,), dtype)
         return known[:size].reshape(shape)
 
-    def zeros(self, name: Hashable, shape: tuple[int, ...], dtype: Any) -> Any:
-        """Returns an array of zeros; otherwise as `array`."""
-        made = self.array(name, shape, dtype)
-        made[...] = 0
-        return made
+    def zeros(self, name: Hashable, shapes: Sequence[tuple[tuple[int, ...], str]]) -> list[Any]:
+        """Returns arrays of zeros, side by side in one memory: a device writes all in one launch.
+
+        Args:
+            name: who wants them.
+            shapes: for each, its shape and its element type.
+        """
+        sizes = [math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in shapes]
+        places = np.cumsum([0, *(-(-size // _ALIGNED) * _ALIGNED for size in sizes)]).tolist()
+        memory = self.array(name, (places.pop(),), "uint8")
+        memory[...] = 0
+        return [
+            memory[start : start + size].view(dtype).reshape(shape)
+            for start, size, (shape, dtype) in zip(places, sizes, shapes, strict=True)
+        ]
 
     def ones(self, count: int, dtype: str) -> Any:
         """Returns so many ones, which nobody may change."""

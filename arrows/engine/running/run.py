@@ -84,21 +84,26 @@ class Run:
             seeds: the weights.
             metrics: `metric_values` of all streams.
         """
-        terms = [metrics[metric].sum() * weight for metric, weight in seeds.metrics.items()]
+        terms = [(metrics[metric], weight) for metric, weight in seeds.metrics.items()]
         if seeds.result is not None:
-            terms.append(self.result_values(0).sum() * seeds.result)
-        first, *rest = terms
-        return sum(rest, first + 0)
+            terms.append((self.result_values(0), seeds.result))
+        total, *rest = (values.sum() * weight for values, weight in terms)
+        for term in rest:
+            total = total + term
+        return total
 
     def start_backward(self) -> BackwardRun:
         """The way back, with gradients that are zero everywhere."""
         plan, arena = self.executor.plan, self.arrays.arena
-        gradients = [
-            arena.zeros(("gradient", s), (rows, *slab.type.shape), slab.type.dtype)
-            if s in self.executor.receiving
-            else None
-            for s, (slab, rows) in enumerate(zip(plan.slabs, self.merged.slab_rows, strict=True))
+        slabs = [s for s in range(len(plan.slabs)) if s in self.executor.receiving]
+        types = [plan.slabs[s].type for s in slabs]
+        shapes = [
+            ((self.merged.slab_rows[s], *type.shape), type.dtype)
+            for s, type in zip(slabs, types, strict=True)
         ]
+        gradients: list[Array | None] = [None] * len(plan.slabs)
+        for s, array in zip(slabs, arena.zeros("gradients", shapes), strict=True):
+            gradients[s] = array
         return BackwardRun(self, gradients)
 
 

@@ -35,7 +35,19 @@ def test_the_same_name_is_the_same_memory(device: str) -> None:
         a[...], again[...] = 3, 7
         assert float(ar.to_numpy(a).ravel()[0]) == (7 if again.size else 3)
     assert arena.bytes == held
-    assert not ar.to_numpy(arena.zeros("a", (2, 2), "float32")).any()
+
+
+@devices
+def test_zeros_lie_side_by_side(device: str) -> None:
+    arena = Arena(get_device(device))
+    shapes = [((2, 3), "float32"), ((0, 4), "float64"), ((5,), "int64"), ((), "float64")]
+    for array in arena.zeros("a", shapes):
+        array[...] = 7
+    held = arena.bytes
+    for (shape, dtype), array in zip(shapes, arena.zeros("a", shapes), strict=True):
+        assert (array.shape, array.dtype) == (shape, dtype)
+        assert not ar.to_numpy(array).any()
+        array[...] = 7  # which the next does not see
     assert arena.bytes == held
 
 

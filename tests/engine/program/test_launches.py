@@ -1,0 +1,69 @@
+"""How often a training step launches, sends and waits, on a device with kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows.engine.device import Counts
+from arrows.engine.device.host_compiler import host_compiler
+from arrows.models import sentiment
+from arrows.training import Adagrad
+
+pytestmark = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
+
+WORDS = {name: number for number, name in enumerate(["a", "b", "c", "d", "e", "f", "g"], 1)}
+LAUNCHES_OF_A_CELL_STEP = 5
+LAUNCHES_OF_A_STEP = 150
+
+
+def chain(depth: int) -> Any:
+    """A tree whose left halves are so deep."""
+    tree: Any = {"label": 1, "word": "a"}
+    for _ in range(depth):
+        tree = {"label": 2, "left": tree, "right": {"label": 3, "word": "b"}}
+    return tree
+
+
+def random_tree(rng: np.random.Generator, leaves: int) -> Any:
+    """A tree of so many words, each split as likely as the others."""
+    label = int(rng.integers(0, 5))
+    if leaves == 1:
+        return {"label": label, "word": str(rng.choice(list(WORDS)))}
+    left = int(rng.integers(1, leaves))
+    return {"label": label, "left": random_tree(rng, left), "right": random_tree(rng, leaves - left)}
+
+
+def counted(model: Any, batch: Any) -> Counts:
+    """What a training step does, after the first."""
+    optimizer = Adagrad(0.05)
+    model.train_step(batch, optimizer)
+    before = model.device.counts
+    model.train_step(batch, optimizer)
+    return model.device.counts - before
+
+
+def tree_model() -> Any:
+    block = sentiment(WORDS, size=6, embedding=4).learn
+    return ar.compile(block, loss="loss", device="fake-kernels", seed=0)
+
+
+def test_a_cell_step_is_five_launches() -> None:
+    model = tree_model()
+    shallow, deep = counted(model, [chain(3)]), counted(model, [chain(13)])
+    assert deep.launches - shallow.launches == 10 * LAUNCHES_OF_A_CELL_STEP
+
+
+def test_a_step_of_64_trees() -> None:
+    rng = np.random.default_rng(0)
+    model = tree_model()
+    # The deepest of 64 trees of the treebank has 20 steps (median of 200 batches; 17 to 24 for nine in ten).
+    batch = model.prepare([chain(20), *(random_tree(rng, int(rng.integers(2, 40))) for _ in range(63))])
+    counts = counted(model, batch[np.arange(64)])
+    steps = max(steps for steps, _ in model.program("cell").counts[-1])
+    assert steps == 20
+    assert counts.launches <= LAUNCHES_OF_A_STEP
+    assert (counts.uploads, counts.downloads, counts.synchronizations) == (1, 0, 0)
