@@ -13,7 +13,7 @@ thread keeps them to itself.  What loads (a gather) or only hands over (a store,
 behind.
 
 A training step of a binary Tree-LSTM cell is five launches; without this pass it is 31
-(`tests/engine/program/test_launches.py` counts them).
+(`tests/training/test_launches.py` counts them).
 """
 
 from __future__ import annotations

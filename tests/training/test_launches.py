@@ -63,7 +63,6 @@ def test_a_step_of_64_trees() -> None:
     # The deepest of 64 trees of the treebank has 20 steps (median of 200 batches; 17 to 24 for nine in ten).
     batch = model.prepare([chain(20), *(random_tree(rng, int(rng.integers(2, 40))) for _ in range(63))])
     counts = counted(model, batch[np.arange(64)])
-    steps = max(steps for steps, _ in model.program("cell").counts[-1])
-    assert steps == 20
+    assert "steps: 20" in str(model.program("cell"))
     assert counts.launches <= LAUNCHES_OF_A_STEP
     assert (counts.uploads, counts.downloads, counts.synchronizations) == (1, 0, 0)
