@@ -12,7 +12,11 @@ import numpy as np
 import pytest
 
 import arrows as ar
+from arrows.engine.device.fake_devices import FakeKernelsDevice
+from arrows.engine.device.host_compiler import host_compiler
+from arrows.engine.device.host_kernels import HostKernel
 from arrows.training import Adam, train
+from benchmarks.networks import bilstm_tagger
 
 EXAMPLES = ["a", ["a", "b"], ["b", ["a", "a"]], [], [["b"], "a"]]
 
@@ -124,6 +128,40 @@ def test_what_was_read_is_not_kept(no_collector: None) -> None:
     model.prepare([word])
     del word
     assert held() is None
+
+
+@pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
+def test_memory_that_is_replaced_lives_as_long_as_launches_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An operation asks for more scratch than the one before, and takes its place in the arena."""
+    made: list[tuple[int, int, Any]] = []
+    empty, bind = FakeKernelsDevice.empty, HostKernel.bind
+
+    def recorded(self: Any, shape: Any, dtype: Any) -> Any:
+        array = empty(self, shape, dtype)
+        start = self.address(array)
+        made.append((start, start + array.nbytes, weakref.ref(array._data)))
+        return array
+
+    def checked(self: HostKernel, words: Any) -> Any:
+        launch, numbers = bind(self, words), set(words.ravel().tolist())
+        named = [
+            array
+            for start, stop, array in made
+            if array() is not None and any(start <= n < stop for n in numbers)
+        ]
+
+        def run(number: int) -> None:
+            assert all(array() is not None for array in named)
+            launch(number)
+
+        return run
+
+    monkeypatch.setattr(FakeKernelsDevice, "empty", recorded)
+    monkeypatch.setattr(HostKernel, "bind", checked)
+    random = np.random.default_rng(0)
+    rows = [(row, [0] * len(row)) for row in (random.integers(0, 50, n).tolist() for n in (34, 25, 21, 11))]
+    ar.compile(bilstm_tagger(50, 8, 8, 2, 5), device="fake-kernels")(rows)
+    assert any(array() is None for _, _, array in made)
 
 
 # ---------------------------------------------------------------------------------- the inputs of gradients

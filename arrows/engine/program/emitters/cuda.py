@@ -7,10 +7,13 @@ the array module.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from arrows.engine.device import Device
+from arrows.engine.program.emitters.arrays import RegionArrays
 from arrows.engine.program.emitters.c import CKernel, c_kernel
 from arrows.engine.program.emitters.launches import Launches, StepProduct
 from arrows.engine.program.emitters.numpy import RegionCode, RegionWriter, Tick
@@ -64,7 +67,7 @@ class _KernelWriter(RegionWriter):
     def code(self) -> RegionCode:
         """The whole function, and its kernels."""
         code = super().code()
-        return RegionCode(code.make, code.source, tuple(self._in_c))
+        return RegionCode(partial(_keeping, code.make), code.source, tuple(self._in_c))
 
     def _write(self, instruction: Instruction) -> None:
         match instruction:
@@ -212,6 +215,15 @@ class _KernelWriter(RegionWriter):
             taken += f".reshape(({z} - {a}, {', '.join(map(str, var.type.shape))},))"
         whole = f"rows{number}[{a}:{z}]"
         self.values.assign(var, f"{whole} if first{number} is None else {taken}")
+
+
+def _keeping(make: Callable[[RegionArrays], Callable[..., Any]], arrays: RegionArrays) -> Callable[..., Any]:
+    """Binds a region to arrays, which then live as long: a kernel knows their addresses alone."""
+    return partial(_run, make(arrays), arrays)
+
+
+def _run(run: Callable[..., Any], _arrays: RegionArrays, *arguments: Any) -> Any:
+    return run(*arguments)
 
 
 def _as_matrix(rows: RowMatrix, height: int, width: int) -> RowMatrix | None:
