@@ -22,10 +22,15 @@ TYPES: Mapping[str, str] = {
 }
 """The element types of kernels; what has another one is left to the array module."""
 
-# Written so that not-a-number passes through every function, as it does in NumPy's.
+# Written so that not-a-number passes through every function, as it does in NumPy's.  NVRTC reads no headers,
+# where the host finds INFINITY.
 FUNCTIONS = """\
 #ifndef ARROWS_FUNCTIONS
 #define ARROWS_FUNCTIONS
+#ifndef INFINITY
+  #define INFINITY __int_as_float(0x7f800000)
+  #define NAN __int_as_float(0x7fffffff)
+#endif
 FUNCTION float sigmoidf(float x) { float e = expf(x > 88.0f ? 88.0f : x); return e / (e + 1.0f); }
 FUNCTION double sigmoid(double x) { double e = exp(x > 709.0 ? 709.0 : x); return e / (e + 1.0); }
 FUNCTION float softplusf(float x) { return (x > 0.0f ? x : 0.0f) + log1pf(expf(-fabsf(x))); }
