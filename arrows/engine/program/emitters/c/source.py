@@ -77,6 +77,8 @@ def c_kernel(program: Program, region: str, instruction: Instruction) -> CKernel
         instruction: one that makes or hands over values with rows.
     """
     try:
+        if not all(var.type.size for var in instruction.writes or instruction.reads):
+            return None  # there is nothing to do
         match instruction:
             case Map(equations, results):
                 if any(is_reduction(equation) for equation in equations):
