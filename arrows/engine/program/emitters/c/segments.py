@@ -74,7 +74,7 @@ def segment_sum_kernel(width: int, dtype: str) -> KernelSource:
         width: how many numbers a row has.
         dtype: their element type.
     """
-    type = TYPES[dtype]
+    type, wide = TYPES[dtype], "double" if dtype == "float32" else TYPES[dtype]
     body = f"""\
   {type}* target = ({type}*)WORD(1);
   const int* rows = (const int*)WORD(2);
@@ -83,7 +83,7 @@ def segment_sum_kernel(width: int, dtype: str) -> KernelSource:
   const int* starts = (const int*)WORD(5);
   ITEMS(i, WORD(0) * {width}) {{
     const long long s = i / {width}, j = i % {width};
-    {type} total = 0;
+    {wide} total = 0;
     for (int k = starts[s]; k < starts[s + 1]; ++k) total += values[(long long)order[k] * {width} + j];
     target[(long long)rows[s] * {width} + j] += total;
   }}"""

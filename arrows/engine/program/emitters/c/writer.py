@@ -208,7 +208,7 @@ class KernelWriter:
         values = self.rows(PullValues(result), dtype)
         total = scope.name(c_type(var), f"{ready}[{place(row, size, at)}]")
         start = f"int k = {offsets}[{row}]; k < {offsets}[{row} + 1]; ++k"
-        read = f"{values}[{place(f'{places}[k]', size, at)}]"
+        read = f"{values}[{place(f'(long long){places}[k]', size, at)}]"
         scope.lines.append(f"if ({offsets}) for ({start}) {total} += {read};")
         return total
 
