@@ -203,6 +203,19 @@ def _matmul_each(writer: KernelWriter, scope: Scope, equation: Equation, at: Col
     return scope.name(c_type(equation.result), total)
 
 
+def _scatter_row(writer: KernelWriter, scope: Scope, equation: Equation, at: Column) -> str:
+    x, index = equation.operands
+    inner = prod(equation.result.type.shape[1:])
+    row, rest = quotient(at, inner, equation.result.type.shape[0]), remainder(at, inner)
+    total = scope.name(_wide(equation.result), "0")
+    block = scope.inner(f"for (int k = 0; k < {index.type.size}; ++k)")
+    named = writer.value(block, index, "r", column("k", index.type.size))
+    value = writer.value(block, x, "r", column(f"k * {inner} + ({rest})", x.type.size))
+    block.lines.append(f"if ({named} == {row}) {total} += {value};")
+    scope.close(block)
+    return scope.name(c_type(equation.result), total)
+
+
 class _Line:
     """A line of numbers along the axis of a result of the operand's shape."""
 
@@ -266,6 +279,7 @@ NUMBERS: Mapping[str, Callable[[KernelWriter, Scope, Equation, Column], str]] = 
     "norm": _norm,
     "matmul": _matmul,
     "matmul_each": _matmul_each,
+    "scatter_row": _scatter_row,
 }
 """Reductions that give a number at a time."""
 
