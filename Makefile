@@ -4,6 +4,9 @@
 # make nightly   the long profile of the random checks: make nightly SEED=7 (about half an hour)
 # make pages     write docs/ops.md, reference.md, program.md and README.md's picture from the code
 # make bench     measure against hand-written code: make bench BENCH="bilstm --quick" (default: treelstm --quick)
+# make gpu       on a machine with a GPU: the tests marked gpu, then the benchmarks beside PyTorch, whose
+#                figures go to benchmarks/results/gpu.jsonl and docs/results.md; make gpu CUDA=13 for CUDA 13;
+#                make gpu DEVICE=fake-kernels rehearses it without a GPU and writes to build/ alone
 # make clean     remove the environment and all caches
 #
 # All need Python 3.11 or newer, pip and make, and build their own .venv, which is used again while
@@ -17,6 +20,8 @@ PY    := $(VENV)/bin/python
 TREES ?=
 BENCH ?= treelstm --quick
 SEED  ?= 0
+DEVICE ?= cuda
+CUDA  ?= 12
 # The tests that draw their examples at random.
 RANDOM := tests/engine/test_batching.py tests/engine/test_reuse.py tests/laws tests/mutations tests/onthefly
 
@@ -31,7 +36,7 @@ endif
 unexport PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX PIP_USER
 
 .DELETE_ON_ERROR:
-.PHONY: demo test lint types coverage nightly pages bench clean env
+.PHONY: demo test lint types coverage nightly pages bench gpu clean env
 
 demo: $(VENV)/.installed
 	$(PY) -m arrows demo $(TREES)
@@ -61,6 +66,19 @@ pages: $(VENV)/.installed
 bench: $(VENV)/.installed
 	$(PY) -m benchmarks $(BENCH)
 
+ifneq ($(filter cuda%,$(DEVICE)),)
+gpu: $(VENV)/.installed-cuda$(CUDA)
+	$(PY) -m pytest -n 0 -m gpu tests
+	$(PY) -m benchmarks gpu --device '$(DEVICE)' --json benchmarks/results/gpu.jsonl
+	$(PY) -m benchmarks.gpu_page benchmarks/results/gpu.jsonl docs/results.md
+else
+gpu: $(VENV)/.installed-test
+	$(PY) -m pytest -n 0 -m gpu tests
+	mkdir -p build
+	$(PY) -m benchmarks gpu --device '$(DEVICE)' --json build/gpu.jsonl
+	$(PY) -m benchmarks.gpu_page build/gpu.jsonl
+endif
+
 env: $(VENV)/.installed-test
 
 $(VENV)/.installed: pyproject.toml | $(PY)
@@ -73,6 +91,12 @@ $(VENV)/.installed-test: pyproject.toml | $(PY)
 
 $(VENV)/.installed-coverage: pyproject.toml | $(PY)
 	sh .ci/install '$(VENV)' '.[test,coverage]'
+	touch '$(VENV)/.installed' '$(VENV)/.installed-test' $@
+
+# The extra `ctk` of CuPy brings NVIDIA's libraries, so that no CUDA toolkit need be installed.
+$(VENV)/.installed-cuda%: pyproject.toml | $(PY)
+	sh .ci/install '$(VENV)' '.[test,bench,cuda$*]'
+	$(PY) -m pip install --quiet --disable-pip-version-check 'cupy-cuda$*x[ctk]'
 	touch '$(VENV)/.installed' '$(VENV)/.installed-test' $@
 
 $(PY):

@@ -5,6 +5,18 @@ Each reports the medians of interleaved runs, and describes the machine that the
 
 from __future__ import annotations
 
-NAMES = ("treelstm", "iclr", "bilstm", "bilstm-char", "growth", "host", "infer", "steps", "onthefly", "pair")
+NAMES = (
+    "treelstm",
+    "iclr",
+    "bilstm",
+    "bilstm-char",
+    "growth",
+    "host",
+    "infer",
+    "steps",
+    "onthefly",
+    "gpu",
+    "pair",
+)
 
 __all__ = ["NAMES"]

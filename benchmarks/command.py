@@ -46,6 +46,10 @@ def parser() -> argparse.ArgumentParser:
     names = everything.add_subparsers(dest="name", metavar="NAME", required=True, help=", ".join(NAMES))
     for name in NAMES:
         arguments = names.add_parser(name, parents=[options])
+        if name == "gpu":
+            arguments.add_argument(
+                "--device", default="cuda", metavar="NAME", help="device of arrows (default: cuda)"
+            )
         if name == "pair":
             arguments.add_argument("old", type=Path, metavar="OLD", help="a checkout to measure against")
             arguments.add_argument("bench", choices=TASKS, metavar="BENCH", help=", ".join(TASKS))
@@ -69,15 +73,18 @@ def measure(options: argparse.Namespace) -> int:
         plot.check(options.plot)
     if options.threads is not None:
         set_threads(options.threads)
-    machine = describe()
+    module, machine = benchmark(options.name), describe()
+    if options.name == "gpu":
+        machine |= module.described(options.device)
     print("\n".join(summary(machine)), flush=True)
     for warning in slowdowns(machine):
         print(f"warning: {warning}", file=sys.stderr)
-    module = benchmark(options.name)
     if not getattr(module, "installed", True):
         print("PyTorch is not there to measure against: pip install 'arrows[bench]'", file=sys.stderr)
     results: list[Result] = []
     arguments = {"quick": options.quick, "data": options.data}
+    if options.name == "gpu":
+        arguments |= {"device": options.device}
     if options.name == "pair":
         arguments |= {"old": options.old, "bench": options.bench, "threads": options.threads}
     measured = _reported(module.run(**arguments), results)

@@ -108,11 +108,13 @@ def measure(
     *,
     rounds: int,
     unit: str = "trees/s",
+    wait: Callable[[], object] = lambda: None,
 ) -> Iterator[Result]:
     """Runs all batches by each system in turns, each with the number of threads that suits it.
 
-    Those without batching get fewer batches a run, unless a batch is one example. A result has the seconds
-    of a batch, and the examples a second under the name `unit`.
+    Those without batching get fewer batches a run, unless a batch is one example. A run ends with `wait`, by
+    which a GPU finishes its work. A result has the seconds of a batch, and the examples a second under the
+    name `unit`.
 
     >>> results = measure("b", {}, {"arrows": lambda batch, number: sum(batch)}, [[1, 2]], rounds=1)
     >>> [result.system for result in results]
@@ -127,6 +129,7 @@ def measure(
         def runs() -> None:
             for number, batch in enumerate(batches[: counts[name]]):
                 systems[name](batch, number)
+            wait()
 
         return runs
 

@@ -10,18 +10,26 @@ import numpy as np
 from arrows.data import Sentence
 from arrows.models import Lexicon
 from benchmarks.baselines.buffers import Array
-from benchmarks.baselines.pytorch import Descent, functional, gradient, parameter, torch
+from benchmarks.baselines.pytorch import Descent, functional, gradient, maybe_compiled, parameter, sent, torch
 
 
 class TorchTagger(Descent):
-    """The model of `benchmarks.networks.bilstm_tagger`, for sentences that all have one length."""
+    """The model of `benchmarks.networks.bilstm_tagger`, for sentences that all have one length.
 
-    def __init__(self, parameters: Mapping[str, Array]) -> None:
+    `compiled`: all but the embedding, whose gradient is sparse, goes through `torch.compile`, which leaves
+    `torch.nn.LSTM` as it is.
+    """
+
+    def __init__(
+        self, parameters: Mapping[str, Array], device: str = "cpu", *, compiled: bool = False
+    ) -> None:
+        self.device = device
+        self._loss_of_vectors = maybe_compiled(self._loss_of, compiled)
         layers = sum(name.startswith("forward_") for name in parameters) // 2
         self.names = [name for name in parameters if "ward" not in name]
-        self.weights = {name: parameter(parameters[name]) for name in self.names}
+        self.weights = {name: parameter(parameters[name], device) for name in self.names}
         self.cells = {"": [(f"forward_{k}", f"backward_{k}") for k in range(layers)]}
-        self.lstms = {"": _lstm(parameters, self.cells[""])}
+        self.lstms = {"": _lstm(parameters, self.cells[""]).to(device)}
 
     @property
     def parameters(self) -> dict[str, Array]:
@@ -36,10 +44,15 @@ class TorchTagger(Descent):
     def loss(self, *batch: Any) -> Any:
         """The mean over the sentences of the sum over words; words and labels are `[sentences, length]`."""
         words, labels = batch
-        x = functional.embedding(torch.from_numpy(words.T), self.weights["words/weight"], sparse=True)
+        arrays = [np.ascontiguousarray(numbers.T) for numbers in (words, labels)]
+        words_there, right = sent(arrays, self.device)
+        x = functional.embedding(words_there, self.weights["words/weight"], sparse=True)
+        return self._loss_of_vectors(x, right) / len(words)
+
+    def _loss_of(self, x: Any, labels: Any) -> Any:
+        """The sum over words, whose vectors these are."""
         states, _ = self.lstms[""](x)
-        right = torch.from_numpy(np.ascontiguousarray(labels.T).reshape(-1))
-        return self._cross_entropy(states.flatten(0, 1), right) / len(words)
+        return self._cross_entropy(states.flatten(0, 1), labels.flatten())
 
     def _cross_entropy(self, states: Any, labels: Any) -> Any:
         scores = torch.addmm(self.weights["classify/bias"], states, self.weights["classify/weight"])
@@ -51,16 +64,16 @@ class TorchTagger(Descent):
         return [*self.weights.values(), *(weight for weight in cells if weight.requires_grad)]
 
     def _named(self, value: Any) -> dict[str, Array]:
-        named = {name: value(weight).numpy().copy() for name, weight in self.weights.items()}
+        named = {name: value(weight).cpu().numpy().copy() for name, weight in self.weights.items()}
         for which, lstm in self.lstms.items():
             for k, names in enumerate(self.cells[which]):
                 for name, end in zip(names, ("", "_reverse"), strict=True):
                     both = [
-                        _gates(value(getattr(lstm, f"weight_{part}_l{k}{end}")).numpy().T, back=True)
+                        _gates(value(getattr(lstm, f"weight_{part}_l{k}{end}")).cpu().numpy().T, back=True)
                         for part in ("ih", "hh")
                     ]
                     named[f"{name}/weight"] = np.concatenate(both)
-                    bias = value(getattr(lstm, f"bias_ih_l{k}{end}")).numpy()
+                    bias = value(getattr(lstm, f"bias_ih_l{k}{end}")).cpu().numpy()
                     named[f"{name}/bias"] = _gates(bias, back=True)
         return named
 

@@ -37,13 +37,8 @@ class Manual:
         self.hidden, self.hidden_bias = parameters["hidden/weight"], parameters["hidden/bias"]
         self.gates, self.gates_bias = parameters["gates/weight"], parameters["gates/bias"]
         self.size = self.hidden.shape[1]
-        self.leaves, self.pairs, heights = _numbered(tree)
-        ranks = sorted(range(len(self.pairs)), key=heights.__getitem__)
-        place = {self.leaves + pair: self.leaves + rank for rank, pair in enumerate(ranks)}
-        ordered = [self.pairs[pair] for pair in ranks]
-        self._levels: list[Shape] = [[] for _ in range(max(heights, default=0))]
-        for pair, (left, right) in zip(ranks, ordered, strict=True):
-            self._levels[heights[pair] - 1].append((place.get(left, left), place.get(right, right)))
+        self.leaves, self.pairs, _ = _numbered(tree)
+        self._levels = levels(tree)
         self._rows = Buffers(self.embed.dtype)
 
     def by_node(self, words: Array) -> Array:
@@ -96,6 +91,22 @@ class Manual:
         kept = np.multiply(gates[:, n : 3 * n], both, out=both)
         np.add(result, kept[:, :n], out=result)
         np.add(result, kept[:, n:], out=result)
+
+
+def levels(tree: Nested) -> list[Shape]:
+    """The pairs of each height, from the lowest: the places of their halves among leaves and earlier pairs.
+
+    >>> levels(((0, 0), (0, (0, 0))))
+    [[(0, 1), (3, 4)], [(2, 6)], [(5, 7)]]
+    """
+    leaves, pairs, heights = _numbered(tree)
+    ranks = sorted(range(len(pairs)), key=heights.__getitem__)
+    place = {leaves + pair: leaves + rank for rank, pair in enumerate(ranks)}
+    result: list[Shape] = [[] for _ in range(max(heights, default=0))]
+    for pair in ranks:
+        left, right = pairs[pair]
+        result[heights[pair] - 1].append((place.get(left, left), place.get(right, right)))
+    return result
 
 
 def _numbered(tree: Nested) -> tuple[int, Shape, list[int]]:

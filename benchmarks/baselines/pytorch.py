@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from benchmarks.baselines.buffers import Array
 
@@ -41,11 +44,14 @@ class Descent(ABC):
 
     def train_step(self, *batch: Any, rate: float) -> float:
         """One step of gradient descent; `batch` as `loss` takes it. Returns the loss before it."""
+        return float(self.step(*batch, rate=rate).item())
+
+    def step(self, *batch: Any, rate: float) -> Any:
+        """The same, with the loss as a tensor: the host need not wait for a GPU."""
         loss = self.loss(*batch)
         loss.backward()
-        value = float(loss.item())
         self.update(rate)
-        return value
+        return loss.detach()
 
     def update(self, rate: float) -> None:
         """Takes a step of gradient descent by the present gradients, and drops them."""
@@ -63,6 +69,25 @@ def gradient(weight: Any) -> Any:
     return weight.grad.to_dense() if weight.grad.is_sparse else weight.grad
 
 
-def parameter(value: Array) -> Any:
+def parameter(value: Array, device: str = "cpu") -> Any:
     """A copy of an array as a tensor that is learned."""
-    return torch.tensor(value.copy(), requires_grad=True)
+    return torch.tensor(value.copy(), device=device, requires_grad=True)
+
+
+def sent(arrays: Sequence[Array], device: str = "cpu") -> list[Any]:
+    """Arrays of one element type as tensors of a device.
+
+    On the CPU they share memory with the arrays; to a GPU they go together, in one copy that the host does
+    not wait for.
+    """
+    if device == "cpu":
+        return [torch.from_numpy(array) for array in arrays]
+    together = torch.from_numpy(np.concatenate([array.reshape(-1) for array in arrays]))
+    parts = together.pin_memory().to(device, non_blocking=True).split([array.size for array in arrays])
+    return [part.view(array.shape) for part, array in zip(parts, arrays, strict=True)]
+
+
+def maybe_compiled(function: Callable[..., Any], compiled: bool) -> Callable[..., Any]:
+    """The function, by `torch.compile` if asked; batches differ in size, so one version takes all sizes."""
+    result: Callable[..., Any] = torch.compile(function, dynamic=True) if compiled else function
+    return result

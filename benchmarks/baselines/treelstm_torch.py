@@ -17,18 +17,34 @@ import numpy.typing as npt
 from arrows.data import Tree
 from benchmarks.baselines.buffers import Array
 from benchmarks.baselines.forest import Batch
-from benchmarks.baselines.pytorch import Descent, functional, gradient, parameter, torch
+from benchmarks.baselines.pytorch import (
+    Descent,
+    functional,
+    gradient,
+    maybe_compiled,
+    parameter,
+    sent,
+    torch,
+)
 
 
 class TorchHand(Descent):
-    """The model of `arrows.models.sentiment` with copies of its parameters, which come by name."""
+    """The model of `arrows.models.sentiment` with copies of its parameters, which come by name.
 
-    def __init__(self, parameters: Mapping[str, Array]) -> None:
+    `compiled`: what a leaf and a pair compute after their rows are selected goes through `torch.compile`.
+    """
+
+    def __init__(
+        self, parameters: Mapping[str, Array], device: str = "cpu", *, compiled: bool = False
+    ) -> None:
+        self.device = device
+        self._leaf_cell = maybe_compiled(_leaf_cell, compiled)
+        self._pair_cell = maybe_compiled(_pair_cell, compiled)
         weight, bias = parameters["cell/weight"], parameters["cell/bias"]
         self.size = n = len(bias) // 5
         self.idle = weight[: -2 * n, 3 * n :].copy()  # from words to forget gates, which no leaf has
         self.embed, self.leaf, self.pair, self.bias, self.classify, self.classify_bias = self.weights = [
-            parameter(value)
+            parameter(value, device)
             for value in (
                 parameters["embed/weight"],
                 weight[: -2 * n, : 3 * n],
@@ -42,12 +58,12 @@ class TorchHand(Descent):
     @property
     def parameters(self) -> dict[str, Array]:
         """Copies of the parameters, by the `arrows` model's names."""
-        return self._named([weight.detach().numpy().copy() for weight in self.weights], self.idle)
+        return self._named([weight.detach().cpu().numpy().copy() for weight in self.weights], self.idle)
 
     @property
     def gradients(self) -> dict[str, Array]:
         """The gradients of the last `backward`, dense, by the `arrows` model's names."""
-        gradients = [gradient(weight).numpy().copy() for weight in self.weights]
+        gradients = [gradient(weight).cpu().numpy().copy() for weight in self.weights]
         return self._named(gradients, np.zeros_like(self.idle))
 
     def learned(self) -> list[Any]:
@@ -57,67 +73,49 @@ class TorchHand(Descent):
     def loss(self, *batch: Batch) -> Any:
         """The mean over the trees of the sum over their nodes."""
         (trees,) = batch
-        scores, order = self._scores(trees)
-        labels = torch.from_numpy(trees.labels[order])
+        plan = _Plan(trees)
+        labels, *indices = sent([trees.labels[plan.order], *plan.indices], self.device)
+        scores = self._scores(plan, indices)
         return functional.cross_entropy(scores, labels, reduction="sum") / trees.trees
 
     def scores(self, batch: Batch) -> Array:
         """Class scores of all nodes, `[rows, classes]`, in the order of the batch's rows."""
+        return np.asarray(self.scores_there(batch).cpu())
+
+    def scores_there(self, batch: Batch) -> Any:
+        """The same as a tensor: the host need not wait for a GPU."""
         with torch.inference_mode():
-            scores, order = self._scores(batch)
-            back = np.empty_like(order)
-            back[order] = np.arange(len(order))
-            return np.asarray(scores.index_select(0, torch.from_numpy(back)))
+            plan = _Plan(batch)
+            back = np.empty_like(plan.order)
+            back[plan.order] = np.arange(len(plan.order))
+            places, *indices = sent([back, *plan.indices], self.device)
+            return self._scores(plan, indices).index_select(0, places)
 
-    def _scores(self, batch: Batch) -> tuple[Any, npt.NDArray[np.intp]]:
-        """Class scores of all nodes, and the row of each."""
-        n, leaves = self.size, batch.leaves
-        height = np.repeat(np.arange(len(batch.bounds) - 1), np.diff(batch.bounds))
-        consumer = np.zeros(batch.rows, np.intp)  # the height of the parent: 0 for roots
-        consumer[batch.children] = height[leaves:, None]
-        order = np.arange(batch.rows)
-        order[:leaves] = np.argsort(consumer[:leaves].astype(np.int16), kind="stable")
-        joining = np.bincount(consumer[:leaves], minlength=len(batch.bounds) - 1).tolist()
-
-        words = torch.from_numpy(batch.words[order[:leaves]])
+    def _scores(self, plan: _Plan, indices: list[Any]) -> Any:
+        """Class scores of all nodes, in the plan's order."""
+        n, (words, *rest) = self.size, indices
+        selected = iter(rest)
         x = functional.embedding(words, self.embed, sparse=True)
-        gates = torch.addmm(self.bias[: 3 * n], x, self.leaf)
-        u, io = gates.split([n, 2 * n], 1)
-        i, o = io.sigmoid().chunk(2, 1)
-        c = i * u.tanh()
-        h = o * c.tanh()
+        h, c = self._leaf_cell(x, self.leaf, self.bias[: 3 * n])
         states = [h]
-        leaf_h, leaf_c = h.split(joining), c.split(joining)
-        place = np.empty(batch.rows, np.intp)  # of a row within the frontier
-        waiting = np.zeros(0, np.intp)
-        first_leaf = joining[0]
+        leaf_h, leaf_c = h.split(plan.joining), c.split(plan.joining)
         frontier_h, frontier_c = h[:0], c[:0]
-        for level, (first, last) in enumerate(batch.levels, start=1):
-            joined = order[first_leaf : first_leaf + joining[level]]
-            first_leaf += joining[level]
-            frontier_h = torch.cat([leaf_h[level], frontier_h]) if len(joined) else frontier_h
-            frontier_c = torch.cat([leaf_c[level], frontier_c]) if len(joined) else frontier_c
-            rows = np.concatenate([joined, waiting])
-            place[rows] = np.arange(len(rows))
-            halves = torch.from_numpy(place[batch.children[first - leaves : last - leaves].reshape(-1)])
+        for level, stays in enumerate(plan.stays, start=1):
+            if plan.joining[level]:
+                frontier_h = torch.cat([leaf_h[level], frontier_h])
+                frontier_c = torch.cat([leaf_c[level], frontier_c])
+            halves = next(selected)
             both_h = frontier_h.index_select(0, halves).view(-1, 2 * n)
             both_c = frontier_c.index_select(0, halves).view(-1, 2 * n)
-            u, iof = torch.addmm(self.bias, both_h, self.pair).split([n, 4 * n], 1)
-            i, o, f = iof.sigmoid().split([n, n, 2 * n], 1)
-            left, right = (f * both_c).chunk(2, 1)
-            c = torch.addcmul(left + right, i, u.tanh())
-            h = o * c.tanh()
+            h, c = self._pair_cell(both_h, both_c, self.pair, self.bias)
             states.append(h)
-            stays = np.flatnonzero(consumer[rows] > level)
-            new = np.arange(first, last)
-            if len(stays):
-                keep = torch.from_numpy(stays)
+            if stays:
+                keep = next(selected)
                 frontier_h = torch.cat([frontier_h.index_select(0, keep), h])
                 frontier_c = torch.cat([frontier_c.index_select(0, keep), c])
-                waiting = np.concatenate([rows[stays], new])
             else:
-                frontier_h, frontier_c, waiting = h, c, new
-        return torch.addmm(self.classify_bias, torch.cat(states), self.classify), order
+                frontier_h, frontier_c = h, c
+        return torch.addmm(self.classify_bias, torch.cat(states), self.classify)
 
     def _named(self, values: list[Array], idle: Array) -> dict[str, Array]:
         embed, leaf, pair, bias, classify, classify_bias = values
@@ -128,6 +126,61 @@ class TorchHand(Descent):
             "classify/weight": classify,
             "classify/bias": classify_bias,
         }
+
+
+class _Plan:
+    """What the host works out for a batch before anything is computed.
+
+    Attributes:
+        order: the row of each node, in the order in which scores come.
+        joining: how many leaves join the frontier at each level; at level 0, those that no pair consumes.
+        stays: for each level of pairs, whether rows of the frontier stay in it.
+        indices: numbers of words; for each level the places of its halves, and of the rows that stay, if any.
+    """
+
+    def __init__(self, batch: Batch) -> None:
+        leaves = batch.leaves
+        height = np.repeat(np.arange(len(batch.bounds) - 1), np.diff(batch.bounds))
+        consumer = np.zeros(batch.rows, np.intp)  # the height of the parent: 0 for roots
+        consumer[batch.children] = height[leaves:, None]
+        self.order = np.arange(batch.rows)
+        self.order[:leaves] = np.argsort(consumer[:leaves].astype(np.int16), kind="stable")
+        self.joining = np.bincount(consumer[:leaves], minlength=len(batch.bounds) - 1).tolist()
+        self.indices: list[npt.NDArray[Any]] = [batch.words[self.order[:leaves]]]
+        self.stays: list[bool] = []
+        place = np.empty(batch.rows, np.intp)  # of a row within the frontier
+        waiting = np.zeros(0, np.intp)
+        first_leaf = self.joining[0]
+        for level, (first, last) in enumerate(batch.levels, start=1):
+            joined = self.order[first_leaf : first_leaf + self.joining[level]]
+            first_leaf += self.joining[level]
+            rows = np.concatenate([joined, waiting])
+            place[rows] = np.arange(len(rows))
+            self.indices.append(place[batch.children[first - leaves : last - leaves].reshape(-1)])
+            stays = np.flatnonzero(consumer[rows] > level)
+            self.stays.append(bool(len(stays)))
+            if len(stays):
+                self.indices.append(stays)
+            waiting = np.concatenate([rows[stays], np.arange(first, last)])
+
+
+def _leaf_cell(x: Any, weight: Any, bias: Any) -> tuple[Any, Any]:
+    """States of leaves, from the vectors of their words."""
+    n = len(bias) // 3
+    u, io = torch.addmm(bias, x, weight).split([n, 2 * n], 1)
+    i, o = io.sigmoid().chunk(2, 1)
+    c = i * u.tanh()
+    return o * c.tanh(), c
+
+
+def _pair_cell(both_h: Any, both_c: Any, weight: Any, bias: Any) -> tuple[Any, Any]:
+    """States of pairs, from those of their halves side by side."""
+    n = len(bias) // 5
+    u, iof = torch.addmm(bias, both_h, weight).split([n, 4 * n], 1)
+    i, o, f = iof.sigmoid().split([n, n, 2 * n], 1)
+    left, right = (f * both_c).chunk(2, 1)
+    c = torch.addcmul(left + right, i, u.tanh())
+    return o * c.tanh(), c
 
 
 class TorchNodewise(TorchHand):
