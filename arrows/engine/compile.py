@@ -13,7 +13,7 @@ from arrows.engine.device.jit import available
 from arrows.engine.model import Model
 from arrows.engine.planning import SCHEDULES, make_params
 from arrows.engine.reference import MAX_NODES
-from arrows.engine.running import show_tapped
+from arrows.engine.running import parse_memory, show_tapped
 from arrows.inference import infer
 from arrows.typesys import ArrowTypeError, ArrowValueError
 
@@ -30,6 +30,7 @@ def compile(
     max_nodes: int = MAX_NODES,
     jit: bool | None = None,
     fingerprint: str | None = None,
+    memory_limit: int | str | None = None,
 ) -> Model:
     """Type-checks a block and makes a model of it.
 
@@ -64,6 +65,11 @@ def compile(
             their functions hold.  Say something else when the data changes.  Left out: all that functions
             hold is compared by its content; where that cannot be told (locks, open files, a model), sets
             cannot be pickled.
+        memory_limit: bytes, or a text such as ``"8GB"`` or ``"512MiB"``, that a batch may take on the device
+            beside the parameters and an optimizer's state.  A larger batch is cut into parts of fewer
+            examples, which run one after another: results, metrics, loss and gradients are those of the
+            whole batch, sums but for rounding.  An example that takes more all alone is refused.  It may be
+            set later: ``model.memory_limit = "2GB"``.
 
     Returns:
         The model.  Nothing of it is kept on the block, which can be compiled again and used elsewhere.
@@ -97,6 +103,7 @@ def compile(
         max_nodes=max_nodes,
         jit=use_jit(jit, "cpu"),
         fingerprint=fingerprint,
+        memory_limit=parse_memory(memory_limit),
     )
 
 

@@ -33,6 +33,7 @@ from arrows.engine.running import (
     collect_record,
     only_reads,
     own,
+    parse_memory,
     show_tapped,
     show_taps,
 )
@@ -77,6 +78,7 @@ class Model(Observed):
         max_nodes: int,
         jit: bool,
         fingerprint: str | None,
+        memory_limit: int | None,
     ) -> None:
         check_output(typed)
         self.typed = typed
@@ -90,6 +92,7 @@ class Model(Observed):
         self._weights = parse_loss(typed, self.plan, loss)
         self._lock = self.params.lock
         self.executors = Executors(self.plan, self.params, self._weights, jit)
+        self.executors.memory_limit = memory_limit
         self._runner = BatchRunner(self._batches, self.executors, self._weights, explain)
         self._records = Records(collect_record(self.plan, device, [], None))
 
@@ -97,6 +100,15 @@ class Model(Observed):
     def device(self) -> Device:
         """Where the model runs, and its parameters lie."""
         return self.params.device
+
+    @property
+    def memory_limit(self) -> int | None:
+        """The bytes that a batch may take on the device; as `compile(memory_limit=)`, and may be set anew."""
+        return self.executors.memory_limit
+
+    @memory_limit.setter
+    def memory_limit(self, limit: int | str | None) -> None:
+        self.executors.memory_limit = parse_memory(limit)
 
     @property
     def held_memory(self) -> int:

@@ -6,7 +6,7 @@ An `Arena` keeps arrays from batch to batch, an `Upload` sends a batch's index a
 """
 
 from arrows.engine.device import jit
-from arrows.engine.device.arena import Arena
+from arrows.engine.device.arena import Arena, ArenaFull
 from arrows.engine.device.counts import Counts
 from arrows.engine.device.device import Device
 from arrows.engine.device.devices import get_device, host_array
@@ -25,6 +25,7 @@ from arrows.engine.device.upload import Upload
 __all__ = [
     "PRELUDE",
     "Arena",
+    "ArenaFull",
     "Counts",
     "Device",
     "FakeArray",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,19 @@ from arrows.engine.device.device import Device
 # A new array gets this much room to spare: the next batch is a little larger as often as not.
 _SPARE = 1.25
 _ALIGNED = 64  # bytes: a line of the cache
+
+
+class ArenaFull(MemoryError):
+    """The device has no memory for an array of an arena.
+
+    Attributes:
+        name: whose array it is.
+        bytes: how much memory it was to have.
+    """
+
+    def __init__(self, name: Hashable, size: int) -> None:
+        super().__init__(f"no {size} bytes for {name}")
+        self.name, self.bytes = name, size
 
 
 class Arena:
@@ -37,7 +50,11 @@ class Arena:
         key = (name, dtype)
         known = self._arrays.get(key)
         if known is None or known.shape[0] < size:
-            known = self._arrays[key] = self.device.empty((int(size * _SPARE) + 1,), dtype)
+            spare = _with_spare(size)
+            try:
+                known = self._arrays[key] = self.device.empty((spare,), dtype)
+            except MemoryError as error:
+                raise ArenaFull(name, spare * np.dtype(dtype).itemsize) from error
         return known[:size].reshape(shape)
 
     def zeros(self, name: Hashable, shapes: Sequence[tuple[tuple[int, ...], str]]) -> list[Any]:
@@ -61,7 +78,7 @@ class Arena:
         key = ("ones", dtype)
         kept = self._arrays.get(key)
         if kept is None or kept.shape[0] < count:
-            kept = self._arrays[key] = self.device.empty((int(count * _SPARE) + 1,), dtype)
+            kept = self._arrays[key] = self.device.empty((_with_spare(count),), dtype)
             kept[...] = 1
         return kept[:count]
 
@@ -72,6 +89,20 @@ class Arena:
             sum(array.shape[0] * np.dtype(dtype).itemsize for (_, dtype), array in self._arrays.items())
         )
 
+    def bytes_with(self, sizes: Mapping[tuple[Hashable, Any], int]) -> int:
+        """How much memory the arena would hold with arrays of at least these sizes, by name and type."""
+        total = self.bytes
+        for key, size in sizes.items():
+            known = self._arrays.get(key)
+            held = 0 if known is None else known.shape[0]
+            if held < size:
+                total += (_with_spare(size) - held) * np.dtype(key[1]).itemsize
+        return total
+
     def clear(self) -> None:
         """Lets go of everything."""
         self._arrays.clear()
+
+
+def _with_spare(size: int) -> int:
+    return int(size * _SPARE) + 1

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from arrows.engine.running.batch_runner import BatchRunner, Differentiated, ModelCall, only_reads
 from arrows.engine.running.bound_operation import OperationRefused
+from arrows.engine.running.error_origin import BatchMemoryError
 from arrows.engine.running.executor import Executor, ExecutorChoices
-from arrows.engine.running.executors import Executors
+from arrows.engine.running.executors import Executors, parse_memory
 from arrows.engine.running.gradient_memory import Gradient, ParameterKey, add_gradients, own
 from arrows.engine.running.operation_code import OperationCode
 from arrows.engine.running.outputs import CallRecord, Records, collect_record, show_tapped, show_taps
@@ -18,6 +19,7 @@ from arrows.engine.running.run import BackwardRun, Run
 
 __all__ = [
     "BackwardRun",
+    "BatchMemoryError",
     "BatchRunner",
     "CallRecord",
     "Differentiated",
@@ -35,6 +37,7 @@ __all__ = [
     "collect_record",
     "only_reads",
     "own",
+    "parse_memory",
     "show_tapped",
     "show_taps",
 ]

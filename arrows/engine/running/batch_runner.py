@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,11 +14,17 @@ import numpy as np
 from arrows.engine.planning import LossWeights, read_sites
 from arrows.engine.reading import Outputs
 from arrows.engine.reference import Explainer
-from arrows.engine.running.batch_plan import LossSeeds
+from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch
 from arrows.engine.running.bound_operation import OperationRefused
-from arrows.engine.running.error_origin import first_not_finite, raise_input_error
+from arrows.engine.running.error_origin import (
+    BatchMemoryError,
+    first_not_finite,
+    out_of_memory,
+    raise_input_error,
+    refuse_example,
+)
 from arrows.engine.running.executor import Executor
-from arrows.engine.running.executors import Executors
+from arrows.engine.running.executors import Executors, arena_sizes
 from arrows.engine.running.gradient_memory import Gradient, ParameterKey, add_gradients, own
 from arrows.engine.running.outputs import (
     CallRecord,
@@ -67,6 +75,21 @@ class Differentiated:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class PartialRun:
+    """A part of a batch that has run forwards.
+
+    Attributes:
+        run: the run.
+        part: its examples.
+        last: whether it is the last part.
+    """
+
+    run: Run
+    part: WiredBatch
+    last: bool
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class BatchRunner:
     """Runs the batches of a model.
 
@@ -85,9 +108,13 @@ class BatchRunner:
     def evaluate(self, call: ModelCall, *, training: bool) -> tuple[Any, CallRecord, Outputs]:
         """Returns the result of a batch, the record of the call, and the outputs of the examples."""
         batch = self.batches.read(call.examples, "run a model", call.ids)
-        runs = self._runs(self.executors.get(training=training), batch, call)
-        parts = [copy_rows(run, result=True) for run, _ in runs]
-        outputs = batch.outputs([part.run.merged for part in parts])
+        executor = self.executors.get(training=training)
+        parts = []
+        for each in self._runs(executor, batch, call):
+            with self._memory(executor, each.run.planned):
+                parts.append(copy_rows(each.run, result=True))
+            del each
+        outputs = batch.outputs([part.merged for part in parts])
         result = collect_result(self.executors.plan, self.executors.device, parts, outputs)
         return result, self._record(parts, outputs), outputs
 
@@ -106,19 +133,19 @@ class BatchRunner:
         seeds = self._seeds(len(batch.wired))
         runs = self._runs(executor, batch, call, seeds)
         differentiated = self._sum_gradients(executor, runs, inputs, seeds)
-        outputs = batch.outputs([part.run.merged for part in differentiated.parts])
+        outputs = batch.outputs([part.merged for part in differentiated.parts])
         return differentiated, self._record(differentiated.parts, outputs), outputs
 
     def first_not_finite(self, call: ModelCall) -> str | None:
         """Does the work of `Model.first_not_finite`."""
         batch = self.batches.read(call.examples, "look for what is not finite", call.ids)
         first = 0
-        for run, part in self._runs(self.executors.get(training=True, gradients=True), batch, call):
-            origin = first_not_finite(run)
+        for each in self._runs(self.executors.get(training=True, gradients=True), batch, call):
+            origin = first_not_finite(each.run)
             if origin is not None:
                 place, example = origin
                 return f"{place} of example {batch.numbers[first + example]} is not finite"
-            first += len(part)
+            first += len(each.part)
         return None
 
     def _seeds(self, examples: int) -> LossSeeds:
@@ -132,7 +159,7 @@ class BatchRunner:
     def _sum_gradients(
         self,
         executor: Executor,
-        runs: Iterable[tuple[Run, WiredBatch]],
+        runs: Iterable[PartialRun],
         inputs: Sequence[str],
         seeds: LossSeeds,
     ) -> Differentiated:
@@ -145,19 +172,22 @@ class BatchRunner:
         sums: dict[ParameterKey, Gradient] = {}
         parts: list[OutputRows] = []
         pieces: dict[str, list[tuple[Array, HostArray]]] = {name: [] for name in inputs}
-        for run, batch in runs:
-            parts.append(copy_rows(run, result=False))
-            part = run.loss(seeds, parts[-1].metrics)
-            loss = part if loss is None else loss + part
-            backward = run.start_backward()
-            for key, gradient in backward.from_loss().items():
-                if key in sums:
-                    sums[key] = add_gradients(device, sums[key], gradient)
-                else:  # without batching, the next run writes to the same memory
-                    sums[key] = own(gradient) if plan.schedule == "none" else gradient
-            for name in inputs:
-                sites = [site.index for site in read_sites(plan, name)]
-                pieces[name].append(backward.input_gradients(batch, sites))
+        for each in runs:
+            run = each.run
+            with self._memory(executor, run.planned):
+                parts.append(copy_rows(run, result=False))
+                part = run.loss(seeds, parts[-1].metrics)
+                loss = part if loss is None else loss + part
+                backward = run.start_backward()
+                for key, gradient in backward.from_loss().items():
+                    if key in sums:
+                        sums[key] = add_gradients(device, sums[key], gradient)
+                    else:  # the next run writes to the same memory
+                        sums[key] = gradient if each.last else own(gradient)
+                for name in inputs:
+                    sites = [site.index for site in read_sites(plan, name)]
+                    pieces[name].append(backward.input_gradients(each.part, sites))
+            del each, run, backward  # the next run may need the memory
         grads = {}
         for name in params:
             owner, spec = params.owner(name)
@@ -176,8 +206,10 @@ class BatchRunner:
 
     def _runs(
         self, executor: Executor, batch: BatchInput, call: ModelCall, seeds: LossSeeds | None = None
-    ) -> Iterator[tuple[Run, WiredBatch]]:
-        """Runs a batch, or, without batching, each example: each run before the next takes its memory.
+    ) -> Iterator[PartialRun]:
+        """Runs a batch, in parts where its memory has a limit, or, without batching, each example.
+
+        Each run is done with before the next takes its memory.
 
         Args:
             executor: what runs it.
@@ -187,11 +219,20 @@ class BatchRunner:
         """
         executor.refresh()
         dropout = DropoutSeed(call.seed, call.step, batch.ids)
-        for first, part in batch.parts(executor.plan.schedule == "none"):
+        parts = list(batch.parts(executor.plan.schedule == "none"))[::-1]
+        while parts:
+            first, part = parts.pop()
             part_dropout = dropout.part(first, len(part))
             planned = executor.merge(part, part_dropout, seeds)
+            pieces = self._pieces(executor, planned, int(batch.numbers[first]) if len(part) == 1 else None)
+            if pieces > 1:
+                cuts = np.linspace(0, len(part), pieces + 1).astype(int).tolist()
+                smaller = [(first + a, part.part(a, b - a)) for a, b in pairwise(cuts)]
+                parts.extend(reversed(smaller))
+                continue
             try:
-                run = executor.forward(planned)
+                with self._memory(executor, planned):
+                    run = executor.forward(planned)
             except OperationRefused as refused:
                 places = slice(first, first + len(part))
                 raise_input_error(
@@ -203,7 +244,42 @@ class BatchRunner:
                     explain=self.explain,
                     run_alone=partial(_run_alone, executor, part, part_dropout),
                 )
-            yield run, part
+            yield PartialRun(run, part, last=not parts)
+            del run  # the next run may need the memory
+
+    def _pieces(self, executor: Executor, planned: PlannedBatch, alone: int | None) -> int:
+        """Into how many pieces a part of a batch has to be cut, so that its memory stays within the limit.
+
+        Args:
+            executor: runs it.
+            planned: the part.
+            alone: what the example is called that a part of one consists of.
+        """
+        limit, arena = self.executors.memory_limit, executor.arena
+        if limit is None:
+            return 1
+        sizes, gradients = arena_sizes(executor, planned), executor.parameter_gradients.dense_bytes
+        if arena.bytes_with(sizes) + gradients <= limit:
+            return 1
+        arena.clear()  # what other batches have left there may be in the way
+        need = arena.bytes_with(sizes)
+        if need + gradients <= limit:
+            return 1
+        if alone is not None:
+            refuse_example(executor, planned, alone, need + gradients, limit)
+        return min(-(-need // max(limit - gradients, 1)), planned.merged.examples)
+
+    @contextmanager
+    def _memory(self, executor: Executor, planned: PlannedBatch) -> Iterator[None]:
+        """Says what a batch needed when memory runs out, and lets go of what it holds."""
+        try:
+            yield
+        except MemoryError as error:
+            if isinstance(error, BatchMemoryError):
+                raise
+            refusal = out_of_memory(executor, planned, error)
+            executor.arena.clear()
+            raise refusal from error
 
 
 def _run_alone(executor: Executor, batch: WiredBatch, dropout: DropoutSeed, place: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from arrows.engine.device import Arena, Device, Upload
@@ -183,9 +183,14 @@ def held_arrays(
     ]
 
 
+def scratch_name(region: str, operation: int) -> Hashable:
+    """Whose the scratch arrays of a region are: those of most regions are shared by all operations."""
+    return _SCRATCH_NAMES.get(region, (region, operation))
+
+
 def scratch_arrays(planned: PlannedOperation, arena: Arena, region: str) -> list[Array]:
     """Scratch arrays of a region, for its longest step."""
-    name: object = _SCRATCH_NAMES.get(region, (region, planned.code.operation.index))
+    name = scratch_name(region, planned.code.operation.index)
     return [
         arena.array((name, number), planned.scratch_shape(region, slot.level, slot.shape), slot.dtype)
         for number, slot in enumerate(planned.code.scratch(region))

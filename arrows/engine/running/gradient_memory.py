@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TypeAlias
+
+import numpy as np
 
 from arrows.engine.device import Device
 from arrows.engine.program.boxes import Subscript, overlap, subscript, uncovered
@@ -71,6 +74,12 @@ class GradientMemory:
     def kept(self) -> list[Array]:
         """The arrays that there are so far."""
         return list(self._arrays.values())
+
+    @property
+    def dense_bytes(self) -> int:
+        """The bytes of all arrays, those that are still to come included."""
+        specs = (self._specs[key] for key in self._dense)
+        return sum(prod(spec.shape) * np.dtype(spec.dtype).itemsize for spec in specs)
 
     def begin(self, operations: Iterable[int]) -> BatchGradients:
         """The gradients of a batch in which the given operations take part, ready to be written."""

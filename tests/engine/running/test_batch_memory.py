@@ -1,0 +1,264 @@
+"""A limit on the memory of a batch: parts with the same numbers; and what is said when memory runs out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import arrows as ar
+from arrows.engine.device import Arena, Device, get_device
+from arrows.engine.device.host_compiler import host_compiler
+from arrows.engine.running import BatchMemoryError, parse_memory
+from arrows.engine.running.batch_runner import BatchRunner
+from arrows.engine.running.executors import arena_sizes
+from arrows.engine.scheduling import DropoutSeed
+from arrows.ops import RowSparse
+from arrows.training import Adam, train
+from tests.compare import close
+from tests.engine.test_batching import plain
+from tests.generate import cases
+from tests.profile import draws
+
+KERNELS = pytest.param(
+    "fake-kernels",
+    marks=pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler"),
+)
+devices = pytest.mark.parametrize("device", ["cpu", "fake", KERNELS])
+
+
+def block() -> Any:
+    """Words with dropout in a recurrent cell, a metric at each, and a loss at the end."""
+    cell = ar.LSTMCell(6, name="cell")
+    word = ar.Scalar("int32", name="word") >> ar.Embedding(9, 5, name="table") >> ar.Dropout(0.3)
+    states = ar.Map(word) >> ar.RNN(cell)
+    score = ar.FC(1, name="out") >> ar.Function(lambda v: (v[0] - 1.0) ** 2) >> ar.Tap("score")
+    return states >> ar.GetItem(0) >> ar.Map(score >> ar.AllOf(ar.Metric("loss"), ar.Identity()))
+
+
+def examples(count: int = 12, longest: int = 9) -> list[list[int]]:
+    random = np.random.default_rng(0)
+    return [random.integers(0, 9, random.integers(0, longest)).tolist() for _ in range(count)]
+
+
+def dense(gradient: Any) -> Any:
+    return gradient.to_dense(np) if isinstance(gradient, RowSparse) else gradient
+
+
+def need(model: ar.Model, batch: Any, *, gradients: bool) -> int:
+    """What a batch would take of an empty arena, with the gradients of parameters."""
+    executor = model.executors.get(training=gradients, gradients=gradients)
+    wired = model.prepare(batch)[:].wired
+    planned = executor.merge(wired, DropoutSeed(0, 0, np.arange(len(batch))))
+    sizes = arena_sizes(executor, planned)
+    return Arena(model.device).bytes_with(sizes) + executor.parameter_gradients.dense_bytes
+
+
+def parts_of(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many examples run at once, noted from now on."""
+    sizes: list[int] = []
+    runs = BatchRunner._runs
+
+    def noted(*arguments: Any) -> Any:
+        for part in runs(*arguments):
+            sizes.append(len(part.part))
+            yield part
+
+    monkeypatch.setattr(BatchRunner, "_runs", noted)
+    return sizes
+
+
+# ------------------------------------------------------------------------------------------ micro-batches
+
+
+@devices
+@pytest.mark.parametrize("share", [0.6, 0.3, 0.0])
+def test_parts_compute_what_the_batch_computes(
+    device: str, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, cut = (ar.compile(block(), loss="loss", device=device, seed=1) for _ in range(2))
+    batch = examples()
+    alone = max(need(whole, [each], gradients=True) for each in batch)
+    cut.memory_limit = alone + int(share * (need(whole, batch, gradients=True) - alone))
+    sizes = parts_of(monkeypatch)
+    loss, grads = cut.value_and_grad(batch)
+    assert sum(sizes) == len(batch) and len(sizes) > 1
+    executor = cut.executors.get(training=True, gradients=True)
+    assert cut.executors.arena.bytes + executor.parameter_gradients.dense_bytes <= cut.memory_limit
+    expected, wanted = whole.value_and_grad(batch)
+    assert np.isclose(ar.to_numpy(loss), ar.to_numpy(expected), rtol=1e-5)
+    for name, gradient in ar.to_numpy(wanted).items():
+        got = ar.to_numpy(grads)[name]
+        assert isinstance(got, RowSparse) == isinstance(gradient, RowSparse)
+        np.testing.assert_allclose(dense(got), dense(gradient), rtol=1e-4, atol=1e-6, err_msg=name)
+    for here, there in ((cut.metrics, whole.metrics), (cut.taps, whole.taps)):
+        for name, ragged in there.items():
+            assert close(plain(here[name]), plain(ragged), 1e-5), name
+    assert close(plain(cut(batch)), plain(whole(batch)), 1e-5)
+
+
+@draws(10, 200)
+@given(data=st.data())
+@pytest.mark.parametrize("device", ["cpu", "fake"])
+def test_random_models_in_parts(device: str, data: st.DataObject) -> None:
+    case = data.draw(cases())
+    whole, cut = (ar.compile(case.block, loss=case.loss or None, device=device, seed=3) for _ in range(2))
+    batch = [*case.examples, *case.examples]
+    differentiates = case.loss != "" or False
+    alone = [need(whole, [each], gradients=False) for each in batch]
+    cut.memory_limit = max([1, *alone])
+    with np.errstate(all="ignore"):
+        assert close(plain(cut(batch)), plain(whole(batch)), 1e-4)
+        if differentiates:
+            cut.memory_limit = max([1, *(need(whole, [each], gradients=True) for each in batch)])
+            loss, grads = cut.value_and_grad(batch)
+            expected, wanted = whole.value_and_grad(batch)
+            assert close(ar.to_numpy(loss), ar.to_numpy(expected), 1e-4)
+            for name, gradient in ar.to_numpy(wanted).items():
+                assert close(dense(ar.to_numpy(grads)[name]), dense(gradient), 1e-3), name
+
+
+@devices
+def test_gradients_of_inputs_in_parts(device: str) -> None:
+    squares = ar.Map(ar.Scalar(name="x") >> ar.Function(lambda x: x * x * x)) >> ar.Sum()
+    whole, cut = (ar.compile(squares, device=device) for _ in range(2))
+    batch = [[1, 2, 3], [], [4], [5, 6]]
+    executor = whole.executors.get(("x",), training=True, gradients=True)
+    planned = executor.merge(whole.prepare(batch[:1])[:].wired, DropoutSeed(0, 0, np.arange(1)))
+    cut.memory_limit = Arena(whole.device).bytes_with(arena_sizes(executor, planned))
+    got, wanted = (model.value_and_grad(batch, inputs=["x"])[1]["x"] for model in (cut, whole))
+    assert isinstance(got, ar.Ragged) and isinstance(wanted, ar.Ragged)
+    assert got.tolist() == wanted.tolist() and got.offsets.tolist() == wanted.offsets.tolist()
+
+
+@devices
+def test_training_within_a_limit(device: str) -> None:
+    whole = ar.compile(block(), loss="loss", device=device)
+    batch = examples()
+    limit = need(whole, batch, gradients=True) // 2
+    cut = ar.compile(block(), loss="loss", device=device, memory_limit=limit)
+    for model in (whole, cut):
+        train(model, batch, Adam(0.01), batch_size=6, epochs=2, progress=False)
+    for name, array in ar.to_numpy(dict(whole.params)).items():
+        np.testing.assert_allclose(ar.to_numpy(cut.params[name]), array, rtol=1e-3, atol=1e-4)
+
+
+def test_a_batch_within_the_limit_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = ar.compile(block(), loss="loss")
+    model.memory_limit = need(model, examples(), gradients=True)
+    sizes = parts_of(monkeypatch)
+    model.value_and_grad(examples())
+    assert sizes == [12]
+    model.memory_limit = None
+    model.value_and_grad(examples())
+    assert sizes == [12, 12]
+
+
+@pytest.mark.parametrize("device", ["cpu", "fake"])
+@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda"])
+@pytest.mark.parametrize("gradients", [False, True])
+def test_the_estimate_is_what_the_arena_holds(device: str, schedule: str, gradients: bool) -> None:
+    """But for what an operation computes within a step."""
+    model = ar.compile(block(), loss="loss", device=device, schedule=schedule)
+    batch = examples(40)
+    size = need(model, batch, gradients=gradients) - (
+        model.executors.get(training=True, gradients=True).parameter_gradients.dense_bytes if gradients else 0
+    )
+    (model.value_and_grad if gradients else model)(batch)
+    held = model.executors.arena.bytes
+    assert 0.85 * held <= size <= 1.02 * held
+
+
+def test_an_example_that_alone_is_too_large_is_named() -> None:
+    model = ar.compile(block(), loss="loss")
+    batch = [[1], [2], [3] * 500, [4]]
+    model.memory_limit = need(model, [[1] * 100], gradients=True)
+    with pytest.raises(
+        BatchMemoryError, match=r"cannot run example 2\n.*alone, and memory_limit is"
+    ) as caught:
+        model.value_and_grad(batch)
+    assert "the largest part" in str(caught.value) and "model.memory_limit" in str(caught.value)
+    assert model.step == 0
+    model.value_and_grad(batch[:2])
+    assert model.step == 1
+    prepared = model.prepare([[1], *batch])
+    with pytest.raises(BatchMemoryError, match="cannot run example 3"):
+        model.value_and_grad(prepared[[1, 3]])
+
+
+@pytest.mark.parametrize(
+    ("limit", "size"),
+    [(None, None), (10, 10), ("10", 10), ("8GB", 8 * 10**9), ("1.5 MiB", 3 * 2**19), ("2kb", 2000)],
+)
+def test_limits(limit: Any, size: int | None) -> None:
+    assert parse_memory(limit) == size
+    assert ar.compile(ar.Scalar(), memory_limit=limit).memory_limit == size
+
+
+@pytest.mark.parametrize("limit", [0, -1, "8TBs", "much", "", "0GB", True, 1.5, [8]])
+def test_limits_that_cannot_be(limit: Any) -> None:
+    model = ar.compile(ar.Scalar())
+    with pytest.raises((ar.ArrowValueError, ar.ArrowTypeError), match="memory_limit"):
+        model.memory_limit = limit
+    with pytest.raises((ar.ArrowValueError, ar.ArrowTypeError), match="memory_limit"):
+        ar.compile(ar.Scalar(), memory_limit=limit)
+
+
+# ------------------------------------------------------------------------------------------ out of memory
+
+
+@pytest.fixture
+def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Device:
+    """A device on which no array is larger than 40 kB."""
+    device = get_device(request.param)
+    empty = type(device).empty
+
+    def limited(self: Device, shape: Any, dtype: Any) -> Any:
+        if np.prod(shape) * np.dtype(dtype).itemsize > 40_000:
+            raise MemoryError("no such memory")
+        return empty(self, shape, dtype)
+
+    monkeypatch.setattr(type(device), "empty", limited)
+    return device
+
+
+@pytest.mark.parametrize("small", ["cpu", "fake"], indirect=True)
+@pytest.mark.parametrize("gradients", [False, True])
+def test_out_of_memory_says_for_what_and_loses_nothing(small: Device, gradients: bool) -> None:
+    model = ar.compile(block(), loss="loss", device=small)
+    call = model.value_and_grad if gradients else model
+    call(examples(4))
+    step, metrics = model.step, model.metrics["loss"].tolist()
+    before = ar.to_numpy(dict(model.params))
+    with pytest.raises(BatchMemoryError) as caught:
+        call(examples(900))
+    text = str(caught.value)
+    assert f"cannot run a batch of 900 examples on {small.name!r}" in text
+    assert "memory ran out at " in text and " would fit" in text and "memory_limit=" in text
+    assert "slab" in text or "keeps for" in text
+    assert isinstance(caught.value.__cause__, MemoryError)
+    assert model.step == step and model.metrics["loss"].tolist() == metrics
+    assert model.executors.arena.bytes == 0
+    call(examples(4))
+    assert model.metrics["loss"].tolist() == metrics if not gradients else model.step == step + 1
+    for name, array in ar.to_numpy(dict(model.params)).items():
+        assert np.array_equal(array, before[name])
+    # What the message says to do works.
+    model.memory_limit = 100_000
+    call(examples(900))
+
+
+def test_memory_that_runs_out_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A temporary array of NumPy has no name."""
+    model = ar.compile(ar.Vector(3) >> ar.FC(2))
+
+    def run(*_: Any) -> Any:
+        raise MemoryError
+
+    executor = model.executors.get()
+    monkeypatch.setattr(type(executor), "forward", run)
+    with pytest.raises(BatchMemoryError, match=r"(?s)a temporary array.*this example alone is too"):
+        model([[1, 2, 3]])
