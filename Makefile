@@ -1,5 +1,6 @@
 # make demo      environment, package, and the demo: a sentiment Tree-LSTM, trained in front of you
 # make test      lint, types and the whole test suite
+# make test-cuda compile the kernels for GPUs and check every call of CuPy 13 and 14, without a GPU (Linux)
 # make coverage  the test suite again, with the lines that no test runs; fails below 95 %
 # make nightly   the long profile of the random checks: make nightly SEED=7 (about half an hour)
 # make pages     write docs/ops.md, reference.md, program.md and README.md's picture from the code
@@ -24,6 +25,8 @@ DEVICE ?= cuda
 CUDA  ?= 12
 # The tests that draw their examples at random.
 RANDOM := tests/engine/test_batching.py tests/engine/test_reuse.py tests/laws tests/mutations tests/onthefly
+# The tests that say something else where CuPy and NVRTC are installed.
+CUDA_TESTS := tests/engine/device/test_cupy_signatures.py tests/engine/device/test_nvrtc.py
 
 # A checkout that cannot be written keeps no caches; its environment lies elsewhere: make test VENV=/tmp/venv
 ifneq ($(shell test -w . || echo read-only),)
@@ -36,13 +39,18 @@ endif
 unexport PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX PIP_USER
 
 .DELETE_ON_ERROR:
-.PHONY: demo test lint types coverage nightly pages bench gpu clean env
+.PHONY: demo test test-cuda lint types coverage nightly pages bench gpu clean env
 
 demo: $(VENV)/.installed
 	$(PY) -m arrows demo $(TREES)
 
 test: $(VENV)/.installed-test lint types
 	$(PY) -m pytest -n 2
+
+# Versions of CuPy cannot share an environment. None of this needs a GPU; the download is 2 GB.
+test-cuda: $(VENV)-cupy13/.installed $(VENV)-cupy14/.installed
+	$(VENV)-cupy13/bin/python -m pytest $(CUDA_TESTS)
+	$(VENV)-cupy14/bin/python -m pytest $(CUDA_TESTS)
 
 lint: $(VENV)/.installed-test
 	$(PY) -m ruff check --output-format concise .
@@ -99,9 +107,15 @@ $(VENV)/.installed-cuda%: pyproject.toml | $(PY)
 	$(PY) -m pip install --quiet --disable-pip-version-check 'cupy-cuda$*x[ctk]'
 	touch '$(VENV)/.installed' '$(VENV)/.installed-test' $@
 
+$(VENV)-cupy%/.installed: pyproject.toml
+	PYTHON='$(PYTHON)' sh .ci/make-venv '$(VENV)-cupy$*'
+	$(VENV)-cupy$*/bin/python -m pip install --quiet --disable-pip-version-check 'cupy-cuda12x==$*.*'
+	sh .ci/install '$(VENV)-cupy$*' '.[test-cuda]'
+	touch $@
+
 $(PY):
 	PYTHON='$(PYTHON)' sh .ci/make-venv '$(VENV)'
 
 clean:
-	rm -rf .venv build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-cupy13 .venv-cupy14 build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -8,9 +8,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+import arrows as ar
 from arrows.engine.device import ProductLayout, get_device, host_array, kernel_source
 from arrows.engine.device.devices import shared_device
 from arrows.engine.device.host_compiler import host_compiler
+from arrows.training import Adam
+from benchmarks.steps import networks
 from tests.engine.device import pretend_cupy
 
 compiler = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
@@ -127,3 +130,18 @@ def test_products(dtype: str, a_transposed: bool, b_transposed: bool, accumulate
     result = device.to_numpy(c)
     np.testing.assert_allclose(result[:, :n], expected, 1e-6)
     np.testing.assert_array_equal(result[:, n], np.full(m, 1 if accumulate else np.nan))
+
+
+@compiler
+@pytest.mark.usefixtures("cupy")
+@pytest.mark.parametrize("network", ["treelstm", "bilstm"])
+def test_training_on_the_second_gpu(network: str) -> None:
+    block, examples = networks()[network]
+    there, here = (ar.compile(block, loss="loss", device=device) for device in ("cuda:1", "cpu"))
+    for _ in range(2):
+        losses = [model.train_step(examples[:5], Adam(0.1, clip_norm=1.0)) for model in (there, here)]
+        assert float(ar.to_numpy(losses[0])) == pytest.approx(float(losses[1]), rel=1e-5)
+    for name in here.params:
+        np.testing.assert_allclose(ar.to_numpy(there.params[name]), here.params[name], rtol=1e-3, atol=1e-5)
+    assert len(pretend_cupy.LAUNCHES) > 100
+    assert pretend_cupy.Device.current == 1

@@ -1,0 +1,69 @@
+"""NVRTC compiles every kernel that a set of models gives, for the GPUs of two generations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import pytest
+
+import arrows as ar
+from arrows.engine.device import PRELUDE, Kernel, KernelSource
+from arrows.engine.device.host_compiler import host_compiler
+from arrows.engine.device.host_kernels import HostKernels
+from arrows.training import Adam
+from benchmarks.steps import networks
+from tests.engine.device import nvrtc
+
+pytestmark = [
+    pytest.mark.skipif(not nvrtc.is_there(), reason="NVRTC is not installed: make test-cuda"),
+    pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler"),
+]
+ARCHITECTURES = ("sm_80", "sm_90")
+
+
+def with_loss(block: Any) -> Any:
+    """The block itself if it has a metric; else with one, of what it returns: a vector, or a sequence."""
+    if "Metric" in repr(block):
+        return block
+    loss = ar.Function(lambda v: (v * v).sum()) >> ar.Metric("loss")
+    return block >> (ar.Map(loss) if "Sequence" in str(ar.infer(block).output) else loss)
+
+
+@cache
+def sources() -> dict[str, KernelSource]:
+    """The kernels of a call and of a step of training of each model, by name."""
+    found: dict[str, KernelSource] = {}
+    compile_here = HostKernels.compile
+
+    def collect(self: HostKernels, sources: Sequence[KernelSource]) -> Mapping[str, Kernel]:
+        found.update({source.name: source for source in sources})
+        return compile_here(self, sources)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(HostKernels, "compile", collect)
+        for float_type in ("float32", "float64"):
+            for block, examples in networks().values():
+                model = ar.compile(
+                    with_loss(block), loss="loss", device="fake-kernels", float_type=float_type
+                )
+                model(examples[:2])
+                model.train_step(examples[:3], Adam(0.1, clip_norm=1.0))
+    return found
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_kernels_of_models(architecture: str) -> None:
+    assert len(sources()) > 20
+    text = PRELUDE + "".join(source.text for source in sources().values())
+    code = nvrtc.compile_kernels(text, architecture)
+    assert code[:4] == b"\x7fELF"
+    for name in sources():
+        assert name.encode() in code
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_a_wrong_kernel_is_refused(architecture: str) -> None:
+    with pytest.raises(RuntimeError, match=r"NVRTC refuses the text.*nonsense"):
+        nvrtc.compile_kernels("__global__ void f() { nonsense(); }", architecture)
