@@ -1,0 +1,152 @@
+"""Programs of random functions and of layers, fused for kernels: all their kernels are compiled at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from arrows import ops
+from arrows.engine.device.host_compiler import HostLibrary, host_compiler
+from arrows.engine.program.passes.allocate import allocate
+from arrows.engine.program.passes.fuse_kernels import fuse_kernels
+from arrows.engine.program.program import Program
+from arrows.engine.program.verify import verify_program
+from arrows.typesys import types as T
+from tests.engine.program.emitters.batches import plainly
+from tests.engine.program.emitters.c.batches import KernelRun, a_batch, close, library_of
+from tests.engine.program.emitters.traced import program_of
+from tests.engine.random_functions import functions
+
+pytestmark = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
+
+nightly = settings.default.max_examples > 100
+
+
+def fused(function: Any, *types: T.Type, gradients: bool = True) -> Program:
+    """The program of a function for kernels, with memory; checked."""
+    program = program_of(function, T.Tuple(types) if len(types) > 1 else types[0], gradients=gradients)
+    program = fuse_kernels(replace(program, kernels=True))
+    verify_program(program)
+    program = allocate(program)
+    verify_program(program)
+    return program
+
+
+def vector(size: int, dtype: str = "float32") -> T.Tensor:
+    return T.Tensor((size,), dtype)
+
+
+def matrix(rows: int, columns: int) -> T.Tensor:
+    return T.Tensor((rows, columns), "float32")
+
+
+WORD = T.Tensor((), "int32")
+
+
+def lstm(z: Any, c: Any) -> Any:
+    i, f, o, u = (z[8 * n : 8 * n + 8] for n in range(4))
+    new = ops.sigmoid(i) * ops.tanh(u) + ops.sigmoid(f) * c
+    return ops.sigmoid(o) * ops.tanh(new), new
+
+
+def gru(z: Any, h: Any) -> Any:
+    r, u = ops.sigmoid(z[:8]), ops.sigmoid(z[8:16])
+    return u * h + (1.0 - u) * ops.tanh(r * z[16:])
+
+
+def attention(q: Any, keys: Any) -> Any:
+    weights = ops.softmax((keys @ q) / 3.0)
+    return (keys * ops.reshape(weights, (-1, 1))).sum(axis=0)
+
+
+def layer_norm(x: Any) -> Any:
+    return ops.standardize(x) * 2.0 + 0.5
+
+
+def drops(x: Any) -> Any:
+    return ops.drop(ops.drop(x, 0.5) * 2.0, 0.25)
+
+
+LAYERS: dict[str, tuple[Any, tuple[T.Type, ...]]] = {
+    "lstm": (lstm, (vector(32), vector(8))),
+    "gru": (gru, (vector(24), vector(8))),
+    "cross-entropy": (lambda x, i: -ops.pick(ops.log_softmax(x), i), (vector(5), WORD)),
+    "cross-entropy of many": (lambda x, i: -ops.pick(ops.log_softmax(x), i), (vector(200), WORD)),
+    "layer norm": (layer_norm, (vector(7),)),
+    "layer norm of many": (layer_norm, (vector(300),)),
+    "normalize": (lambda x: ops.normalize(x), (vector(100),)),
+    "attention": (attention, (vector(6), matrix(4, 6))),
+    "heads": (
+        lambda x: ops.softmax(ops.transpose(x.reshape((3, 4, 2)), (1, 0, 2)), -1).reshape((24,)),
+        (vector(24),),
+    ),
+    "dropout": (drops, (vector(40),)),
+    "activations": (
+        lambda x: ops.gelu(x) + ops.silu(x) + ops.mish(x) + ops.selu(x) + ops.hard_swish(x),
+        (vector(9),),
+    ),
+    "losses": (
+        lambda x, y: (ops.square(x - y).mean() + ops.abs(x - y).sum(), ops.softplus(x * y).max()),
+        (vector(6), vector(6)),
+    ),
+    "look-ups": (lambda x, i: ops.tanh(ops.lookup(x, i)) * x[0], (matrix(3, 4), WORD)),
+    "steps": (lambda x: ops.concat([x[::2] * 2.0, ops.exp(x[::-2]), x[1:3]]), (vector(6),)),
+    "inner joins": (
+        lambda x, y: ops.tanh(ops.concat([x, y * 2.0], 1)[:, 1:4]).sum(axis=0),
+        (matrix(3, 2), matrix(3, 3)),
+    ),
+    "stacks": (lambda x, y: ops.stack([x, y, x * y]).max(axis=0) * ops.stack([x, y]).sum(), (vector(4),) * 2),
+    "pooled words": (
+        lambda xs: (ops.segment_max(ops.tanh(xs), default=0.0), ops.segment_mean(xs * 2.0)),
+        (T.Sequence(vector(5)),),
+    ),
+    "attention over words": (
+        lambda xs, q: ops.segment_sum(
+            xs * ops.reshape(ops.segment_softmax((xs * ops.segment_broadcast(q, xs)).sum()), (1,))
+        ),
+        (T.Sequence(vector(5)), vector(5)),
+    ),
+    "tagger": (
+        lambda xs, y: ops.segment_sum(-ops.log_softmax(ops.tanh(xs) * ops.segment_broadcast(y, xs))[2]),
+        (T.Sequence(vector(5)), vector(5)),
+    ),
+    "dropped words": (lambda xs: ops.drop(xs, 0.5) * 3.0, (T.Sequence(vector(5)),)),
+}
+
+
+@cache
+def of_layers() -> tuple[dict[str, Program], HostLibrary]:
+    programs = {
+        name: fused(function, *types, gradients=all(_floating(type) for type in types))
+        for name, (function, types) in LAYERS.items()
+    }
+    return programs, library_of(list(programs.values()))
+
+
+def _floating(type: T.Type) -> bool:
+    return not isinstance(type, T.Tensor) or type.floating
+
+
+@pytest.mark.parametrize("ranges", [False, True])
+@pytest.mark.parametrize("name", list(LAYERS))
+def test_a_layer(name: str, ranges: bool) -> None:
+    programs, library = of_layers()
+    batch = a_batch(programs[name], ranges=ranges)
+    run = KernelRun(programs[name], batch, library)
+    close(run.run(), plainly(programs[name], batch), 5e-6)
+
+
+@settings(max_examples=10 if nightly else 1, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(functions(), min_size=30, max_size=30))
+def test_random_functions(drawn: list[tuple[Any, int]]) -> None:
+    pair = T.Tensor((4,), "float64"), T.Tensor((4,), "float64")
+    programs = [fused(function, *pair) for function, _ in drawn]
+    library = library_of(programs)
+    for number, program in enumerate(programs):
+        batch = a_batch(program, number, ranges=bool(number % 2))
+        close(KernelRun(program, batch, library).run(), plainly(program, batch), 1e-10)
