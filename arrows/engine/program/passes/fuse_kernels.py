@@ -9,7 +9,8 @@
 
 A launch costs some microseconds, whatever it computes.  Neighbours of one level join: element-wise
 equations, slices, joins, look-ups; and reductions over a row, where the rows of all are so short that a
-thread keeps them to itself.  What loads (a gather) or only hands over (a store, a scatter) moves before or
+thread keeps them to itself, or where each reduces all of a row, whose numbers the lanes of a warp then share.
+What loads (a gather) or only hands over (a store, a scatter) moves before or
 behind.
 
 A training step of a binary Tree-LSTM cell is five launches; without this pass it is 31
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from arrows.engine.program.emitters.c import SHORT_ROW, in_c, in_columns, is_reduction
+from arrows.engine.program.emitters.c import in_c, in_columns, is_reduction, is_shared, is_short
 from arrows.engine.program.instructions import Instruction, SumRows, equations_of
 from arrows.engine.program.passes.fuse import fused
 from arrows.engine.program.program import Program
@@ -28,6 +29,7 @@ from arrows.ops import Equation, Var
 
 # A kernel of more equations takes its compiler long, and a thread more registers than it has.
 _MOST = 200
+_MOST_SHARED = 8
 
 
 def fuse_kernels(program: Program) -> Program:
@@ -52,27 +54,23 @@ class _Run:
 
     def __init__(self) -> None:
         self.instructions: list[Instruction] = []
-        self.level: int | None = None
-        self.reduces = self.is_long = False
+        self.equations: list[Equation] = []
 
     def takes(self, equation: Equation) -> bool:
         """Whether an equation may join."""
-        if not self.instructions:
+        together = [*self.equations, equation]
+        if len(together) > _MOST or equation.result.rows != together[0].result.rows:
+            return False
+        reductions = [each for each in together if is_reduction(each)]
+        if not reductions or all(map(is_short, together)):
             return True
-        reduces = self.reduces or is_reduction(equation)
-        is_long = self.is_long or equation.result.type.size > SHORT_ROW
-        return (
-            equation.result.rows == self.level
-            and not (reduces and is_long)
-            and len(self.instructions) < _MOST
-        )
+        # Lanes compute what they read anew for each reduction.
+        return all(map(is_shared, reductions)) and len(reductions) <= _MOST_SHARED
 
     def add(self, instruction: Instruction, equation: Equation) -> None:
         """Lets an equation join."""
         self.instructions.append(instruction)
-        self.level = equation.result.rows
-        self.reduces |= is_reduction(equation)
-        self.is_long |= equation.result.type.size > SHORT_ROW
+        self.equations.append(equation)
 
 
 def _joins(instruction: Instruction) -> Equation | None:
@@ -81,13 +79,11 @@ def _joins(instruction: Instruction) -> Equation | None:
     if len(equations) != 1 or isinstance(instruction, SumRows) or not in_c(equations[0]):
         return None
     (equation,) = equations
-    has_rows = [var.rows for var in equation.operands if var.rows == equation.result.rows]
-    short = equation.result.type.size <= SHORT_ROW and all(
-        var.type.size <= SHORT_ROW for var in equation.operands
-    )
     if in_columns(equation):
         return equation
-    return equation if is_reduction(equation) and short and has_rows else None
+    has_rows = any(var.rows == equation.result.rows for var in equation.operands)
+    fits = is_reduction(equation) and (is_short(equation) or is_shared(equation))
+    return equation if fits and has_rows else None
 
 
 def _runs(region: Sequence[Instruction]) -> Iterator[list[Instruction]]:

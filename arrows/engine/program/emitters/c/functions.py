@@ -31,6 +31,14 @@ FUNCTIONS = """\
   #define INFINITY __int_as_float(0x7f800000)
   #define NAN __int_as_float(0x7fffffff)
 #endif
+#ifdef LANES
+#elif defined(__CUDACC__) || defined(__CUDACC_RTC__)
+  #define LANES 32
+  #define LANE_SWAP(x, s) __shfl_xor_sync(0xffffffffu, x, s)
+#else
+  #define LANES 1
+  #define LANE_SWAP(x, s) (x)
+#endif
 FUNCTION float sigmoidf(float x) { float e = expf(x > 88.0f ? 88.0f : x); return e / (e + 1.0f); }
 FUNCTION double sigmoid(double x) { double e = exp(x > 709.0 ? 709.0 : x); return e / (e + 1.0); }
 FUNCTION float softplusf(float x) { return (x > 0.0f ? x : 0.0f) + log1pf(expf(-fabsf(x))); }

@@ -2,13 +2,15 @@
 
 A kernel loads what it reads (`writer`): rows of a slab by their index, gradients from where readers have
 left them, ranges of wider values.  So gathers, slices and joins cost no launch of their own.  A `Map` is one
-launch of a thread for each number, or, where it reduces rows, of a thread for each row.
+launch of a thread for each number; where it reduces rows, of a thread for each short row, or of the lanes of
+a warp for each long one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -22,6 +24,7 @@ from arrows.engine.program.emitters.arguments import (
     ScatterRowsOf,
 )
 from arrows.engine.program.emitters.c.functions import ELEMENTWISE, FUNCTIONS, TYPES
+from arrows.engine.program.emitters.c.lanes import WARP, is_shared, over_lanes, write_shared
 from arrows.engine.program.emitters.c.places import Column, column, place
 from arrows.engine.program.emitters.c.rows import is_reduction, items, write_item
 from arrows.engine.program.emitters.c.segments import SEGMENTED, write_segment
@@ -63,6 +66,11 @@ def in_c(equation: Equation) -> bool:
     return written and equation.result.rows != INVARIANT and all(type.dtype in TYPES for type in types)
 
 
+def is_short(equation: Equation) -> bool:
+    """Whether a thread can keep what an equation reads and makes to itself."""
+    return all(var.type.size <= SHORT_ROW for var in (equation.result, *equation.operands))
+
+
 def in_columns(equation: Equation) -> bool:
     """Whether a kernel can compute an equation number by number, fused with others."""
     return in_c(equation) and (equation.primitive.name in ELEMENTWISE or equation.primitive.name in INDEXING)
@@ -82,10 +90,13 @@ def c_kernel(program: Program, region: str, instruction: Instruction) -> CKernel
         match instruction:
             case Map(equations, results):
                 if any(is_reduction(equation) for equation in equations):
-                    return _row_kernel(program, equations, results)
+                    make = _row_kernel if all(map(is_short, equations)) else _lane_kernel
+                    return make(program, equations, results)
                 return _column_kernel(program, equations, results)
             case Compute(equation) if equation.primitive.name in SEGMENTED:
                 return _segment_kernel(program, equation)
+            case Compute(equation) if is_shared(equation) and not is_short(equation):
+                return _lane_kernel(program, (equation,), (equation.result,))
             case Compute(equation) if is_reduction(equation):
                 return _reduction_kernel(program, equation)
             case Compute(equation) if in_columns(equation):
@@ -112,30 +123,52 @@ def _column_kernel(program: Program, equations: Sequence[Equation], results: Seq
     writer = KernelWriter(program, {equation.result: equation for equation in equations})
     level = results[0].rows
     rows = writer.word(RowCount(level), "const long long")
-    cuts = _cuts(equations)
-    pieces: dict[int, list[tuple[Var, int]]] = {}
-    for var in results:
-        if var.rows != level:
-            raise NotInC("results of several levels")
-        for start, stop in pairwise(sorted(cuts[var])):
-            pieces.setdefault(stop - start, []).append((var, start))
     blocks = []
-    for length, starts in sorted(pieces.items()):
+    for length, starts in _pieces(equations, results).items():
         scope = Scope(writer)
-        outputs = []
-        for var, start in starts:
-            at = Column("j", start, length) if length > 1 else Column("", start, 1)
-            outputs.append((var, at, writer.value(scope, var, "r", at)))
-        for var, at, name in outputs:  # all is read before anything is written
-            _write(writer, scope, var, "r", at, name)
+        _write_pieces(writer, starts, scope, Column("j", 0, length) if length > 1 else Column("", 0, 1))
         blocks.append((length, scope))
     return _kernel(writer, rows, blocks)
 
 
+def _pieces(equations: Sequence[Equation], results: Sequence[Var]) -> dict[int, list[tuple[Var, int]]]:
+    """The pieces of results, by their length: the value, and where the piece starts."""
+    if len({var.rows for var in results}) != 1:
+        raise NotInC("results of several levels")
+    cuts = _cuts(equations)
+    pieces: dict[int, list[tuple[Var, int]]] = {}
+    for var in results:
+        for start, stop in pairwise(sorted(cuts[var])):
+            pieces.setdefault(stop - start, []).append((var, start))
+    return dict(sorted(pieces.items()))
+
+
+def _write_pieces(writer: KernelWriter, starts: Sequence[tuple[Var, int]], scope: Scope, at: Column) -> None:
+    """Computes the number at a place of each piece, then writes them: all is read before."""
+    places = [(var, at.moved(start)) for var, start in starts]
+    names = [writer.value(scope, var, "r", moved) for var, moved in places]
+    for (var, moved), name in zip(places, names, strict=True):
+        _write(writer, scope, var, "r", moved, name)
+
+
+def _lane_kernel(program: Program, equations: Sequence[Equation], results: Sequence[Var]) -> CKernel:
+    """The lanes of a warp for each row: element-wise equations, and reductions of whole rows."""
+    if not all(is_shared(each) if is_reduction(each) else in_columns(each) for each in equations):
+        raise NotInC
+    writer = KernelWriter(program, {each.result: each for each in equations if not is_reduction(each)})
+    rows = writer.word(RowCount(results[0].rows), "const long long")
+    scope = Scope(writer)
+    scope.lines.append("if (j >= LANES) continue;")
+    for equation in equations:
+        if is_reduction(equation):
+            write_shared(writer, scope, equation)
+    for length, starts in _pieces(equations, results).items():
+        over_lanes(scope, length, partial(_write_pieces, writer, starts))
+    return _kernel(writer, rows, [(WARP, scope)])
+
+
 def _row_kernel(program: Program, equations: Sequence[Equation], results: Sequence[Var]) -> CKernel:
     """A thread for each row, which keeps the row's values to itself."""
-    if any(equation.result.type.size > SHORT_ROW for equation in equations):
-        raise NotInC("a long row")
     if not all(in_columns(equation) or is_reduction(equation) for equation in equations):
         raise NotInC
     looked_through = {

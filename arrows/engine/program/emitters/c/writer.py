@@ -6,7 +6,7 @@ reshapes and look-ups are no code of their own: they only say which place of an 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import prod
 from typing import Any
 
@@ -94,11 +94,13 @@ class KernelWriter:
 
     Attributes:
         local: values of the row at hand that lie in an array of the thread, by name.
+        formulas: values that are computed of what is known of the whole row.
     """
 
     def __init__(self, program: Program, inside: Mapping[Var, Equation]) -> None:
         self.program, self.inside = program, inside
         self.local: dict[Var, str] = {}
+        self.formulas: dict[Var, Callable[[Scope, Column], str]] = {}
         self.made_by = {var: made for _, made in program for var in made.writes}
         self.gathers = {gather.result: number for number, (_, gather) in enumerate(program.gathers)}
         self._words: dict[Argument, int] = {}
@@ -141,7 +143,9 @@ class KernelWriter:
         there = scope.find(key)
         if there is None:
             equation = self.inside.get(var)
-            if equation is None:
+            if var in self.formulas:
+                there = self.formulas[var](scope, at)
+            elif equation is None:
                 there = self._load(scope, var, row, at)
             else:
                 there = self.compute(scope, equation, row, at)

@@ -1,0 +1,148 @@
+"""Neighbours that one kernel can compute become one `Map`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from arrows import ops
+from arrows.engine.program.instructions import Map
+from arrows.engine.program.passes.fuse_kernels import fuse_kernels
+from arrows.engine.program.text import parse_program
+from arrows.engine.program.verify import verify_program
+from tests.engine.program.emitters.traced import program_of
+from tests.engine.program.passes.renumber import renumbered
+
+HEAD = """\
+program example
+for kernels
+operand 0: float32[5] row of slab 0
+operand 1: int32 row of slab 1
+result 0: float32 row
+"""
+
+
+def fused(body: str, head: str = HEAD) -> str:
+    program = fuse_kernels(parse_program(head + "step\n" + body))
+    verify_program(program)
+    return renumbered(program).removeprefix(head + "step\n")
+
+
+def kinds(function: Any, *shape: int) -> list[str]:
+    """The instructions of a function's step, by kind, without loads and stores."""
+    program = fuse_kernels(program_of(function, [*shape], gradients=False))
+    found = [
+        f"map of {len(made.equations)}" if isinstance(made, Map) else type(made).__name__
+        for made in program.region("step")
+    ]
+    return [kind for kind in found if kind not in ("Gather", "Store")]
+
+
+def test_a_loss_is_one_kernel() -> None:
+    assert (
+        fused("""\
+  %0: float32[5] row = gather 0
+  %1: int32 row = gather 1
+  %2: float32[5] row = tanh(%0)
+  %3: float32[5] row = log_softmax(%2, axis=-1)
+  %4: float32 row = pick(%3, %1)
+  result 0 = %4""")
+        == """\
+  %0: float32[5] row = gather 0
+  %1: int32 row = gather 1
+  map
+    %2: float32[5] row = tanh(%0)
+    %3: float32[5] row = log_softmax(%2, axis=-1)
+    %4: float32 row = pick(%3, %1)
+  -> %4
+  result 0 = %4"""
+    )
+
+
+def test_loads_and_stores_do_not_end_a_run() -> None:
+    head = HEAD + "result 1: float32 row\n"
+    assert (
+        fused(
+            """\
+  %0: float32[5] row = gather 0
+  %2: float32 row = sum(%0, axes=(-1,), keepdims=False)
+  result 0 = %2
+  %1: int32 row = gather 1
+  %3: float32 row = cast(%1, dtype='float32')
+  result 1 = %3""",
+            head,
+        )
+        == """\
+  %0: float32[5] row = gather 0
+  %1: int32 row = gather 1
+  map
+    %2: float32 row = sum(%0, axes=(-1,), keepdims=False)
+    %3: float32 row = cast(%1, dtype='float32')
+  -> %2, %3
+  result 0 = %2
+  result 1 = %3"""
+    )
+
+
+def test_any_element_type_and_rank() -> None:
+    def function(x: Any) -> Any:
+        return ops.cast((ops.transpose(x)[::2] > 0) & (x[:2, :1] < 1), "int32") + 1
+
+    assert kinds(function, 3, 3) == ["map of 8"]
+
+
+@pytest.mark.parametrize(("size", "maps"), [(7, ["map of 7"]), (300, ["map of 7"])])
+def test_reductions_of_short_and_of_long_rows(size: int, maps: list[str]) -> None:
+    """A thread keeps a short row to itself, and lanes share a long one."""
+    assert kinds(lambda x: ops.standardize(x) * 2.0 + 0.5, size) == maps
+
+
+def test_a_reduction_that_lanes_do_not_share_ends_a_run_of_long_rows() -> None:
+    def function(x: Any) -> Any:
+        return ops.argmax(ops.tanh(x) * 2.0)
+
+    assert kinds(function, 300) == ["map of 2", "Call"]
+    assert kinds(function, 30) == ["map of 3"]
+
+
+def test_lanes_take_few_reductions() -> None:
+    """They compute what they read anew for each."""
+
+    def function(x: Any) -> Any:
+        for _ in range(12):
+            x = x * x.sum()
+        return x
+
+    sizes = [int(kind.removeprefix("map of ")) for kind in kinds(function, 100) if kind.startswith("map")]
+    assert len(sizes) == 2 and len(kinds(function, 10)) == 1
+
+
+def test_products_with_a_matrix_and_levels_stand_between() -> None:
+    text = """\
+  %0: float32[5] elements 0 = gather 0
+  %1: float32[5] elements 0 = tanh(%0)
+  %2: float32[5] elements 0 = negative(%1)
+  %3: float32[5] row = segment_sum(%2)
+  %4: float32[5] row = exp(%3)
+  %5: float32[5] row = tanh(%4)
+  result 0 = %5"""
+    head = """\
+program example
+for kernels
+operand 0: float32[5] elements 0 of slab 0
+result 0: float32[5] row
+"""
+    assert fused(text, head).count("map") == 2 and "\n  %3: float32[5] row = segment_sum" in fused(text, head)
+
+
+def test_one_equation_alone_stays_as_it_is() -> None:
+    assert kinds(lambda x: ops.tanh(x), 4) == ["map of 1"]
+    assert kinds(lambda x: x.sum(), 4) == ["Call"]
+
+
+def test_the_compiler_is_not_given_endless_kernels() -> None:
+    def long(x: Any) -> Any:
+        return sum((x * (n + 0.5) for n in range(1, 300)), x)
+
+    assert len(kinds(long, 4)) > 1
