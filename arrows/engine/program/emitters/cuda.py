@@ -77,6 +77,8 @@ class _KernelWriter(RegionWriter):
             case Pull(var, number):
                 if isinstance(self.program.memory.get(var), PulledRows):
                     self._launch(instruction, f"pull({number}, ")
+            case View(equation) if equation.result.rows == INVARIANT:
+                self._view(equation)  # of a sum over rows
             case View() | LoadKeys():
                 pass  # kernels look through views; what else reads one makes it (`_ready`)
             case Product(equation):

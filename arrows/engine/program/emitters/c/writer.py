@@ -211,8 +211,9 @@ class KernelWriter:
         places = self.word(PullPlaces(result), "const int*")
         values = self.rows(PullValues(result), dtype)
         total = scope.name(c_type(var), f"{ready}[{place(row, size, at)}]")
-        start = f"int k = {offsets}[{row}]; k < {offsets}[{row} + 1]; ++k"
-        read = f"{values}[{place(f'(long long){places}[k]', size, at)}]"
+        # Named apart from the loops of reductions, whose counter the place may depend on.
+        start = f"int p = {offsets}[{row}]; p < {offsets}[{row} + 1]; ++p"
+        read = f"{values}[{place(f'(long long){places}[p]', size, at)}]"
         scope.lines.append(f"if ({offsets}) for ({start}) {total} += {read};")
         return total
 
