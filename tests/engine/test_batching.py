@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows.engine import reference
+from arrows.engine.device.host_compiler import host_compiler
 from arrows.engine.scheduling import merge
 from arrows.engine.values import collate
 from arrows.testing.schedules import verify
@@ -159,6 +160,12 @@ def test_batched_is_one_by_one_in_float32(schedule: str, record_property: Any) -
             count.examples += len(case.examples)
 
         pair()
+
+
+@pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
+@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
+def test_batched_is_one_by_one_with_kernels(schedule: str, record_property: Any) -> None:
+    compare(record_property, f"kernels {schedule}", (15, 500), [("fake-kernels", schedule)])
 
 
 @pytest.mark.gpu
