@@ -24,7 +24,7 @@ from tests.engine.random_functions import (
     two_operations,
 )
 
-devices = pytest.mark.parametrize("device", ["cpu", "fake"])
+devices = pytest.mark.parametrize("device", ["cpu", "fake", pytest.param("cuda", marks=pytest.mark.gpu)])
 # Each example compiles a model and runs it many times.
 fewer = settings(max_examples=max(settings.default.max_examples // 3, 1))
 

@@ -17,6 +17,8 @@ NO_CUPY = (
     'device="cuda" needs CuPy, which is not installed: pip install cupy-cuda12x (or cupy-cuda13x for CUDA 13)'
 )
 
+_OLDEST = (13, 4)  # before, CuPy gave pinned memory away from which it was still copying
+
 _THREADS = 128  # of a block; small launches, as those of a step are, then spread over many multiprocessors
 # A thread takes several items above this, far more blocks than any GPU runs at a time.
 _MOST_BLOCKS = 1 << 16
@@ -26,13 +28,15 @@ def count_gpus() -> int:
     """How many GPUs CuPy can use, one at least.
 
     Raises:
-        ImportError: CuPy is not installed.
+        ImportError: CuPy is not installed, or too old.
         RuntimeError: it finds no usable GPU.
     """
     try:
         import cupy
     except ImportError as error:
         raise ImportError(NO_CUPY) from error
+    if tuple(map(int, cupy.__version__.split(".")[:2])) < _OLDEST:
+        raise ImportError(f'device="cuda" needs CuPy 13.4 or newer; {cupy.__version__} is installed')
     try:
         count: int = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:

@@ -123,6 +123,7 @@ class PretendCupy:
     """Stands in for the module; what it lacks comes from the strict fake's module."""
 
     __name__ = "cupy"
+    __version__ = "13.6.0"
 
     def __init__(self) -> None:
         stream = SimpleNamespace(ptr=7, synchronize=lambda: None)

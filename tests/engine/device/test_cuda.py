@@ -36,6 +36,15 @@ def test_names() -> None:
         get_device("cuda:2")
 
 
+@pytest.mark.parametrize("version", ["13.3.0", "12.10.1", "9.6.0rc1"])
+def test_old_versions_are_refused(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend_cupy.pretend(monkeypatch)
+    monkeypatch.setattr(sys.modules["cupy"], "__version__", version)
+    with pytest.raises(ImportError, match=rf"needs CuPy 13\.4 or newer; {version} is installed"):
+        get_device("cuda")
+    assert get_device("auto") is get_device("cpu")
+
+
 @pytest.mark.parametrize("failure", ["no CuPy", "no driver", "no GPU"])
 def test_auto_without_a_gpu_is_the_cpu(failure: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend_cupy.pretend(monkeypatch)

@@ -82,7 +82,8 @@ def numbers(rng: np.random.Generator, type: str, count: int) -> list[Any]:
 
 @pytest.mark.parametrize("float_type", ["float32", "float64"])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_kernels_compute_what_numpy_does(name: str, float_type: str) -> None:
+@pytest.mark.parametrize("kernels", ["fake-kernels", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_kernels_compute_what_numpy_does(kernels: str, name: str, float_type: str) -> None:
     function, types = FUNCTIONS[name]
     leaves = [leaf(type, f"x{n}") for n, type in enumerate(types)]
     if len(types) == 1:
@@ -95,7 +96,7 @@ def test_kernels_compute_what_numpy_does(name: str, float_type: str) -> None:
     examples = columns[0] if len(types) == 1 else list(zip(*columns, strict=True))
     named = [f"x{n}" for n, type in enumerate(types) if type.startswith("float")]
     results = []
-    for device in ("cpu", "fake-kernels"):
+    for device in ("cpu", kernels):
         model = ar.compile(block, device=device, float_type=float_type, jit=False)
         value, gradients = model.value_and_grad(examples, inputs=named)
         results.append([value, *(gradients[each].values for each in named)])
