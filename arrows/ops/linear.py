@@ -13,14 +13,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from arrows.ops.arrays import HOST, Array, ArrayModule, put
+from arrows.ops.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
 from arrows.ops.primitive import Attributes, Gradients, HasRows, Primitive, Run, SumRun, Types, register
 from arrows.ops.shape_rules import arithmetic, same_dtype
 from arrows.ops.shaping import reshape, shape_of, transpose
 from arrows.ops.sums import matmul as product
-from arrows.ops.sums import sum_matmul, sum_rows
+from arrows.ops.sums import rows_by_matrix, sum_matmul, sum_rows
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
 
@@ -133,26 +133,6 @@ _PLAIN = {
     ((True, True), (2, 2)),  # [n, m, k] @ [n, k, p]
 }
 """Products over rows that are one call of the array module's `matmul`, thanks to its broadcasting."""
-
-# A few rows times a large matrix: BLAS first copies the matrix into a layout for many rows. For a few rows
-# the copy takes longer than reading the matrix once a row, and twice as long if the matrix is transposed.
-# Two rows times 600 x 1500 numbers of 4 bytes take 150 us (transposed: 360 us), row by row 80 us (70 us), on
-# two threads. Numbers of 8 bytes gain with half as many rows. For small products BLAS makes no copy, and a
-# matrix that does not fit in the cache is better read once.
-FEW_TRANSPOSED = 8
-_ROW_BYTES, _ROW_BYTES_TRANSPOSED = 4 * 4, FEW_TRANSPOSED * 4  # the numbers of one column of the rows
-_LARGE = 1_000_000  # multiplications
-_CACHED = 12 << 20  # bytes of the matrix
-
-
-def rows_by_matrix(a: Array, b: Array, out: Array | None = None) -> Array:
-    """[n, k] @ [k, m] on NumPy; a few rows are multiplied one by one."""
-    n = a.shape[0]
-    if 1 < n <= FEW_TRANSPOSED and n * b.size > _LARGE and b.nbytes <= _CACHED:
-        most = _ROW_BYTES if b.flags.c_contiguous else _ROW_BYTES_TRANSPOSED
-        if n * b.itemsize <= most:
-            return _row_times_matrix(HOST.matmul)(a, b, out)
-    return product(a, b, out)
 
 
 def _swapped(multiply: Run) -> Run:

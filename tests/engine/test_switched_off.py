@@ -16,7 +16,7 @@ from arrows.engine.program.pipeline import OPTIONAL, without_passes
 from arrows.engine.reading import structural_hash
 from arrows.engine.running import distinct, executor
 from arrows.engine.scheduling import node_table
-from arrows.ops import linear
+from arrows.ops import sums
 from tests.engine.test_batching import SETTINGS, compare
 
 Patch = pytest.MonkeyPatch
@@ -60,10 +60,10 @@ def test_without_one_optimisation(name: str, monkeypatch: Patch, record_property
 
 
 def test_with_what_only_large_matrices_get(monkeypatch: Patch, record_property: Any) -> None:
-    """Products row by row, and transposes copied for a single step."""
-    monkeypatch.setattr(linear, "_LARGE", 0)
+    """Products in blocks of columns or row by row, and transposes copied for a single step."""
+    monkeypatch.setattr(sums, "_LARGE", 0)
     monkeypatch.setattr(contiguous_transpose, "_FEWEST_STEPS", 0)
-    compare(record_property, "with products row by row", (12, 300), SETTINGS)
+    compare(record_property, "with products in blocks", (12, 300), SETTINGS)
 
 
 @pytest.mark.parametrize("rounds", [1, 2])

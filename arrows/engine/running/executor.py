@@ -31,7 +31,7 @@ from arrows.engine.running.run import Run, rows_of_output
 from arrows.engine.scheduling import DropoutSeed, Merged, OperationRows, WiredBatch, dropout_keys, merge
 from arrows.ops import IndexOutOfRange, Parameter
 from arrows.ops.arrays import Array, HostArray, quiet
-from arrows.ops.linear import FEW_TRANSPOSED
+from arrows.ops.sums import FEW_TRANSPOSED
 from arrows.typesys import ArrowValueError
 
 Carry = Callable[[Array, HostArray], None]
