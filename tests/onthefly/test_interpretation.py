@@ -14,7 +14,7 @@ from arrows import ops
 from arrows.engine import reference
 from tests.compare import close, meets_kink
 from tests.generate import Case, cases
-from tests.onthefly.test_programs import SCHEDULES, TOLERANCE, dense
+from tests.onthefly.test_programs import KERNELS, SCHEDULES, TOLERANCE, dense
 from tests.profile import draws
 
 
@@ -53,7 +53,7 @@ def check(case: Case, schedule: str | None, device: str) -> None:
 @given(
     case=cases(effects=False),
     schedule=st.sampled_from(SCHEDULES),
-    device=st.sampled_from(["cpu", "cpu", "fake"]),
+    device=st.sampled_from(["cpu", "cpu", "fake", *KERNELS]),
 )
 def test_blocks(case, schedule, device):
     check(case, schedule, device)

@@ -12,6 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import arrows as ar
+from arrows.engine.device.host_compiler import host_compiler
 from arrows.engine.device.jit import available
 from arrows.engine.program import make_code
 from arrows.onthefly import LazyBatch
@@ -20,6 +21,8 @@ from tests.onthefly.eager import Eager
 from tests.onthefly.programs import EXAMPLES, Program, pool, programs
 from tests.profile import draws
 
+# Each new function is compiled by the host's compiler: few draws in the suite.
+KERNELS = ["fake-kernels"] if host_compiler() is not None else []
 SCHEDULES = (None, "strata", "depth", "agenda", "none")
 TOLERANCE = 1e-9
 
@@ -132,7 +135,7 @@ def compare(got: tuple[Any, ...], right: tuple[Any, ...], tolerance: float) -> N
 
 SETTINGS = {
     "schedule": st.sampled_from(SCHEDULES),
-    "device": st.sampled_from(["cpu", "cpu", "fake"]),
+    "device": st.sampled_from(["cpu", "cpu", "fake", *KERNELS]),
     "reads": st.sampled_from([0.0, 0.1, 0.5, 1.0]),
     "examples": st.lists(EXAMPLES, min_size=1, max_size=4),
 }
