@@ -25,8 +25,6 @@ DEVICE ?= cuda
 CUDA  ?= 12
 # The tests that draw their examples at random.
 RANDOM := tests/engine/test_batching.py tests/engine/test_reuse.py tests/laws tests/mutations tests/onthefly
-# The tests that say something else where CuPy and NVRTC are installed.
-CUDA_TESTS := tests/engine/device/test_cupy_signatures.py tests/engine/device/test_nvrtc.py
 
 # A checkout that cannot be written keeps no caches; its environment lies elsewhere: make test VENV=/tmp/venv
 ifneq ($(shell test -w . || echo read-only),)
@@ -49,8 +47,8 @@ test: $(VENV)/.installed-test lint types
 
 # Versions of CuPy cannot share an environment. None of this needs a GPU; the download is 2 GB.
 test-cuda: $(VENV)-cupy13/.installed $(VENV)-cupy14/.installed
-	$(VENV)-cupy13/bin/python -m pytest $(CUDA_TESTS)
-	$(VENV)-cupy14/bin/python -m pytest $(CUDA_TESTS)
+	$(VENV)-cupy13/bin/python -m pytest tests/engine/device/test_cupy_signatures.py
+	$(VENV)-cupy14/bin/python -m pytest tests/engine/device/test_cupy_signatures.py tests/engine/device/test_nvrtc.py
 
 lint: $(VENV)/.installed-test
 	$(PY) -m ruff check --output-format concise .

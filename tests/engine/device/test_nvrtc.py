@@ -15,6 +15,8 @@ from arrows.engine.device.host_kernels import HostKernels
 from arrows.training import Adam
 from benchmarks.steps import networks
 from tests.engine.device import nvrtc
+from tests.engine.program.emitters.c.batches import kernels_of
+from tests.engine.program.emitters.c.test_primitives import cases
 
 pytestmark = [
     pytest.mark.skipif(not nvrtc.is_there(), reason="NVRTC is not installed: make test-cuda"),
@@ -62,6 +64,16 @@ def test_kernels_of_models(architecture: str) -> None:
     assert code[:4] == b"\x7fELF"
     for name in sources():
         assert name.encode() in code
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("float_type", ["float32", "float64"])
+def test_kernels_of_primitives(float_type: str, architecture: str) -> None:
+    kernels = [kernel for _, program, _ in cases(float_type) for kernel in kernels_of(program).values()]
+    found = {kernel.source.name: kernel.source.text for kernel in kernels}
+    assert len(found) > 100
+    code = nvrtc.compile_kernels(PRELUDE + "".join(found.values()), architecture)
+    assert all(name.encode() in code for name in found)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
