@@ -262,15 +262,15 @@ def numbers_of(gradient: Array | Rows) -> Array:
 
 def on_device(device: Device, name: str, gradient: Gradient) -> Gradient:
     """A gradient on the model's device; what is no array as it is."""
+    if device.is_array(gradient):
+        return gradient
     try:
         if isinstance(gradient, RowSparse):
             if device.is_array(gradient.rows) and device.is_array(gradient.values):
                 return gradient
             rows, values = import_array(device, gradient.rows), import_array(device, gradient.values)
             return RowSparse(rows, values, gradient.shape)
-        known = device.is_array(gradient) or not (
-            isinstance(gradient, (np.ndarray, np.generic)) or lends_memory(gradient)
-        )
-        return gradient if known else import_array(device, gradient)
+        foreign = isinstance(gradient, (np.ndarray, np.generic)) or lends_memory(gradient)
+        return import_array(device, gradient) if foreign else gradient
     except ForeignArrayError as error:
         raise ArrowValueError(f"the gradient of {name!r} cannot be read: {error}") from error

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,13 +14,27 @@ import pytest
 
 from arrows.engine.device import get_device
 from arrows.engine.device.host_compiler import host_compiler
+from arrows.engine.device.kernel import PRELUDE
 from arrows.ops import RowSparse
 from arrows.training import SGD, Adadelta, Adagrad, Adam, AdamW, Optimizer, RMSprop
+from arrows.training.optimizers import kernel_update
+from arrows.training.optimizers.kernel_sources import (
+    ADD_SUMS,
+    SCALE,
+    SQUARES,
+    count_source,
+    dense_source,
+    merge_source,
+    rank_source,
+    rows_source,
+)
+from arrows.training.optimizers.kernel_update import OptimizerKernels
 from arrows.training.optimizers.rule_code import record
 from arrows.training.optimizers.update import run_rule
 from tests.training.optimizers.test_optimizers import KERNELS, Model
 
 needs_compiler = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
+NVCC = shutil.which("nvcc")
 devices = pytest.mark.parametrize("device", ["cpu", "fake", KERNELS])
 
 OPTIMIZERS: dict[str, Any] = {
@@ -93,6 +111,24 @@ def test_kernels_compute_what_arrays_do(make: Any, more: Any) -> None:
             np.testing.assert_allclose(got, array, rtol=2e-6, atol=2e-6, err_msg=f"{name} {slot}")
 
 
+@needs_compiler
+@pytest.mark.parametrize("ranked", [0, 1 << 14])
+@pytest.mark.parametrize("count", [1, 2, 300])
+def test_rows_are_merged_in_order(ranked: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values of equal rows are added in the order in which they stand, however rows are sorted."""
+    monkeypatch.setattr(kernel_update, "_RANKED", ranked)
+    model, random = Model.of("fake-kernels", table=np.zeros((7, 2))), np.random.default_rng(0)
+    rows, values = random.integers(0, 7, count), random.normal(size=(count, 2)).astype("float32")
+    merged = OptimizerKernels(model.device).merge(model.sparse(rows.tolist(), values, (7, 2)))
+    to_numpy = model.device.to_numpy
+    order = np.argsort(rows, kind="stable")
+    assert np.array_equal(to_numpy(merged.rows), rows[order])
+    for place, (row, sums) in enumerate(zip(rows[order], to_numpy(merged.values), strict=True)):
+        first = place == 0 or rows[order][place - 1] != row
+        wanted = values[rows == row].astype(float).sum(0) if first else np.zeros(2)
+        np.testing.assert_allclose(sums, wanted, rtol=1e-6, atol=1e-6)
+
+
 @every_optimizer
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("count", [3, None])
@@ -123,8 +159,8 @@ def test_a_step_is_one_launch(make: Any) -> None:
     before = model.device.counts
     optimizer.step(model, grads)
     step = model.device.counts - before
-    # Of each table: sort, take, add up, update, count.
-    assert (step.launches, step.downloads, step.synchronizations) == (1 + 5 * len(tables), 0, 0)
+    # Of each table: sort, add up, update, count.
+    assert (step.launches, step.downloads, step.synchronizations) == (1 + 4 * len(tables), 0, 0)
 
 
 @needs_compiler
@@ -235,3 +271,30 @@ def test_a_parameter_whose_first_step_is_masked_has_no_state(device: str) -> Non
     assert not optimizer.state and not optimizer.counts and optimizer.steps == 0
     assert optimizer.averages is not None
     assert not optimizer.averages.values and not optimizer.averages.since
+
+
+# ------------------------------------------------------------------------------------- the compiler of GPUs
+
+
+@pytest.mark.skipif(NVCC is None, reason="nvcc is not installed")
+def test_the_compiler_of_the_gpu_takes_all_kernels(tmp_path: Path) -> None:
+    assert NVCC is not None
+    sources = [SQUARES, ADD_SUMS, SCALE, count_source("int"), rank_source("int")]
+    sources.append(merge_source("float32", 3, "int", "long long"))
+    for make in OPTIMIZERS.values():
+        rule = make().rule
+        for count in (3, None):
+            recorded = record(
+                partial(run_rule, rule=rule, rate=0.1), rule.slots, "float32", scaled=True, count=count
+            )
+            assert recorded is not None
+            sources.append(dense_source(recorded[0]) if count else rows_source(recorded[0], 3, "int"))
+    texts = {source.name: source.text for source in sources}
+    unit = tmp_path / "kernels.cu"
+    unit.write_text(PRELUDE + "".join(texts.values()))
+    for architecture in ("compute_80", "compute_90"):
+        out = tmp_path / f"{architecture}.ptx"
+        command = [NVCC, "-ptx", f"-arch={architecture}", "-o", str(out), str(unit)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[:2000]
+        assert out.read_text().count(".entry") == len(texts)
