@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from arrows.engine.device.host_compiler import host_compiler
 from arrows.engine.lowering import Compositions
 from arrows.engine.planning import Plan
 from arrows.engine.program import contiguous_transpose
@@ -39,6 +40,7 @@ def no_sharing_of_memory(patch: Patch) -> None:
 
 
 PASSES = (*OPTIONAL, "reuse")
+WITH_COMPILER = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
 OPTIMISATIONS: dict[str, Callable[[Patch], None]] = {
     "sharing": no_sharing,
     "order of rows": no_order,
@@ -51,6 +53,19 @@ OPTIMISATIONS: dict[str, Callable[[Patch], None]] = {
 def test_without_one_pass(name: str, record_property: Any) -> None:
     with without_passes(name):
         compare(record_property, f"without {name}", (12, 300), SETTINGS)
+
+
+@WITH_COMPILER
+@pytest.mark.parametrize("name", PASSES)
+def test_kernels_without_one_pass(name: str, record_property: Any) -> None:
+    with without_passes(name):
+        compare(record_property, f"kernels without {name}", (3, 100), [("fake-kernels", "strata")])
+
+
+@WITH_COMPILER
+def test_kernels_without_all_passes(record_property: Any) -> None:
+    with without_passes(*PASSES):
+        compare(record_property, "kernels without all", (10, 300), [("fake-kernels", "strata")])
 
 
 @pytest.mark.parametrize("name", OPTIMISATIONS)
