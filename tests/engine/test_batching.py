@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows.engine import reference
+from arrows.engine.device import Device
+from arrows.engine.device.fake_devices import FakeKernelsDevice
 from arrows.engine.device.host_compiler import host_compiler
 from arrows.engine.scheduling import merge
 from arrows.engine.values import collate
@@ -20,12 +22,12 @@ from tests.compare import close, meets_kink
 from tests.generate import PRODUCTIONS, RESULTS, Case, cases
 from tests.profile import NIGHTLY, counted, draws
 
-SETTINGS = [
+SETTINGS: list[tuple[str | Device, str]] = [
     (device, schedule) for device in ("cpu", "fake") for schedule in ("strata", "depth", "agenda", "none")
 ]
 
 
-def models(case: Case, float_type: str | None, device: str, schedule: str) -> ar.Model:
+def models(case: Case, float_type: str | None, device: str | Device, schedule: str) -> ar.Model:
     return ar.compile(
         case.block, loss=case.loss or None, float_type=float_type, device=device, schedule=schedule, seed=3
     )
@@ -45,7 +47,12 @@ def plain(result: Any) -> Any:
 
 
 def check(
-    case: Case, order: list[int], float_type: str | None, tolerance: float, device: str, schedule: str
+    case: Case,
+    order: list[int],
+    float_type: str | None,
+    tolerance: float,
+    device: str | Device,
+    schedule: str,
 ) -> None:
     model = models(case, float_type, device, schedule)
     lookup = host_lookup(model)
@@ -113,7 +120,7 @@ def order_of(data: st.DataObject, case: Case) -> list[int]:
 
 
 def compare(
-    record: Any, name: str, sizes: tuple[int, int], settings: list[tuple[str, str]], **options: Any
+    record: Any, name: str, sizes: tuple[int, int], settings: list[tuple[str | Device, str]], **options: Any
 ) -> None:
     """Draws so many cases (in `make test`, nightly) and checks each in one of the settings, in float64."""
     most = sizes[NIGHTLY]
@@ -166,6 +173,13 @@ def test_batched_is_one_by_one_in_float32(schedule: str, record_property: Any) -
 @pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
 def test_batched_is_one_by_one_with_kernels(schedule: str, record_property: Any) -> None:
     compare(record_property, f"kernels {schedule}", (15, 500), [("fake-kernels", schedule)])
+
+
+@pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
+def test_batched_is_one_by_one_with_kernels_backwards(record_property: Any) -> None:
+    """A GPU runs the items of a kernel in any order."""
+    device = FakeKernelsDevice(backwards=True)
+    compare(record_property, "kernels backwards", (40, 1000), [(device, "strata"), (device, "agenda")])
 
 
 @pytest.mark.gpu

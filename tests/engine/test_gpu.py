@@ -14,18 +14,23 @@ import pytest
 
 import arrows as ar
 from arrows.data import generate, vocabulary
+from arrows.engine.device import Device
+from arrows.engine.device.fake_devices import FakeKernelsDevice
 from arrows.engine.device.host_compiler import host_compiler
 from arrows.models import Lexicon, sentiment, tagger
 from arrows.training import Adam
 from benchmarks.datasets import numbered_sentences, random_tree
 from benchmarks.networks import attention, bilstm_tagger, random_trees
 
-KERNELS = pytest.param(
-    "fake-kernels",
-    marks=pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler"),
+compiler = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
+devices = pytest.mark.parametrize(
+    "device",
+    [
+        pytest.param("fake-kernels", marks=compiler),
+        pytest.param(FakeKernelsDevice(backwards=True), marks=compiler, id="backwards"),
+        pytest.param("cuda", marks=pytest.mark.gpu),
+    ],
 )
-CUDA = pytest.param("cuda", marks=pytest.mark.gpu)
-devices = pytest.mark.parametrize("device", [KERNELS, CUDA])
 
 
 def trees() -> tuple[Any, Sequence[Any]]:
@@ -61,7 +66,7 @@ def close(found: Any, wanted: Any) -> None:
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS.keys())
 @pytest.mark.parametrize("schedule", ["strata", "depth"])
 def test_training_is_that_of_the_cpu(
-    device: str, make: Callable[[], tuple[Any, Sequence[Any]]], schedule: str
+    device: str | Device, make: Callable[[], tuple[Any, Sequence[Any]]], schedule: str
 ) -> None:
     block, examples = make()
     there, here = (
@@ -82,7 +87,7 @@ def test_training_is_that_of_the_cpu(
 @devices
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS.keys())
 def test_the_same_batches_give_the_same_bits(
-    device: str, make: Callable[[], tuple[Any, Sequence[Any]]]
+    device: str | Device, make: Callable[[], tuple[Any, Sequence[Any]]]
 ) -> None:
     block, examples = make()
     runs = []
@@ -94,7 +99,7 @@ def test_the_same_batches_give_the_same_bits(
 
 
 @devices
-def test_nothing_is_overtaken_where_nobody_waits(device: str) -> None:
+def test_nothing_is_overtaken_where_nobody_waits(device: str | Device) -> None:
     """The host prepares the next batches while the device computes; their copies must not mix."""
     block, examples = trees()
     runs = []
@@ -110,7 +115,7 @@ def test_nothing_is_overtaken_where_nobody_waits(device: str) -> None:
 
 
 @devices
-def test_more_items_than_threads(device: str) -> None:
+def test_more_items_than_threads(device: str | Device) -> None:
     rows = np.random.default_rng(0).normal(size=(6000, 2000)).astype("float32")
     block = ar.Vector(2000) >> ar.Function(lambda v: ar.ops.tanh(v) * 2 + v)
     found = ar.to_numpy(ar.compile(block, device=device)(list(rows)))
@@ -118,7 +123,7 @@ def test_more_items_than_threads(device: str) -> None:
 
 
 @devices
-def test_inference_of_other_kinds(device: str) -> None:
+def test_inference_of_other_kinds(device: str | Device) -> None:
     rng = np.random.default_rng(0)
     vectors = [rng.normal(size=(length, 8)).astype("float32") for length in (1, 9, 4)]
     words = [random_tree(rng, leaves) for leaves in (1, 2, 9, 30)]

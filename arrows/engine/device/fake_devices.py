@@ -42,13 +42,18 @@ class FakeDevice(Device):
 
 
 class FakeKernelsDevice(FakeDevice):
-    """The strict device with kernels, which the host's C compiler compiles."""
+    """The strict device with kernels, which the host's C compiler compiles.
+
+    Args:
+        backwards: whether a launch runs its items from the last to the first.  A GPU runs them in any order,
+            so whatever depends on the order shows in one of the two.
+    """
 
     name = "fake-kernels"
     has_kernels = True
 
-    def __init__(self) -> None:
-        self._host = HostKernels(COUNTER)
+    def __init__(self, *, backwards: bool = False) -> None:
+        self._host = HostKernels(COUNTER, backwards=backwards)
 
     def compile(self, sources: Sequence[KernelSource]) -> Mapping[str, Kernel]:
         return self._host.compile(sources)

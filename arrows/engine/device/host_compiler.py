@@ -53,6 +53,21 @@ class HostLibrary:
         function.restype, function.argtypes = None, (ctypes.c_void_p,)
         return function
 
+    def backwards(self, function: Callable[..., None]) -> Callable[..., None]:
+        """A kernel compiled with ``BACKWARDS`` (see `arrows.engine.device.kernel`), its last loop first."""
+        loop, turn = (ctypes.c_int.in_dll(self._library, name) for name in ("loop", "turn"))
+
+        def one_loop(number: int, words: object) -> None:
+            loop.value, turn.value = 0, number
+            function(words)
+
+        def every_loop(words: object) -> None:
+            one_loop(-1, words)  # none, which counts them
+            for number in reversed(range(loop.value)):
+                one_loop(number, words)
+
+        return every_loop
+
     def call(self, name: str, arguments: Sequence[HostArray | int]) -> None:
         """Calls a function that returns nothing: arrays become pointers, numbers ``long long``."""
         function = self._library[name]

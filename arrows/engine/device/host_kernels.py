@@ -15,19 +15,25 @@ from arrows.ops.arrays import HostArray
 
 
 class HostKernels:
-    """The kernels that the host's compiler has compiled in this process, by name."""
+    """The kernels that the host's compiler has compiled in this process, by name.
 
-    def __init__(self, counter: Counter) -> None:
-        self._counter = counter
+    Args:
+        counter: counts launches.
+        backwards: whether each launch runs its loops, and the items of each, from the last to the first.
+    """
+
+    def __init__(self, counter: Counter, *, backwards: bool = False) -> None:
+        self._counter, self._backwards = counter, backwards
         self._kernels: dict[str, HostKernel] = {}
 
     def compile(self, sources: Sequence[KernelSource]) -> Mapping[str, Kernel]:
         """Kernels by name; all that are new are compiled in one unit."""
         new = {source.name: source for source in sources if source.name not in self._kernels}
         if new:
-            library = HostLibrary(PRELUDE + "".join(source.text for source in new.values()))
+            text = PRELUDE + "".join(source.text for source in new.values())
+            library = HostLibrary(text, ["BACKWARDS"] if self._backwards else [])
             for name, source in new.items():
-                self._kernels[name] = HostKernel(source, library, self._counter)
+                self._kernels[name] = HostKernel(source, library, self._counter, self._backwards)
         return self._kernels
 
 
@@ -38,11 +44,14 @@ class HostKernel:
     source: KernelSource
     library: HostLibrary
     counter: Counter
+    backwards: bool
 
     def bind(self, words: HostArray) -> Launch:
         """Plans launches; see `Kernel`."""
         assert words.dtype == np.int64 and words.flags.c_contiguous and words.shape[1] == self.source.words
         function, counter = self.library.function(self.source.name), self.counter
+        if self.backwards:
+            function = self.library.backwards(function)
 
         def launch(number: int) -> None:
             if words[number, 0]:

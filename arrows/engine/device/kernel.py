@@ -39,13 +39,22 @@ PRELUDE = """\
   #define KERNEL(name, count) void name(const long long* words)
   #define WORD(i) words[i]
   #define FUNCTION static inline
-  #define ITEMS(i, count) for (long long i = 0; i < (count); ++i)
+  #ifndef BACKWARDS
+    #define ITEMS(i, count) for (long long i = 0; i < (count); ++i)
+  #else
+    int loop, turn;
+    #define ITEMS(i, count) for (long long i = loop++ == turn ? (count) - 1 : -1; i >= 0; --i)
+  #endif
 #endif
 """
 """What stands before the kernels of a unit.
 
 ``KERNEL(name, count) { ... }`` defines a kernel of ``count`` words; ``WORD(i)`` is one of them.
 ``ITEMS(i, count) { ... }`` runs its body for each item, on a GPU in parallel.
+
+On the host, ``BACKWARDS`` runs the items from the last to the first, of the loop whose number is ``turn``;
+`HostLibrary.backwards` takes a kernel's last loop first.  What is right in both orders has no item that reads
+what another one writes.
 """
 
 

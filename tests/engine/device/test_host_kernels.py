@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from arrows.engine.device import KernelSource, ProductLayout, get_device, kernel_source
+from arrows.engine.device.fake_devices import FakeKernelsDevice
 from arrows.engine.device.host_compiler import host_compiler
 
 pytestmark = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
@@ -69,3 +70,27 @@ def test_products(dtype: str, a_transposed: bool, b_transposed: bool, accumulate
     expected = (a.T if a_transposed else a) @ (b.T if b_transposed else b) + accumulate
     np.testing.assert_allclose(device.to_numpy(c)[:, :n], expected, 1e-6)
     assert (device.to_numpy(c)[:, n] == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("loops", "forwards", "backwards"),
+    [
+        ("ITEMS(i, WORD(0) - 1) to[i] = to[i + 1];", [2, 3, 3], [3, 3, 3]),
+        ("ITEMS(i, WORD(0) - 1) to[i + 1] = to[i];", [1, 1, 1], [1, 1, 2]),
+        ("ITEMS(i, WORD(0)) to[i] += 1; ITEMS(k, WORD(0)) to[k] *= 10;", [20, 30, 40], [11, 21, 31]),
+        ("ITEMS(i, WORD(0)) to[i] *= 2;", [2, 4, 6], [2, 4, 6]),
+    ],
+)
+def test_what_depends_on_the_order_shows_backwards(
+    loops: str, forwards: list[int], backwards: list[int]
+) -> None:
+    source = kernel_source(f"  float* to = (float*)WORD(1);\n  {loops}", words=2, columns=3)
+    for device, expected in (
+        (get_device("fake-kernels"), forwards),
+        (FakeKernelsDevice(backwards=True), backwards),
+    ):
+        array = device.to_device(np.array([1, 2, 3], "float32"))
+        before = device.counts.launches
+        device.compile([source])[source.name].bind(np.array([[3, device.address(array)]]))(0)
+        assert device.to_numpy(array).tolist() == expected
+        assert device.counts.launches == before + 1
