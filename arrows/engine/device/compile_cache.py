@@ -1,4 +1,4 @@
-"""Machine code of fused chains, kept on disk: a convenience that never stops a program.
+"""Machine code of fused chains and of kernels for the host, kept on disk, which never stops a program.
 
 numba has a cache of its own, but trusts its files: a truncated file breaks every later run, and a flipped bit
 of machine code is run. Here each file begins with a hash of its key and its content. A file that does not
@@ -60,18 +60,14 @@ class CodeCache:
     def load_overload(self, signature: Any, target: Any) -> Any:
         """Loads the function compiled for a signature; None if there is none that can be used."""
         target.refresh()
-        key = self._key(signature, target.codegen())
-        try:
-            content = _read(_private_folder() / _name(key))
-        except (OSError, RuntimeError):  # there is no file; if the folder cannot be used, saving warns
-            return None
-        if content[:HASH] != _hash(key, content[HASH:]):
+        code = load(self._key(signature, target.codegen()))
+        if code is None:
             return None
         from numba.core import compiler
 
         result: Any = compiler.CompileResult
         try:
-            return result._rebuild(target, *pickle.loads(content[HASH:]))
+            return result._rebuild(target, *pickle.loads(code))
         except Exception:  # noqa: BLE001 - another build of numba may raise anything; recompile
             return None
 
@@ -82,10 +78,8 @@ class CodeCache:
         pickling: Any = serialize
         if compiled.library.has_dynamic_globals:  # it holds addresses that only this process has
             return
-        key = self._key(signature, compiled.codegen)
-        payload = pickling.dumps(compiled._reduce())
         try:
-            _write(_private_folder() / _name(key), _hash(key, payload) + payload)
+            save(self._key(signature, compiled.codegen), pickling.dumps(compiled._reduce()))
         except OSError as error:
             _warn(f" in {folder()}", error.strerror or str(error))
         except RuntimeError as error:  # there is no folder to name
@@ -107,6 +101,26 @@ class CodeCache:
 
         versions = (sys.version, numba.__version__, llvmlite.__version__)
         return repr((self.source, signature, codegen.magic_tuple(), versions)).encode()
+
+
+def load(key: bytes) -> bytes | None:
+    """The machine code that was kept under a key; None if there is none that can be used."""
+    try:
+        content = _read(_private_folder() / _name(key))
+    except (OSError, RuntimeError):  # there is no file; if the folder cannot be used, saving warns
+        return None
+    code = content[HASH:]
+    return code if content[:HASH] == _hash(key, code) else None
+
+
+def save(key: bytes, code: bytes) -> None:
+    """Keeps machine code under a key, which says everything that it depends on.
+
+    Raises:
+        OSError: it cannot be written.
+        RuntimeError: the user has no home.
+    """
+    _write(_private_folder() / _name(key), _hash(key, code) + code)
 
 
 def _hash(key: bytes, payload: bytes) -> bytes:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import platform
 import shutil
 import subprocess
 import tempfile
@@ -12,7 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
+from arrows.engine.device import compile_cache
 from arrows.ops.arrays import HostArray
+
+_FLAGS = ("-O1", "-std=c11", "-ffp-contract=off", "-shared", "-fPIC")
 
 
 @cache
@@ -21,8 +26,24 @@ def host_compiler() -> str | None:
     return next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
 
 
+@cache
+def _compiler_version(compiler: str) -> str:
+    return subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout
+
+
+def _compile(compiler: str, source: str, flags: Sequence[str]) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        text, library = Path(folder, "kernels.c"), Path(folder, "kernels.so")
+        text.write_text(source, encoding="utf-8")
+        command = [compiler, *flags, "-o", str(library), str(text), "-lm"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{compiler} refuses the source: {done.stderr[:2000]}")
+        return library.read_bytes()
+
+
 class HostLibrary:
-    """Functions in C that the host's compiler has compiled.
+    """Functions in C that the host's compiler has compiled, now or in an earlier process.
 
     Args:
         source: the functions.
@@ -36,16 +57,17 @@ class HostLibrary:
         compiler = host_compiler()
         if compiler is None:
             raise RuntimeError("the host has no C compiler (cc, gcc or clang)")
+        flags = (*_FLAGS, *(f"-D{name}" for name in defines))
+        key = repr((source, flags, _compiler_version(compiler), platform.machine())).encode()
+        code = compile_cache.load(key)
+        if code is None:
+            code = _compile(compiler, source, flags)
+            with contextlib.suppress(OSError, RuntimeError):  # without a folder, each process compiles
+                compile_cache.save(key, code)
         with tempfile.TemporaryDirectory() as folder:
-            text, library = Path(folder, "kernels.c"), Path(folder, "kernels.so")
-            text.write_text(source, encoding="utf-8")
-            flags = ["-O1", "-std=c11", "-ffp-contract=off", "-shared", "-fPIC"]
-            macros = [f"-D{name}" for name in defines]
-            command = [compiler, *flags, *macros, "-o", str(library), str(text), "-lm"]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise RuntimeError(f"{compiler} refuses the source: {done.stderr[:2000]}")
-            self._library = ctypes.CDLL(str(library))  # the file may go once it is loaded
+            path = Path(folder, "kernels.so")
+            path.write_bytes(code)
+            self._library = ctypes.CDLL(str(path))  # the file may go once it is loaded
 
     def function(self, name: str) -> Callable[..., None]:
         """A function that takes one address and returns nothing."""
