@@ -166,16 +166,35 @@ SQUARES = _source(
     words=5,
     columns=1,
 )
+"""Words: threads, chunks, their list, the list of tensors, sums."""
+
+SQUARES_OF_ROWS = _source(
+    """\
+  ITEMS(i, WORD(0)) {
+    double sum = 0.0;
+    for (long long at = i; at < WORD(1); at += WORD(0)) {
+      const double x = WORD(3) ? ((const double*)WORD(2))[at] : (double)((const float*)WORD(2))[at];
+      sum += x * x;
+    }
+    ((double*)WORD(4))[i] = sum;
+  }""",
+    words=5,
+    columns=1,
+)
+"""Words: threads, how many numbers, the numbers, whether they are double, sums."""
+
 ADD_SUMS = _source(
     f"""\
   ITEMS(i, WORD(0)) {{
     double sum = 0.0;
-    for (long long j = i; j < {LANES * GROUPS}; j += {SUMS}) sum += ((const double*)WORD(1))[j];
+    for (long long j = i; j < WORD(3); j += {SUMS}) sum += ((const double*)WORD(1))[j];
     ((double*)WORD(2))[i] = sum;
   }}""",
-    words=3,
+    words=4,
     columns=1,
 )
+"""Words: threads, sums, sums of these, how many there are."""
+
 SCALE = _source(
     f"""\
   ITEMS(i, WORD(0)) {{
@@ -188,3 +207,4 @@ SCALE = _source(
     words=4,
     columns=1,
 )
+"""Words: 1, sums, where the factor goes, the clipping norm."""

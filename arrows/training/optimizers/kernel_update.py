@@ -5,7 +5,7 @@ The host waits for nothing, and sends tables of addresses only where arrays have
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -21,6 +21,7 @@ from arrows.training.optimizers.kernel_sources import (
     LANES,
     SCALE,
     SQUARES,
+    SQUARES_OF_ROWS,
     SUMS,
     count_source,
     dense_source,
@@ -100,14 +101,27 @@ class OptimizerKernels:
             self._launch(source, [count, order, rows, values, sums])
         return MergedRows(gradient=gradient, rows=rows, values=sums)
 
-    def clip_scale(self, gradients: Iterable[Array], clip_norm: float) -> Array:
-        """min(1, clip_norm / norm) of all gradients together, a float64 of the device."""
-        device = self._device
-        table = self._table([[array, int(array.dtype.name == "float64")] for array in gradients])
-        sums = device.empty((LANES * GROUPS + SUMS + 1,), "float64")
-        first, second = device.address(sums), device.address(sums) + 8 * LANES * GROUPS
-        self._launch(SQUARES, [LANES * GROUPS, *table, first])
-        self._launch(ADD_SUMS, [SUMS, first, second])
+    def clip_scale(self, dense: Sequence[Array], rows: Sequence[Array], clip_norm: float) -> Array:
+        """min(1, clip_norm / norm) of all gradients together, a float64 of the device.
+
+        Args:
+            dense: gradients that are the same arrays in each step, as a rule.
+            rows: values of row-sparse ones, of which there are others in each step.
+            clip_norm: above 0.
+        """
+        device, threads = self._device, LANES * GROUPS
+        count = threads * (1 + len(rows))
+        sums = device.empty((count + SUMS + 1,), "float64")
+        first = device.address(sums)
+        second = first + 8 * count
+        table = self._table([[array, int(array.dtype.name == "float64")] for array in dense])
+        self._launch(SQUARES, [threads, *table, first])
+        for number, values in enumerate(rows, 1):
+            double = int(values.dtype.name == "float64")
+            self._launch(
+                SQUARES_OF_ROWS, [threads, values.size, values, double, first + 8 * threads * number]
+            )
+        self._launch(ADD_SUMS, [SUMS, first, second, count])
         self._launch(SCALE, [1, second, second + 8 * SUMS, clip_norm])
         return sums[-1:]
 

@@ -89,7 +89,9 @@ class Updater:
             return None
         kernels = self.kernels(device)
         if kernels is not None and kernels.takes(*arrays):
-            return kernels.clip_scale(arrays, float(clip_norm))
+            dense = [gradient for gradient in gradients if not isinstance(gradient, Rows)]
+            sparse = [gradient.values for gradient in gradients if isinstance(gradient, Rows)]
+            return kernels.clip_scale(dense, sparse, float(clip_norm))
         xp = device.xp
         total: Array | float = 0.0
         for values in arrays:

@@ -22,6 +22,7 @@ from arrows.training.optimizers.kernel_sources import (
     ADD_SUMS,
     SCALE,
     SQUARES,
+    SQUARES_OF_ROWS,
     count_source,
     dense_source,
     merge_source,
@@ -165,14 +166,29 @@ def test_a_step_is_one_launch(make: Any) -> None:
 
 @needs_compiler
 def test_clipping_takes_three_launches() -> None:
-    model, optimizer = mixed("fake-kernels"), SGD(0.1, clip_norm=1.0)
+    """And one for each table; none of them sends anything once it knows where dense gradients lie."""
+    model, optimizer, random = mixed("fake-kernels"), SGD(0.1, clip_norm=1.0), np.random.default_rng(1)
     model.params = {name: array for name, array in model.params.items() if array.dtype == "float32"}
-    grads = {n: g for n, g in grads_of(model, np.random.default_rng(1)).items() if not n.startswith("table")}
-    for _ in range(2):
-        before = model.device.counts
-        optimizer.step(model, grads)
-        step = model.device.counts - before
-    assert (step.launches, step.uploads, step.downloads, step.synchronizations) == (4, 0, 0, 0)
+    grads = grads_of(model, random)
+    tables = {name: gradient for name, gradient in grads.items() if name.startswith("table")}
+    dense = {name: gradient for name, gradient in grads.items() if name not in tables}
+    for grads, launches in ((dense, 4), (dense | tables, 4 + 5 * len(tables))):
+        for _ in range(2):
+            before = model.device.counts
+            optimizer.step(model, grads)
+            step = model.device.counts - before
+        assert (step.launches, step.uploads, step.downloads, step.synchronizations) == (launches, 0, 0, 0)
+
+
+@needs_compiler
+def test_clipping_a_table_alone() -> None:
+    """There is no dense gradient then."""
+    steps = []
+    for device in ("cpu", "fake-kernels"):
+        model, optimizer = Model.of(device, table=np.ones((4, 3))), SGD(1.0, clip_norm=0.5)
+        optimizer.step(model, {"table": model.sparse([2, 0, 2], np.ones((3, 3)), (4, 3))})
+        steps.append(model.numpy("table"))
+    np.testing.assert_allclose(steps[1], steps[0], rtol=1e-12)
 
 
 @dataclass(frozen=True)
@@ -279,7 +295,7 @@ def test_a_parameter_whose_first_step_is_masked_has_no_state(device: str) -> Non
 @pytest.mark.skipif(NVCC is None, reason="nvcc is not installed")
 def test_the_compiler_of_the_gpu_takes_all_kernels(tmp_path: Path) -> None:
     assert NVCC is not None
-    sources = [SQUARES, ADD_SUMS, SCALE, count_source("int"), rank_source("int")]
+    sources = [SQUARES, SQUARES_OF_ROWS, ADD_SUMS, SCALE, count_source("int"), rank_source("int")]
     sources.append(merge_source("float32", 3, "int", "long long"))
     for make in OPTIMIZERS.values():
         rule = make().rule
