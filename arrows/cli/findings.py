@@ -19,7 +19,7 @@ from arrows.typesys import types as T
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class ExpressionCounts:
     """The size of a block's model, counted without allocating its parameters.
 
     Attributes:
@@ -45,7 +45,7 @@ class Counts:
         return sum(_size(p) * np.dtype(p.dtype).itemsize for p in self.parameters.values())
 
     @classmethod
-    def of(cls, typed: Typed) -> Counts:
+    def of(cls, typed: Typed) -> ExpressionCounts:
         """The counts of a typed expression; refuses two layers of one name."""
         traces: dict[Hashable, int] = {}
         places = 0
@@ -79,7 +79,7 @@ class Finding:
 
     named: NamedBlock
     typed: Typed | None = None
-    counts: Counts | None = None
+    counts: ExpressionCounts | None = None
     error: ArrowTypeError | ArrowValueError | None = None
     note: str = ""
 
@@ -123,7 +123,7 @@ def examine(
 def _infer(named: NamedBlock, input: T.Type | None) -> Finding:
     try:
         typed = ar.infer(named.block, input)
-        return Finding(named, typed, Counts.of(typed))
+        return Finding(named, typed, ExpressionCounts.of(typed))
     except (ArrowTypeError, ArrowValueError) as error:
         return Finding(named, error=error)
 

@@ -19,7 +19,7 @@ from arrows.drawing.views import TypeText, clean, shorten
 CALLS = 200  # at most so many call sites are drawn: the first that were observed
 
 
-class Call(Protocol):
+class DrawnCall(Protocol):
     """A call site: see `arrows.onthefly.dataflow.ObservedCall`."""
 
     @property
@@ -36,7 +36,7 @@ class CallGraph(Protocol):
     """The call sites to draw: see `arrows.onthefly.dataflow.Dataflow`."""
 
     @property
-    def calls(self) -> Sequence[Call]: ...
+    def calls(self) -> Sequence[DrawnCall]: ...
     @property
     def wires(self) -> Sequence[tuple[int, int]]: ...
 
@@ -104,7 +104,7 @@ def flow_scene(flow: CallGraph) -> Scene:
     return scene
 
 
-def _box(call: Call, knot: object = None) -> Box:
+def _box(call: DrawnCall, knot: object = None) -> Box:
     """Builds the box of a call. With a knot, the call's result goes back to the entrance of the frame."""
     text = shorten(call.label) + (f"  {clean(call.line)}" if call.line else "")
     style = BoxStyle.LAYER if call.line else BoxStyle.DATA
@@ -116,7 +116,7 @@ def _box(call: Call, knot: object = None) -> Box:
 
 
 def _frame(
-    calls: Sequence[Call], wires: Sequence[tuple[int, int]], members: Sequence[int], repeats: bool
+    calls: Sequence[DrawnCall], wires: Sequence[tuple[int, int]], members: Sequence[int], repeats: bool
 ) -> FrameBox:
     """Builds the frame of a stratum. A wire to the same or an earlier call goes back to the entrance."""
     stratum = calls[members[0]].stratum

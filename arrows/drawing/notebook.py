@@ -8,7 +8,7 @@ from arrows.combinators import AnyBlock
 from arrows.drawing.layout import lay_out
 from arrows.drawing.scene import scene_of
 from arrows.drawing.svg import to_svg
-from arrows.drawing.views import View, clean_lines, shorten
+from arrows.drawing.views import DrawnBlock, clean_lines, shorten
 from arrows.inference import Typed, infer, typed_tree
 from arrows.typesys import ArrowTypeError, ArrowValueError
 
@@ -54,7 +54,7 @@ def notebook_html(block: AnyBlock) -> str | None:
 
 def _typed(block: AnyBlock) -> tuple[Typed | None, str]:
     """Infers the types of a block that is small enough; returns the typed expression or the error."""
-    if View.of(block).count(INFERRED) >= INFERRED:
+    if DrawnBlock.of(block).count(INFERRED) >= INFERRED:
         return None, ""
     try:
         return infer(block), ""

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from arrows.combinators import AnyBlock, Choice, Fan, Graph, Source
 from arrows.combinators import Item as Projection
 from arrows.drawing.shapes import BoxStyle
-from arrows.drawing.views import NO_TYPE, TypeText, View, clean, shorten
+from arrows.drawing.views import NO_TYPE, DrawnBlock, TypeText, clean, shorten
 from arrows.inference import Typed
 from arrows.typesys import types as T
 
@@ -122,7 +122,7 @@ def scene_of(x: Typed | AnyBlock, boxes: int = BOXES) -> Scene:
         >>> [box.text or str(box.style) for box in scene.boxes], scene.wires
         (['port', "Map(Scalar('float32'))", 'Sum()', 'port'], [(0, 1), (1, 2), (2, 3)])
     """
-    return _Builder(boxes).build(View.of(x))
+    return _Builder(boxes).build(DrawnBlock.of(x))
 
 
 class _Builder:
@@ -134,9 +134,9 @@ class _Builder:
         self.scene = Scene()
         self.drawn: dict[int, tuple[Scene | None, list[int]]] = {}
         # Frames are filled level by level, so that the deepest blocks are folded up first.
-        self.frames: deque[tuple[Scene, View, int, tuple[Hashable, ...]]] = deque()
+        self.frames: deque[tuple[Scene, DrawnBlock, int, tuple[Hashable, ...]]] = deque()
 
-    def build(self, root: View) -> Scene:
+    def build(self, root: DrawnBlock) -> Scene:
         scene = Scene()
         start = scene.add(FramePort(output=root.input))
         self.scene = scene
@@ -150,7 +150,7 @@ class _Builder:
 
     # The inside of frames
 
-    def fill(self, view: View) -> None:
+    def fill(self, view: DrawnBlock) -> None:
         """Draws the inside of a frame."""
         if view.flows:
             start = self.scene.add(FramePort())
@@ -168,7 +168,7 @@ class _Builder:
             start = self.scene.add(FramePort(shorten(part.role), output=part.input))
             self.scene.add(FramePort(), _run(self.place(part, [start])))
 
-    def inside(self, view: View, start: int) -> Placing:
+    def inside(self, view: DrawnBlock, start: int) -> Placing:
         """Draws the inside of a form through whose parts its input flows."""
         form = view.form
         if isinstance(form, Graph):
@@ -179,7 +179,7 @@ class _Builder:
             return (yield self.fan(view, form, [start]))
         return (yield self.chain(view.parts, [start]))
 
-    def choice(self, view: View, start: int) -> Placing:
+    def choice(self, view: DrawnBlock, start: int) -> Placing:
         ends: list[int] = []
         parts = view.every_part
         for part in self.few(parts):
@@ -194,7 +194,7 @@ class _Builder:
                 ends.extend(case_ends)
         return ends
 
-    def graph(self, view: View, form: Graph[object, object], start: int) -> Placing:
+    def graph(self, view: DrawnBlock, form: Graph[object, object], start: int) -> Placing:
         wires: list[list[int]] = [[start]]
         parts = view.every_part
         for j, part in enumerate(parts):
@@ -212,7 +212,7 @@ class _Builder:
 
     # One block after what it reads
 
-    def place(self, view: View, sources: list[int]) -> Placing:
+    def place(self, view: DrawnBlock, sources: list[int]) -> Placing:
         """Draws a block that reads `sources`, and returns the boxes that give its result.
 
         A block that occurs several times on one value is drawn once in each frame, with a wire to each
@@ -233,7 +233,7 @@ class _Builder:
         self.drawn[id(typed)] = self.scene, ends
         return ends
 
-    def draw(self, view: View, sources: list[int]) -> Placing:
+    def draw(self, view: DrawnBlock, sources: list[int]) -> Placing:
         """Draws a block, whether or not it is drawn elsewhere already."""
         if view.dissolves and self.left > 0 and self.nested < NESTED:
             if isinstance(view.form, Fan):
@@ -260,7 +260,7 @@ class _Builder:
             box = FrameBox(text=view.heading, output=output, hint=hint, scene=scene)
         return [self.scene.add(box, sources)]
 
-    def chain(self, steps: list[View], sources: list[int]) -> Placing:
+    def chain(self, steps: list[DrawnBlock], sources: list[int]) -> Placing:
         hidden = range(0)
         if len(steps) > STEPS:
             hidden = range(STEPS // 2, len(steps) - STEPS // 2 + 1)
@@ -274,7 +274,7 @@ class _Builder:
             sources = yield self.place(step, sources)
         return sources
 
-    def fan(self, view: View, form: Fan[object, object], sources: list[int]) -> Placing:
+    def fan(self, view: DrawnBlock, form: Fan[object, object], sources: list[int]) -> Placing:
         if len(sources) > 1:
             self.left -= 1
             sources = [self.scene.add(Box("( , )", BoxStyle.JOIN), sources)]
@@ -295,7 +295,7 @@ class _Builder:
         box = Box(shorten(text), BoxStyle.JOIN, output=view.output, hint=clean(form.label))
         return [self.scene.add(box, ends or sources)]
 
-    def few(self, parts: list[View]) -> list[View | None]:
+    def few(self, parts: list[DrawnBlock]) -> list[DrawnBlock | None]:
         """Selects the parts to draw; one None stands for all that are folded up."""
         if len(parts) <= BRANCHES:
             return list(parts)

@@ -80,7 +80,7 @@ def form_view(form: AnyBlock) -> FormView:
     return next((FORM_VIEWS[base] for base in type(form).__mro__ if base in FORM_VIEWS), UNKNOWN)
 
 
-class View(NamedTuple):
+class DrawnBlock(NamedTuple):
     """A block, with its types if they are known.
 
     Attributes:
@@ -94,40 +94,43 @@ class View(NamedTuple):
     role: str = ""
 
     @classmethod
-    def of(cls, x: Typed | AnyBlock) -> View:
+    def of(cls, x: Typed | AnyBlock) -> DrawnBlock:
         """Makes the view of a whole expression."""
         return cls(x.form, x) if isinstance(x, Typed) else cls(x, None)
 
     @property
-    def parts(self) -> list[View]:
+    def parts(self) -> list[DrawnBlock]:
         """The parts that the author of the block wrote, each with its role."""
         if self.typed is not None:
-            return [View(part.typed.form, part.typed, part.role) for part in visible(self.typed)]
+            return [DrawnBlock(part.typed.form, part.typed, part.role) for part in visible(self.typed)]
         if isinstance(self.form, Reference):
-            return [] if self.form.definition is None else [View(self.form.definition, None)]
+            return [] if self.form.definition is None else [DrawnBlock(self.form.definition, None)]
         written = self.form.written()
         if written is None:
-            return [View(part, None) for part in self.form.parts]
-        return [View(part, None) for part in written if isinstance(part, Block)]
+            return [DrawnBlock(part, None) for part in self.form.parts]
+        return [DrawnBlock(part, None) for part in written if isinstance(part, Block)]
 
     @property
-    def inside(self) -> View:
+    def inside(self) -> DrawnBlock:
         """The view whose parts fill the frame: for a Composition its wiring graph, else the view itself."""
         if not isinstance(self.form, Composition) or len(self.form.parts) != 1:
             return self
-        return View(self.form.parts[0], self.typed.parts[0] if self.typed is not None else None, self.role)
+        return DrawnBlock(
+            self.form.parts[0], self.typed.parts[0] if self.typed is not None else None, self.role
+        )
 
     @property
-    def every_part(self) -> list[View]:
+    def every_part(self) -> list[DrawnBlock]:
         """All parts of the core form in order; those that the author wrote have a role."""
         if self.typed is None:
             return [
-                View(part, None, role) for part, role in zip(self.form.parts, _roles(self.form), strict=True)
+                DrawnBlock(part, None, role)
+                for part, role in zip(self.form.parts, _roles(self.form), strict=True)
             ]
         if self.typed.knot is not None:
             return self.parts
         roles = _roles(self.form)
-        return [View(part.form, part, role) for part, role in zip(self.typed.parts, roles, strict=True)]
+        return [DrawnBlock(part.form, part, role) for part, role in zip(self.typed.parts, roles, strict=True)]
 
     @property
     def knot(self) -> Hashable:

@@ -42,7 +42,7 @@ class FinishedRun:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Places:
+class ValuePlaces:
     """Where some values lie, by run and slab.
 
     Attributes:
@@ -186,7 +186,7 @@ class Runs:
         is_read = self._net.call_sites.table.is_read[self._recording.site_column.array()[nodes]]
         return set(self._run_of[nodes[~is_read]].tolist())
 
-    def locate(self, ids: HostArray) -> Places:
+    def locate(self, ids: HostArray) -> ValuePlaces:
         """Where values lie that have been computed."""
         nodes = ids >> OUTPUT_BITS
         outputs = self._output[nodes] + (ids & OUTPUT)
@@ -195,7 +195,7 @@ class Runs:
         slabs = slabs[order]
         starts = starts_of_runs(slabs)
         numbers, cuts = slabs[starts].tolist(), [*starts.tolist(), len(ids)]
-        return Places(
+        return ValuePlaces(
             order=order,
             rows=(self._row[nodes] + self._further[outputs])[order],
             pieces=[

@@ -48,14 +48,14 @@ class Arena:
         """
         size = math.prod(shape)
         key = (name, dtype)
-        known = self._arrays.get(key)
-        if known is None or known.shape[0] < size:
+        kept = self._arrays.get(key)
+        if kept is None or kept.shape[0] < size:
             spare = _with_spare(size)
             try:
-                known = self._arrays[key] = self.device.empty((spare,), dtype)
+                kept = self._arrays[key] = self.device.empty((spare,), dtype)
             except MemoryError as error:
                 raise ArenaFull(name, spare * np.dtype(dtype).itemsize) from error
-        return known[:size].reshape(shape)
+        return kept[:size].reshape(shape)
 
     def zeros(self, name: Hashable, shapes: Sequence[tuple[tuple[int, ...], str]]) -> list[Any]:
         """Returns arrays of zeros, side by side in one memory: a device writes all in one launch.
@@ -93,8 +93,8 @@ class Arena:
         """How much memory the arena would hold with arrays of at least these sizes, by name and type."""
         total = self.bytes
         for key, size in sizes.items():
-            known = self._arrays.get(key)
-            held = 0 if known is None else known.shape[0]
+            kept = self._arrays.get(key)
+            held = 0 if kept is None else kept.shape[0]
             if held < size:
                 total += (_with_spare(size) - held) * np.dtype(key[1]).itemsize
         return total

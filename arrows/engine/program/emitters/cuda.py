@@ -15,7 +15,7 @@ from typing import Any
 from arrows.engine.device import Device
 from arrows.engine.program.emitters.arrays import RegionArrays
 from arrows.engine.program.emitters.c import CKernel, c_kernel
-from arrows.engine.program.emitters.launches import Launches, StepProduct
+from arrows.engine.program.emitters.launches import RegionLaunches, StepProduct
 from arrows.engine.program.emitters.numpy import RegionCode, RegionWriter, Tick
 from arrows.engine.program.emitters.row_matrix import RowMatrix, flat, row_matrix
 from arrows.engine.program.emitters.values import suffix
@@ -48,10 +48,10 @@ def emit_kernels(
         device: one that has kernels.
         tick: called after each instruction, for a profile.
     """
-    return _KernelWriter(program, region, device, tick).code() if program.region(region) else None
+    return _LaunchWriter(program, region, device, tick).code() if program.region(region) else None
 
 
-class _KernelWriter(RegionWriter):
+class _LaunchWriter(RegionWriter):
     def __init__(self, program: Program, region: str, device: Device, tick: Tick | None) -> None:
         super().__init__(program, region, device.xp, tick, jit=False)
         self._in_c: list[CKernel] = []
@@ -61,7 +61,7 @@ class _KernelWriter(RegionWriter):
                 var for instruction in program.region("once") for var in instruction.writes
             )
         }
-        self.kernels.namespace["bind_launches"] = partial(Launches, program, region)
+        self.kernels.namespace["bind_launches"] = partial(RegionLaunches, program, region)
         self.values.bound("launches", "bind_launches(arrays)")
 
     def code(self) -> RegionCode:

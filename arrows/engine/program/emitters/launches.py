@@ -58,7 +58,7 @@ class StepProduct:
     result: RowMatrix
 
 
-class Launches:
+class RegionLaunches:
     """The launches of one region of one operation in one batch.
 
     Args:
@@ -287,7 +287,7 @@ def _row_stride(matrix: Array) -> int | None:
 
 
 def _launch(launch: Launch, kept: tuple[Array, ...], number: int) -> None:
-    """Launches; keeps the arrays alive that the launch reads."""
+    """RegionLaunches; keeps the arrays alive that the launch reads."""
     launch(number)
 
 

@@ -49,7 +49,7 @@ def fuse_kernels(program: Program) -> Program:
     return program.with_regions(**regions)
 
 
-class _Run:
+class _Neighbours:
     """Neighbouring equations that join so far."""
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ def _joins(instruction: Instruction) -> Equation | None:
 
 def _runs(region: Sequence[Instruction]) -> Iterator[list[Instruction]]:
     """A region's runs, and the instructions between them."""
-    run = _Run()
+    run = _Neighbours()
     behind: list[Instruction] = []
     for instruction in region:
         equation = _joins(instruction)
@@ -101,7 +101,7 @@ def _runs(region: Sequence[Instruction]) -> Iterator[list[Instruction]]:
         else:
             yield from _ended(run)
             yield behind
-            run, behind = _Run(), []
+            run, behind = _Neighbours(), []
             if equation is None:
                 yield [instruction]
             else:
@@ -110,6 +110,6 @@ def _runs(region: Sequence[Instruction]) -> Iterator[list[Instruction]]:
     yield behind
 
 
-def _ended(run: _Run) -> Iterator[list[Instruction]]:
+def _ended(run: _Neighbours) -> Iterator[list[Instruction]]:
     if run.instructions:
         yield run.instructions
