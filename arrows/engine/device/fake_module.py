@@ -76,6 +76,7 @@ _TWO_ARRAYS = _names("""
     dot vdot inner outer tensordot kron searchsorted take_along_axis compress shares_memory
 """)
 _LISTS = _names("concatenate stack hstack vstack column_stack")
+_COPIED_ONE_BY_ONE = 8
 _CONSTANTS = _names("""
     float16 float32 float64 bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 intp newaxis pi inf nan e
     dtype result_type promote_types can_cast issubdtype floating integer iinfo finfo
@@ -107,6 +108,11 @@ def _list_of_arrays(name: str) -> Callable[..., Any]:
         if isinstance(arrays, FakeArray):
             refuse(f"{name}: expected a list of device arrays")
         checked = [checked_array(item, name) for item in arrays]
+        # CuPy copies up to eight arrays one by one; for more it launches once and sends their addresses.
+        if len(checked) > _COPIED_ONE_BY_ONE:
+            COUNTER.uploads += 1
+        else:
+            COUNTER.launches += max(sum(array.size > 0 for array in checked) - 1, 0)
         return call_numpy(partial(function, checked), name, (), rest, keywords)
 
     return call

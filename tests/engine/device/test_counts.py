@@ -46,7 +46,9 @@ def add_in_place() -> None:
         (1, lambda: XP.take(A, INDEX, axis=0)),
         (1, lambda: XP.take(A, INDEX, axis=0, out=XP.empty((2, 3)))),
         (1, lambda: A[INDEX]),
-        (1, lambda: XP.concatenate([A, A])),
+        (2, lambda: XP.concatenate([A, A, A[:0]])),  # CuPy copies them one by one
+        (3, lambda: XP.stack([A, A, A])),
+        (0, lambda: XP.concatenate([A[:0], A[:0]])),
         (2, lambda: XP.where(A > 1, A, 0)),
         (1, lambda: XP.einsum("ij,ij->i", A, A)),
         (1, lambda: A.T.reshape(6)),  # has to copy
@@ -75,6 +77,7 @@ def test_transfers_and_waiting() -> None:
     assert counted(FAKE, lambda: XP.asarray(3.0)) == Counts(uploads=1)
     assert counted(FAKE, lambda: FAKE.to_numpy(A)) == Counts(downloads=1)
     assert counted(FAKE, FAKE.synchronize) == Counts(synchronizations=1)
+    assert counted(FAKE, lambda: XP.concatenate([A] * 9)) == Counts(launches=1, uploads=1)  # addresses
     assert counted(FAKE, lambda: XP.flatnonzero(INDEX)) == Counts(launches=1, synchronizations=1)
 
 
