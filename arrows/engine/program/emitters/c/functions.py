@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from arrows.ops import Var
 from arrows.ops.splitmix import GOLDEN
 
 TYPES: Mapping[str, str] = {
@@ -62,6 +63,18 @@ FUNCTION long long clipped(long long index, long long size) {
 #endif
 """.replace("GOLDENULL", f"{GOLDEN}ULL")
 """What stands before a kernel; `clipped` keeps an index that is out of range inside of the memory."""
+
+
+class NotInC(Exception):
+    """No kernel can do it; the array module does."""
+
+
+def c_type(var: Var) -> str:
+    """The C type of a value's numbers."""
+    if var.type.dtype not in TYPES:
+        raise NotInC(var.type.dtype)
+    return TYPES[var.type.dtype]
+
 
 Attributes: TypeAlias = Mapping[str, Any]
 Writer: TypeAlias = Callable[[Sequence[str], str, Attributes], str]

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from arrows.engine.program.emitters.c.functions import number
+from arrows.engine.program.emitters.c.functions import c_type, number
 from arrows.engine.program.emitters.c.places import Column
-from arrows.engine.program.emitters.c.writer import KernelWriter, Scope, c_type
+from arrows.engine.program.emitters.c.writer import KernelWriter, Scope
 from arrows.ops import Equation, Var
 
 WARP = 32

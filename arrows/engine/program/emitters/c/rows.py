@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.program.emitters.c.functions import number
+from arrows.engine.program.emitters.c.functions import NotInC, c_type, number
 from arrows.engine.program.emitters.c.places import Column, column, join, quotient, remainder, split
-from arrows.engine.program.emitters.c.writer import KernelWriter, NotInC, Scope, c_type
+from arrows.engine.program.emitters.c.writer import KernelWriter, Scope
 from arrows.ops import Equation, Var
 
 Write = Callable[[Scope, Column, str], None]

@@ -1,66 +1,93 @@
 """Segment primitives in C, and the sum of gradients by row.
 
-A thread computes one column of one sequence, and reads its elements in order: no atomics, so that the same
+A thread reads the elements of one sequence in order: no atomics, so that the same
 batch gives the same bits.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 from arrows.engine.device import KernelSource, kernel_source
 from arrows.engine.program.emitters.arguments import SegmentOffsets
-from arrows.engine.program.emitters.c.functions import TYPES, number
+from arrows.engine.program.emitters.c.functions import TYPES, c_type, number
 from arrows.engine.program.emitters.c.places import Column
-from arrows.engine.program.emitters.c.rows import Write
-from arrows.engine.program.emitters.c.writer import KernelWriter, Scope, c_type
-from arrows.ops import Equation
+from arrows.ops import Equation, Var
 
-SEGMENTED = {"segment_sum", "segment_max", "segment_min", "segment_count", "segment_softmax"}
+if TYPE_CHECKING:
+    from arrows.engine.program.emitters.c.writer import KernelWriter, Scope
+
+Write = Callable[["Scope", str, Column, str], None]
+"""``write(scope, element, place, name)`` writes a number of an element of the result."""
+
+COLLAPSING = frozenset({"segment_sum", "segment_max", "segment_min", "segment_count"})
+"""Primitives that make one row of a sequence; their numbers are computed where they are read."""
 
 
-def write_segment(writer: KernelWriter, scope: Scope, equation: Equation, at: Column, write: Write) -> None:
-    """Writes the code for one column of the sequence of row ``r``.
+def collapsed(writer: KernelWriter, scope: Scope, equation: Equation, row: str, at: Column) -> str:
+    """A number of what one of `COLLAPSING` makes of the sequence of a row, in C.
 
     Args:
         writer: of the kernel.
         scope: where the code goes.
-        equation: a segment primitive.
-        at: the column.
-        write: writes a number of the result, of row ``r`` or, for a softmax, of element ``e``.
+        equation: of a sequence.
+        row: of the result.
+        at: the number's place.
     """
     (x,) = equation.operands
-    name, type, attributes = equation.primitive.name, c_type(equation.result), dict(equation.attributes)
-    offsets = writer.word(SegmentOffsets(x.rows), "const int*")
-    loop = f"for (long long e = {offsets}[r]; e < {offsets}[r + 1]; ++e)"
-
-    def over(line: str) -> None:
-        """A loop over the elements; ``{x}`` is one."""
-        block = scope.inner(loop)
-        block.lines.append(line.format(x=writer.value(block, x, "e", at)))
-        scope.close(block)
-
+    name, type, dtype = equation.primitive.name, c_type(equation.result), x.type.dtype
+    offsets = _offsets(writer, x)
     if name == "segment_count":
-        write(scope, at, scope.name(type, f"{offsets}[r + 1] - {offsets}[r]"))
-        return
+        return f"({type})({offsets}[{row} + 1] - {offsets}[{row}])"
     if name == "segment_sum":
-        total = scope.name("double" if x.type.dtype == "float32" else type, "0")
-        over(f"{total} += {{x}};")
-        write(scope, at, scope.name(type, total))
-        return
-    if name in ("segment_max", "segment_min"):
-        sign = ">" if name == "segment_max" else "<"
-        default = attributes["default"]
-        empty = "0" if default is None else number(float(str(default)), x.type.dtype)
-        best = scope.name(type, empty)
-        over(f"if (e == {offsets}[r] || {{x}} {sign} {best} || {{x}} != {{x}}) {best} = {{x}};")
-        write(scope, at, best)
-        return
-    suffix = "f" if x.type.dtype == "float32" else ""
+        total = scope.name("double" if dtype == "float32" else type, "0")
+        _over(writer, scope, x, row, at, f"{total} += {{x}};")
+        return f"({type}){total}"
+    sign = ">" if name == "segment_max" else "<"
+    default = dict(equation.attributes)["default"]
+    best = scope.name(type, "0" if default is None else number(float(str(default)), dtype))
+    better = f"{{e}} == {offsets}[{row}] || {{x}} {sign} {best} || {{x}} != {{x}}"
+    _over(writer, scope, x, row, at, f"if ({better}) {best} = {{x}};")
+    return best
+
+
+def write_softmax(writer: KernelWriter, scope: Scope, equation: Equation, at: Column, write: Write) -> None:
+    """Writes the code of a softmax over one column of the sequence of row ``r``.
+
+    Args:
+        writer: of the kernel.
+        scope: where the code goes.
+        equation: a `segment_softmax`.
+        at: the column.
+        write: writes a number of the result.
+    """
+    (x,), type = equation.operands, c_type(equation.result)
+    exp = "expf" if x.type.dtype == "float32" else "exp"
     top, total = scope.name(type, "-INFINITY"), scope.name("double", "0")
-    over(f"if ({{x}} > {top} || {{x}} != {{x}}) {top} = {{x}};")
-    over(f"{total} += exp{suffix}({{x}} - {top});")
-    block = scope.inner(loop)
-    share = f"exp{suffix}({writer.value(block, x, 'e', at)} - {top}) / ({type}){total}"
-    write(block, at, block.name(type, share))
+    _over(writer, scope, x, "r", at, f"if ({{x}} > {top} || {{x}} != {{x}}) {top} = {{x}};")
+    _over(writer, scope, x, "r", at, f"{total} += {exp}({{x}} - {top});")
+    block, e = _elements(writer, scope, x, "r")
+    share = f"{exp}({writer.value(block, x, e, at)} - {top}) / ({type}){total}"
+    write(block, e, at, block.name(type, share))
+    scope.close(block)
+
+
+def _offsets(writer: KernelWriter, x: Var) -> str:
+    return writer.word(SegmentOffsets(x.rows), "const int*")
+
+
+def _elements(writer: KernelWriter, scope: Scope, x: Var, row: str) -> tuple[Scope, str]:
+    """A loop over the elements of a row, and the name of the element."""
+    offsets, e = _offsets(writer, x), writer.fresh()
+    head = f"for (long long {e} = {offsets}[{row}]; {e} < {offsets}[{row} + 1]; ++{e})"
+    return scope.inner(head), e
+
+
+def _over(writer: KernelWriter, scope: Scope, x: Var, row: str, at: Column, line: str) -> None:
+    """Writes a loop over the elements of a row; in the line ``{x}`` is a number of element ``{e}``."""
+    block, e = _elements(writer, scope, x, row)
+    block.lines.append(line.format(x=writer.value(block, x, e, at), e=e))
     scope.close(block)
 
 

@@ -23,12 +23,12 @@ from arrows.engine.program.emitters.arguments import (
     RowsOf,
     ScatterRowsOf,
 )
-from arrows.engine.program.emitters.c.functions import ELEMENTWISE, FUNCTIONS, TYPES
+from arrows.engine.program.emitters.c.functions import ELEMENTWISE, FUNCTIONS, TYPES, NotInC, c_type
 from arrows.engine.program.emitters.c.lanes import WARP, is_shared, over_lanes, write_shared
 from arrows.engine.program.emitters.c.places import Column, column, place
 from arrows.engine.program.emitters.c.rows import is_reduction, items, write_item
-from arrows.engine.program.emitters.c.segments import SEGMENTED, write_segment
-from arrows.engine.program.emitters.c.writer import INDEXING, KernelWriter, NotInC, Scope, c_type
+from arrows.engine.program.emitters.c.segments import COLLAPSING, write_softmax
+from arrows.engine.program.emitters.c.writer import INDEXING, KernelWriter, Scope
 from arrows.engine.program.instructions import (
     Compute,
     Gather,
@@ -61,7 +61,9 @@ class CKernel:
 def in_c(equation: Equation) -> bool:
     """Whether a kernel can compute an equation with rows."""
     name = equation.primitive.name
-    written = name in ELEMENTWISE or name in INDEXING or name in SEGMENTED or is_reduction(equation)
+    written = name in ELEMENTWISE or name in INDEXING or is_reduction(equation)
+    if equation.primitive.collapses:
+        written = name in COLLAPSING and equation.operands[0].rows >= 0
     types = (equation.result.type, *(var.type for var in equation.operands))
     return written and equation.result.rows != INVARIANT and all(type.dtype in TYPES for type in types)
 
@@ -73,7 +75,7 @@ def is_short(equation: Equation) -> bool:
 
 def in_columns(equation: Equation) -> bool:
     """Whether a kernel can compute an equation number by number, fused with others."""
-    return in_c(equation) and (equation.primitive.name in ELEMENTWISE or equation.primitive.name in INDEXING)
+    return in_c(equation) and not is_reduction(equation)
 
 
 def c_kernel(program: Program, region: str, instruction: Instruction) -> CKernel | None:
@@ -93,8 +95,8 @@ def c_kernel(program: Program, region: str, instruction: Instruction) -> CKernel
                     make = _row_kernel if all(map(is_short, equations)) else _lane_kernel
                     return make(program, equations, results)
                 return _column_kernel(program, equations, results)
-            case Compute(equation) if equation.primitive.name in SEGMENTED:
-                return _segment_kernel(program, equation)
+            case Compute(equation) if equation.primitive.name == "segment_softmax":
+                return _softmax_kernel(program, equation)
             case Compute(equation) if is_shared(equation) and not is_short(equation):
                 return _lane_kernel(program, (equation,), (equation.result,))
             case Compute(equation) if is_reduction(equation):
@@ -217,7 +219,7 @@ def _reduction_kernel(program: Program, equation: Equation) -> CKernel:
     return _kernel(writer, rows, [(items(equation), scope)])
 
 
-def _segment_kernel(program: Program, equation: Equation) -> CKernel:
+def _softmax_kernel(program: Program, equation: Equation) -> CKernel:
     """A thread for each column of a sequence."""
     (x,) = equation.operands
     if x.rows < 0:
@@ -225,13 +227,12 @@ def _segment_kernel(program: Program, equation: Equation) -> CKernel:
     writer = KernelWriter(program, {})
     rows = writer.word(RowCount(ROW), "const long long")
     scope = Scope(writer)
-    row = "r" if equation.result.rows == ROW else "e"
 
-    def write(block: Scope, at: Column, value: str) -> None:
-        _write(writer, block, equation.result, row, at, value)
+    def write(block: Scope, element: str, at: Column, value: str) -> None:
+        _write(writer, block, equation.result, element, at, value)
 
     size = equation.result.type.size
-    write_segment(writer, scope, equation, column("j", size), write)
+    write_softmax(writer, scope, equation, column("j", size), write)
     return _kernel(writer, rows, [(size, scope)])
 
 

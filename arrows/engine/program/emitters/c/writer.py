@@ -24,7 +24,7 @@ from arrows.engine.program.emitters.arguments import (
     SlabIndex,
     SlabRows,
 )
-from arrows.engine.program.emitters.c.functions import ELEMENTWISE, TYPES, number
+from arrows.engine.program.emitters.c.functions import ELEMENTWISE, TYPES, NotInC, c_type, number
 from arrows.engine.program.emitters.c.places import (
     Column,
     column,
@@ -36,6 +36,7 @@ from arrows.engine.program.emitters.c.places import (
     split,
     spread,
 )
+from arrows.engine.program.emitters.c.segments import COLLAPSING, collapsed
 from arrows.engine.program.instructions import Gather, LoadKeys, Pull, View
 from arrows.engine.program.program import Program, RangeOf
 from arrows.ops import INVARIANT, Equation, Var
@@ -45,10 +46,6 @@ INDEXING = {
     "one_hot", "outer", "dropout", "segment_broadcast", "segment_position",
 }  # fmt: skip
 """Primitives that are not element-wise, each number of whose result is made of few of the operands'."""
-
-
-class NotInC(Exception):
-    """No kernel can do it; the array module does."""
 
 
 class Scope:
@@ -231,9 +228,11 @@ class KernelWriter:
         if name in ELEMENTWISE:
             read = [operand(var, spread(at, shape, var.type.shape)) for var in operands]
             return ELEMENTWISE[name](read, operands[0].type.dtype, attributes)
+        x = operands[0]
+        if name in COLLAPSING and x.rows >= 0:
+            return collapsed(self, scope, equation, row, at)
         if name not in INDEXING:
             raise NotInC(name)
-        x = operands[0]
         match name:
             case "reshape":
                 return operand(x, at)
@@ -334,10 +333,3 @@ class KernelWriter:
         block.lines.append(f"{total} = {self.value(block, x, row, join(inside, x.type.shape))};")
         scope.close(block)
         return total
-
-
-def c_type(var: Var) -> str:
-    """The C type of a value's numbers."""
-    if var.type.dtype not in TYPES:
-        raise NotInC(var.type.dtype)
-    return TYPES[var.type.dtype]
