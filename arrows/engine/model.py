@@ -174,6 +174,8 @@ class Model(Observed):
         Raises:
             InputError: an example does not fit; the message says which, where in it, and why.
             ArrowTypeError: ``examples`` is no batch.
+            MemoryError: memory ran out; the message says for what, how much it was, and how many examples
+                would fit. Nothing is lost, and `memory_limit` runs such a batch in parts.
         """
         with self._lock.mutex:
             result, record, outputs = self._runner.evaluate(self._call(examples, ids), training=training)
@@ -201,6 +203,7 @@ class Model(Observed):
         Raises:
             InputError: an example does not fit.
             ArrowTypeError: the block has no loss, or an input has no gradient.
+            MemoryError: as in `__call__`.
         """
         names = input_names(inputs, self.params)
         with self._lock.mutex:
@@ -214,6 +217,9 @@ class Model(Observed):
         self, examples: Examples, optimizer: SupportsStep, *, ids: Any = None, check: LossCheck | None = None
     ) -> Array:
         """Computes gradients, shows the loss to ``check``, lets the optimizer make a step, returns the loss.
+
+        On a GPU it waits for nothing: the loss is a number of the GPU until somebody reads it, and the next
+        batch can be merged meanwhile.
 
         A step that raises counts as none: `step`, metrics and taps are those of the call before, and the
         parameters are as they were if the optimizer left them so. What taps show comes last, when all has

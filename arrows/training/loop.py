@@ -111,7 +111,10 @@ def train(
         metadata: texts to save with the state. A resumed run must have the same texts, so put in here what
             its numbers depend on (the sizes of the model, the data).
         nan: what to do when the loss of a step, or a parameter at the end of an epoch, is not finite: "stop"
-            before the step is taken and before anything is saved, or "ignore" it.
+            before the step is taken and before anything is saved, or "ignore" it. On a GPU, no step waits for
+            its loss: the losses of up to 64 steps, or of a second, are read together. The GPU itself leaves
+            out the step whose loss is not finite and all after it, so that "stop" comes a little later, and
+            leaves the same behind.
         progress: whether to draw a progress bar on standard error.
         unit: what the progress bar and the result call an example.
 

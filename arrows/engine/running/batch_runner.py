@@ -19,6 +19,7 @@ from arrows.engine.running.bound_operation import OperationRefused
 from arrows.engine.running.error_origin import (
     BatchMemoryError,
     first_not_finite,
+    no_memory_to_plan,
     out_of_memory,
     raise_input_error,
     refuse_example,
@@ -223,7 +224,11 @@ class BatchRunner:
         while parts:
             first, part = parts.pop()
             part_dropout = dropout.part(first, len(part))
-            planned = executor.merge(part, part_dropout, seeds)
+            try:
+                planned = executor.merge(part, part_dropout, seeds)
+            except MemoryError as error:
+                executor.arena.clear()
+                raise no_memory_to_plan(len(part), executor.device.name) from error
             pieces = self._pieces(executor, planned, int(batch.numbers[first]) if len(part) == 1 else None)
             if pieces > 1:
                 cuts = np.linspace(0, len(part), pieces + 1).astype(int).tolist()

@@ -153,6 +153,17 @@ def refuse_example(executor: Executor, planned: PlannedBatch, number: int, need:
     )
 
 
+def no_memory_to_plan(count: int, device: str) -> BatchMemoryError:
+    """What to say when memory ran out before a batch could run."""
+    return BatchMemoryError(
+        message(
+            f"cannot run a batch of {count} example{'' if count == 1 else 's'} on {device!r}",
+            reason="memory ran out while its indices and inputs were sent",
+            hint="run fewer examples at a time",
+        )
+    )
+
+
 def out_of_memory(executor: Executor, planned: PlannedBatch, error: MemoryError) -> BatchMemoryError:
     """What to say when memory ran out in a batch: for what, how much, and how many examples would fit."""
     sizes = arena_sizes(executor, planned)

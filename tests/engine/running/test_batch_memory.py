@@ -262,3 +262,20 @@ def test_memory_that_runs_out_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(type(executor), "forward", run)
     with pytest.raises(BatchMemoryError, match=r"(?s)a temporary array.*this example alone is too"):
         model([[1, 2, 3]])
+
+
+def test_memory_that_runs_out_before_a_batch_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = ar.compile(block(), loss="loss", device="fake")
+    expected, _ = model.value_and_grad(examples())
+    model.step = 0
+
+    def full(*_: Any) -> Any:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(model.device), "to_device", full)
+        with pytest.raises(BatchMemoryError, match="cannot run a batch of 12 examples on 'fake'"):
+            model.value_and_grad(examples())
+    assert model.step == 0
+    again, _ = model.value_and_grad(examples())
+    assert np.array_equal(ar.to_numpy(again), ar.to_numpy(expected))

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine.device import get_device
+from arrows.engine.device import Device, get_device
+from arrows.engine.device.fake_devices import FakeKernelsDevice
 from arrows.engine.device.host_compiler import host_compiler
 from arrows.engine.device.kernel import PRELUDE
 from arrows.ops import RowSparse
@@ -64,7 +65,7 @@ def grads_of(model: Model, random: np.random.Generator) -> dict[str, Any]:
     return grads
 
 
-def mixed(device: str) -> Model:
+def mixed(device: str | Device) -> Model:
     """Parameters below, at and above the size of a chunk, of both element types, some of them tables."""
     random = np.random.default_rng(0)
 
@@ -86,7 +87,7 @@ def mixed(device: str) -> Model:
     )
 
 
-def trained(device: str, optimizer: Any, steps: int = 4) -> dict[str, np.ndarray]:
+def trained(device: str | Device, optimizer: Any, steps: int = 4) -> dict[str, np.ndarray]:
     model, random = mixed(device), np.random.default_rng(1)
     for _ in range(steps):
         optimizer.step(model, grads_of(model, random))
@@ -128,6 +129,16 @@ def test_rows_are_merged_in_order(ranked: int, count: int, monkeypatch: pytest.M
         first = place == 0 or rows[order][place - 1] != row
         wanted = values[rows == row].astype(float).sum(0) if first else np.zeros(2)
         np.testing.assert_allclose(sums, wanted, rtol=1e-6, atol=1e-6)
+
+
+@needs_compiler
+@every_optimizer
+def test_the_order_of_items_does_not_matter(make: Any) -> None:
+    """A GPU runs them in any order."""
+    backwards = FakeKernelsDevice(backwards=True)
+    there, here = (trained(device, make(clip_norm=1.0)) for device in (backwards, "fake-kernels"))
+    for name, array in here.items():
+        assert np.array_equal(there[name], array), name
 
 
 @every_optimizer

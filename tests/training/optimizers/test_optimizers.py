@@ -34,7 +34,7 @@ class Model:
     params: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, device: str, **arrays: np.ndarray) -> Model:
+    def of(cls, device: str | Device, **arrays: np.ndarray) -> Model:
         place = get_device(device)
         return cls(place, {name: place.to_device(array.copy()) for name, array in arrays.items()})
 
