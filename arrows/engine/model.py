@@ -146,6 +146,8 @@ class Model(Observed):
     def release_memory(self) -> None:
         """Lets go of all memory that is kept for further calls, which take it anew, and make their programs.
 
+        On a GPU, the memory that CuPy keeps for later goes back to the system.
+
         Example:
             >>> import arrows as ar
             >>> model = ar.compile(ar.Vector(2) >> ar.FC(3))
@@ -156,6 +158,7 @@ class Model(Observed):
         """
         with self._lock.mutex:
             self.executors.release()
+            self.device.release_memory()
 
     def __call__(self, examples: Examples, *, training: bool = False, ids: Any = None) -> Any:
         """The block's results for a batch.

@@ -325,6 +325,7 @@ class OnTheFly:
         with self.lock.mutex:
             self._arenas.clear()
             self._executors.clear()
+            self.device.release_memory()
 
     def describe(self, site: int) -> str:
         """A call site in words, for messages: what is called, and on which line."""

@@ -120,6 +120,11 @@ class CudaDevice(Device):
         self._gpu.use()
         self._cupy.cuda.get_current_stream().synchronize()
 
+    def release_memory(self) -> None:
+        self._gpu.use()
+        self._cupy.get_default_memory_pool().free_all_blocks()
+        self._cupy.get_default_pinned_memory_pool().free_all_blocks()
+
     def empty(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Array:
         self._gpu.use()
         return self.xp.empty(shape, dtype)

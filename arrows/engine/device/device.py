@@ -83,6 +83,9 @@ class Device:
     def synchronize(self) -> None:
         """Waits until the device has finished its work; does nothing on devices that compute at once."""
 
+    def release_memory(self) -> None:
+        """Gives memory that no array uses back to the system, where the device keeps such for later."""
+
     def empty(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Array:
         """A new array of unspecified content."""
         return self.xp.empty(shape, dtype)

@@ -62,6 +62,10 @@ LAUNCHES: list[tuple[int, int]] = []
 """The blocks and threads of each launch."""
 
 
+RELEASED: list[int] = []
+"""The GPU whose memory pools gave memory back, each time."""
+
+
 def launch_kernel(
     f: int,
     grid_dim_x: int,
@@ -127,6 +131,7 @@ class PretendCupy:
 
     def __init__(self) -> None:
         stream = SimpleNamespace(ptr=7, synchronize=lambda: None)
+        pool = SimpleNamespace(free_all_blocks=lambda: RELEASED.append(Device.current))
         functions: dict[str, Any] = {
             "RawModule": RawModule,
             "asarray": lambda a: FakeArray(a.copy()) if isinstance(a, np.ndarray) else xp.asarray(a),
@@ -142,6 +147,8 @@ class PretendCupy:
             "cuda.get_current_stream": lambda: stream,
             "cuda.runtime.getDeviceCount": lambda: GPUS,
             "empty": xp.empty,
+            "get_default_memory_pool": lambda: pool,
+            "get_default_pinned_memory_pool": lambda: pool,
             "zeros": xp.zeros,
         }
         self.cuda = SimpleNamespace(
@@ -188,4 +195,5 @@ def pretend(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Device, "current", 0)
     patch.setitem(sys.modules, "cupy", cupy)
     LAUNCHES.clear()
+    RELEASED.clear()
     shared_device.cache_clear()

@@ -154,3 +154,5 @@ def test_training_on_the_second_gpu(network: str) -> None:
         np.testing.assert_allclose(ar.to_numpy(there.params[name]), here.params[name], rtol=1e-3, atol=1e-5)
     assert len(pretend_cupy.LAUNCHES) > 100
     assert pretend_cupy.Device.current == 1
+    there.release_memory()
+    assert pretend_cupy.RELEASED == [1, 1]  # memory of the GPU, and pinned memory
