@@ -94,7 +94,11 @@ class GradientMemory:
     def zero(self, key: ParameterKey, spec: Parameter) -> Gradient:
         """The gradient of a parameter that a batch does not reach: of the kind that it has otherwise."""
         if key in self._dense or key not in self._specs:
-            return self._device.zeros(spec.shape, spec.dtype)
+            # The same array in each batch: an optimizer's kernel need not be told anew where it lies.
+            if key not in self._arrays:
+                self._arrays[key] = self._device.empty(spec.shape, spec.dtype)
+            self._arrays[key][...] = 0
+            return self._arrays[key]
         rows = self._device.zeros((0,), self._device.index_dtype)
         return RowSparse(rows, self._device.zeros((0, *spec.shape[1:]), spec.dtype), spec.shape)
 
