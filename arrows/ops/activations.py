@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from arrows.ops.arrays import Array, ArrayModule, put, ufunc
 from arrows.ops.bind import bind
 from arrows.ops.comparison import clip, greater, where
@@ -205,13 +209,21 @@ _LARGEST_EXPONENT = {2: 11.0, 4: 88.0, 8: 709.0}
 
 
 def _sigmoid_kernel(xp: ArrayModule) -> Run:
+    minimum, exp, add, divide = xp.minimum, xp.exp, xp.add, xp.divide
+    # From this bound on the result rounds to 1; without the bound, exp(x) would overflow. On NumPy, functions
+    # of elements take an array of one number 0.4 us faster than a Python number.
+    numbers: dict[int, tuple[Any, Any]] = {
+        size: (np.array(most, f"f{size}"), np.array(1, f"f{size}")) if xp is np else (most, 1)
+        for size, most in _LARGEST_EXPONENT.items()
+    }
+
     def run(x: Array, out: Array | None = None) -> Array:
         if out is None:
             out = xp.empty(x.shape, x.dtype)
-        # From this bound on the result rounds to 1; without the bound, exp(x) would overflow.
-        xp.minimum(x, _LARGEST_EXPONENT[x.dtype.itemsize], out=out)
-        xp.exp(out, out=out)
-        return xp.divide(out, out + 1, out=out)
+        most, one = numbers[x.itemsize]
+        minimum(x, most, out=out)
+        exp(out, out=out)
+        return divide(out, add(out, one), out=out)
 
     return run
 
