@@ -12,9 +12,9 @@ from arrows.ops.arrays import Array
 
 Value = TypeVar("Value", Array, int, int | Array)
 
-# Elements in a block. Blocks of this size are as fast as whole arrays, and a quarter of it takes 1.4 times as
-# long (measured). Scratch memory stays at 1 MiB of float32.
-BLOCK = 1 << 18
+# Elements in a block. A step of SGD on 900 x 1500 numbers takes 0.50 ms with it, 0.62 with twice as many and
+# 0.80 with all at once; Adam 2.70, 2.90 and 3.84. With a quarter it takes 1.1 to 1.2 times as long.
+BLOCK = 1 << 17
 
 
 class Described(Protocol):
@@ -56,7 +56,7 @@ def row_blocks(device: Device, array: Array) -> Iterator[slice | EllipsisType]:
 
     >>> import numpy as np
     >>> from arrows.engine.device import get_device
-    >>> list(row_blocks(get_device("cpu"), np.zeros((3, 1 << 17))))
+    >>> list(row_blocks(get_device("cpu"), np.zeros((3, 1 << 15))))
     [slice(0, 2, None), slice(2, 4, None)]
     """
     if device.name != "cpu" or array.size <= BLOCK or array.ndim == 0:
