@@ -50,7 +50,7 @@ class Arena:
         key = (name, dtype)
         kept = self._arrays.get(key)
         if kept is None or kept.shape[0] < size:
-            spare = _with_spare(size)
+            spare = _with_spare(size, 0 if kept is None else kept.shape[0])
             try:
                 kept = self._arrays[key] = self.device.empty((spare,), dtype)
             except MemoryError as error:
@@ -78,7 +78,7 @@ class Arena:
         key = ("ones", dtype)
         kept = self._arrays.get(key)
         if kept is None or kept.shape[0] < count:
-            kept = self._arrays[key] = self.device.empty((_with_spare(count),), dtype)
+            kept = self._arrays[key] = self.device.empty((_with_spare(count, count),), dtype)
             kept[...] = 1
         return kept[:count]
 
@@ -96,7 +96,7 @@ class Arena:
             kept = self._arrays.get(key)
             held = 0 if kept is None else kept.shape[0]
             if held < size:
-                total += (_with_spare(size) - held) * np.dtype(key[1]).itemsize
+                total += (_with_spare(size, held) - held) * np.dtype(key[1]).itemsize
         return total
 
     def clear(self) -> None:
@@ -104,5 +104,7 @@ class Arena:
         self._arrays.clear()
 
 
-def _with_spare(size: int) -> int:
-    return int(size * _SPARE) + 1
+def _with_spare(size: int, held: int) -> int:
+    """How much is asked for: the first batch may be the only one, or the largest; more will follow a second
+    that is larger."""
+    return int(size * _SPARE) + 1 if held else max(size, 1)
