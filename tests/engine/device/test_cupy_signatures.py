@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 import arrows as ar
 from arrows.engine.device import FakeArray, get_device
 from arrows.engine.device.fake_module import xp
+from arrows.engine.device.host_compiler import host_compiler
 from arrows.ops.arrays import Array, ArrayModule
 from arrows.training import Adam
+from benchmarks.steps import networks
 from tests.engine.device import cupy_signatures
 from tests.engine.device.cupy_signatures import (
     VERSIONS,
@@ -30,6 +32,7 @@ from tests.engine.device.cupy_signatures import (
 )
 from tests.engine.test_batching import cases, check, order_of
 
+compiler = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
 PACKAGE = Path(ar.__file__).parent
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 
@@ -105,6 +108,14 @@ def checked_fake(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     return calls
 
 
+@compiler
+def test_calls_of_networks_fit(checked_fake: dict[str, int]) -> None:
+    """Trees, sequences, attention: what kernels leave to the array module."""
+    for block, examples in networks().values():
+        ar.compile(block, device=get_device("fake-kernels"))(examples[:4])
+    assert sum(checked_fake.values()) > 100
+
+
 def test_calls_of_random_models_fit(checked_fake: dict[str, int]) -> None:
     @settings(max_examples=25, suppress_health_check=list(HealthCheck), deadline=None)
     @given(data=st.data())
@@ -116,11 +127,12 @@ def test_calls_of_random_models_fit(checked_fake: dict[str, int]) -> None:
     assert sum(checked_fake.values()) > 1000
 
 
-def test_calls_of_training_fit(checked_fake: dict[str, int]) -> None:
+@pytest.mark.parametrize("name", ["fake", pytest.param("fake-kernels", marks=compiler)])
+def test_calls_of_training_fit(name: str, checked_fake: dict[str, int]) -> None:
     word = ar.Scalar("int32") >> ar.Embedding(5, 3)
     words = ar.Map(word >> ar.Dropout(0.5) >> ar.FC(3, activation=ar.ops.tanh)) >> ar.Sum()
     block = words >> ar.FC(1) >> ar.Function(lambda v: (v[0] - 1.0) ** 2)
-    model = ar.compile(block, device=get_device("fake"))
+    model = ar.compile(block, device=get_device(name))
     optimizer = Adam(0.1, clip_norm=1.0, weight_decay=0.1)
     for _ in range(2):
         model.train_step([[1, 2, 0], [3], []], optimizer)
