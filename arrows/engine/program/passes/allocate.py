@@ -111,7 +111,33 @@ def _beyond_scratch(program: Program, reuse: bool) -> dict[Var, Memory]:
             if computed.get(scatter.operand) == name:
                 memory.setdefault(scatter.operand, ScatterRows(number))
         memory |= _parts_of_joins(program, memory)
+        if not program.kernels:
+            memory |= _beneath(program, memory)
     return memory
+
+
+def _beneath(program: Program, memory: Mapping[Var, Memory]) -> dict[Var, Memory]:
+    """Values that an element-wise equation alone reads, in a region that runs over all rows of a component:
+    they lie where its result goes, for scratch would be as large as what is held.
+
+    An LSTM along a chain of 10,000 words, state 100, then takes 110 MB instead of 126 (`benchmarks growth`).
+    """
+    uses = Counter(var for _, instruction in program for var in instruction.reads)
+    beneath: dict[Var, Memory] = {}
+    for name in ("early", "late"):
+        computed = {var for made in program.region(name) for var in _computed(made)}
+        for made in reversed(program.region(name)):
+            if not isinstance(made, Map) or len(made.equations) > 1:
+                continue
+            (result,) = made.results
+            place = beneath.get(result, memory.get(result))
+            if not isinstance(place, Held):
+                continue
+            for var in made.reads:
+                if var in computed and var not in memory and uses[var] == 1 and _slot(var) == _slot(result):
+                    beneath[var] = place
+                    break
+    return beneath
 
 
 def _readers(program: Program) -> dict[Var, list[tuple[str, Instruction]]]:

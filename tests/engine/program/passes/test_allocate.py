@@ -281,3 +281,23 @@ deferred
         )
     )
     assert str(parse_program(text)) == text
+
+
+def test_what_a_held_value_is_made_of_lies_beneath_it_where_scratch_would_be_as_large() -> None:
+    before = """\
+operand 0: float32[3] row of slab 0, early
+operand 1: float32[3] row of slab 1
+result 0: float32[3] row
+once
+  %0: float32[3, 3] = parameter FC_1/weight
+  %1: float32[3] = parameter FC_1/bias
+early
+  %2: float32[3] row = gather 0
+  %3: float32[3] row{product} = matmul(%2, %0)
+  %4: float32[3] row{sum} = add(%3, %1)
+step
+  %5: float32[3] row = gather 1
+  %6: float32[3] row{result} = add(%4, %5)
+  result 0 = %6"""
+    after = before.format(product=" in kept 0", sum=" in kept 0", result=" in result 0")
+    same(before.format(product="", sum="", result=""), after)
