@@ -34,7 +34,8 @@ def compile_kernels(text: str, architecture: str) -> bytes:
     assert library is not None
     program, size = ctypes.c_void_p(), ctypes.c_size_t()
     library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernels.cu", 0, None, None)
-    flags = [f"--gpu-architecture={architecture}", "--std=c++17", "--disable-warnings"]
+    # The last is CuPy's, which gives it to all that it compiles.
+    flags = [f"--gpu-architecture={architecture}", "--std=c++17", "--disable-warnings", "-ftz=true"]
     options = (ctypes.c_char_p * len(flags))(*(flag.encode() for flag in flags))
     try:
         if library.nvrtcCompileProgram(program, len(flags), options):
