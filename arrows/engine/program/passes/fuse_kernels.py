@@ -7,11 +7,12 @@
                                                           -> %4
                                                           result 0 = %4
 
-A launch costs some microseconds, whatever it computes.  Neighbours of one level join: element-wise
-equations, slices, joins, look-ups; and reductions over a row, where the rows of all are so short that a
-thread keeps them to itself, or where each reduces all of a row, whose numbers the lanes of a warp then share.
-What loads (a gather) or only hands over (a store, a scatter) moves before or
-behind.
+A launch costs some microseconds, whatever it computes.  So equations of one level join as soon as none of
+them waits for a product, or for another level, that the others do not wait for: element-wise equations,
+slices, joins, look-ups, what a sequence gives; and reductions over a row, where the rows of all are so short
+that a thread keeps them to itself, or where each reduces all of a row, whose numbers the lanes of a warp then
+share.  What loads (a gather) moves to the front; what only hands over (a store, a scatter) follows what it
+hands over.
 
 A training step of a binary Tree-LSTM cell is five launches; without this pass it is 31
 (`tests/training/test_launches.py` counts them).
@@ -44,7 +45,8 @@ def fuse_kernels(program: Program) -> Program:
         if name != "once":
             instructions: list[Instruction] = []
             for run in _runs(program.region(name)):
-                instructions += fused(run, readers, numbers) if len(run) > 1 else run
+                joins = len(run) > 1 and _joins(run[0]) is not None
+                instructions += fused(run, readers, numbers) if joins else run
             regions[name] = tuple(instructions)
     return program.with_regions(**regions)
 
@@ -87,29 +89,62 @@ def _joins(instruction: Instruction) -> Equation | None:
 
 
 def _runs(region: Sequence[Instruction]) -> Iterator[list[Instruction]]:
-    """A region's runs, and the instructions between them."""
-    run = _Neighbours()
-    behind: list[Instruction] = []
-    for instruction in region:
-        equation = _joins(instruction)
-        if equation is not None and run.takes(equation):
-            run.add(instruction, equation)
-        elif equation is None and not instruction.writes and run.instructions:
-            behind.append(instruction)
-        elif equation is None and not instruction.reads:
-            yield [instruction]
-        else:
-            yield from _ended(run)
-            yield behind
-            run, behind = _Neighbours(), []
-            if equation is None:
-                yield [instruction]
-            else:
-                run.add(instruction, equation)
-    yield from _ended(run)
-    yield behind
+    """A region's runs, and the instructions between them, in an order in which they can run."""
+    equations = [_joins(instruction) for instruction in region]
+    stages = _stages(region, equations)
+    loads = [each for each in region if not each.reads]
+    yield loads
+    for stage in sorted(set(stages.values())):
+        here = [number for number in stages if stages[number] == stage]
+        joining = [(number, equation) for number in here if (equation := equations[number]) is not None]
+        for level in dict.fromkeys(equation.result.rows for _, equation in joining):
+            run = _Neighbours()
+            for number, equation in joining:
+                if equation.result.rows != level:
+                    continue
+                if not run.takes(equation):
+                    yield run.instructions
+                    run = _Neighbours()
+                run.add(region[number], equation)
+            yield run.instructions
+        yield [region[number] for number in here if equations[number] is None]
 
 
-def _ended(run: _Neighbours) -> Iterator[list[Instruction]]:
-    if run.instructions:
-        yield run.instructions
+def _stages(region: Sequence[Instruction], equations: Sequence[Equation | None]) -> dict[int, int]:
+    """The stage of each instruction that reads something, by its number.
+
+    In a stage first run the kernels, then what needs them.  A kernel runs after what it needs, and otherwise
+    in the stage of the first kernel that reads it.
+    """
+    made_by = {var: number for number, instruction in enumerate(region) for var in instruction.writes}
+
+    def away(maker: int, reader: int) -> int:
+        """How many stages lie between what makes a value and what reads it, at least."""
+        first, second = equations[maker], equations[reader]
+        if second is None:
+            return 0
+        return int(first is None or first.result.rows != second.result.rows)
+
+    stages: dict[int, int] = {}
+    readers: dict[int, list[int]] = {}
+    for number, instruction in enumerate(region):
+        if not instruction.reads:
+            continue
+        makers = [made_by[var] for var in instruction.reads if made_by.get(var) in stages]
+        for maker in makers:
+            readers.setdefault(maker, []).append(number)
+        stages[number] = max((stages[maker] + away(maker, number) for maker in makers), default=0)
+    for number in reversed(stages):
+        if equations[number] is not None:
+            # What only hands a value over (a store, a scatter) waits for it.
+            ends = [
+                stages[reader] - away(number, reader)
+                for reader in readers.get(number, ())
+                if region[reader].writes
+            ]
+            stages[number] = max(stages[number], min(ends, default=stages[number]))
+    for number, instruction in enumerate(region):
+        if number in stages and not instruction.writes:
+            makers = [made_by[var] for var in instruction.reads if made_by.get(var) in stages]
+            stages[number] = max((stages[maker] for maker in makers), default=0)
+    return stages

@@ -152,6 +152,86 @@ def test_what_a_sequence_gives_joins_what_reads_it() -> None:
     )
 
 
+def test_neighbours_of_another_level_do_not_keep_equations_apart() -> None:
+    assert (
+        fused(
+            """\
+  %0: float32[5] elements 0 = gather 0
+  %1: float32[5] elements 0 = tanh(%0)
+  %2: float32[5] row = segment_sum(%1)
+  %3: float32[5] elements 0 = square(%0)
+  %4: float32[5] row = segment_max(%3, default=0.0)
+  %5: float32[5] row = add(%2, %4)
+  result 0 = %5""",
+            LEVELS,
+        )
+        == """\
+  %0: float32[5] elements 0 = gather 0
+  map
+    %1: float32[5] elements 0 = tanh(%0)
+    %2: float32[5] elements 0 = square(%0)
+  -> %1, %2
+  map
+    %3: float32[5] row = segment_sum(%1)
+    %4: float32[5] row = segment_max(%2, default=0.0)
+    %5: float32[5] row = add(%3, %4)
+  -> %5
+  result 0 = %5"""
+    )
+
+
+PRODUCTS = """\
+program example
+for kernels
+operand 0: float32[4] row of slab 0
+operand 1: float32[40] row of slab 1
+result 0: float32[40] row
+once
+  %0: float32[4, 40] = parameter FC_1/weight
+"""
+
+
+def test_an_equation_that_waits_for_nothing_joins_what_reads_it() -> None:
+    """Not those before the product: one more launch would be needed for it alone."""
+    assert (
+        fused(
+            """\
+  %1: float32[4] row = gather 0
+  %2: float32[40] row = gather 1
+  %3: float32[40] row = tanh(%2)
+  %4: float32[40] row = matmul(%1, %0)
+  %5: float32[40] row = add(%3, %4)
+  result 0 = %5""",
+            PRODUCTS,
+        )
+        == """\
+  %1: float32[4] row = gather 0
+  %2: float32[40] row = gather 1
+  %3: float32[40] row = matmul(%1, %0)
+  map
+    %4: float32[40] row = tanh(%2)
+    %5: float32[40] row = add(%4, %3)
+  -> %5
+  result 0 = %5"""
+    )
+
+
+def test_products_side_by_side_do_not_join() -> None:
+    body = """\
+  %1: float32[4] row = gather 0
+  %2: float32[4] row = gather 1
+  %3: float32[40] row = matmul(%1, %0)
+  %4: float32[40] row = matmul(%2, %0)
+  map
+    %5: float32[40] row = add(%3, %4)
+    %6: float32[40] row = tanh(%5)
+  -> %6
+  result 0 = %6"""
+    head = PRODUCTS.replace("operand 1: float32[40]", "operand 1: float32[4]")
+    flat = body.replace("  map\n", "").replace("    %", "  %").replace("  -> %6\n", "")
+    assert fused(flat, head) == body
+
+
 def test_one_equation_alone_stays_as_it_is() -> None:
     assert kinds(lambda x: ops.tanh(x), 4) == ["map of 1"]
     assert kinds(lambda x: x.sum(), 4) == ["Call"]
