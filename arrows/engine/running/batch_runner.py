@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -112,8 +111,10 @@ class BatchRunner:
         executor = self.executors.get(training=training)
         parts = []
         for each in self._runs(executor, batch, call):
-            with self._memory(executor, each.run.planned):
+            try:
                 parts.append(copy_rows(each.run, result=True))
+            except MemoryError as error:
+                raise _out_of_memory(executor, each.run.planned, error) from error
             del each
         outputs = batch.outputs([part.merged for part in parts])
         result = collect_result(self.executors.plan, self.executors.device, parts, outputs)
@@ -175,7 +176,7 @@ class BatchRunner:
         pieces: dict[str, list[tuple[Array, HostArray]]] = {name: [] for name in inputs}
         for each in runs:
             run = each.run
-            with self._memory(executor, run.planned):
+            try:
                 parts.append(copy_rows(run, result=False))
                 part = run.loss(seeds, parts[-1].metrics)
                 loss = part if loss is None else loss + part
@@ -188,6 +189,8 @@ class BatchRunner:
                 for name in inputs:
                     sites = [site.index for site in read_sites(plan, name)]
                     pieces[name].append(backward.input_gradients(each.part, sites))
+            except MemoryError as error:
+                raise _out_of_memory(executor, run.planned, error) from error
             del each, run, backward  # the next run may need the memory
         grads = {}
         for name in params:
@@ -236,8 +239,9 @@ class BatchRunner:
                 parts.extend(reversed(smaller))
                 continue
             try:
-                with self._memory(executor, planned):
-                    run = executor.forward(planned)
+                run = executor.forward(planned)
+            except MemoryError as error:
+                raise _out_of_memory(executor, planned, error) from error
             except OperationRefused as refused:
                 places = slice(first, first + len(part))
                 raise_input_error(
@@ -274,17 +278,12 @@ class BatchRunner:
             refuse_example(executor, planned, alone, need + gradients, limit)
         return min(-(-need // max(limit - gradients, 1)), planned.merged.examples)
 
-    @contextmanager
-    def _memory(self, executor: Executor, planned: PlannedBatch) -> Iterator[None]:
-        """Says what a batch needed when memory runs out, and lets go of what it holds."""
-        try:
-            yield
-        except MemoryError as error:
-            if isinstance(error, BatchMemoryError):
-                raise
-            refusal = out_of_memory(executor, planned, error)
-            executor.arena.clear()
-            raise refusal from error
+
+def _out_of_memory(executor: Executor, planned: PlannedBatch, error: MemoryError) -> BatchMemoryError:
+    """Says what a batch needed when memory ran out, and lets go of what it holds."""
+    refusal = out_of_memory(executor, planned, error)
+    executor.arena.clear()
+    return refusal
 
 
 def _run_alone(executor: Executor, batch: WiredBatch, dropout: DropoutSeed, place: int) -> None:
