@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import Any
 
 from arrows.engine import reference
-from arrows.engine.device import Device, get_device
+from arrows.engine.device import PRECISIONS, Device, get_device
 from arrows.engine.device.jit import available
 from arrows.engine.model import Model
 from arrows.engine.planning import SCHEDULES, make_params
@@ -29,6 +29,7 @@ def compile(
     params: Mapping[str, Any] | None = None,
     max_nodes: int = MAX_NODES,
     jit: bool | None = None,
+    precision: str = "float32",
     fingerprint: str | None = None,
     memory_limit: int | str | None = None,
 ) -> Model:
@@ -60,6 +61,9 @@ def compile(
             for each operation; it is kept on disk, in the folder ``ARROWS_CACHE``, else ``arrows`` in the
             user's folder for caches.  The folder is the user's alone (mode 0700); another one is not used,
             with a warning.
+        precision: on a GPU, to what matrix products of float32 round the numbers that they multiply:
+            ``"float32"`` (not at all), ``"tf32"``, ``"bfloat16"`` or ``"float16"``, which tensor cores
+            multiply several times as fast; sums stay float32.  On the CPU nothing is rounded.
         fingerprint: stands for the data that the block's functions read examples with, a vocabulary say: a
             prepared set of another model, or from a file, is taken where both models say the same, whatever
             their functions hold.  Say something else when the data changes.  Left out: all that functions
@@ -89,6 +93,10 @@ def compile(
         raise ArrowValueError(f"max_nodes must be a positive integer, not {max_nodes!r}")
     if fingerprint is not None and not isinstance(fingerprint, str):
         raise ArrowTypeError(f"fingerprint must be a text, not {fingerprint!r}")
+    if precision not in PRECISIONS:
+        raise ArrowValueError(
+            f"the precision must be one of {', '.join(map(repr, PRECISIONS))}, not {precision!r}"
+        )
     chosen = get_device(device)
     use_jit(jit, chosen.name)  # refuses what cannot be
     typed = infer(block, float_type=float_type)
@@ -102,6 +110,7 @@ def compile(
         params=params,
         max_nodes=max_nodes,
         jit=use_jit(jit, "cpu"),
+        precision=precision,
         fingerprint=fingerprint,
         memory_limit=parse_memory(memory_limit),
     )

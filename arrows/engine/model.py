@@ -77,6 +77,7 @@ class Model(Observed):
         params: Mapping[str, Any] | None,
         max_nodes: int,
         jit: bool,
+        precision: str,
         fingerprint: str | None,
         memory_limit: int | None,
     ) -> None:
@@ -91,7 +92,7 @@ class Model(Observed):
         self._batches = BatchReader(self.reader, fingerprint)
         self._weights = parse_loss(typed, self.plan, loss)
         self._lock = self.params.lock
-        self.executors = Executors(self.plan, self.params, self._weights, jit)
+        self.executors = Executors(self.plan, self.params, self._weights, jit=jit, precision=precision)
         self.executors.memory_limit = memory_limit
         self._runner = BatchRunner(self._batches, self.executors, self._weights, explain)
         self._records = Records(collect_record(self.plan, device, [], None))

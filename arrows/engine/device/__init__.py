@@ -12,6 +12,7 @@ from arrows.engine.device.device import Device
 from arrows.engine.device.devices import get_device, host_array
 from arrows.engine.device.fake import FakeArray, FakeDeviceError
 from arrows.engine.device.kernel import (
+    PRECISIONS,
     PRELUDE,
     Kernel,
     KernelSource,
@@ -23,6 +24,7 @@ from arrows.engine.device.parameter_lock import ParameterLock, locks_parameters
 from arrows.engine.device.upload import Upload
 
 __all__ = [
+    "PRECISIONS",
     "PRELUDE",
     "Arena",
     "ArenaFull",

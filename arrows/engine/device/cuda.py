@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,10 @@ NO_CUPY = (
 _OLDEST = (13, 4)  # before, CuPy gave pinned memory away from which it was still copying
 
 _THREADS = 128  # of a block; small launches, as those of a step are, then spread over many multiprocessors
+# cuBLAS's `cublasComputeType_t` for products of float32 whose factors are rounded for tensor cores, and its
+# `CUBLAS_GEMM_DEFAULT`.
+_ROUNDING = {"float16": 74, "bfloat16": 75, "tf32": 77}
+_ANY_ALGORITHM = -1
 # A thread takes several items above this, far more blocks than any GPU runs at a time.
 _MOST_BLOCKS = 1 << 16
 
@@ -196,6 +200,8 @@ class _Products:
         cuda = device._cupy.cuda
         self._device, self._layout, self._words = device, layout, words
         self._gemm = {"float32": cuda.cublas.sgemm, "float64": cuda.cublas.dgemm}[layout.dtype]
+        if layout.dtype == "float32" and layout.precision != "float32":
+            self._gemm = self._rounding(_ROUNDING[layout.precision])
         self._handle = cuda.device.get_cublas_handle()  # of this thread and GPU
         self._factors = np.array([1, layout.accumulate], layout.dtype)  # of a @ b, and of what c holds
         self._b_operation, self._a_operation = (
@@ -228,6 +234,50 @@ class _Products:
             )
         elif m and n and not layout.accumulate:
             self._clear(c, m, n)
+
+    def _rounding(self, compute: int) -> Callable[..., None]:
+        """What ``sgemm`` is, on tensor cores, which round what they multiply."""
+        cublas, real = self._device._cupy.cuda.cublas, self._device._cupy.cuda.runtime.CUDA_R_32F
+
+        def gemm(
+            handle: int,
+            b_operation: int,
+            a_operation: int,
+            n: int,
+            m: int,
+            k: int,
+            one: int,
+            b: int,
+            b_stride: int,
+            a: int,
+            a_stride: int,
+            kept: int,
+            c: int,
+            c_stride: int,
+        ) -> None:
+            cublas.gemmEx(
+                handle,
+                b_operation,
+                a_operation,
+                n,
+                m,
+                k,
+                one,
+                b,
+                real,
+                b_stride,
+                a,
+                real,
+                a_stride,
+                kept,
+                c,
+                real,
+                c_stride,
+                compute,
+                _ANY_ALGORITHM,
+            )
+
+        return gemm
 
     def _clear(self, address: int, m: int, n: int) -> None:
         """Fills c with zeros: the product of matrices without numbers."""

@@ -70,12 +70,26 @@ def host_products(layout: ProductLayout, words: HostArray, counter: Counter) -> 
             return
         counter.launches += 1
         target = _matrix(layout.dtype, c, m, n, layout.c_stride)
-        product = _operand(layout.dtype, a, m, k, layout.a_stride, layout.a_transposed) @ _operand(
-            layout.dtype, b, k, n, layout.b_stride, layout.b_transposed
-        )
+        left = _operand(layout.dtype, a, m, k, layout.a_stride, layout.a_transposed)
+        right = _operand(layout.dtype, b, k, n, layout.b_stride, layout.b_transposed)
+        product = rounded(left, layout.precision) @ rounded(right, layout.precision)
         target[...] = target + product if layout.accumulate else product
 
     return launch
+
+
+def rounded(matrix: HostArray, precision: str) -> HostArray:
+    """A matrix as a tensor core multiplies it; to the nearest number, of two the even one."""
+    if precision == "float32" or matrix.dtype != np.float32:
+        return matrix
+    if precision == "float16":
+        return matrix.astype(np.float16).astype(np.float32)
+    dropped = {"tf32": 13, "bfloat16": 16}[precision]  # of the 24 bits
+    bits = np.ascontiguousarray(matrix).view(np.uint32)
+    even = (bits >> np.uint32(dropped)) & np.uint32(1)
+    bits = bits + even + np.uint32((1 << (dropped - 1)) - 1)
+    finite = (bits >> np.uint32(dropped) << np.uint32(dropped)).view(np.float32)
+    return np.where(np.isfinite(matrix), finite, matrix)
 
 
 def _operand(dtype: str, address: int, height: int, width: int, stride: int, transposed: bool) -> HostArray:

@@ -108,6 +108,11 @@ class Kernel(Protocol):
         """
 
 
+PRECISIONS = ("float32", "tf32", "bfloat16", "float16")
+"""How exact the numbers are that a matrix product multiplies: with 24, 11, 8 and 11 bits; float16 has a small
+range besides, up to 65,504."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProductLayout:
     """Matrix products that a device computes on addresses: ``c = a @ b``, or ``c += a @ b``.
@@ -120,6 +125,8 @@ class ProductLayout:
         a_stride, b_stride, c_stride: from one row of the matrix in memory to the next, in numbers.
         a_transposed, b_transposed: whether the matrix in memory is the transpose of a [m, k], of b [k, n].
         accumulate: whether the product is added to what is there.
+        precision: of float32, to what the numbers that are multiplied are rounded; one of `PRECISIONS`. Sums
+            are of float32.
     """
 
     dtype: str
@@ -129,3 +136,4 @@ class ProductLayout:
     a_transposed: bool = False
     b_transposed: bool = False
     accumulate: bool = False
+    precision: str = "float32"

@@ -140,6 +140,7 @@ def make_code(
     *,
     training: bool = False,
     jit: bool = False,
+    precision: str = "float32",
     tick: Tick | None = None,
 ) -> ProgramCode:
     """Makes the program of an operation, and its functions.
@@ -147,6 +148,7 @@ def make_code(
     Args:
         operation, differentiated, seeded, training, jit: as for `make_program`.
         device: what it runs on.
+        precision: of matrix products on a device with kernels.
         tick: called as ``tick(region, position)`` after each instruction, for a profile.
     """
     kernels = device.has_kernels
@@ -154,7 +156,7 @@ def make_code(
         operation, differentiated, seeded, training=training, jit=jit and not kernels, kernels=kernels
     )
     emitted = {
-        name: emit_kernels(program, name, device, tick=tick)
+        name: emit_kernels(program, name, device, precision=precision, tick=tick)
         if kernels
         else emit(program, name, device.xp, tick=tick, jit=jit)
         for name in REGIONS

@@ -47,6 +47,7 @@ class ExecutorChoices:
         inputs: the read sites whose gradients are wanted.
         training: whether dropout acts.
         jit: whether element-wise equations are compiled.
+        precision: of matrix products on a device with kernels.
         keep_values: whether all slabs are to be there when a batch has run.
     """
 
@@ -54,6 +55,7 @@ class ExecutorChoices:
     inputs: Sequence[int] = ()
     training: bool = False
     jit: bool = False
+    precision: str = "float32"
     keep_values: bool = False
 
 
@@ -135,6 +137,7 @@ class Executor:
                 seeded,
                 training=choices.training,
                 jit=choices.jit,
+                precision=choices.precision,
                 tick=self._tick(operation.index),
             )
             if self.clock is not None:

@@ -34,7 +34,10 @@ class Executors:
         kept: those that have been asked for.
     """
 
-    def __init__(self, plan: Plan, params: Params, weights: LossWeights, jit: bool) -> None:
+    def __init__(
+        self, plan: Plan, params: Params, weights: LossWeights, *, jit: bool, precision: str
+    ) -> None:
+        self.precision = precision
         self.plan, self.device, self.params, self.weights, self.jit = (
             plan,
             params.device,
@@ -69,6 +72,7 @@ class Executors:
                     inputs=[site.index for name in inputs for site in read_sites(self.plan, name)],
                     training=training,
                     jit=self.jit and self.device.name == "cpu",
+                    precision=self.precision,
                 ),
                 clock=self.clock,
             )

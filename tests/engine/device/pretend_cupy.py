@@ -18,6 +18,7 @@ from arrows.engine.device import FakeArray
 from arrows.engine.device.devices import shared_device
 from arrows.engine.device.fake_module import xp
 from arrows.engine.device.host_compiler import HostLibrary
+from arrows.engine.device.host_kernels import rounded
 from tests.engine.device.cupy_signatures import check_call, checked
 
 GPUS = 2
@@ -61,6 +62,8 @@ class RawModule:
 LAUNCHES: list[tuple[int, int]] = []
 """The blocks and threads of each launch."""
 
+
+CUDA_R_32F = 0
 
 RELEASED: list[int] = []
 """The GPU whose memory pools gave memory back, each time."""
@@ -123,6 +126,38 @@ def _gemm(dtype: str) -> Any:
     return gemm
 
 
+def _gemm_ex(
+    handle: int,
+    transa: int,
+    transb: int,
+    m: int,
+    n: int,
+    k: int,
+    alpha: int,
+    A: int,
+    Atype: int,
+    lda: int,
+    B: int,
+    Btype: int,
+    ldb: int,
+    beta: int,
+    C: int,
+    Ctype: int,
+    ldc: int,
+    computeType: int,
+    algo: int,
+) -> None:
+    """The product whose factors are rounded as the type of computation says."""
+    assert Atype == Btype == Ctype == CUDA_R_32F and algo == -1
+    precision = {74: "float16", 75: "bfloat16", 77: "tf32"}[computeType]
+    assert handle == 100 + Device.current
+    one, kept = (_column_major("float32", address, 1, 1, 1)[0, 0] for address in (alpha, beta))
+    a = _column_major("float32", A, k, m, lda).T if transa else _column_major("float32", A, m, k, lda)
+    b = _column_major("float32", B, n, k, ldb).T if transb else _column_major("float32", B, k, n, ldb)
+    c = _column_major("float32", C, m, n, ldc)
+    c[...] = one * (rounded(a, precision) @ rounded(b, precision)) + (kept * c if kept else 0)
+
+
 class PretendCupy:
     """Stands in for the module; what it lacks comes from the strict fake's module."""
 
@@ -141,6 +176,7 @@ class PretendCupy:
             "cuda.UnownedMemory": lambda ptr, size, owner: (ptr, size),
             "cuda.alloc_pinned_memory": lambda size: bytearray(2 * size),  # CuPy's pool rounds up, too
             "cuda.cublas.dgemm": _gemm("float64"),
+            "cuda.cublas.gemmEx": _gemm_ex,
             "cuda.cublas.sgemm": _gemm("float32"),
             "cuda.device.get_cublas_handle": lambda: 100 + Device.current,
             "cuda.driver.launchKernel": launch_kernel,
@@ -155,7 +191,7 @@ class PretendCupy:
             cublas=SimpleNamespace(CUBLAS_OP_N=0, CUBLAS_OP_T=1),
             device=SimpleNamespace(),
             driver=SimpleNamespace(),
-            runtime=SimpleNamespace(CUDARuntimeError=CUDARuntimeError),
+            runtime=SimpleNamespace(CUDARuntimeError=CUDARuntimeError, CUDA_R_32F=CUDA_R_32F),
         )
         for path, function in functions.items():
             owner: Any = self

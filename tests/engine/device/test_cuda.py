@@ -12,6 +12,7 @@ import arrows as ar
 from arrows.engine.device import ProductLayout, get_device, host_array, kernel_source
 from arrows.engine.device.devices import shared_device
 from arrows.engine.device.host_compiler import host_compiler
+from arrows.engine.device.host_kernels import rounded
 from arrows.training import Adam
 from benchmarks.steps import networks
 from tests.engine.device import pretend_cupy
@@ -104,6 +105,20 @@ def test_launches() -> None:
     expected[1:10] = 0
     np.testing.assert_array_equal(device.to_numpy(y), expected)
     assert pretend_cupy.LAUNCHES == [(1, 128), (3, 128)]  # 270 items; a line without rows launches nothing
+
+
+@pytest.mark.usefixtures("cupy")
+@pytest.mark.parametrize("precision", ["tf32", "bfloat16", "float16"])
+def test_products_that_round(precision: str) -> None:
+    device, rng = get_device("cuda"), np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 4)).astype("float32"), rng.normal(size=(4, 3)).astype("float32")
+    arrays = [device.to_device(a), device.to_device(b), device.zeros((2, 3), "float32")]
+    layout = ProductLayout(dtype="float32", a_stride=4, b_stride=3, c_stride=3, precision=precision)
+    words = np.array([[2, 3, 4, *(device.address(array) for array in arrays)]])
+    device.products(layout, words)(0)
+    expected = rounded(a, precision) @ rounded(b, precision)
+    np.testing.assert_allclose(device.to_numpy(arrays[2]), expected, 1e-6)
+    assert not np.allclose(device.to_numpy(arrays[2]), a @ b, 1e-6)
 
 
 @pytest.mark.usefixtures("cupy")

@@ -38,7 +38,7 @@ from arrows.ops import INVARIANT, Equation, Var
 
 
 def emit_kernels(
-    program: Program, region: str, device: Device, *, tick: Tick | None = None
+    program: Program, region: str, device: Device, *, precision: str = "float32", tick: Tick | None = None
 ) -> RegionCode | None:
     """Writes a region; None where it has no instructions.
 
@@ -46,13 +46,16 @@ def emit_kernels(
         program: with memory, for kernels.
         region: any but ``once``.
         device: one that has kernels.
+        precision: of matrix products; see `ProductLayout`.
         tick: called after each instruction, for a profile.
     """
-    return _LaunchWriter(program, region, device, tick).code() if program.region(region) else None
+    return _LaunchWriter(program, region, device, precision, tick).code() if program.region(region) else None
 
 
 class _LaunchWriter(RegionWriter):
-    def __init__(self, program: Program, region: str, device: Device, tick: Tick | None) -> None:
+    def __init__(
+        self, program: Program, region: str, device: Device, precision: str, tick: Tick | None
+    ) -> None:
         super().__init__(program, region, device.xp, tick, jit=False)
         self._in_c: list[CKernel] = []
         self._once = {
@@ -61,7 +64,7 @@ class _LaunchWriter(RegionWriter):
                 var for instruction in program.region("once") for var in instruction.writes
             )
         }
-        self.kernels.namespace["bind_launches"] = partial(RegionLaunches, program, region)
+        self.kernels.namespace["bind_launches"] = partial(RegionLaunches, program, region, precision)
         self.values.bound("launches", "bind_launches(arrays)")
 
     def code(self) -> RegionCode:

@@ -64,10 +64,12 @@ class RegionLaunches:
     Args:
         program: with memory.
         region: any but ``once``.
+        precision: of matrix products; see `ProductLayout`.
         arrays: what the region is bound to.
     """
 
-    def __init__(self, program: Program, region: str, arrays: RegionArrays) -> None:
+    def __init__(self, program: Program, region: str, precision: str, arrays: RegionArrays) -> None:
+        self._precision = precision
         self._program, self._arrays, self._device = program, arrays, arrays.device
         self._once = {
             var: number
@@ -117,6 +119,7 @@ class RegionLaunches:
             b_stride=stride,
             c_stride=result.stride,
             b_transposed=transposed,
+            precision=self._precision,
         )
         words = np.empty((self.count, 6), np.int64)
         words[:, 0] = self._lengths(rows.level) * rows.height
@@ -132,7 +135,12 @@ class RegionLaunches:
         if out is None or stride is None:
             out, stride = self._device.empty(shape, a.dtype), shape[1]
         layout = ProductLayout(
-            dtype=a.dtype, a_stride=a.stride, b_stride=b.stride, c_stride=stride, a_transposed=True
+            dtype=a.dtype,
+            a_stride=a.stride,
+            b_stride=b.stride,
+            c_stride=stride,
+            a_transposed=True,
+            precision=self._precision,
         )
         self._one_product(layout, *shape, self._first(a), self._first(b), a.level, out)
         return out
