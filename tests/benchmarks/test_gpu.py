@@ -80,10 +80,11 @@ def test_systems_that_differ_are_not_compared() -> None:
 
         cpu, numpy = detach, lambda self: self.value
 
-    gpu._agree("torch", Tensor([1.0, 2.0]), np.array([1.0, 2.001]))
-    for wrong in ([1.0, 2.01], [1.0, np.nan]):
-        with pytest.raises(AssertionError, match="torch and arrows differ by"):
-            gpu._agree("torch", Tensor(wrong), np.array([1.0, 2.0]))
+    gpu._agree("torch", Tensor([1.0, 2.0]), np.array([1.0, 2.0001]))
+    for scale in (1.0, 1e-3):
+        for wrong in ([1.0, 2.001], [1.0, np.nan]):
+            with pytest.raises(AssertionError, match="torch and arrows differ by"):
+                gpu._agree("torch", Tensor(scale * np.array(wrong)), scale * np.array([1.0, 2.0]))
 
 
 @needs_torch
