@@ -10,8 +10,11 @@ import pytest
 
 from arrows.engine.device.kernel import PRELUDE
 from arrows.engine.program.emitters.c import segment_sum_kernel
+from arrows.typesys import types as T
 from tests.engine.program.emitters.c.batches import kernels_of
+from tests.engine.program.emitters.c.test_lanes import FUNCTIONS
 from tests.engine.program.emitters.c.test_primitives import cases
+from tests.engine.program.emitters.c.test_programs import fused
 
 NVCC = shutil.which("nvcc")
 
@@ -29,6 +32,10 @@ def test_one_unit_of_all_primitives(tmp_path: Path) -> None:
         for kernel in kernels.values():
             texts[kernel.source.name] = kernel.source.text
             done_with.add(name)
+    shared = fused(FUNCTIONS["softmax"], T.Tensor((70,), "float32"), gradients=False)
+    for kernel in kernels_of(shared).values():
+        assert "LANE_SWAP(v" in kernel.source.text
+        texts[kernel.source.name] = kernel.source.text
     sums = segment_sum_kernel(3, "float32")
     source = tmp_path / "kernels.cu"
     source.write_text(NO_HEADERS + PRELUDE + "".join(texts.values()) + sums.text)
