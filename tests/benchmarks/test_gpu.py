@@ -50,6 +50,7 @@ def test_a_rehearsal_writes_its_results_and_the_section(
 
 
 def test_a_run_ends_when_the_device_has_finished(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "COMPILED", {"torch": False})
     device = ar.engine.device.get_device("fake")
     before = device.counts.synchronizations
     list(gpu.run(device="fake"))
