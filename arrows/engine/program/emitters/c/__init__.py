@@ -2,11 +2,9 @@
 
 `functions` has the element-wise primitives, `places` the arithmetic of indices, `writer` how numbers are read
 and computed, `rows` reductions over a row, `lanes` those over a long one, `segments` those over a sequence;
-`source` puts kernels together;
-`copies` has those that no instruction needs.
+`source` puts kernels together.
 """
 
-from arrows.engine.program.emitters.c.copies import copy_kernel, fill_kernel
 from arrows.engine.program.emitters.c.lanes import is_shared
 from arrows.engine.program.emitters.c.rows import is_reduction
 from arrows.engine.program.emitters.c.segments import segment_sum_kernel
@@ -15,8 +13,6 @@ from arrows.engine.program.emitters.c.source import CKernel, c_kernel, in_c, in_
 __all__ = [
     "CKernel",
     "c_kernel",
-    "copy_kernel",
-    "fill_kernel",
     "in_c",
     "in_columns",
     "is_reduction",

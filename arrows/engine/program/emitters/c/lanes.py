@@ -13,13 +13,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from arrows.engine.program.emitters.c.functions import c_type, number
-from arrows.engine.program.emitters.c.places import Column
-from arrows.engine.program.emitters.c.writer import KernelWriter, Scope
+from arrows.engine.program.emitters.c.places import RowPlace
+from arrows.engine.program.emitters.c.writer import CodeBlock, KernelWriter
 from arrows.ops import Equation, Var
 
 WARP = 32
 
-Body = Callable[[Scope, Column], None]
+Body = Callable[[CodeBlock, RowPlace], None]
 
 
 def is_shared(equation: Equation) -> bool:
@@ -33,23 +33,25 @@ def is_shared(equation: Equation) -> bool:
     return equation.result.type.size == 1 and (name != "matmul" or equation.operands[0].type.ndim == 1)
 
 
-def write_shared(writer: KernelWriter, scope: Scope, equation: Equation) -> None:
+def write_shared(writer: KernelWriter, scope: CodeBlock, equation: Equation) -> None:
     """Writes a reduction; from then on the writer has its result."""
     SHARED[equation.primitive.name](writer, scope, equation)
 
 
-def over_lanes(scope: Scope, count: int, body: Body) -> None:
+def over_lanes(scope: CodeBlock, count: int, body: Body) -> None:
     """Writes a loop of each lane over its part of so many numbers."""
     if count == 1:
         block = scope.inner("if (j == 0)")
-        body(block, Column("", 0, 1))
+        body(block, RowPlace("", 0, 1))
     else:
         block = scope.inner(f"for (int k = j; k < {count}; k += LANES)")
-        body(block, Column("k", 0, count))
+        body(block, RowPlace("k", 0, count))
     scope.close(block)
 
 
-def _found(scope: Scope, type: str, start: str, count: int, combine: str, body: Callable[..., str]) -> str:
+def _found(
+    scope: CodeBlock, type: str, start: str, count: int, combine: str, body: Callable[..., str]
+) -> str:
     """The name of what all lanes find.
 
     Args:
@@ -62,7 +64,7 @@ def _found(scope: Scope, type: str, start: str, count: int, combine: str, body: 
     """
     found = scope.name(type, start)
 
-    def each(block: Scope, at: Column) -> None:
+    def each(block: CodeBlock, at: RowPlace) -> None:
         name = block.name(f"const {type}", body(block, at))
         block.lines.append(f"{found} = {combine.format(a=found, b=name)};")
 
@@ -74,7 +76,7 @@ def _found(scope: Scope, type: str, start: str, count: int, combine: str, body: 
     return found
 
 
-def _greatest(writer: KernelWriter, scope: Scope, x: Var, sign: str = ">") -> str:
+def _greatest(writer: KernelWriter, scope: CodeBlock, x: Var, sign: str = ">") -> str:
     start = "-INFINITY" if sign == ">" else "INFINITY"
     return _found(
         scope,
@@ -86,38 +88,38 @@ def _greatest(writer: KernelWriter, scope: Scope, x: Var, sign: str = ">") -> st
     )
 
 
-def _total(scope: Scope, count: int, body: Callable[..., str]) -> str:
+def _total(scope: CodeBlock, count: int, body: Callable[..., str]) -> str:
     return _found(scope, "double", "0", count, "{a} + {b}", body)
 
 
-def _keep(writer: KernelWriter, scope: Scope, var: Var, value: str) -> None:
+def _keep(writer: KernelWriter, scope: CodeBlock, var: Var, value: str) -> None:
     """Keeps a result of one number."""
     name = writer.fresh()
     scope.lines.append(f"const {c_type(var)} {name}[1] = {{({c_type(var)})({value})}};")
     writer.local[var] = name
 
 
-def _sum(writer: KernelWriter, scope: Scope, equation: Equation) -> None:
+def _sum(writer: KernelWriter, scope: CodeBlock, equation: Equation) -> None:
     (x,) = equation.operands
     total = _total(scope, x.type.size, lambda block, at: writer.value(block, x, "r", at))
     _keep(writer, scope, equation.result, total)
 
 
-def _dot(writer: KernelWriter, scope: Scope, equation: Equation) -> None:
+def _dot(writer: KernelWriter, scope: CodeBlock, equation: Equation) -> None:
     a, b = equation.operands
 
-    def product(block: Scope, at: Column) -> str:
+    def product(block: CodeBlock, at: RowPlace) -> str:
         return f"(double){writer.value(block, a, 'r', at)} * {writer.value(block, b, 'r', at)}"
 
     _keep(writer, scope, equation.result, _total(scope, a.type.size, product))
 
 
-def _extreme(writer: KernelWriter, scope: Scope, equation: Equation) -> None:
+def _extreme(writer: KernelWriter, scope: CodeBlock, equation: Equation) -> None:
     sign = ">" if equation.primitive.name == "max" else "<"
     _keep(writer, scope, equation.result, _greatest(writer, scope, equation.operands[0], sign))
 
 
-def _exponentials(writer: KernelWriter, scope: Scope, x: Var) -> tuple[str, str, str]:
+def _exponentials(writer: KernelWriter, scope: CodeBlock, x: Var) -> tuple[str, str, str]:
     """The greatest number, the sum of exponentials less it, and the function of these in C."""
     exp = "expf" if x.type.dtype == "float32" else "exp"
     top = _greatest(writer, scope, x)
@@ -125,12 +127,12 @@ def _exponentials(writer: KernelWriter, scope: Scope, x: Var) -> tuple[str, str,
     return top, total, exp
 
 
-def _logsumexp(writer: KernelWriter, scope: Scope, equation: Equation) -> None:
+def _logsumexp(writer: KernelWriter, scope: CodeBlock, equation: Equation) -> None:
     top, total, _ = _exponentials(writer, scope, equation.operands[0])
     _keep(writer, scope, equation.result, f"({c_type(equation.result)})log({total}) + {top}")
 
 
-def _softmax(writer: KernelWriter, scope: Scope, equation: Equation) -> None:
+def _softmax(writer: KernelWriter, scope: CodeBlock, equation: Equation) -> None:
     (x,) = equation.operands
     top, total, exp = _exponentials(writer, scope, x)
     type = c_type(x)
@@ -143,7 +145,7 @@ def _softmax(writer: KernelWriter, scope: Scope, equation: Equation) -> None:
     writer.formulas[equation.result] = lambda block, at: text.format(x=writer.value(block, x, "r", at))
 
 
-def _norm(writer: KernelWriter, scope: Scope, equation: Equation) -> None:
+def _norm(writer: KernelWriter, scope: CodeBlock, equation: Equation) -> None:
     (x,) = equation.operands
     attributes: dict[str, Any] = dict(equation.attributes)
     count, epsilon = attributes.get("count", 1), attributes.get("epsilon", 0)
@@ -159,7 +161,7 @@ def _norm(writer: KernelWriter, scope: Scope, equation: Equation) -> None:
         )
         unit = scope.name("const double", f"{top} > 0 && {top} < INFINITY ? {top} : 1")
 
-    def square(block: Scope, at: Column) -> str:
+    def square(block: CodeBlock, at: RowPlace) -> str:
         part = block.name("const double", f"(double){writer.value(block, x, 'r', at)} / {unit}")
         return f"{part} * {part}"
 
@@ -169,7 +171,7 @@ def _norm(writer: KernelWriter, scope: Scope, equation: Equation) -> None:
     _keep(writer, scope, equation.result, length)
 
 
-SHARED: Mapping[str, Callable[[KernelWriter, Scope, Equation], None]] = {
+SHARED: Mapping[str, Callable[[KernelWriter, CodeBlock, Equation], None]] = {
     "sum": _sum,
     "sum_to": _sum,
     "max": _extreme,

@@ -9,7 +9,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class RowPlace:
     """A place in a row: an expression plus a constant.
 
     Attributes:
@@ -27,40 +27,40 @@ class Column:
             return str(self.offset)
         return f"{self.moving} + {self.offset}" if self.offset else self.moving
 
-    def moved(self, by: int) -> Column:
+    def moved(self, by: int) -> RowPlace:
         """The place so much further on."""
-        return Column(self.moving, self.offset + by, self.length)
+        return RowPlace(self.moving, self.offset + by, self.length)
 
 
-def column(expression: str, size: int) -> Column:
+def column(expression: str, size: int) -> RowPlace:
     """A place in a row of so many numbers."""
-    return Column("", 0, 1) if size <= 1 else Column(f"({expression})", 0, size)
+    return RowPlace("", 0, 1) if size <= 1 else RowPlace(f"({expression})", 0, size)
 
 
-def place(row: str, size: int, at: Column) -> str:
+def place(row: str, size: int, at: RowPlace) -> str:
     """Where a number lies, of rows that lie together."""
     return f"{row} * {size} + {at}" if size > 1 else row
 
 
-def quotient(at: Column, size: int, count: int) -> Column:
+def quotient(at: RowPlace, size: int, count: int) -> RowPlace:
     """The place divided by a number."""
     if size == 1:
         return at
     if not at.moving:
-        return Column("", at.offset // size, 1)
+        return RowPlace("", at.offset // size, 1)
     return column(f"({at}) / {size}", count)
 
 
-def remainder(at: Column, size: int) -> Column:
+def remainder(at: RowPlace, size: int) -> RowPlace:
     """The rest of the place divided by a number."""
     if size == 1:
-        return Column("", 0, 1)
+        return RowPlace("", 0, 1)
     if not at.moving:
-        return Column("", at.offset % size, 1)
+        return RowPlace("", at.offset % size, 1)
     return column(f"({at}) % {size}", size)
 
 
-def split(at: Column, shape: Sequence[int]) -> list[Column]:
+def split(at: RowPlace, shape: Sequence[int]) -> list[RowPlace]:
     """The place along each axis."""
     if len(shape) == 1:
         return [at]
@@ -72,7 +72,7 @@ def split(at: Column, shape: Sequence[int]) -> list[Column]:
     return items
 
 
-def join(items: Sequence[Column], shape: Sequence[int]) -> Column:
+def join(items: Sequence[RowPlace], shape: Sequence[int]) -> RowPlace:
     """The place in a row, from the place along each axis."""
     if len(shape) == 1:
         return items[0]
@@ -84,36 +84,36 @@ def join(items: Sequence[Column], shape: Sequence[int]) -> Column:
         if item.moving:
             parts.append(f"{item.moving} * {size}" if size > 1 else item.moving)
     if not parts:
-        return Column("", offset, 1)
-    return Column(f"({' + '.join(parts)})", offset, max(total - offset, 1))
+        return RowPlace("", offset, 1)
+    return RowPlace(f"({' + '.join(parts)})", offset, max(total - offset, 1))
 
 
-def spread(at: Column, shape: Sequence[int], operand: Sequence[int]) -> Column:
+def spread(at: RowPlace, shape: Sequence[int], operand: Sequence[int]) -> RowPlace:
     """The place of an operand that is spread over a shape of as many axes."""
     if tuple(shape) == tuple(operand):
         return at
     if prod(operand) == 1:
-        return Column("", 0, 1)
+        return RowPlace("", 0, 1)
     items = [
-        Column("", 0, 1) if own == 1 else item for item, own in zip(split(at, shape), operand, strict=True)
+        RowPlace("", 0, 1) if own == 1 else item for item, own in zip(split(at, shape), operand, strict=True)
     ]
     return join(items, operand)
 
 
-def sliced(at: Column, shape: Sequence[int], key: Sequence[Any], operand: Sequence[int]) -> Column:
+def sliced(at: RowPlace, shape: Sequence[int], key: Sequence[Any], operand: Sequence[int]) -> RowPlace:
     """The place of an operand that a slice reads."""
     items, axes = [], iter(split(at, shape))
     for axis, size in enumerate(operand):
         entry = key[axis] if axis < len(key) else (0, size, 1)
         if isinstance(entry, int):
-            items.append(Column("", entry, 1))
+            items.append(RowPlace("", entry, 1))
             continue
         item, places = next(axes), range(*slice(*entry).indices(size))
         first = places[0] if places else 0
         if places.step == 1:
             items.append(item.moved(first))
         elif not item.moving:
-            items.append(Column("", first + places.step * item.offset, 1))
+            items.append(RowPlace("", first + places.step * item.offset, 1))
         else:
             items.append(column(f"{first} + {places.step} * ({item})", size))
     return join(items, operand)

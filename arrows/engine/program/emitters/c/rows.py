@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.program.emitters.c.functions import NotInC, c_type, number
-from arrows.engine.program.emitters.c.places import Column, column, join, quotient, remainder, split
-from arrows.engine.program.emitters.c.writer import KernelWriter, Scope
+from arrows.engine.program.emitters.c.places import RowPlace, column, join, quotient, remainder, split
+from arrows.engine.program.emitters.c.writer import CodeBlock, KernelWriter
 from arrows.ops import Equation, Var
 
-Write = Callable[[Scope, Column, str], None]
+Write = Callable[[CodeBlock, RowPlace, str], None]
 """``write(scope, place, name)`` writes a number of the result."""
 
 
@@ -33,7 +33,7 @@ def items(equation: Equation) -> int:
     return result.size
 
 
-def write_item(writer: KernelWriter, scope: Scope, equation: Equation, at: str, write: Write) -> None:
+def write_item(writer: KernelWriter, scope: CodeBlock, equation: Equation, at: str, write: Write) -> None:
     """Writes the code of one number, or of one line, of a result.
 
     Args:
@@ -71,10 +71,10 @@ def _reduced_axes(equation: Equation) -> set[int]:
     return {axis % x.type.ndim for axis in axes}
 
 
-class _Loop:
+class _ReducedAxes:
     """A loop over what is reduced to one number."""
 
-    def __init__(self, writer: KernelWriter, equation: Equation, at: Column) -> None:
+    def __init__(self, writer: KernelWriter, equation: Equation, at: RowPlace) -> None:
         self.writer, self.equation = writer, equation
         (self.x,) = equation.operands
         shape, axes = self.x.type.shape, _reduced_axes(equation)
@@ -88,7 +88,7 @@ class _Loop:
             else at
         )
 
-    def over(self, scope: Scope, body: Callable[[Scope, str], None], first: int = 0) -> None:
+    def over(self, scope: CodeBlock, body: Callable[[CodeBlock, str], None], first: int = 0) -> None:
         """Writes the loop; ``body(scope, x)`` is what is done with a number."""
         block = scope.inner(f"for (int k = {first}; k < {self.count}; ++k)")
         body(block, self.writer.value(block, self.x, "r", self.place))
@@ -100,9 +100,9 @@ def _wide(var: Var) -> str:
     return "double" if var.type.dtype == "float32" else c_type(var)
 
 
-def _sum(writer: KernelWriter, scope: Scope, equation: Equation, at: Column) -> str:
+def _sum(writer: KernelWriter, scope: CodeBlock, equation: Equation, at: RowPlace) -> str:
     total = scope.name(_wide(equation.result), "0")
-    _Loop(writer, equation, at).over(scope, lambda block, x: block.lines.append(f"{total} += {x};"))
+    _ReducedAxes(writer, equation, at).over(scope, lambda block, x: block.lines.append(f"{total} += {x};"))
     return scope.name(c_type(equation.result), total)
 
 
@@ -117,34 +117,34 @@ def _least(dtype: str, *, greatest: bool = False) -> str:
     return f"{value}ULL" if dtype == "uint64" else f"({value + (not greatest)}LL - {int(not greatest)})"
 
 
-def _extreme(writer: KernelWriter, scope: Scope, equation: Equation, at: Column) -> str:
+def _extreme(writer: KernelWriter, scope: CodeBlock, equation: Equation, at: RowPlace) -> str:
     greatest = equation.primitive.name == "max"
     dtype = equation.result.type.dtype
     best = scope.name(c_type(equation.result), _least(dtype, greatest=not greatest))
     sign = ">" if greatest else "<"
-    _Loop(writer, equation, at).over(
+    _ReducedAxes(writer, equation, at).over(
         scope, lambda block, x: block.lines.append(f"if ({x} {sign} {best} || {x} != {x}) {best} = {x};")
     )
     return best
 
 
-def _place_of(writer: KernelWriter, scope: Scope, equation: Equation, at: Column) -> str:
+def _place_of(writer: KernelWriter, scope: CodeBlock, equation: Equation, at: RowPlace) -> str:
     sign = ">" if equation.primitive.name == "argmax" else "<"
     (x,) = equation.operands
     best, found = scope.name(c_type(x), "0"), scope.name("long long", "0")
 
-    def body(block: Scope, x: str) -> None:
+    def body(block: CodeBlock, x: str) -> None:
         better = f"k == 0 || {x} {sign} {best} || ({x} != {x} && {best} == {best})"
         block.lines.append(f"if ({better}) {{ {best} = {x}; {found} = k; }}")
 
-    _Loop(writer, equation, at).over(scope, body)
+    _ReducedAxes(writer, equation, at).over(scope, body)
     return found
 
 
-def _logsumexp(writer: KernelWriter, scope: Scope, equation: Equation, at: Column) -> str:
+def _logsumexp(writer: KernelWriter, scope: CodeBlock, equation: Equation, at: RowPlace) -> str:
     (x,) = equation.operands
     suffix = "f" if x.type.dtype == "float32" else ""
-    loop = _Loop(writer, equation, at)
+    loop = _ReducedAxes(writer, equation, at)
     top = scope.name(c_type(x), "-INFINITY")
     loop.over(scope, lambda block, x: block.lines.append(f"if ({x} > {top} || {x} != {x}) {top} = {x};"))
     total = scope.name("double", "0")
@@ -152,11 +152,11 @@ def _logsumexp(writer: KernelWriter, scope: Scope, equation: Equation, at: Colum
     return scope.name(c_type(x), f"({c_type(x)})log({total}) + {top}")
 
 
-def _norm(writer: KernelWriter, scope: Scope, equation: Equation, at: Column) -> str:
+def _norm(writer: KernelWriter, scope: CodeBlock, equation: Equation, at: RowPlace) -> str:
     (x,) = equation.operands
     attributes = _attributes(equation)
     count, epsilon = attributes.get("count", 1), attributes.get("epsilon", 0)
-    loop = _Loop(writer, equation, at)
+    loop = _ReducedAxes(writer, equation, at)
     # In units of the largest number no square is too large or too small for its type.
     top = scope.name("double", "0")
     loop.over(
@@ -174,7 +174,7 @@ def _norm(writer: KernelWriter, scope: Scope, equation: Equation, at: Column) ->
     return scope.name(c_type(x), f"({c_type(x)})({length})")
 
 
-def _matmul(writer: KernelWriter, scope: Scope, equation: Equation, at: Column) -> str:
+def _matmul(writer: KernelWriter, scope: CodeBlock, equation: Equation, at: RowPlace) -> str:
     a, b = equation.operands
     left, right = a.type.shape, b.type.shape
     rows, columns = left[:-1], right[1:]
@@ -190,7 +190,7 @@ def _matmul(writer: KernelWriter, scope: Scope, equation: Equation, at: Column) 
     return scope.name(c_type(equation.result), total)
 
 
-def _matmul_each(writer: KernelWriter, scope: Scope, equation: Equation, at: Column) -> str:
+def _matmul_each(writer: KernelWriter, scope: CodeBlock, equation: Equation, at: RowPlace) -> str:
     a, b = equation.operands
     n, i, j = split(at, equation.result.type.shape)
     k = column("k", a.type.shape[2])
@@ -203,7 +203,7 @@ def _matmul_each(writer: KernelWriter, scope: Scope, equation: Equation, at: Col
     return scope.name(c_type(equation.result), total)
 
 
-def _scatter_row(writer: KernelWriter, scope: Scope, equation: Equation, at: Column) -> str:
+def _scatter_row(writer: KernelWriter, scope: CodeBlock, equation: Equation, at: RowPlace) -> str:
     x, index = equation.operands
     inner = prod(equation.result.type.shape[1:])
     row, rest = quotient(at, inner, equation.result.type.shape[0]), remainder(at, inner)
@@ -219,7 +219,7 @@ def _scatter_row(writer: KernelWriter, scope: Scope, equation: Equation, at: Col
 class _Line:
     """A line of numbers along the axis of a result of the operand's shape."""
 
-    def __init__(self, writer: KernelWriter, equation: Equation, at: Column) -> None:
+    def __init__(self, writer: KernelWriter, equation: Equation, at: RowPlace) -> None:
         self.writer = writer
         (self.x,) = equation.operands
         shape = self.x.type.shape
@@ -229,7 +229,9 @@ class _Line:
         outer, rest = quotient(at, inner, max(at.length, 1)), remainder(at, inner)
         self.place = join([outer, column("k", self.size), rest], (prod(shape[:axis]), self.size, inner))
 
-    def over(self, scope: Scope, body: Callable[[Scope, str], None], *, reverse: bool = False) -> None:
+    def over(
+        self, scope: CodeBlock, body: Callable[[CodeBlock, str], None], *, reverse: bool = False
+    ) -> None:
         """Writes a loop over the line."""
         head = f"int k = {self.size} - 1; k >= 0; --k" if reverse else f"int k = 0; k < {self.size}; ++k"
         block = scope.inner(f"for ({head})")
@@ -237,7 +239,7 @@ class _Line:
         scope.close(block)
 
 
-def _softmax(writer: KernelWriter, scope: Scope, equation: Equation, at: Column, write: Write) -> None:
+def _softmax(writer: KernelWriter, scope: CodeBlock, equation: Equation, at: RowPlace, write: Write) -> None:
     (x,) = equation.operands
     suffix = "f" if x.type.dtype == "float32" else ""
     line, type = _Line(writer, equation, at), c_type(x)
@@ -248,7 +250,7 @@ def _softmax(writer: KernelWriter, scope: Scope, equation: Equation, at: Column,
     divisor = scope.name(type, f"({type}){total}")
     logarithm = scope.name(type, f"({type})log({total})")
 
-    def body(block: Scope, x: str) -> None:
+    def body(block: CodeBlock, x: str) -> None:
         if equation.primitive.name == "softmax":
             write(block, line.place, block.name(type, f"exp{suffix}({x} - {top}) / {divisor}"))
         else:
@@ -257,18 +259,18 @@ def _softmax(writer: KernelWriter, scope: Scope, equation: Equation, at: Column,
     line.over(scope, body)
 
 
-def _cumsum(writer: KernelWriter, scope: Scope, equation: Equation, at: Column, write: Write) -> None:
+def _cumsum(writer: KernelWriter, scope: CodeBlock, equation: Equation, at: RowPlace, write: Write) -> None:
     line, type = _Line(writer, equation, at), c_type(equation.result)
     total = scope.name(_wide(equation.result), "0")
 
-    def body(block: Scope, x: str) -> None:
+    def body(block: CodeBlock, x: str) -> None:
         block.lines.append(f"{total} += {x};")
         write(block, line.place, block.name(type, f"({type}){total}"))
 
     line.over(scope, body, reverse=_attributes(equation)["reverse"])
 
 
-NUMBERS: Mapping[str, Callable[[KernelWriter, Scope, Equation, Column], str]] = {
+NUMBERS: Mapping[str, Callable[[KernelWriter, CodeBlock, Equation, RowPlace], str]] = {
     "sum": _sum,
     "sum_to": _sum,
     "max": _extreme,
@@ -283,7 +285,7 @@ NUMBERS: Mapping[str, Callable[[KernelWriter, Scope, Equation, Column], str]] = 
 }
 """Reductions that give a number at a time."""
 
-LINES: Mapping[str, Callable[[KernelWriter, Scope, Equation, Column, Write], None]] = {
+LINES: Mapping[str, Callable[[KernelWriter, CodeBlock, Equation, RowPlace, Write], None]] = {
     "softmax": _softmax,
     "log_softmax": _softmax,
     "cumsum": _cumsum,

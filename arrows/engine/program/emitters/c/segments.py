@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING
 from arrows.engine.device import KernelSource, kernel_source
 from arrows.engine.program.emitters.arguments import SegmentOffsets
 from arrows.engine.program.emitters.c.functions import TYPES, c_type, number
-from arrows.engine.program.emitters.c.places import Column
+from arrows.engine.program.emitters.c.places import RowPlace
 from arrows.ops import Equation, Var
 
 if TYPE_CHECKING:
-    from arrows.engine.program.emitters.c.writer import KernelWriter, Scope
+    from arrows.engine.program.emitters.c.writer import CodeBlock, KernelWriter
 
-Write = Callable[["Scope", str, Column, str], None]
+Write = Callable[["CodeBlock", str, RowPlace, str], None]
 """``write(scope, element, place, name)`` writes a number of an element of the result."""
 
 COLLAPSING = frozenset({"segment_sum", "segment_max", "segment_min", "segment_count"})
 """Primitives that make one row of a sequence; their numbers are computed where they are read."""
 
 
-def collapsed(writer: KernelWriter, scope: Scope, equation: Equation, row: str, at: Column) -> str:
+def collapsed(writer: KernelWriter, scope: CodeBlock, equation: Equation, row: str, at: RowPlace) -> str:
     """A number of what one of `COLLAPSING` makes of the sequence of a row, in C.
 
     Args:
@@ -52,7 +52,9 @@ def collapsed(writer: KernelWriter, scope: Scope, equation: Equation, row: str, 
     return best
 
 
-def write_softmax(writer: KernelWriter, scope: Scope, equation: Equation, at: Column, write: Write) -> None:
+def write_softmax(
+    writer: KernelWriter, scope: CodeBlock, equation: Equation, at: RowPlace, write: Write
+) -> None:
     """Writes the code of a softmax over one column of the sequence of row ``r``.
 
     Args:
@@ -77,14 +79,14 @@ def _offsets(writer: KernelWriter, x: Var) -> str:
     return writer.word(SegmentOffsets(x.rows), "const int*")
 
 
-def _elements(writer: KernelWriter, scope: Scope, x: Var, row: str) -> tuple[Scope, str]:
+def _elements(writer: KernelWriter, scope: CodeBlock, x: Var, row: str) -> tuple[CodeBlock, str]:
     """A loop over the elements of a row, and the name of the element."""
     offsets, e = _offsets(writer, x), writer.fresh()
     head = f"for (long long {e} = {offsets}[{row}]; {e} < {offsets}[{row} + 1]; ++{e})"
     return scope.inner(head), e
 
 
-def _over(writer: KernelWriter, scope: Scope, x: Var, row: str, at: Column, line: str) -> None:
+def _over(writer: KernelWriter, scope: CodeBlock, x: Var, row: str, at: RowPlace, line: str) -> None:
     """Writes a loop over the elements of a row; in the line ``{x}`` is a number of element ``{e}``."""
     block, e = _elements(writer, scope, x, row)
     block.lines.append(line.format(x=writer.value(block, x, e, at), e=e))

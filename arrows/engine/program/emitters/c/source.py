@@ -25,10 +25,10 @@ from arrows.engine.program.emitters.arguments import (
 )
 from arrows.engine.program.emitters.c.functions import ELEMENTWISE, FUNCTIONS, TYPES, NotInC, c_type
 from arrows.engine.program.emitters.c.lanes import WARP, is_shared, over_lanes, write_shared
-from arrows.engine.program.emitters.c.places import Column, column, place
+from arrows.engine.program.emitters.c.places import RowPlace, column, place
 from arrows.engine.program.emitters.c.rows import is_reduction, items, write_item
 from arrows.engine.program.emitters.c.segments import COLLAPSING, write_softmax
-from arrows.engine.program.emitters.c.writer import INDEXING, KernelWriter, Scope
+from arrows.engine.program.emitters.c.writer import INDEXING, CodeBlock, KernelWriter
 from arrows.engine.program.instructions import (
     Compute,
     Gather,
@@ -127,8 +127,8 @@ def _column_kernel(program: Program, equations: Sequence[Equation], results: Seq
     rows = writer.word(RowCount(level), "const long long")
     blocks = []
     for length, starts in _pieces(equations, results).items():
-        scope = Scope(writer)
-        _write_pieces(writer, starts, scope, Column("j", 0, length) if length > 1 else Column("", 0, 1))
+        scope = CodeBlock(writer)
+        _write_pieces(writer, starts, scope, RowPlace("j", 0, length) if length > 1 else RowPlace("", 0, 1))
         blocks.append((length, scope))
     return _kernel(writer, rows, blocks)
 
@@ -145,7 +145,9 @@ def _pieces(equations: Sequence[Equation], results: Sequence[Var]) -> dict[int, 
     return dict(sorted(pieces.items()))
 
 
-def _write_pieces(writer: KernelWriter, starts: Sequence[tuple[Var, int]], scope: Scope, at: Column) -> None:
+def _write_pieces(
+    writer: KernelWriter, starts: Sequence[tuple[Var, int]], scope: CodeBlock, at: RowPlace
+) -> None:
     """Computes the number at a place of each piece, then writes them: all is read before."""
     places = [(var, at.moved(start)) for var, start in starts]
     names = [writer.value(scope, var, "r", moved) for var, moved in places]
@@ -159,7 +161,7 @@ def _lane_kernel(program: Program, equations: Sequence[Equation], results: Seque
         raise NotInC
     writer = KernelWriter(program, {each.result: each for each in equations if not is_reduction(each)})
     rows = writer.word(RowCount(results[0].rows), "const long long")
-    scope = Scope(writer)
+    scope = CodeBlock(writer)
     scope.lines.append("if (j >= LANES) continue;")
     for equation in equations:
         if is_reduction(equation):
@@ -178,7 +180,7 @@ def _row_kernel(program: Program, equations: Sequence[Equation], results: Sequen
     }
     writer = KernelWriter(program, looked_through)
     rows = writer.word(RowCount(results[0].rows), "const long long")
-    scope = Scope(writer)
+    scope = CodeBlock(writer)
     for equation in equations:
         var = equation.result
         if var in looked_through:
@@ -186,7 +188,7 @@ def _row_kernel(program: Program, equations: Sequence[Equation], results: Sequen
         name = writer.fresh()
         scope.lines.append(f"{c_type(var)} {name}[{max(var.type.size, 1)}];")
 
-        def keep(block: Scope, at: Column, value: str, name: str = name) -> None:
+        def keep(block: CodeBlock, at: RowPlace, value: str, name: str = name) -> None:
             block.lines.append(f"{name}[{at}] = {value};")
 
         count = items(equation) if is_reduction(equation) else var.type.size
@@ -210,9 +212,9 @@ def _reduction_kernel(program: Program, equation: Equation) -> CKernel:
     """A thread for each number, or line, of the result of a reduction."""
     writer = KernelWriter(program, {})
     rows = writer.word(RowCount(equation.result.rows), "const long long")
-    scope = Scope(writer)
+    scope = CodeBlock(writer)
 
-    def write(block: Scope, at: Column, value: str) -> None:
+    def write(block: CodeBlock, at: RowPlace, value: str) -> None:
         _write(writer, block, equation.result, "r", at, value)
 
     write_item(writer, scope, equation, "j", write)
@@ -226,9 +228,9 @@ def _softmax_kernel(program: Program, equation: Equation) -> CKernel:
         raise NotInC("the sequence is the same for all rows")
     writer = KernelWriter(program, {})
     rows = writer.word(RowCount(ROW), "const long long")
-    scope = Scope(writer)
+    scope = CodeBlock(writer)
 
-    def write(block: Scope, element: str, at: Column, value: str) -> None:
+    def write(block: CodeBlock, element: str, at: RowPlace, value: str) -> None:
         _write(writer, block, equation.result, element, at, value)
 
     size = equation.result.type.size
@@ -242,7 +244,7 @@ def _copy_kernel(
     """A thread for each number that is copied to where it goes; a pull adds to what lies there."""
     writer = KernelWriter(program, {})
     rows = writer.word(RowCount(var.rows if level is None else max(level, ROW)), "const long long")
-    scope, size = Scope(writer), var.type.size
+    scope, size = CodeBlock(writer), var.type.size
     at = column("j", size)
     match instruction:
         case Gather():
@@ -258,7 +260,7 @@ def _copy_kernel(
     return _kernel(writer, rows, [(size, scope)])
 
 
-def _write(writer: KernelWriter, scope: Scope, var: Var, row: str, at: Column, value: str) -> None:
+def _write(writer: KernelWriter, scope: CodeBlock, var: Var, row: str, at: RowPlace, value: str) -> None:
     """Writes a number to the memory of a value."""
     if var not in writer.program.memory:
         raise NotInC(f"%{var.id} has no memory")
@@ -267,7 +269,7 @@ def _write(writer: KernelWriter, scope: Scope, var: Var, row: str, at: Column, v
     scope.lines.append(f"(({c_type(root)}*){address})[{place(row, root.type.size, at)}] = {value};")
 
 
-def _kernel(writer: KernelWriter, rows: str, blocks: Iterable[tuple[int, Scope]]) -> CKernel:
+def _kernel(writer: KernelWriter, rows: str, blocks: Iterable[tuple[int, CodeBlock]]) -> CKernel:
     """The kernel of loops over rows and, in each row, so many items."""
     lines, columns = [], 1
     for count, scope in blocks:

@@ -26,7 +26,7 @@ from arrows.engine.program.emitters.arguments import (
 )
 from arrows.engine.program.emitters.c.functions import ELEMENTWISE, TYPES, NotInC, c_type, number
 from arrows.engine.program.emitters.c.places import (
-    Column,
+    RowPlace,
     column,
     join,
     place,
@@ -48,29 +48,29 @@ INDEXING = {
 """Primitives that are not element-wise, each number of whose result is made of few of the operands'."""
 
 
-class Scope:
+class CodeBlock:
     """Lines of a block, and the names of the numbers that are there."""
 
-    def __init__(self, writer: KernelWriter, outer: Scope | None = None) -> None:
+    def __init__(self, writer: KernelWriter, outer: CodeBlock | None = None) -> None:
         self.writer, self.outer = writer, outer
         self.lines: list[str] = []
-        self.names: dict[tuple[Var, str, Column], str] = {}
+        self.names: dict[tuple[Var, str, RowPlace], str] = {}
 
-    def find(self, key: tuple[Var, str, Column]) -> str | None:
+    def find(self, key: tuple[Var, str, RowPlace]) -> str | None:
         """The name of a number, here or in a block around."""
-        scope: Scope | None = self
+        scope: CodeBlock | None = self
         while scope is not None:
             if key in scope.names:
                 return scope.names[key]
             scope = scope.outer
         return None
 
-    def inner(self, head: str) -> Scope:
+    def inner(self, head: str) -> CodeBlock:
         """A block in this one; `close` ends it."""
         self.lines.append(head + " {")
-        return Scope(self.writer, self)
+        return CodeBlock(self.writer, self)
 
-    def close(self, inner: Scope) -> None:
+    def close(self, inner: CodeBlock) -> None:
         """Ends a block."""
         self.lines += ["  " + line for line in inner.lines]
         self.lines.append("}")
@@ -97,7 +97,7 @@ class KernelWriter:
     def __init__(self, program: Program, inside: Mapping[Var, Equation]) -> None:
         self.program, self.inside = program, inside
         self.local: dict[Var, str] = {}
-        self.formulas: dict[Var, Callable[[Scope, Column], str]] = {}
+        self.formulas: dict[Var, Callable[[CodeBlock, RowPlace], str]] = {}
         self.made_by = {var: made for _, made in program for var in made.writes}
         self.gathers = {gather.result: number for number, (_, gather) in enumerate(program.gathers)}
         self._words: dict[Argument, int] = {}
@@ -134,7 +134,7 @@ class KernelWriter:
 
     # -------------------------------------------------------------------------------------------- reading
 
-    def value(self, scope: Scope, var: Var, row: str, at: Column) -> str:
+    def value(self, scope: CodeBlock, var: Var, row: str, at: RowPlace) -> str:
         """The name of a number; lines that compute it are added to the scope."""
         key = (var, "" if var.rows == INVARIANT else row, at)
         there = scope.find(key)
@@ -151,7 +151,7 @@ class KernelWriter:
             scope.names[key] = there
         return there
 
-    def _load(self, scope: Scope, var: Var, row: str, at: Column) -> str:
+    def _load(self, scope: CodeBlock, var: Var, row: str, at: RowPlace) -> str:
         """A number of a value that is made elsewhere."""
         if var in self.local:
             return f"{self.local[var]}[{at}]"
@@ -171,11 +171,11 @@ class KernelWriter:
                 return f"{self.rows(DropoutKeys(), 'uint64')}[{row}]"
         raise NotInC(f"%{var.id} of {size} numbers lies nowhere")
 
-    def _in_memory(self, var: Var, row: str, at: Column) -> str:
+    def _in_memory(self, var: Var, row: str, at: RowPlace) -> str:
         root, at = self.root(var, at)
         return f"{self.rows(RowsOf(root), root.type.dtype)}[{place(row, root.type.size, at)}]"
 
-    def root(self, var: Var, at: Column) -> tuple[Var, Column]:
+    def root(self, var: Var, at: RowPlace) -> tuple[Var, RowPlace]:
         """The value with memory of its own that a value is a range of, and the place there."""
         memory = self.program.memory[var]
         while isinstance(memory, RangeOf):
@@ -187,7 +187,7 @@ class KernelWriter:
             memory = self.program.memory[var]
         return var, at
 
-    def gathered(self, scope: Scope, gather: Gather, row: str, at: Column) -> str:
+    def gathered(self, scope: CodeBlock, gather: Gather, row: str, at: RowPlace) -> str:
         """A number of a gathered row, from the slab."""
         number, var, width = self.gathers[gather.result], gather.result, len(gather.operands)
         slab = self.rows(SlabRows(number), var.type.dtype)
@@ -200,7 +200,7 @@ class KernelWriter:
         source = scope.name("const long long", f"{index} ? {index}[{operand}] : {operand}")
         return f"{slab}[{place(source, size, column(f'({at}) % {size}', size))}]"
 
-    def pulled(self, scope: Scope, result: int, var: Var, row: str, at: Column) -> str:
+    def pulled(self, scope: CodeBlock, result: int, var: Var, row: str, at: RowPlace) -> str:
         """A number of a gradient: what lies there, and what the readers of the row have left."""
         dtype, size = var.type.dtype, var.type.size
         ready = self.rows(GradientRows(result), dtype)
@@ -216,13 +216,13 @@ class KernelWriter:
 
     # ------------------------------------------------------------------------------------------ computing
 
-    def compute(self, scope: Scope, equation: Equation, row: str, at: Column) -> str:
+    def compute(self, scope: CodeBlock, equation: Equation, row: str, at: RowPlace) -> str:
         """A number of an equation's result, as an expression."""
         name, operands = equation.primitive.name, equation.operands
         shape = equation.result.type.shape
         attributes: dict[str, Any] = dict(equation.attributes)
 
-        def operand(var: Var, place: Column, at_row: str = row) -> str:
+        def operand(var: Var, place: RowPlace, at_row: str = row) -> str:
             return self.value(scope, var, at_row, place)
 
         if name in ELEMENTWISE:
@@ -260,7 +260,7 @@ class KernelWriter:
                 return f"{row} - {offsets}[{rows}[{row}]]"
             case "dropout":
                 least = number(int(attributes["rate"] * 2**64), "uint64")
-                dropped = f"drops({operand(operands[1], Column('', 0, 1))}, {at}, {least})"
+                dropped = f"drops({operand(operands[1], RowPlace('', 0, 1))}, {at}, {least})"
                 scale = number(1 / (1 - attributes["rate"]), x.type.dtype)
                 return f"{operand(x, at)} * ({c_type(x)})(!{dropped}) * {scale}"
             case "lookup":
@@ -282,7 +282,7 @@ class KernelWriter:
                 return f"({dtype}){here}" + (f" * {operand(x, outer)}" if name == "place" else "")
         raise AssertionError(name)
 
-    def _joined(self, scope: Scope, equation: Equation, row: str, at: Column) -> str:
+    def _joined(self, scope: CodeBlock, equation: Equation, row: str, at: RowPlace) -> str:
         """A number of a join: that of the part whose range it is in."""
         shape = equation.result.type.shape
         axis: Any = dict(equation.attributes)["axis"]
@@ -306,7 +306,7 @@ class KernelWriter:
             start = stop
         return total
 
-    def _padded(self, scope: Scope, equation: Equation, row: str, at: Column) -> str:
+    def _padded(self, scope: CodeBlock, equation: Equation, row: str, at: RowPlace) -> str:
         """A number of a slice put back into zeros."""
         (x,) = equation.operands
         shape = equation.result.type.shape
