@@ -114,3 +114,34 @@ def leaf(type: str, name: str) -> Any:
 def test_a_refused_source_says_why() -> None:
     with pytest.raises(RuntimeError, match="refuses the source"):
         HostLibrary("this is not C")
+
+
+def both(block: Any, examples: Any, inputs: tuple[str, ...] = ()) -> list[list[Any]]:
+    """The loss and all gradients of a block in float64, on the CPU and with kernels."""
+    outcomes = []
+    for device in ("cpu", "fake-kernels"):
+        model = ar.compile(block, device=device, float_type="float64", jit=False, seed=1)
+        value, gradients = model.value_and_grad(examples, inputs=inputs)
+        arrays = [gradients[name].values if name in inputs else gradients[name] for name in gradients]
+        outcomes.append([ar.to_numpy(array) for array in (value, *arrays)])
+    return outcomes
+
+
+def test_a_reduction_reads_what_readers_have_left() -> None:
+    def step(state: Any, x: Any) -> Any:
+        return ops.tanh(state[:1] + x[:1]) + x * 0.5  # one number, spread over the row: backwards a sum
+
+    cell = ar.Fold(ar.Function(step), ar.Zeros([3]))
+    block = ar.Map(ar.Vector(3, name="x")) >> cell >> ar.Function(lambda x: (x * x).sum())
+    rng = np.random.default_rng(0)
+    examples = [rng.normal(size=(length, 3)).tolist() for length in (4, 0, 7, 2)]
+    for expected, got in zip(*both(block, examples, ("x",)), strict=True):
+        np.testing.assert_allclose(got, expected, 1e-12, 1e-12)
+
+
+def test_what_is_made_of_sums_over_rows() -> None:
+    """The gradients of a weight's direction and length are computed from the sum over all rows."""
+    block = ar.Vector(4) >> ar.Linear(3, weight_norm=True) >> ar.Function(lambda x: ops.tanh(x).sum())
+    examples = list(np.random.default_rng(0).normal(size=(6, 4)))
+    for expected, got in zip(*both(block, examples), strict=True):
+        np.testing.assert_allclose(got, expected, 1e-12, 1e-12)
