@@ -56,7 +56,7 @@ def row_blocks(device: Device, array: Array) -> Iterator[slice | EllipsisType]:
 
     >>> import numpy as np
     >>> from arrows.engine.device import get_device
-    >>> list(row_blocks(get_device("cpu"), np.zeros((3, 1 << 15))))
+    >>> list(row_blocks(get_device("cpu"), np.zeros((3, 1 << 16))))
     [slice(0, 2, None), slice(2, 4, None)]
     """
     if device.name != "cpu" or array.size <= BLOCK or array.ndim == 0:
