@@ -275,6 +275,17 @@ class Program:
         return tuple((region, made) for region, made in self if isinstance(made, Gather))
 
     @property
+    def gather_numbers(self) -> dict[Var, int]:
+        """For the value of each gather, its number in `gathers`."""
+        return {gather.result: number for number, (_, gather) in enumerate(self.gathers)}
+
+    @property
+    def once_numbers(self) -> dict[Var, int]:
+        """For each value of the region ``once``, its place among them."""
+        values = [var for instruction in self.region("once") for var in instruction.writes]
+        return {var: number for number, var in enumerate(values)}
+
+    @property
     def scatters(self) -> tuple[tuple[str, Scatter], ...]:
         """The scatters, each with its region, in the order that `ScatterRows` counts."""
         return tuple((region, made) for region, made in self if isinstance(made, Scatter))

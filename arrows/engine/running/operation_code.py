@@ -144,14 +144,14 @@ class OperationCode:
 
 
 def _read_by_kernels(code: ProgramCode) -> frozenset[int]:
-    once = [var for instruction in code.program.region("once") for var in instruction.writes]
+    once = code.program.once_numbers
     arguments = [
         argument
         for region in code.regions.values()
         for kernel in region.kernels
         for argument in kernel.arguments
     ]
-    return frozenset(once.index(each.var) for each in arguments if isinstance(each, OnceValue))
+    return frozenset(once[each.var] for each in arguments if isinstance(each, OnceValue))
 
 
 def _gathers(program: Program) -> tuple[GatherLayout, ...]:

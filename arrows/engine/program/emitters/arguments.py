@@ -1,7 +1,7 @@
 """What the words of a kernel stand for: the arrays of one step of one region.
 
-A kernel in C (`c_source`) names its words by these; where a batch is bound (`launches`) each becomes a column
-of the table of launches.
+A kernel in C (`emitters/c/`) names its words by these; where a batch is bound (`launches`) each becomes a
+column of the table of launches.
 """
 
 from __future__ import annotations

@@ -58,12 +58,7 @@ class _LaunchWriter(RegionWriter):
     ) -> None:
         super().__init__(program, region, device.xp, tick, jit=False)
         self._in_c: list[CKernel] = []
-        self._once = {
-            var: number
-            for number, var in enumerate(
-                var for instruction in program.region("once") for var in instruction.writes
-            )
-        }
+        self._once = program.once_numbers
         self.kernels.namespace["bind_launches"] = partial(RegionLaunches, program, region, precision)
         self.values.bound("launches", "bind_launches(arrays)")
 
@@ -110,7 +105,7 @@ class _LaunchWriter(RegionWriter):
 
     def _launch(self, instruction: Instruction, how: str) -> bool:
         """Writes a launch of a kernel for each step; returns whether there is a kernel."""
-        kernel = c_kernel(self.program, self.region, instruction)
+        kernel = c_kernel(self.program, instruction)
         if kernel is None:
             return False
         name = f"launch{len(self._in_c)}"

@@ -71,13 +71,7 @@ class RegionLaunches:
     def __init__(self, program: Program, region: str, precision: str, arrays: RegionArrays) -> None:
         self._precision = precision
         self._program, self._arrays, self._device = program, arrays, arrays.device
-        self._once = {
-            var: number
-            for number, var in enumerate(
-                var for instruction in program.region("once") for var in instruction.writes
-            )
-        }
-        self._gathers = {gather.result: number for number, (_, gather) in enumerate(program.gathers)}
+        self._once, self._gathers = program.once_numbers, program.gather_numbers
         self._bounds = {ROW: np.asarray(arrays.bounds, np.int64)}
         for level, steps in arrays.segments.items():
             self._bounds[level] = np.array([0, *(stop for _, stop, _ in steps)], np.int64)
@@ -295,7 +289,7 @@ def _row_stride(matrix: Array) -> int | None:
 
 
 def _launch(launch: Launch, kept: tuple[Array, ...], number: int) -> None:
-    """RegionLaunches; keeps the arrays alive that the launch reads."""
+    """Starts a launch; keeps the arrays alive that it reads."""
     launch(number)
 
 

@@ -86,7 +86,7 @@ class RegionWriter:
         self.whole = region == "deferred"
         self.kernels, self.values = Kernels(xp), Values(program, region)
         self.body = self.values.body
-        self.gathers = {instruction.result: number for number, (_, instruction) in enumerate(program.gathers)}
+        self.gathers = program.gather_numbers
         self.scatters = {id(instruction): number for number, (_, instruction) in enumerate(program.scatters)}
         instructions = program.region(region)
         self.accumulates = [each for each in instructions if isinstance(each, Accumulate)]

@@ -70,12 +70,7 @@ class Values:
         self.made_by: dict[Var, Instruction] = {
             var: instruction for name, instruction in program if name != "once" for var in instruction.writes
         }
-        self._once = {
-            var: number
-            for number, var in enumerate(
-                var for instruction in program.region("once") for var in instruction.writes
-            )
-        }
+        self._once = program.once_numbers
         self._rows: dict[Var, Rows | None] = {}
         self._slices: dict[str, str] = {}  # the names of rows of a step, by that of their array
 

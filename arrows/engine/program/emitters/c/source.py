@@ -78,12 +78,11 @@ def in_columns(equation: Equation) -> bool:
     return in_c(equation) and not is_reduction(equation)
 
 
-def c_kernel(program: Program, region: str, instruction: Instruction) -> CKernel | None:
+def c_kernel(program: Program, instruction: Instruction) -> CKernel | None:
     """The kernel of an instruction; None if it is left to the array module.
 
     Args:
         program: with memory, for kernels.
-        region: the region that the instruction stands in.
         instruction: one that makes or hands over values with rows.
     """
     try:

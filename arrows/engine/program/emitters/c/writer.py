@@ -99,7 +99,7 @@ class KernelWriter:
         self.local: dict[Var, str] = {}
         self.formulas: dict[Var, Callable[[CodeBlock, RowPlace], str]] = {}
         self.made_by = {var: made for _, made in program for var in made.writes}
-        self.gathers = {gather.result: number for number, (_, gather) in enumerate(program.gathers)}
+        self.gathers = program.gather_numbers
         self._words: dict[Argument, int] = {}
         self._pointers: list[str] = []
         self._count = 0

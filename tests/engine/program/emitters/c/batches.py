@@ -61,7 +61,7 @@ def kernels_of(program: Program) -> dict[tuple[str, int], CKernel]:
     found = {}
     for region in (*STEPWISE, "deferred"):
         for position, made in enumerate(program.region(region)):
-            kernel = None if _nothing_to_do(program, made) else c_kernel(program, region, made)
+            kernel = None if _nothing_to_do(program, made) else c_kernel(program, made)
             if kernel is not None:
                 assert isinstance(kernel.arguments[0], RowCount)
                 assert len(kernel.arguments) == kernel.source.words == len(set(kernel.arguments))
