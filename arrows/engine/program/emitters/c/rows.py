@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.program.emitters.c.functions import NotInC, c_type, number
+from arrows.engine.program.emitters.c.functions import c_type, number
 from arrows.engine.program.emitters.c.places import RowPlace, column, join, quotient, remainder, split
 from arrows.engine.program.emitters.c.writer import CodeBlock, KernelWriter
 from arrows.ops import Equation, Var
@@ -75,7 +75,7 @@ class _ReducedAxes:
     """A loop over what is reduced to one number."""
 
     def __init__(self, writer: KernelWriter, equation: Equation, at: RowPlace) -> None:
-        self.writer, self.equation = writer, equation
+        self.writer = writer
         (self.x,) = equation.operands
         shape, axes = self.x.type.shape, _reduced_axes(equation)
         self.count = prod(shape[axis] for axis in axes)
@@ -88,9 +88,9 @@ class _ReducedAxes:
             else at
         )
 
-    def over(self, scope: CodeBlock, body: Callable[[CodeBlock, str], None], first: int = 0) -> None:
+    def over(self, scope: CodeBlock, body: Callable[[CodeBlock, str], None]) -> None:
         """Writes the loop; ``body(scope, x)`` is what is done with a number."""
-        block = scope.inner(f"for (int k = {first}; k < {self.count}; ++k)")
+        block = scope.inner(f"for (int k = 0; k < {self.count}; ++k)")
         body(block, self.writer.value(block, self.x, "r", self.place))
         scope.close(block)
 
@@ -141,15 +141,20 @@ def _place_of(writer: KernelWriter, scope: CodeBlock, equation: Equation, at: Ro
     return found
 
 
-def _logsumexp(writer: KernelWriter, scope: CodeBlock, equation: Equation, at: RowPlace) -> str:
-    (x,) = equation.operands
-    suffix = "f" if x.type.dtype == "float32" else ""
-    loop = _ReducedAxes(writer, equation, at)
-    top = scope.name(c_type(x), "-INFINITY")
+def _exponentials(loop: _ReducedAxes | _Line, scope: CodeBlock) -> tuple[str, str, str]:
+    """The greatest number, the sum of exponentials less it, and the function of these in C."""
+    exp = "expf" if loop.x.type.dtype == "float32" else "exp"
+    top = scope.name(c_type(loop.x), "-INFINITY")
     loop.over(scope, lambda block, x: block.lines.append(f"if ({x} > {top} || {x} != {x}) {top} = {x};"))
     total = scope.name("double", "0")
-    loop.over(scope, lambda block, x: block.lines.append(f"{total} += exp{suffix}({x} - {top});"))
-    return scope.name(c_type(x), f"({c_type(x)})log({total}) + {top}")
+    loop.over(scope, lambda block, x: block.lines.append(f"{total} += {exp}({x} - {top});"))
+    return top, total, exp
+
+
+def _logsumexp(writer: KernelWriter, scope: CodeBlock, equation: Equation, at: RowPlace) -> str:
+    top, total, _ = _exponentials(_ReducedAxes(writer, equation, at), scope)
+    type = c_type(equation.result)
+    return scope.name(type, f"({type})log({total}) + {top}")
 
 
 def _norm(writer: KernelWriter, scope: CodeBlock, equation: Equation, at: RowPlace) -> str:
@@ -175,30 +180,30 @@ def _norm(writer: KernelWriter, scope: CodeBlock, equation: Equation, at: RowPla
 
 
 def _matmul(writer: KernelWriter, scope: CodeBlock, equation: Equation, at: RowPlace) -> str:
-    a, b = equation.operands
-    left, right = a.type.shape, b.type.shape
+    left, right = (operand.type.shape for operand in equation.operands)
     rows, columns = left[:-1], right[1:]
     parts = split(at, (*rows, *columns)) if rows or columns else []
-    i, j = parts[: len(rows)], parts[len(rows) :]
     k = column("k", left[-1])
-    total = scope.name(_wide(equation.result), "0")
-    block = scope.inner(f"for (int k = 0; k < {left[-1]}; ++k)")
-    x = writer.value(block, a, "r", join([*i, k], left))
-    y = writer.value(block, b, "r", join([k, *j], right))
-    block.lines.append(f"{total} += ({_wide(equation.result)}){x} * {y};")
-    scope.close(block)
-    return scope.name(c_type(equation.result), total)
+    return _dot(
+        writer, scope, equation, join([*parts[: len(rows)], k], left), join([k, *parts[len(rows) :]], right)
+    )
 
 
 def _matmul_each(writer: KernelWriter, scope: CodeBlock, equation: Equation, at: RowPlace) -> str:
-    a, b = equation.operands
+    left, right = (operand.type.shape for operand in equation.operands)
     n, i, j = split(at, equation.result.type.shape)
-    k = column("k", a.type.shape[2])
-    total = scope.name(_wide(equation.result), "0")
-    block = scope.inner(f"for (int k = 0; k < {a.type.shape[2]}; ++k)")
-    x = writer.value(block, a, "r", join([n, i, k], a.type.shape))
-    y = writer.value(block, b, "r", join([n, k, j], b.type.shape))
-    block.lines.append(f"{total} += ({_wide(equation.result)}){x} * {y};")
+    k = column("k", left[2])
+    return _dot(writer, scope, equation, join([n, i, k], left), join([n, k, j], right))
+
+
+def _dot(writer: KernelWriter, scope: CodeBlock, equation: Equation, left: RowPlace, right: RowPlace) -> str:
+    """The sum over k of products of two numbers, whose places depend on it."""
+    a, b = equation.operands
+    wide = _wide(equation.result)
+    total = scope.name(wide, "0")
+    block = scope.inner(f"for (int k = 0; k < {a.type.shape[-1]}; ++k)")
+    x, y = writer.value(block, a, "r", left), writer.value(block, b, "r", right)
+    block.lines.append(f"{total} += ({wide}){x} * {y};")
     scope.close(block)
     return scope.name(c_type(equation.result), total)
 
@@ -240,19 +245,14 @@ class _Line:
 
 
 def _softmax(writer: KernelWriter, scope: CodeBlock, equation: Equation, at: RowPlace, write: Write) -> None:
-    (x,) = equation.operands
-    suffix = "f" if x.type.dtype == "float32" else ""
-    line, type = _Line(writer, equation, at), c_type(x)
-    top = scope.name(type, "-INFINITY")
-    line.over(scope, lambda block, x: block.lines.append(f"if ({x} > {top} || {x} != {x}) {top} = {x};"))
-    total = scope.name("double", "0")
-    line.over(scope, lambda block, x: block.lines.append(f"{total} += exp{suffix}({x} - {top});"))
+    line, type = _Line(writer, equation, at), c_type(equation.result)
+    top, total, exp = _exponentials(line, scope)
     divisor = scope.name(type, f"({type}){total}")
     logarithm = scope.name(type, f"({type})log({total})")
 
     def body(block: CodeBlock, x: str) -> None:
         if equation.primitive.name == "softmax":
-            write(block, line.place, block.name(type, f"exp{suffix}({x} - {top}) / {divisor}"))
+            write(block, line.place, block.name(type, f"{exp}({x} - {top}) / {divisor}"))
         else:
             write(block, line.place, block.name(type, f"({x} - {top}) - {logarithm}"))
 
@@ -291,5 +291,3 @@ LINES: Mapping[str, Callable[[KernelWriter, CodeBlock, Equation, RowPlace, Write
     "cumsum": _cumsum,
 }
 """Reductions that give a line at a time."""
-
-__all__ = ["LINES", "NUMBERS", "NotInC", "Write", "is_reduction", "items", "write_item"]
