@@ -17,13 +17,11 @@ Region: TypeAlias = tuple[tuple[int, int], ...]
 """A box of a parameter: for each axis, where it starts and stops."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LoadConstant:
-    """``%0: float32 = constant 0.5``"""
+class _Load:
+    """An instruction that makes a value of none of the program's."""
 
+    __slots__ = ()
     result: Var
-    array: HostArray
-
     reads: ClassVar[tuple[Var, ...]] = ()
 
     @property
@@ -32,38 +30,45 @@ class LoadConstant:
         return (self.result,)
 
 
+class _HandOver:
+    """An instruction that only reads a value: it goes somewhere else."""
+
+    __slots__ = ()
+    operand: Var
+    writes: ClassVar[tuple[Var, ...]] = ()
+
+    @property
+    def reads(self) -> tuple[Var, ...]:
+        """The values that the instruction reads."""
+        return (self.operand,)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadConstant(_Load):
+    """``%0: float32 = constant 0.5``"""
+
+    result: Var
+    array: HostArray
+
+
 @dataclass(frozen=True, slots=True)
-class LoadParameter:
+class LoadParameter(_Load):
     """``%0: float32[600, 1200] = parameter LSTM_1/weight``: the live array of a layer's parameter."""
 
     result: Var
     owner: object
     spec: Parameter
 
-    reads: ClassVar[tuple[Var, ...]] = ()
-
-    @property
-    def writes(self) -> tuple[Var, ...]:
-        """The values that the instruction makes."""
-        return (self.result,)
-
 
 @dataclass(frozen=True, slots=True)
-class LoadKeys:
+class LoadKeys(_Load):
     """``%0: uint64 row = dropout keys``: one number for each row, from which its masks are hashed."""
 
     result: Var
 
-    reads: ClassVar[tuple[Var, ...]] = ()
-
-    @property
-    def writes(self) -> tuple[Var, ...]:
-        """The values that the instruction makes."""
-        return (self.result,)
-
 
 @dataclass(frozen=True, slots=True)
-class Gather:
+class Gather(_Load):
     """``%0: float32[300] row = gather 0``: rows of a slab, as a range or by an index.
 
     Several operands of one slab are gathered side by side: ``%0: float32[600] row = gather 0, 1`` is their
@@ -76,13 +81,6 @@ class Gather:
 
     result: Var
     operands: tuple[int, ...]
-
-    reads: ClassVar[tuple[Var, ...]] = ()
-
-    @property
-    def writes(self) -> tuple[Var, ...]:
-        """The values that the instruction makes."""
-        return (self.result,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,37 +201,23 @@ class SumRows:
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class Store(_HandOver):
     """``result 0 = %7``: hands a result to the slab that holds the operation's outputs."""
 
     number: int
     operand: Var
 
-    writes: ClassVar[tuple[Var, ...]] = ()
-
-    @property
-    def reads(self) -> tuple[Var, ...]:
-        """The values that the instruction reads."""
-        return (self.operand,)
-
 
 @dataclass(frozen=True, slots=True)
-class Pull:
+class Pull(_Load):
     """``%8: float32[3] row = gradient 0``: what the readers of a result's rows have left."""
 
     result: Var
     number: int
 
-    reads: ClassVar[tuple[Var, ...]] = ()
-
-    @property
-    def writes(self) -> tuple[Var, ...]:
-        """The values that the instruction makes."""
-        return (self.result,)
-
 
 @dataclass(frozen=True, slots=True)
-class Scatter:
+class Scatter(_HandOver):
     """``scatter 0, 1 += %9``: the transpose of a gather: a gradient for the rows that were gathered.
 
     Attributes:
@@ -244,16 +228,9 @@ class Scatter:
     operands: tuple[int, ...]
     operand: Var
 
-    writes: ClassVar[tuple[Var, ...]] = ()
-
-    @property
-    def reads(self) -> tuple[Var, ...]:
-        """The values that the instruction reads."""
-        return (self.operand,)
-
 
 @dataclass(frozen=True, slots=True)
-class Accumulate:
+class Accumulate(_HandOver):
     """``gradient of LSTM_1/weight[0:300, 0:1200] += %9``: part of a parameter's gradient.
 
     Attributes:
@@ -266,13 +243,6 @@ class Accumulate:
     spec: Parameter
     region: Region | None
     operand: Var
-
-    writes: ClassVar[tuple[Var, ...]] = ()
-
-    @property
-    def reads(self) -> tuple[Var, ...]:
-        """The values that the instruction reads."""
-        return (self.operand,)
 
 
 Instruction: TypeAlias = (
