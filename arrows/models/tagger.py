@@ -149,7 +149,7 @@ class TagExamination:
         model: the compiled block `Tagger.judge`.
         prepared: the sentences, prepared once.
         labels: the numbers of the correct tags, of all words in order.
-        known: for each word, whether the lexicon has it.
+        in_lexicon: for each word, whether the lexicon has it.
 
     >>> lexicon = Lexicon({"trees": 1}, {})
     >>> model = ar.compile(tagger(lexicon, size=2, tags=["NOUN"]).judge)
@@ -160,7 +160,7 @@ class TagExamination:
     model: ar.Model
     prepared: ar.Prepared
     labels: HostArray
-    known: HostArray
+    in_lexicon: HostArray
 
     @classmethod
     def of(
@@ -173,7 +173,7 @@ class TagExamination:
             model=model,
             prepared=model.prepare(sentences),
             labels=np.array([numbers[word["tag"]] for word in words], np.int64),
-            known=np.array([lexicon.number(word["word"]) > 0 for word in words], bool),
+            in_lexicon=np.array([lexicon.number(word["word"]) > 0 for word in words], bool),
         )
 
     def __call__(self, batch_size: int = 64) -> dict[str, float]:
@@ -183,7 +183,7 @@ class TagExamination:
             for first in range(0, len(self.prepared), batch_size)
         ]
         correct = np.concatenate(scores).argmax(axis=1) == self.labels if scores else np.zeros(0, bool)
-        rare = correct[~self.known]
+        rare = correct[~self.in_lexicon]
         return {
             "accuracy": float(correct.mean()) if len(correct) else 0.0,
             "rare words": float(rare.mean()) if len(rare) else 0.0,

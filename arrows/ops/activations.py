@@ -220,10 +220,10 @@ def _sigmoid_kernel(xp: ArrayModule) -> Run:
     def run(x: Array, out: Array | None = None) -> Array:
         if out is None:
             out = xp.empty(x.shape, x.dtype)
-        most, one = numbers[x.itemsize]
-        minimum(x, most, out=out)
+        largest, unit = numbers[x.itemsize]
+        minimum(x, largest, out=out)
         exp(out, out=out)
-        return divide(out, add(out, one), out=out)
+        return divide(out, add(out, unit), out=out)
 
     return run
 

@@ -159,9 +159,9 @@ _CACHED = 12 << 20  # bytes of the matrix
 def _has_kernels_without_copy() -> bool:
     """Whether NumPy's BLAS is OpenBLAS and the processor has AVX-512."""
     config: Any = np.show_config(mode="dicts")
-    found = config.get("SIMD Extensions", {}).get("found", ())
+    extensions = config.get("SIMD Extensions", {}).get("found", ())
     blas = config.get("Build Dependencies", {}).get("blas", {}).get("name", "")
-    return "openblas" in blas and not {"X86_V4", "AVX512_SKX"}.isdisjoint(found)
+    return "openblas" in blas and not {"X86_V4", "AVX512_SKX"}.isdisjoint(extensions)
 
 
 _BLOCKS = _has_kernels_without_copy()

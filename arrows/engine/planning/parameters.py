@@ -128,8 +128,8 @@ class Params(Mapping[str, Any]):
 
     def find(self, owner: object, spec: Parameter) -> Array | None:
         """As `of`; None for a layer that this model has not."""
-        mine = any(each is owner and other.name == spec.name for each, other in self._owners.values())
-        return self.of(owner, spec) if mine else None
+        has = any(each is owner and other.name == spec.name for each, other in self._owners.values())
+        return self.of(owner, spec) if has else None
 
 
 def make_params(typed: Typed, device: Device, seed: int, source: Mapping[str, Any] | None) -> Params:

@@ -37,7 +37,7 @@ LAST: tuple[Pass, ...] = (deduplicate, copy_transposes, fuse)
 # A product takes a transposed matrix as it is, there, and has rows to spare.
 KERNELS: tuple[Pass, ...] = (fuse_kernels,)
 
-OPTIONAL = tuple(made.__name__ for made in (*FORWARD, *BACKWARD, *LAST, *KERNELS))
+OPTIONAL = tuple(each.__name__ for each in (*FORWARD, *BACKWARD, *LAST, *KERNELS))
 """The names of the passes that can be left out; `reuse`, of scratch memory by `allocate`, can be as well."""
 
 _left_out: ContextVar[frozenset[str]] = ContextVar("left_out", default=frozenset())

@@ -86,7 +86,7 @@ class Profile:
     """Where a step's time went; printed, a table.
 
     Attributes:
-        what: `training`, `gradients` or `inference`.
+        mode: `training`, `gradients` or `inference`.
         examples: how many were in the batch.
         runs: how many times it ran; times are means.
         seconds: time of one run.
@@ -96,7 +96,7 @@ class Profile:
         operations: time by operation, most of it first.
     """
 
-    what: str
+    mode: str
     examples: int
     runs: int
     seconds: float
@@ -107,7 +107,7 @@ class Profile:
         shown = [part for part in PARTS if self.parts.get(part)]
         steps = sum(line.steps for line in self.operations)
         total = _milliseconds(self.seconds).strip()
-        head = f"{self.what} of {self.examples} examples: {total} ms in {steps} steps (mean of {self.runs})"
+        head = f"{self.mode} of {self.examples} examples: {total} ms in {steps} steps (mean of {self.runs})"
         lines = [head, ""]
         width = max([len(line.name) for line in self.operations] + [9])
         columns = [part for part in shown if any(line.seconds.get(part) for line in self.operations)]
@@ -129,11 +129,11 @@ class Profile:
 
     def _slowest(self, width: int) -> list[str]:
         """The instructions that take most of the time."""
-        timed = [(made, line.name) for line in self.operations for made in line.instructions]
+        timed = [(each, line.name) for line in self.operations for each in line.instructions]
         timed.sort(key=lambda pair: -pair[0].seconds)
         lines = ["", "slowest instructions"] if timed else []
-        for made, name in timed[:_SLOWEST]:
-            lines.append(f"{_milliseconds(made.seconds)}  {name.ljust(width)}  {made.region:<9}  {made.text}")
+        for each, name in timed[:_SLOWEST]:
+            lines.append(f"{_milliseconds(each.seconds)}  {name.ljust(width)}  {each.region:<9}  {each.text}")
         return lines
 
 
@@ -224,7 +224,7 @@ def profile(
     """Calls a model under its clock, once to warm up and then ``runs`` times.
 
     Args:
-        mode: what is done, as `Profile.what`.
+        mode: what is done, as `Profile.mode`.
         call: runs the batch.
         clock: that of the model's executors.
         plan: the model's plan.
@@ -253,7 +253,7 @@ def profile(
     ]
     lines.sort(key=lambda line: -line.total)
     return Profile(
-        what=mode,
+        mode=mode,
         examples=examples,
         runs=runs,
         seconds=seconds,
@@ -268,4 +268,4 @@ def _instruction_times(clock: Clock, operation: int, runs: int) -> tuple[Instruc
         for (o, region, position), seconds in clock.instructions.items()
         if o == operation
     ]
-    return tuple(sorted(timed, key=lambda made: -made.seconds))
+    return tuple(sorted(timed, key=lambda line: -line.seconds))

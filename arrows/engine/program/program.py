@@ -254,7 +254,7 @@ class Program:
     def with_regions(self, **regions: tuple[Instruction, ...]) -> Program:
         """The program with other instructions in some regions."""
         merged = {name: regions.get(name, self.region(name)) for name in REGIONS}
-        return replace(self, regions={name: made for name, made in merged.items() if made})
+        return replace(self, regions={name: region for name, region in merged.items() if region})
 
     def __iter__(self) -> Iterator[tuple[str, Instruction]]:
         """All instructions, each with the name of its region, in order."""
@@ -272,7 +272,7 @@ class Program:
     @property
     def gathers(self) -> tuple[tuple[str, Gather], ...]:
         """The gathers, each with its region, in the order that `GatheredRows` counts."""
-        return tuple((region, made) for region, made in self if isinstance(made, Gather))
+        return tuple((region, item) for region, item in self if isinstance(item, Gather))
 
     @property
     def gather_numbers(self) -> dict[Var, int]:
@@ -288,4 +288,4 @@ class Program:
     @property
     def scatters(self) -> tuple[tuple[str, Scatter], ...]:
         """The scatters, each with its region, in the order that `ScatterRows` counts."""
-        return tuple((region, made) for region, made in self if isinstance(made, Scatter))
+        return tuple((region, item) for region, item in self if isinstance(item, Scatter))

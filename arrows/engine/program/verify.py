@@ -195,7 +195,11 @@ class _Checker:
             for var in values:
                 if self.home.get(var) != region:
                     raise Violation(f"distinct: %{var.id} is not made in {region}")
-        sums = {made.result for made in self.program.region("deferred") if isinstance(made, SumRows)}
+        sums = {
+            instruction.result
+            for instruction in self.program.region("deferred")
+            if isinstance(instruction, SumRows)
+        }
         if not distinct.products <= sums:
             raise Violation("distinct: a product is no sum over rows")
 
@@ -274,40 +278,41 @@ class _Checker:
         expect(store.operand, type, INVARIANT if store.operand.rows == INVARIANT else level, "the result")
         self.stored[store.number] += 1
 
-    def _accumulate(self, made: Accumulate) -> None:
-        if (id(made.owner), made.spec.name) not in self.loaded:
+    def _accumulate(self, instruction: Accumulate) -> None:
+        if (id(instruction.owner), instruction.spec.name) not in self.loaded:
             raise Violation("the program does not load the parameter")
-        if not made.spec.has_gradient:
+        if not instruction.spec.has_gradient:
             raise Violation("the parameter has no gradient")
-        if made.region is None:
-            if made.operand not in self.sparse:
-                raise Violation(f"%{made.operand.id} is not row-sparse")
-            expect(made.operand, made.spec.type, INVARIANT, "the parameter")
+        if instruction.region is None:
+            if instruction.operand not in self.sparse:
+                raise Violation(f"%{instruction.operand.id} is not row-sparse")
+            expect(instruction.operand, instruction.spec.type, INVARIANT, "the parameter")
             return
-        shape = made.spec.shape
-        if len(made.region) != len(shape) or any(
-            not 0 <= start <= stop <= size for (start, stop), size in zip(made.region, shape, strict=True)
+        shape = instruction.spec.shape
+        if len(instruction.region) != len(shape) or any(
+            not 0 <= start <= stop <= size
+            for (start, stop), size in zip(instruction.region, shape, strict=True)
         ):
-            raise Violation(f"the parameter is {made.spec.type}")
-        sizes = tuple(stop - start for start, stop in made.region)
-        expect(made.operand, T.Tensor(sizes, made.spec.dtype), INVARIANT, "the region")
+            raise Violation(f"the parameter is {instruction.spec.type}")
+        sizes = tuple(stop - start for start, stop in instruction.region)
+        expect(instruction.operand, T.Tensor(sizes, instruction.spec.dtype), INVARIANT, "the region")
 
-    def _sum(self, made: SumRows) -> None:
-        if (made.operand is None) == (made.equation is None):
+    def _sum(self, instruction: SumRows) -> None:
+        if (instruction.operand is None) == (instruction.equation is None):
             raise Violation("a sum is of a value or of an equation")
-        summed = made.operand
-        if made.equation is not None:
-            check_equation(made.equation)
-            summed = made.equation.result
+        summed = instruction.operand
+        if instruction.equation is not None:
+            check_equation(instruction.equation)
+            summed = instruction.equation.result
         if summed is None or summed.rows == INVARIANT:
             raise Violation("what is summed has no rows")
-        if made.sparse and made.equation is None:
+        if instruction.sparse and instruction.equation is None:
             raise Violation("the sum of a value is not row-sparse")
-        expect(made.result, summed.type, INVARIANT, "the sum")
+        expect(instruction.result, summed.type, INVARIANT, "the sum")
 
-    def _map(self, made: Map) -> None:
+    def _map(self, instruction: Map) -> None:
         inside: list[Var] = []
-        for equation in made.equations:
+        for equation in instruction.equations:
             if not self.program.kernels and not isinstance(instruction_of(equation), (Map, View, Join)):
                 raise Violation(f"{equation.primitive.name} is not element-wise")
             if late := [var for var in equation.operands if var not in inside and var not in self.home]:
@@ -318,11 +323,11 @@ class _Checker:
             inside.append(equation.result)
         if len({var.rows for var in inside}) != 1:
             raise Violation("one loop runs over rows of one level")
-        if not made.results or not set(made.results) <= set(inside):
+        if not instruction.results or not set(instruction.results) <= set(inside):
             raise Violation("its results are not among its equations'")
 
-    def _compute(self, made: Compute) -> None:
-        check_equation(made.equation)
-        usual = View if isinstance(made, Copy) else type(made)
-        if not isinstance(made, Call) and not isinstance(instruction_of(made.equation), usual):
-            raise Violation(f"{made.equation.primitive.name} is no {type(made).__name__}")
+    def _compute(self, instruction: Compute) -> None:
+        check_equation(instruction.equation)
+        usual = View if isinstance(instruction, Copy) else type(instruction)
+        if not isinstance(instruction, Call) and not isinstance(instruction_of(instruction.equation), usual):
+            raise Violation(f"{instruction.equation.primitive.name} is no {type(instruction).__name__}")

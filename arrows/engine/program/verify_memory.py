@@ -87,20 +87,20 @@ class MemoryChecker:
 
     def __init__(self, program: Program) -> None:
         self.program, self.memory = program, program.memory
-        self.home = {var: name for name, made in program for var in made.writes}
+        self.home = {var: name for name, instruction in program for var in instruction.writes}
         self.views: dict[Var, tuple[Var, _Place | None]] = {}  # what each shows, and where that lies
         self.contents: dict[_Owner, _Content] = {}
         self.held: dict[Held, tuple[T.Tensor, int]] = {}
         self.targets: dict[_Owner, _Place] = {}  # where results go, and gradients of gathered rows
         for number, (_, scatter) in enumerate(program.scatters):
             self._add_target(scatter, ScatterRows(number))
-        for _, made in program:
-            if isinstance(made, Store):
-                self._add_target(made, ResultRows(made.number))
+        for _, instruction in program:
+            if isinstance(instruction, Store):
+                self._add_target(instruction, ResultRows(instruction.number))
 
-    def _add_target(self, made: Store | Scatter, memory: Memory) -> None:
-        shape = made.operand.type.shape
-        self.targets[made] = _Place((memory, ""), shape, whole(shape))
+    def _add_target(self, instruction: Store | Scatter, memory: Memory) -> None:
+        shape = instruction.operand.type.shape
+        self.targets[instruction] = _Place((memory, ""), shape, whole(shape))
 
     def check(self, region: str, instruction: Instruction) -> None:
         """Checks the next instruction.
@@ -252,8 +252,12 @@ class MemoryChecker:
             return None
         if home != region:
             held = place is not None and not isinstance(place.array[0], (Scratch, ScatterRows))
-            made = next(made for name, made in self.program if owner in made.writes)
-            ready = isinstance(made, (Pull, LoadKeys)) or (self.program.kernels and isinstance(made, Gather))
+            instruction = next(
+                instruction for name, instruction in self.program if owner in instruction.writes
+            )
+            ready = isinstance(instruction, (Pull, LoadKeys)) or (
+                self.program.kernels and isinstance(instruction, Gather)
+            )
             if not held and not ready:
                 raise Violation(f"%{owner.id} is not held for other regions than {home}")
         content = self.contents.get(owner)
@@ -291,15 +295,15 @@ class MemoryChecker:
         if target.meets(place) and not (elementwise and target.is_same(place)):
             raise Violation(f"%{result.id} overwrites its operand %{var.id}")
 
-    def _hand_over(self, region: str, made: Store | Scatter) -> None:
+    def _hand_over(self, region: str, instruction: Store | Scatter) -> None:
         """Plays a store or a scatter through, which copies what does not lie where it goes."""
-        place, target = self._read(region, made.operand), self.targets[made]
+        place, target = self._read(region, instruction.operand), self.targets[instruction]
         if place is None or not place.meets(target):
-            self._write(made, target)
+            self._write(instruction, target)
         elif place.is_same(target):
-            self.contents[made] = _Content(target)
+            self.contents[instruction] = _Content(target)
         else:
-            raise Violation(f"{_name(made)} overwrites %{made.operand.id}")
+            raise Violation(f"{_name(instruction)} overwrites %{instruction.operand.id}")
 
     def _write(self, owner: _Owner, place: _Place, parts: Sequence[Var] = ()) -> None:
         """Notes what a value overwrites; its ``parts`` are there already."""

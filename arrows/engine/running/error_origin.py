@@ -172,8 +172,8 @@ def out_of_memory(executor: Executor, planned: PlannedBatch, error: MemoryError)
     if isinstance(error, ArenaFull):
         reason = f"memory ran out at {in_words(error.bytes)} for {describe(executor, error.name)}"
     else:
-        what, size = largest_array(executor, planned)
-        reason = f"memory ran out for a temporary array; the largest other one, {in_words(size)}, is {what}"
+        name, size = largest_array(executor, planned)
+        reason = f"memory ran out for a temporary array; the largest other one, {in_words(size)}, is {name}"
     examples = f"{count} example{'' if count == 1 else 's'}"
     hint = "this example alone is too large for the device"
     if count > 1:

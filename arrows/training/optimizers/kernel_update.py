@@ -182,8 +182,8 @@ class OptimizerKernels:
         ]
         key = tuple(word for line in lines for word in line)
         if key not in self._used:
-            known = self._tables.get(key)
-            self._used[key] = self._send(lines, sizes) if known is None else known
+            sent = self._tables.get(key)
+            self._used[key] = self._send(lines, sizes) if sent is None else sent
         address = self._device.address(self._used[key])
         return [sum(-(-size // CHUNK) for size in sizes), address + 8 * len(key), address]
 

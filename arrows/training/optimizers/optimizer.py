@@ -242,10 +242,10 @@ class Optimizer:
         device, separate = model.device, self.rates.by_name(model.params)
         self._follow(device)
         pairs: dict[str, tuple[Array, Array | Rows]] = {}
-        for name, given in grads.items():
-            if isinstance(given, Ragged):
+        for name, value in grads.items():
+            if isinstance(value, Ragged):
                 continue
-            gradient = on_device(device, name, given)
+            gradient = on_device(device, name, value)
             parameter = self._checked(name, model.params.get(name), gradient)
             if not is_frozen(separate.get(name)):
                 pairs[name] = parameter, self._updater.merge(device, gradient)

@@ -22,7 +22,7 @@ BATCH = [[1, 2, 3], [4], [], [0, 0, 1, 2]]
 def test_times_add_up(device):
     model = ar.compile(network(), device=device)
     profile = model.profile(BATCH, SGD(0.1), runs=2)
-    assert profile.what == "training" and profile.examples == 4 and profile.runs == 2
+    assert profile.mode == "training" and profile.examples == 4 and profile.runs == 2
     assert 0.5 * profile.seconds <= sum(profile.parts.values()) <= 1.01 * profile.seconds
     by_name = {line.name: line for line in profile.operations}
     assert (by_name["LSTMCell"].steps, by_name["LSTMCell"].rows) == (4, 8)
@@ -46,7 +46,7 @@ def test_the_model_is_as_it_was():
     before = {name: array.copy() for name, array in model.params.items()}
     loss, _ = model.value_and_grad(prepared[:2])
     step, executors = model.step, model.executors.kept
-    assert model.profile(prepared).what == "gradients"
+    assert model.profile(prepared).mode == "gradients"
     assert model.step == step and model.executors.kept is executors
     for name, array in model.params.items():
         np.testing.assert_array_equal(array, before[name])
@@ -59,7 +59,7 @@ def test_without_a_loss_it_is_inference_and_failures_leave_no_clock():
     model = ar.compile(
         ar.Map(ar.Scalar()) >> ar.Function(lambda xs: ar.ops.segment_sum(xs) * np.array([1, 2], np.float32))
     )
-    assert model.profile([[1, 2], [3]]).what == "inference"
+    assert model.profile([[1, 2], [3]]).mode == "inference"
     with pytest.raises(ar.InputError):
         model.profile([["a"]])
     assert model.executors.clock is None

@@ -125,15 +125,15 @@ def _beneath(program: Program, memory: Mapping[Var, Memory]) -> dict[Var, Memory
     uses = Counter(var for _, instruction in program for var in instruction.reads)
     beneath: dict[Var, Memory] = {}
     for name in ("early", "late"):
-        computed = {var for made in program.region(name) for var in _computed(made)}
-        for made in reversed(program.region(name)):
-            if not isinstance(made, Map) or len(made.equations) > 1:
+        computed = {var for instruction in program.region(name) for var in _computed(instruction)}
+        for instruction in reversed(program.region(name)):
+            if not isinstance(instruction, Map) or len(instruction.equations) > 1:
                 continue
-            (result,) = made.results
+            (result,) = instruction.results
             place = beneath.get(result, memory.get(result))
             if not isinstance(place, Held):
                 continue
-            for var in made.reads:
+            for var in instruction.reads:
                 if var in computed and var not in memory and uses[var] == 1 and _slot(var) == _slot(result):
                     beneath[var] = place
                     break

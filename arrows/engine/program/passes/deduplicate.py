@@ -31,26 +31,28 @@ def deduplicate(program: Program) -> Program:
         of the operation's rows besides.
     """
     early = program.region("early")
-    gathers = [made for made in early if isinstance(made, Gather)]
+    gathers = [instruction for instruction in early if isinstance(instruction, Gather)]
     if (
         len(gathers) != 1
         or len(gathers[0].operands) != 1
-        or any(isinstance(made, LoadKeys) for made in early)
+        or any(isinstance(instruction, LoadKeys) for instruction in early)
     ):
         return program
     (gather,) = gathers
     (number,) = gather.operands
     if any(number in other.operands for _, other in program.gathers if other is not gather):
         return program
-    made_early = {var for made in early for var in made.writes} - {gather.result}
-    for name, made in program:
-        reads_plainly = name not in ("once", "early") and not isinstance(made, SumRows)
-        if reads_plainly and gather.result in made.reads:
+    made_early = {var for instruction in early for var in instruction.writes} - {gather.result}
+    for name, instruction in program:
+        reads_plainly = name not in ("once", "early") and not isinstance(instruction, SumRows)
+        if reads_plainly and gather.result in instruction.reads:
             return program
-        if isinstance(made, Store) and made.operand in made_early:
+        if isinstance(instruction, Store) and instruction.operand in made_early:
             return program
-    later = {var for name, made in program if name not in ("once", "early") for var in made.reads}
-    spread = tuple(var for made in early for var in made.writes if var in made_early & later)
+    later = {
+        var for name, instruction in program if name not in ("once", "early") for var in instruction.reads
+    }
+    spread = tuple(var for instruction in early for var in instruction.writes if var in made_early & later)
     sums = _summed(program, gather, number)
     if sums is None:
         return program
@@ -61,41 +63,58 @@ def deduplicate(program: Program) -> Program:
 def _summed(program: Program, gather: Gather, number: int) -> tuple[tuple[Var, ...], frozenset[Var]] | None:
     """What backward regions may read summed by distinct row, and the products of that with the operand."""
     late = program.region("late")
-    in_late = {var for made in late for var in made.writes}
+    in_late = {var for instruction in late for var in instruction.writes}
     summed: dict[Var, None] = {}
-    for made in late:
-        if not all(map(_is_linear, equations_of(made))):
+    for instruction in late:
+        if not all(map(_is_linear, equations_of(instruction))):
             return None
-        summed.update(dict.fromkeys(v for v in made.reads if v.rows != INVARIANT and v not in in_late))
+        summed.update(dict.fromkeys(v for v in instruction.reads if v.rows != INVARIANT and v not in in_late))
     products = set()
-    for made in program.region("deferred"):
-        if not in_late.isdisjoint(made.reads):
+    for instruction in program.region("deferred"):
+        if not in_late.isdisjoint(instruction.reads):
             return None
-        if isinstance(made, SumRows) and gather.result in made.reads:
-            others = [var for var in made.reads if var is not gather.result]
+        if isinstance(instruction, SumRows) and gather.result in instruction.reads:
+            others = [var for var in instruction.reads if var is not gather.result]
             # A sum of outer products: those with one row of the operand are that of the sum.
-            if made.equation is None or made.equation.primitive.name != "outer" or len(others) != 1:
+            if (
+                instruction.equation is None
+                or instruction.equation.primitive.name != "outer"
+                or len(others) != 1
+            ):
                 return None
             summed[others[0]] = None
-            products.add(made.result)
+            products.add(instruction.result)
     saved = {
         equation.result
-        for made in program.region("step_back")
-        for equation in equations_of(made)
-        if equation.result in made.writes
+        for instruction in program.region("step_back")
+        for equation in equations_of(instruction)
+        if equation.result in instruction.writes
     }
     if not saved.issuperset(summed):
         return None
     slab = program.operands[number].slab
     of_slab = [
-        (region, made) for region, made in program.scatters if program.operands[made.operands[0]].slab == slab
+        (region, instruction)
+        for region, instruction in program.scatters
+        if program.operands[instruction.operands[0]].slab == slab
     ]
-    waits = [(region, made) for region, made in of_slab if region == "late" or number in made.operands]
+    waits = [
+        (region, instruction)
+        for region, instruction in of_slab
+        if region == "late" or number in instruction.operands
+    ]
     if waits:
-        region, made = waits[0]
-        if len(of_slab) > 1 or region != "late" or made.operands != (number,) or made.operand not in in_late:
+        region, instruction = waits[0]
+        if (
+            len(of_slab) > 1
+            or region != "late"
+            or instruction.operands != (number,)
+            or instruction.operand not in in_late
+        ):
             return None
-    if any(region == "late" and made.operands != (number,) for region, made in program.scatters):
+    if any(
+        region == "late" and instruction.operands != (number,) for region, instruction in program.scatters
+    ):
         return None
     return tuple(summed), frozenset(products)
 

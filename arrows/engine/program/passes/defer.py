@@ -26,23 +26,33 @@ def defer(program: Program) -> Program:
     """
     back = program.region("step_back")
     early = {
-        number for made in program.region("early") if isinstance(made, Gather) for number in made.operands
+        number
+        for instruction in program.region("early")
+        if isinstance(instruction, Gather)
+        for number in instruction.operands
     }
-    scatters = [made for made in back if isinstance(made, Scatter)]
-    waiting = [made for made in scatters if early.issuperset(made.operands)]
-    read = [var for made in program.region("deferred") for var in made.reads]
-    in_step = closure([made.operand for made in scatters if made not in waiting], back)
-    in_late = closure([made.operand for made in waiting], back) - in_step
+    scatters = [instruction for instruction in back if isinstance(instruction, Scatter)]
+    waiting = [instruction for instruction in scatters if early.issuperset(instruction.operands)]
+    read = [var for instruction in program.region("deferred") for var in instruction.reads]
+    in_step = closure([instruction.operand for instruction in scatters if instruction not in waiting], back)
+    in_late = closure([instruction.operand for instruction in waiting], back) - in_step
     in_deferred = closure(read, back) - in_step - in_late
 
     def of(values: set[Var], stores: list[Scatter]) -> tuple[Instruction, ...]:
-        moved = [made for made in back if not isinstance(made, Pull) and not values.isdisjoint(made.writes)]
+        moved = [
+            instruction
+            for instruction in back
+            if not isinstance(instruction, Pull) and not values.isdisjoint(instruction.writes)
+        ]
         return (*moved, *stores)
 
-    pulls = tuple(made for made in back if isinstance(made, Pull))
+    pulls = tuple(instruction for instruction in back if isinstance(instruction, Pull))
     return with_views(
         program.with_regions(
-            step_back=(*pulls, *of(in_step, [made for made in scatters if made not in waiting])),
+            step_back=(
+                *pulls,
+                *of(in_step, [instruction for instruction in scatters if instruction not in waiting]),
+            ),
             late=of(in_late, waiting),
             deferred=(*of(in_deferred, []), *program.region("deferred")),
         )

@@ -50,28 +50,28 @@ def differentiate(program: Program, seeded: Sequence[bool]) -> Program:
     Returns:
         The program as it is where nothing that is wanted depends on a result with a gradient.
     """
-    forward = [made for _, made in program]
-    before = [equation for made in program.region("once") for equation in equations_of(made)]
+    forward = [instruction for _, instruction in program]
+    before = [equation for instruction in program.region("once") for equation in equations_of(instruction)]
     main = [
         equation
         for name in ("early", "step")
-        for made in program.region(name)
-        for equation in equations_of(made)
+        for instruction in program.region(name)
+        for equation in equations_of(instruction)
     ]
     moving = _moving(program, [*before, *main])
     recorder = _Derivation(program.next_number)
     pulls: list[Instruction] = []
     gradient: dict[Var, Tracer] = {}
-    for made in program.region("step"):
-        if isinstance(made, Store) and seeded[made.number] and made.operand in moving:
-            g = recorder.new(made.operand, max(made.operand.rows, ROW))
-            pulls.append(Pull(g.var, made.number))
-            recorder.add(gradient, made.operand, g)
+    for instruction in program.region("step"):
+        if isinstance(instruction, Store) and seeded[instruction.number] and instruction.operand in moving:
+            g = recorder.new(instruction.operand, max(instruction.operand.rows, ROW))
+            pulls.append(Pull(g.var, instruction.number))
+            recorder.add(gradient, instruction.operand, g)
     recorder.walk(main, moving, gradient)
     scatters: list[Instruction] = []
-    for made in forward:
-        if isinstance(made, Gather) and made.result in gradient:
-            scatters += _scatters(program, made, gradient[made.result], recorder)
+    for instruction in forward:
+        if isinstance(instruction, Gather) and instruction.result in gradient:
+            scatters += _scatters(program, instruction, gradient[instruction.result], recorder)
 
     sums: list[Instruction] = []
     total: dict[Var, Tracer] = {}
@@ -82,9 +82,11 @@ def differentiate(program: Program, seeded: Sequence[bool]) -> Program:
             recorder.add(total, var, summed)
     recorder.walk(before, moving, total)
     accumulated = [
-        Accumulate(made.owner, made.spec, whole(made.spec.shape), total[made.result].var)
-        for made in forward
-        if isinstance(made, LoadParameter) and made.result in total
+        Accumulate(
+            instruction.owner, instruction.spec, whole(instruction.spec.shape), total[instruction.result].var
+        )
+        for instruction in forward
+        if isinstance(instruction, LoadParameter) and instruction.result in total
     ]
     if not scatters and not accumulated:
         return program
@@ -92,7 +94,7 @@ def differentiate(program: Program, seeded: Sequence[bool]) -> Program:
     once: list[Instruction] = [LoadConstant(var, array) for array, var in recorder.constants]
     step: list[Instruction] = []
     deferred: list[Instruction] = []
-    of_sums = {var for made in sums for var in made.writes}
+    of_sums = {var for instruction in sums for var in instruction.writes}
     for equation in recorder.equations:
         if equation.result.rows != INVARIANT:
             step.append(instruction_of(equation))
@@ -164,12 +166,12 @@ class _Derivation(TraceRecorder):
 def _moving(program: Program, equations: Iterable[Equation]) -> set[Var]:
     """The values that depend, through floats, on a parameter or on an operand whose gradient is wanted."""
     moving: set[Var] = set()
-    for _, made in program:
-        if isinstance(made, Gather):
-            if any(program.operands[number].differentiated for number in made.operands):
-                moving.update(var for var in made.writes if _is_float(var))
-        elif isinstance(made, LoadParameter) and made.spec.has_gradient:
-            moving.add(made.result)
+    for _, instruction in program:
+        if isinstance(instruction, Gather):
+            if any(program.operands[number].differentiated for number in instruction.operands):
+                moving.update(var for var in instruction.writes if _is_float(var))
+        elif isinstance(instruction, LoadParameter) and instruction.spec.has_gradient:
+            moving.add(instruction.result)
     for equation in equations:
         if _is_float(equation.result) and not moving.isdisjoint(equation.operands):
             moving.add(equation.result)

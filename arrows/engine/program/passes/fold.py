@@ -74,12 +74,12 @@ def _product(recorder: TraceRecorder, left: Tracer, right: Tracer) -> Tracer | N
     """``concat(parts) @ W`` where some parts are zeros and ``W`` is a parameter's matrix."""
     if right.rows != INVARIANT or right.ndim != 2 or not recorder.constants:
         return None
-    made = next((e for e in reversed(recorder.equations) if e.result == left.var), None)
-    if made is None or made.primitive.name != "concat":
+    equation = next((e for e in reversed(recorder.equations) if e.result == left.var), None)
+    if equation is None or equation.primitive.name != "concat":
         return None
-    if dict(made.attributes)["axis"] != -1:
+    if dict(equation.attributes)["axis"] != -1:
         return None
-    parts = [recorder.tracer(var) for var in made.operands]
+    parts = [recorder.tracer(var) for var in equation.operands]
     ends = np.cumsum([part.shape[-1] for part in parts]).tolist()
     kept: list[tuple[int, int, Tracer]] = []
     for part, stop in zip(parts, ends, strict=True):

@@ -29,18 +29,26 @@ def join(program: Program) -> Program:
 
 def _joined(program: Program, name: str) -> tuple[Instruction, ...]:
     region = program.region(name)
-    stored = {var for made in region if not made.writes for var in made.reads}
+    stored = {var for instruction in region if not instruction.writes for var in instruction.reads}
     gathered: dict[Var, int] = {}
-    for made in region:
-        if isinstance(made, Gather) and len(made.operands) == 1 and made.result.rows == ROW:
-            gathered[made.result] = made.operands[0]
+    for instruction in region:
+        if (
+            isinstance(instruction, Gather)
+            and len(instruction.operands) == 1
+            and instruction.result.rows == ROW
+        ):
+            gathered[instruction.result] = instruction.operands[0]
     gathers: list[Instruction] = []
     rest: list[Instruction] = []
-    for made in region:
-        if isinstance(made, Join) and made.result not in stored and _fits(program, made, gathered):
-            gathers.append(Gather(made.result, tuple(gathered[var] for var in made.reads)))
+    for instruction in region:
+        if (
+            isinstance(instruction, Join)
+            and instruction.result not in stored
+            and _fits(program, instruction, gathered)
+        ):
+            gathers.append(Gather(instruction.result, tuple(gathered[var] for var in instruction.reads)))
         else:
-            (gathers if isinstance(made, Gather) else rest).append(made)
+            (gathers if isinstance(instruction, Gather) else rest).append(instruction)
     return (*gathers, *rest)
 
 

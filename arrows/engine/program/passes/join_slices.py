@@ -36,18 +36,23 @@ def join_slices(program: Program) -> Program:
     regions = {}
     for name in ("step_back", "deferred"):
         region = program.region(name)
-        made_by = {e.result: e for made in region for e in equations_of(made) if e.result in made.writes}
+        made_by = {
+            e.result: e
+            for instruction in region
+            for e in equations_of(instruction)
+            if e.result in instruction.writes
+        }
         uses: dict[Var, int] = {}
-        for made in region:
-            for var in made.reads:
+        for instruction in region:
+            for var in instruction.reads:
                 uses[var] = uses.get(var, 0) + 1
         joined: list[Instruction] = []
-        for made in region:
-            slices = _side_by_side(made, made_by, uses)
+        for instruction in region:
+            slices = _side_by_side(instruction, made_by, uses)
             if slices is None:
-                joined.append(made)
+                joined.append(instruction)
                 continue
-            (result,) = made.writes
+            (result,) = instruction.writes
             operands: list[Var] = []
             for operand in slices.operands:
                 if isinstance(operand, Var):

@@ -29,7 +29,7 @@ def narrow(program: Program) -> Program:
     Args:
         program: a forward program.
     """
-    stored = [made.operand for made in program.region("step") if isinstance(made, Store)]
+    stored = [instruction.operand for instruction in program.region("step") if isinstance(instruction, Store)]
     rewriter = Rewriter(program)
     columns = _columns_read(rewriter.equations, stored)
     if not columns:

@@ -31,23 +31,23 @@ def place(program: Program) -> Program:
     """
     deferred = program.region("deferred")
     zeros = {
-        made.result
-        for made in program.region("once")
-        if isinstance(made, LoadConstant) and not made.array.any()
+        instruction.result
+        for instruction in program.region("once")
+        if isinstance(instruction, LoadConstant) and not instruction.array.any()
     }
     made_by = {
         equation.result: equation
-        for made in deferred
-        if not isinstance(made, SumRows)
-        for equation in equations_of(made)
+        for instruction in deferred
+        if not isinstance(instruction, SumRows)
+        for equation in equations_of(instruction)
     }
     rest: list[Instruction] = []
     pieces: list[Accumulate] = []
-    for made in deferred:
-        if isinstance(made, Accumulate):
-            pieces += _pieces(made, made_by, zeros)
+    for instruction in deferred:
+        if isinstance(instruction, Accumulate):
+            pieces += _pieces(instruction, made_by, zeros)
         else:
-            rest.append(made)
+            rest.append(instruction)
     placed = prune(program.with_regions(deferred=(*rest, *pieces)))
     return _with_sparse(placed, pieces)
 
@@ -92,15 +92,15 @@ def _with_sparse(program: Program, pieces: Sequence[Accumulate]) -> Program:
     """The program with row-sparse gradients where a parameter gets nothing but rows that are looked up."""
     deferred = program.region("deferred")
     rows = {
-        made.result
-        for made in deferred
-        if isinstance(made, SumRows)
-        and made.equation is not None
-        and made.equation.primitive.name == "scatter_row"
+        instruction.result
+        for instruction in deferred
+        if isinstance(instruction, SumRows)
+        and instruction.equation is not None
+        and instruction.equation.primitive.name == "scatter_row"
     }
-    for made in deferred:
-        if not isinstance(made, Accumulate):
-            rows.difference_update(made.reads)  # an equation, which takes arrays alone
+    for instruction in deferred:
+        if not isinstance(instruction, Accumulate):
+            rows.difference_update(instruction.reads)  # an equation, which takes arrays alone
     dense = {
         (id(piece.owner), piece.spec.name)
         for piece in pieces
@@ -108,11 +108,11 @@ def _with_sparse(program: Program, pieces: Sequence[Accumulate]) -> Program:
     }
     sparse = {piece.operand for piece in pieces if (id(piece.owner), piece.spec.name) not in dense}
 
-    def marked(made: Instruction) -> Instruction:
-        if isinstance(made, SumRows) and made.result in sparse:
-            return replace(made, sparse=True)
-        if isinstance(made, Accumulate) and made.operand in sparse:
-            return replace(made, region=None)
-        return made
+    def marked(instruction: Instruction) -> Instruction:
+        if isinstance(instruction, SumRows) and instruction.result in sparse:
+            return replace(instruction, sparse=True)
+        if isinstance(instruction, Accumulate) and instruction.operand in sparse:
+            return replace(instruction, region=None)
+        return instruction
 
     return program.with_regions(deferred=tuple(map(marked, deferred)))

@@ -30,24 +30,32 @@ def push_sums(program: Program) -> Program:
     """
     deferred = program.region("deferred")
     # What `deferred` makes again of a view is rows, as what stands in `step_back`.
-    views = tuple(made for made in deferred if isinstance(made, View) and made.result.rows != INVARIANT)
+    views = tuple(
+        instruction
+        for instruction in deferred
+        if isinstance(instruction, View) and instruction.result.rows != INVARIANT
+    )
     made_by = {
         equation.result: equation
-        for made in (*program.region("step_back"), *views)
-        for equation in equations_of(made)
+        for instruction in (*program.region("step_back"), *views)
+        for equation in equations_of(instruction)
     }
-    sums = [made for made in deferred if isinstance(made, SumRows)]
+    sums = [instruction for instruction in deferred if isinstance(instruction, SumRows)]
     first = _Pusher(program, made_by, set())
-    for made in sums:
-        assert made.operand is not None
-        first.push(made.operand, made.result)
+    for instruction in sums:
+        assert instruction.operand is not None
+        first.push(instruction.operand, instruction.result)
     # The plain sum of what products over all rows read needs nothing else to be held for it.
-    held = {var for made in first.sums for var in made.reads}
+    held = {var for instruction in first.sums for var in instruction.reads}
     pusher = _Pusher(program, made_by, held)
-    rest = tuple(made for made in deferred if not isinstance(made, SumRows) and made not in views)
-    for made in sums:
-        assert made.operand is not None
-        pusher.push(made.operand, made.result)
+    rest = tuple(
+        instruction
+        for instruction in deferred
+        if not isinstance(instruction, SumRows) and instruction not in views
+    )
+    for instruction in sums:
+        assert instruction.operand is not None
+        pusher.push(instruction.operand, instruction.result)
     return with_views(program.with_regions(deferred=(*views, *pusher.sums, *pusher.computed, *rest)))
 
 

@@ -183,12 +183,17 @@ def _move(program: Program) -> Program:
             is_product = any(equation.primitive.name == "matmul" for equation in equations_of(instruction))
             if is_product or not heavy.isdisjoint(with_rows):
                 heavy.update(instruction.writes)
-    needed = {var for made in step for var in made.writes if var in heavy and not isinstance(made, View)}
+    needed = {
+        var
+        for instruction in step
+        for var in instruction.writes
+        if var in heavy and not isinstance(instruction, View)
+    }
     if not needed:
         return program
     for instruction in reversed(step):
         if not needed.isdisjoint(instruction.writes):
             needed.update(instruction.reads)
-    moved = tuple(made for made in step if not needed.isdisjoint(made.writes))
-    rest = tuple(made for made in step if made not in moved)
+    moved = tuple(instruction for instruction in step if not needed.isdisjoint(instruction.writes))
+    rest = tuple(instruction for instruction in step if instruction not in moved)
     return prune(with_views(program.with_regions(early=moved, step=rest)))

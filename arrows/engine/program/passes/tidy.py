@@ -25,7 +25,7 @@ def prune(program: Program) -> Program:
         if not instruction.writes or not needed.isdisjoint(instruction.writes):
             kept[name].append(instruction)
             needed.update(instruction.reads)
-    return program.with_regions(**{name: tuple(reversed(some)) for name, some in kept.items()})
+    return program.with_regions(**{name: tuple(reversed(region)) for name, region in kept.items()})
 
 
 def with_views(program: Program) -> Program:
@@ -34,27 +34,37 @@ def with_views(program: Program) -> Program:
     A view costs nothing to make, and what it shows lies in memory that both regions see.
     """
     number = program.next_number
-    home = {var: name for name, made in program for var in made.writes}
-    views = {made.result: made for name, made in program if isinstance(made, View) and name != "once"}
+    home = {var: name for name, instruction in program for var in instruction.writes}
+    views = {
+        instruction.result: instruction
+        for name, instruction in program
+        if isinstance(instruction, View) and name != "once"
+    }
     regions: dict[str, tuple[Instruction, ...]] = {}
     for name in program.regions:
         region = program.region(name)
-        wanted = {var for made in region for var in made.reads if var in views and home[var] != name}
+        wanted = {
+            var for instruction in region for var in instruction.reads if var in views and home[var] != name
+        }
         for view in reversed(views):
             if view in wanted:
                 wanted.update(var for var in views[view].reads if var in views and home[var] != name)
         copies: dict[Var, Var] = {}
         made_again: list[Instruction] = []
-        for view, instruction in views.items():
+        for view, origin in views.items():
             if view in wanted:
                 copies[view] = copy = Var(number, view.type, view.rows)
                 number += 1
-                equation = instruction.equation
+                equation = origin.equation
                 operands = tuple(copies.get(var, var) for var in equation.operands)
                 made_again.append(
                     instruction_of(Equation(equation.primitive, operands, equation.attributes, copy))
                 )
-        loads = [made for made in region if isinstance(made, _LOADS)]
-        rest = [with_operands(made, copies) for made in region if not isinstance(made, _LOADS)]
+        loads = [instruction for instruction in region if isinstance(instruction, _LOADS)]
+        rest = [
+            with_operands(instruction, copies)
+            for instruction in region
+            if not isinstance(instruction, _LOADS)
+        ]
         regions[name] = (*loads, *made_again, *rest) if copies else region
     return prune(program.with_regions(**regions))

@@ -62,18 +62,18 @@ def _found(
         combine: of ``{a}``, what is found so far, and ``{b}``.
         body: ``body(block, place)`` is what a number adds.
     """
-    found = scope.name(type, start)
+    total = scope.name(type, start)
 
     def each(block: CodeBlock, at: RowPlace) -> None:
         name = block.name(f"const {type}", body(block, at))
-        block.lines.append(f"{found} = {combine.format(a=found, b=name)};")
+        block.lines.append(f"{total} = {combine.format(a=total, b=name)};")
 
     over_lanes(scope, count, each)
     exchange = scope.inner("for (int s = LANES / 2; s; s >>= 1)")
-    other = exchange.name(f"const {type}", f"LANE_SWAP({found}, s)")
-    exchange.lines.append(f"{found} = {combine.format(a=found, b=other)};")
+    other = exchange.name(f"const {type}", f"LANE_SWAP({total}, s)")
+    exchange.lines.append(f"{total} = {combine.format(a=total, b=other)};")
     scope.close(exchange)
-    return found
+    return total
 
 
 def _greatest(writer: KernelWriter, scope: CodeBlock, x: Var, sign: str = ">") -> str:

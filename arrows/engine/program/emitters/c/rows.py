@@ -131,14 +131,14 @@ def _extreme(writer: KernelWriter, scope: CodeBlock, equation: Equation, at: Row
 def _place_of(writer: KernelWriter, scope: CodeBlock, equation: Equation, at: RowPlace) -> str:
     sign = ">" if equation.primitive.name == "argmax" else "<"
     (x,) = equation.operands
-    best, found = scope.name(c_type(x), "0"), scope.name("long long", "0")
+    best, position = scope.name(c_type(x), "0"), scope.name("long long", "0")
 
     def body(block: CodeBlock, x: str) -> None:
         better = f"k == 0 || {x} {sign} {best} || ({x} != {x} && {best} == {best})"
-        block.lines.append(f"if ({better}) {{ {best} = {x}; {found} = k; }}")
+        block.lines.append(f"if ({better}) {{ {best} = {x}; {position} = k; }}")
 
     _ReducedAxes(writer, equation, at).over(scope, body)
-    return found
+    return position
 
 
 def _exponentials(loop: _ReducedAxes | _Line, scope: CodeBlock) -> tuple[str, str, str]:

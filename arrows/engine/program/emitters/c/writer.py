@@ -98,7 +98,7 @@ class KernelWriter:
         self.program, self.inside = program, inside
         self.local: dict[Var, str] = {}
         self.formulas: dict[Var, Callable[[CodeBlock, RowPlace], str]] = {}
-        self.made_by = {var: made for _, made in program for var in made.writes}
+        self.made_by = {var: instruction for _, instruction in program for var in instruction.writes}
         self.gathers = program.gather_numbers
         self._words: dict[Argument, int] = {}
         self._pointers: list[str] = []
@@ -159,12 +159,12 @@ class KernelWriter:
             return f"{self.rows(OnceValue(var), var.type.dtype)}[{at}]"
         if var in self.program.memory:
             return self._in_memory(var, row, at)
-        made, size = self.made_by.get(var), var.type.size
-        match made:
+        instruction, size = self.made_by.get(var), var.type.size
+        match instruction:
             case View(equation):
                 return self.compute(scope, equation, row, at)
             case Gather():
-                return self.gathered(scope, made, row, at)
+                return self.gathered(scope, instruction, row, at)
             case Pull(number=result):
                 return self.pulled(scope, result, var, row, at)
             case LoadKeys():
