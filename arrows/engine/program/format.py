@@ -14,8 +14,8 @@ from arrows.engine.program.instructions import (
     LoadConstant,
     LoadKeys,
     LoadParameter,
-    Map,
     Pull,
+    RowMap,
     Scatter,
     Store,
     SumRows,
@@ -63,10 +63,10 @@ def format_instruction(instruction: Instruction, var: VarFormat, owner: OwnerNam
             return [f"{var(instruction.result)} = dropout keys"]
         case Gather():
             return [f"{var(instruction.result)} = gather {_numbers(instruction.operands)}"]
-        case Map() if instruction != instruction_of(instruction.equations[0]):
+        case RowMap() if instruction != instruction_of(instruction.equations[0]):
             lines = [f"  {var(each.result)} = {_call(each)}" for each in instruction.equations]
             return ["map", *lines, f"-> {names(instruction.results)}"]
-        case Map():
+        case RowMap():
             return [f"{var(instruction.results[0])} = {_call(instruction.equations[0])}"]
         case Compute():
             word = "copy " if isinstance(instruction, Copy) else ""

@@ -17,7 +17,7 @@ Region: TypeAlias = tuple[tuple[int, int], ...]
 """A box of a parameter: for each axis, where it starts and stops."""
 
 
-class _Load:
+class _Source:
     """An instruction that makes a value of none of the program's."""
 
     __slots__ = ()
@@ -44,7 +44,7 @@ class _HandOver:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LoadConstant(_Load):
+class LoadConstant(_Source):
     """``%0: float32 = constant 0.5``"""
 
     result: Var
@@ -52,7 +52,7 @@ class LoadConstant(_Load):
 
 
 @dataclass(frozen=True, slots=True)
-class LoadParameter(_Load):
+class LoadParameter(_Source):
     """``%0: float32[600, 1200] = parameter LSTM_1/weight``: the live array of a layer's parameter."""
 
     result: Var
@@ -61,14 +61,14 @@ class LoadParameter(_Load):
 
 
 @dataclass(frozen=True, slots=True)
-class LoadKeys(_Load):
+class LoadKeys(_Source):
     """``%0: uint64 row = dropout keys``: one number for each row, from which its masks are hashed."""
 
     result: Var
 
 
 @dataclass(frozen=True, slots=True)
-class Gather(_Load):
+class Gather(_Source):
     """``%0: float32[300] row = gather 0``: rows of a slab, as a range or by an index.
 
     Several operands of one slab are gathered side by side: ``%0: float32[600] row = gather 0, 1`` is their
@@ -136,7 +136,7 @@ class Call(Compute):
 
 
 @dataclass(frozen=True, slots=True)
-class Map:
+class RowMap:
     """Element-wise equations that run as one loop over rows; slices and joins of vectors may stand between.
 
     In text, a block::
@@ -209,7 +209,7 @@ class Store(_HandOver):
 
 
 @dataclass(frozen=True, slots=True)
-class Pull(_Load):
+class Pull(_Source):
     """``%8: float32[3] row = gradient 0``: what the readers of a result's rows have left."""
 
     result: Var
@@ -251,7 +251,7 @@ Instruction: TypeAlias = (
     | LoadKeys
     | Gather
     | Compute
-    | Map
+    | RowMap
     | SumRows
     | Store
     | Pull
@@ -270,13 +270,13 @@ def instruction_of(equation: Equation) -> Instruction:
     if primitive.view:
         return View(equation)
     if primitive.elementwise:
-        return Map((equation,), (equation.result,))
+        return RowMap((equation,), (equation.result,))
     return Call(equation)
 
 
 def equations_of(instruction: Instruction) -> tuple[Equation, ...]:
     """The equations that an instruction is made of."""
-    if isinstance(instruction, Map):
+    if isinstance(instruction, RowMap):
         return instruction.equations
     if isinstance(instruction, Compute):
         return (instruction.equation,)
@@ -303,8 +303,8 @@ def with_operands(instruction: Instruction, new: Mapping[Var, Var]) -> Instructi
     match instruction:
         case Compute(equation):
             return type(instruction)(_reading(equation, new))
-        case Map(equations, results):
-            return Map(tuple(_reading(equation, new) for equation in equations), results)
+        case RowMap(equations, results):
+            return RowMap(tuple(_reading(equation, new) for equation in equations), results)
         case SumRows(equation=Equation() as equation):
             return replace(instruction, equation=_reading(equation, new))
         case SumRows(operand=Var() as operand) | Store(_, operand) | Scatter(_, operand):

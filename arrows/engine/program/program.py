@@ -236,7 +236,7 @@ class Program:
         return "\n".join(lines)
 
     def line(self, region: str, position: int) -> str:
-        """One instruction as a line of text; of a `Map` of many equations, what it reads and makes."""
+        """One instruction as a line of text; of a `RowMap` of many equations, what it reads and makes."""
         instruction = self.region(region)[position]
         lines = format_instruction(instruction, self.format_value, LayerNames().of)
         if len(lines) == 1:

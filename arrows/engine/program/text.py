@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from arrows.engine.program.format import OwnerName
-from arrows.engine.program.instructions import Instruction, Map
+from arrows.engine.program.instructions import Instruction, RowMap
 from arrows.engine.program.lines import TYPED, LineReader, typed
 from arrows.engine.program.literals import NotReadable
 from arrows.engine.program.program import REGIONS, Distinct, Operand, Program, Slot
@@ -172,7 +172,7 @@ class _ProgramReader:
         elif self.map is None:
             instructions.append(self.lines.instruction(line))
         elif line.startswith("->"):
-            instructions.append(Map(tuple(self.map), self.lines.reads(line.removeprefix("->"))))
+            instructions.append(RowMap(tuple(self.map), self.lines.reads(line.removeprefix("->"))))
             self.map = None
         else:
             self.map.append(self.lines.equation(line))

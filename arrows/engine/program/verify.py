@@ -17,8 +17,8 @@ from arrows.engine.program.instructions import (
     LoadConstant,
     LoadKeys,
     LoadParameter,
-    Map,
     Pull,
+    RowMap,
     Scatter,
     Store,
     SumRows,
@@ -164,7 +164,7 @@ class _Checker:
                 self._accumulate(instruction)
             case SumRows():
                 self._sum(instruction)
-            case Map():
+            case RowMap():
                 self._map(instruction)
             case Compute():
                 self._compute(instruction)
@@ -310,10 +310,10 @@ class _Checker:
             raise Violation("the sum of a value is not row-sparse")
         expect(instruction.result, summed.type, INVARIANT, "the sum")
 
-    def _map(self, instruction: Map) -> None:
+    def _map(self, instruction: RowMap) -> None:
         inside: list[Var] = []
         for equation in instruction.equations:
-            if not self.program.kernels and not isinstance(instruction_of(equation), (Map, View, Join)):
+            if not self.program.kernels and not isinstance(instruction_of(equation), (RowMap, View, Join)):
                 raise Violation(f"{equation.primitive.name} is not element-wise")
             if late := [var for var in equation.operands if var not in inside and var not in self.home]:
                 raise Violation(f"%{late[0].id} is read before it is made")

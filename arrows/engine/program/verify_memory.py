@@ -12,9 +12,9 @@ from arrows.engine.program.instructions import (
     Gather,
     Instruction,
     LoadKeys,
-    Map,
     Pull,
     Region,
+    RowMap,
     Scatter,
     Store,
     View,
@@ -114,7 +114,7 @@ class MemoryChecker:
             case View():
                 self._read(region, instruction.reads[0])
                 self.views[instruction.result] = self._view(instruction.equation)
-            case Compute() | Map():
+            case Compute() | RowMap():
                 self._run(region, instruction)
             case Gather(var) | Pull(var) if var in self.memory:
                 self._write(var, self._place(var))
@@ -138,7 +138,7 @@ class MemoryChecker:
 
     def _check_memory(self, region: str, instruction: Instruction, var: Var) -> None:
         """Checks that a value has memory if it needs it, and that this is of its shape."""
-        needs = var.rows != INVARIANT and isinstance(instruction, (Compute, Map))
+        needs = var.rows != INVARIANT and isinstance(instruction, (Compute, RowMap))
         needs = needs and not isinstance(instruction, View)
         if var not in self.memory:
             if needs:
@@ -267,7 +267,7 @@ class MemoryChecker:
                     raise Violation(f"%{owner.id} is read, and {_name(by)} has overwritten it")
         return place
 
-    def _run(self, region: str, instruction: Compute | Map) -> None:
+    def _run(self, region: str, instruction: Compute | RowMap) -> None:
         """Plays the equations of an instruction through."""
         equations = equations_of(instruction)
         parts = {part for equation in equations for part in _parts(equation)}

@@ -51,7 +51,7 @@ class NotRecordable(Exception):
 
 
 @dataclass(slots=True)
-class Recording:
+class RuleRecorder:
     """What a rule has done so far.
 
     Attributes:
@@ -90,14 +90,14 @@ class Recording:
 
 def _operator(form: str, reverse: bool = False) -> Callable[[Symbol, Any], Symbol]:
     def operator(self: Symbol, other: Any) -> Symbol:
-        return self.recording.apply(form, (other, self) if reverse else (self, other), None)
+        return self.recorder.apply(form, (other, self) if reverse else (self, other), None)
 
     return operator
 
 
 def _in_place(form: str) -> Callable[[Symbol, Any], Symbol]:
     def operator(self: Symbol, other: Any) -> Symbol:
-        return self.recording.apply(form, (self, other), self)
+        return self.recorder.apply(form, (self, other), self)
 
     return operator
 
@@ -105,14 +105,14 @@ def _in_place(form: str) -> Callable[[Symbol, Any], Symbol]:
 class Symbol:
     """One number of an array: a variable in C."""
 
-    __slots__ = ("dtype", "name", "recording")
+    __slots__ = ("dtype", "name", "recorder")
     shape: tuple[int, ...] = ()
     ndim = 0
     __array_ufunc__ = None  # NumPy's numbers then leave operators to this class
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, recording: Recording, name: str, dtype: str) -> None:
-        self.recording, self.name, self.dtype = recording, name, np.dtype(dtype)
+    def __init__(self, recorder: RuleRecorder, name: str, dtype: str) -> None:
+        self.recorder, self.name, self.dtype = recorder, name, np.dtype(dtype)
 
     __add__, __radd__, __iadd__ = _operator("{} + {}"), _operator("{} + {}", True), _in_place("{} + {}")
     __sub__, __rsub__, __isub__ = _operator("{} - {}"), _operator("{} - {}", True), _in_place("{} - {}")
@@ -122,7 +122,7 @@ class Symbol:
     __pow__, __rpow__ = _operator("pow({}, {})"), _operator("pow({}, {})", True)
 
     def __neg__(self) -> Symbol:
-        return self.recording.apply("-({})", (self,), None)
+        return self.recorder.apply("-({})", (self,), None)
 
     def __bool__(self) -> bool:
         raise NotRecordable("a decision on a number")
@@ -135,14 +135,14 @@ class Symbol:
         name = np.dtype(dtype).name
         if name not in _TYPES:
             raise NotRecordable(f"the element type {name}")
-        return self.recording.new(f"({_TYPES[name]}){self.name}", name)
+        return self.recorder.new(f"({_TYPES[name]}){self.name}", name)
 
 
 class RecordingModule:
     """Stands for the array module while a rule is recorded."""
 
-    def __init__(self, recording: Recording) -> None:
-        self._recording = recording
+    def __init__(self, recorder: RuleRecorder) -> None:
+        self._recorder = recorder
 
     def __getattr__(self, name: str) -> Callable[..., Symbol]:
         form = _BINARY.get(name) or _UNARY.get(name)
@@ -150,13 +150,13 @@ class RecordingModule:
             raise NotRecordable(f"xp.{name}")
 
         def function(*operands: Any, out: Symbol | None = None) -> Symbol:
-            return self._recording.apply(form, operands, out)
+            return self._recorder.apply(form, operands, out)
 
         return function
 
     def empty(self, shape: object, dtype: Any) -> Symbol:
         """A new variable."""
-        return self._recording.new("0", np.dtype(dtype).name)
+        return self._recorder.new("0", np.dtype(dtype).name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,15 +198,15 @@ def record(
     """
     if dtype not in _TYPES:
         return None
-    recording = Recording([], [])
+    recorder = RuleRecorder([], [])
 
     def symbol(name: str, of: str = dtype) -> Symbol:
-        return Symbol(recording, name, of)
+        return Symbol(recorder, name, of)
 
     state = {slot: symbol(f"slot{number}") for number, slot in enumerate(slots)}
     try:
         run(
-            RecordingModule(recording),
+            RecordingModule(recorder),
             symbol("parameter"),
             symbol("gradient"),
             state,
@@ -217,4 +217,4 @@ def record(
         )
     except (NotRecordable, TypeError, AttributeError):
         return None
-    return RuleCode(dtype, tuple(slots), tuple(recording.lines), len(recording.numbers)), recording.numbers
+    return RuleCode(dtype, tuple(slots), tuple(recorder.lines), len(recorder.numbers)), recorder.numbers

@@ -15,8 +15,8 @@ from arrows.engine.program.instructions import (
     Gather,
     LoadConstant,
     LoadParameter,
-    Map,
     Product,
+    RowMap,
     SumRows,
     View,
     instruction_of,
@@ -128,7 +128,7 @@ def test_what_is_read_is_what_is_meant():
     gather, product, add, *_ = program.region("step")
     assert gather == Gather(Var(3, T.Tensor((3,)), ROW), (0,))
     assert isinstance(product, Product) and product.reads == (gather.result, weight.result)
-    assert isinstance(add, Map) and add == instruction_of(add.equations[0])
+    assert isinstance(add, RowMap) and add == instruction_of(add.equations[0])
     outer, total, whole, _ = program.region("deferred")
     assert isinstance(outer, SumRows) and outer.operand is None and outer.equation is not None
     assert outer.equation.result == Var(14, T.Tensor((3, 4)), ROW)

@@ -12,8 +12,8 @@ from arrows.engine.program.instructions import (
     Accumulate,
     LoadConstant,
     LoadParameter,
-    Map,
     Product,
+    RowMap,
     SumRows,
     View,
     equations_of,
@@ -537,7 +537,7 @@ def test_a_value_has_one_type():
     program = parse_program(CELL)
     other = Var(23, T.Tensor((), "float64"), ROW)
     equation = replace(equations_of(program.region("step")[4])[0], operands=(other,))
-    step = (*program.region("step")[:4], Map((equation,), (equation.result,)), program.region("step")[5])
+    step = (*program.region("step")[:4], RowMap((equation,), (equation.result,)), program.region("step")[5])
     refused(
         program.with_regions(step=step), "%23 is read as %23: float64 row, and was made as %23: float32[4]"
     )

@@ -1,8 +1,8 @@
 """Writes a region for a device with kernels: a loop over steps in which nearly every line is one launch.
 
-The function is the same straight line as NumPy's (`emitters.numpy`).  A `Map`, a gather that is copied, and
-what else a kernel in C can do is one launch; so is a matrix product.  What no kernel can do stays a call of
-the array module.
+The function is the same straight line as NumPy's (`emitters.numpy`).  A `RowMap`, a gather that is copied,
+and what else a kernel in C can do is one launch; so is a matrix product.  What no kernel can do stays a call
+of the array module.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from arrows.engine.program.instructions import (
     Gather,
     Instruction,
     LoadKeys,
-    Map,
     Product,
     Pull,
+    RowMap,
     Scatter,
     Store,
     SumRows,
@@ -180,7 +180,7 @@ class _LaunchWriter(RegionWriter):
         """Writes an instruction as calls of the array module."""
         for var in instruction.reads:
             self._ready(var)
-        if not isinstance(instruction, Map):
+        if not isinstance(instruction, RowMap):
             super()._write(instruction)
             return
         for equation in instruction.equations:

@@ -9,7 +9,7 @@ import numpy as np
 
 from arrows.engine.device.jit import compiled
 from arrows.engine.program.emitters.loops import python_source
-from arrows.engine.program.instructions import Map, SumRows
+from arrows.engine.program.instructions import RowMap, SumRows
 from arrows.ops import INVARIANT, Equation, RowSparse
 from arrows.ops.arrays import Array, ArrayModule
 from arrows.ops.primitive import Run, SumRun
@@ -82,8 +82,8 @@ class Kernels:
             run = _to_dense(self.xp, run)
         return f"{self.add(run, 'sum_' + equation.primitive.name)}({', '.join(arguments)})"
 
-    def loops(self, loops: Map, arguments: Sequence[str]) -> str:
-        """A call of a `Map` compiled into one loop, with code for what it reads and writes."""
+    def loops(self, loops: RowMap, arguments: Sequence[str]) -> str:
+        """A call of a `RowMap` compiled into one loop, with code for what it reads and writes."""
         function = compiled(python_source(loops), loops.results[0].type.dtype)
         return f"{self.add(function, 'loops')}({', '.join(arguments)})"
 

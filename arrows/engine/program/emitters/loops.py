@@ -1,4 +1,4 @@
-"""The loop nest of a `Map`, as Python source for numba.
+"""The loop nest of a `RowMap`, as Python source for numba.
 
 NumPy passes over memory once for each equation; in one loop a row's values stay in registers from the first
 operand to the last result.  The loop nest is two loops, over rows and over places of a row.  Slices and joins
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from arrows.engine.program.instructions import Map
+from arrows.engine.program.instructions import RowMap
 from arrows.ops import INVARIANT, ROW, Equation, Var
 
 FUNCTIONS = {
@@ -53,7 +53,7 @@ class LoopPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class ReadPlace:
     """``a0 = x0[r, j + 4]``"""
 
     name: str
@@ -70,14 +70,14 @@ class Evaluate:
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class WritePlace:
     """``y0[r, j] = a2``"""
 
     place: LoopPlace
     value: str
 
 
-Statement: TypeAlias = Load | Evaluate | Write
+Statement: TypeAlias = ReadPlace | Evaluate | WritePlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +115,11 @@ def can_write(equation: Equation, dtype: str) -> bool:
     return name in FUNCTIONS
 
 
-def python_source(loops: Map) -> str:
+def python_source(loops: RowMap) -> str:
     """The function ``chain(operands..., results...)``, in the order of ``reads`` and ``writes``.
 
     Args:
-        loops: a `Map` of equations that `can_write` allows.
+        loops: a `RowMap` of equations that `can_write` allows.
     """
     names = {var: f"x{n}" for n, var in enumerate(loops.reads)}
     names |= {var: f"y{n}" for n, var in enumerate(loops.writes)}
@@ -134,9 +134,9 @@ def python_source(loops: Map) -> str:
 
 
 def _python(statement: Statement, names: Mapping[Var, str]) -> str:
-    if isinstance(statement, Load):
+    if isinstance(statement, ReadPlace):
         return f"{statement.name} = {names[statement.place.var]}{_subscript(statement.place)}"
-    if isinstance(statement, Write):
+    if isinstance(statement, WritePlace):
         return f"{names[statement.place.var]}{_subscript(statement.place)} = {statement.value}"
     return f"{statement.name} = {FUNCTIONS[statement.primitive].format(*statement.operands)}"
 
@@ -148,7 +148,7 @@ def _subscript(place: LoopPlace) -> str:
     return f"[{', '.join(index) or '()'}]"
 
 
-def loop_nest(loops: Map) -> list[Loop]:
+def loop_nest(loops: RowMap) -> list[Loop]:
     """The loops over the places of a row, one for each length of the pieces that results are cut into."""
     cuts = _cuts(loops.equations)
     writes: dict[int, list[LoopPlace]] = {}
@@ -158,7 +158,7 @@ def loop_nest(loops: Map) -> list[Loop]:
     return [_loop(loops, length, places) for length, places in sorted(writes.items())]
 
 
-def _loop(loops: Map, length: int, writes: Sequence[LoopPlace]) -> Loop:
+def _loop(loops: RowMap, length: int, writes: Sequence[LoopPlace]) -> Loop:
     """The loop that writes pieces of one length; each value is computed once."""
     wanted: dict[Var, dict[LoopPlace, None]] = {}
 
@@ -175,7 +175,7 @@ def _loop(loops: Map, length: int, writes: Sequence[LoopPlace]) -> Loop:
     for var in loops.reads:
         for place in wanted.get(var, ()):
             values[place] = f"a{len(values)}"
-            loop.append(Load(values[place], place), place.moves)
+            loop.append(ReadPlace(values[place], place), place.moves)
     for equation in loops.equations:
         for place in wanted.get(equation.result, ()):
             operands = tuple(values[operand] for operand in _operands(equation, place))
@@ -185,7 +185,7 @@ def _loop(loops: Map, length: int, writes: Sequence[LoopPlace]) -> Loop:
             values[place] = f"a{len(values)}"
             loop.append(Evaluate(values[place], equation.primitive.name, operands), place.moves)
     for place in writes:
-        loop.append(Write(place, values[place]), place.moves)
+        loop.append(WritePlace(place, values[place]), place.moves)
     return loop
 
 

@@ -27,8 +27,8 @@ from arrows.engine.program.instructions import (
     Instruction,
     Join,
     LoadKeys,
-    Map,
     Pull,
+    RowMap,
     Scatter,
     Store,
     SumRows,
@@ -73,7 +73,7 @@ def emit(
         region: any but ``once``.
         xp: the array module.
         tick: called after each instruction, for a profile.
-        jit: a `Map` of several equations is compiled into one loop; else its equations run one by one.
+        jit: a `RowMap` of several equations is compiled into one loop; else its equations run one by one.
     """
     return RegionWriter(program, region, xp, tick, jit).code() if program.region(region) else None
 
@@ -185,10 +185,10 @@ class RegionWriter:
                 self.values.name(instruction.operand)
             case SumRows():
                 self._sum_rows(instruction)
-            case Map(equations, results) if self.jit and len(equations) > 1:
+            case RowMap(equations, results) if self.jit and len(equations) > 1:
                 arguments = [self.values.name(var) for var in (*instruction.reads, *results)]
                 self.body.append(self.kernels.loops(instruction, arguments))
-            case Map(equations, _) if len(equations) > 1:
+            case RowMap(equations, _) if len(equations) > 1:
                 for equation in equations:
                     self.values.made_by[equation.result] = inner = instruction_of(equation)
                     self._write(inner)
@@ -196,7 +196,7 @@ class RegionWriter:
                 self._view(equation)
             case Join(equation) if any(self._lies_in(var, equation.result) for var in equation.operands):
                 self._rest_of_join(equation)
-            case Compute(equation) | Map((equation,), _):
+            case Compute(equation) | RowMap((equation,), _):
                 self._compute(equation)
             case _:
                 raise AssertionError(instruction)

@@ -8,7 +8,7 @@ from typing import Any
 
 from arrows.engine.program.contiguous_transpose import ContiguousTranspose
 from arrows.engine.program.emitters.kernels import Kernels
-from arrows.engine.program.instructions import Compute, Copy, LoadConstant, LoadParameter, Map
+from arrows.engine.program.instructions import Compute, Copy, LoadConstant, LoadParameter, RowMap
 from arrows.engine.program.program import Program
 from arrows.ops.arrays import Array, ArrayModule, HostArray
 
@@ -45,7 +45,7 @@ def emit_once(program: Program, xp: ArrayModule) -> OnceCode:
             case Copy(equation):
                 copy = kernels.add(ContiguousTranspose(kernels.kernel(equation)), "copy_transpose")
                 value = f"{copy}(v{equation.operands[0].id}, steps)"
-            case Compute(equation) | Map((equation,)):
+            case Compute(equation) | RowMap((equation,)):
                 value = kernels.call(equation, [f"v{operand.id}" for operand in equation.operands])
             case _:
                 raise AssertionError(instruction)

@@ -34,9 +34,9 @@ from arrows.engine.program.instructions import (
     Instruction,
     Join,
     LoadKeys,
-    Map,
     Product,
     Pull,
+    RowMap,
     Store,
     SumRows,
     View,
@@ -127,7 +127,7 @@ def _beneath(program: Program, memory: Mapping[Var, Memory]) -> dict[Var, Memory
     for name in ("early", "late"):
         computed = {var for instruction in program.region(name) for var in _computed(instruction)}
         for instruction in reversed(program.region(name)):
-            if not isinstance(instruction, Map) or len(instruction.equations) > 1:
+            if not isinstance(instruction, RowMap) or len(instruction.equations) > 1:
                 continue
             (result,) = instruction.results
             place = beneath.get(result, memory.get(result))
@@ -175,7 +175,7 @@ def _pulled(program: Program) -> dict[Var, Memory]:
     for name, instruction in program:
         if isinstance(instruction, Pull):
             reads = readers.get(instruction.result, [])
-            loaded = len(reads) == 1 and reads[0][0] == name and isinstance(reads[0][1], Map)
+            loaded = len(reads) == 1 and reads[0][0] == name and isinstance(reads[0][1], RowMap)
             if not loaded:
                 memory[instruction.result] = PulledRows(instruction.number)
     return memory
@@ -190,7 +190,7 @@ def _parts_of_joins(program: Program, memory: Mapping[Var, Memory]) -> dict[Var,
         elementwise = {
             instruction.results[0]
             for instruction in program.region(name)
-            if isinstance(instruction, Map) and len(instruction.equations) == 1
+            if isinstance(instruction, RowMap) and len(instruction.equations) == 1
         }
         for instruction in program.region(name):
             if not isinstance(instruction, Join) or instruction.result.rows == INVARIANT:
@@ -237,7 +237,7 @@ def _scratch(
 
     for position, instruction in enumerate(region):
         if (
-            isinstance(instruction, Map)
+            isinstance(instruction, RowMap)
             and len(instruction.equations) == 1
             and instruction.results[0] not in memory
         ):

@@ -1,4 +1,4 @@
-"""Fuses runs of neighbouring element-wise equations into one `Map`, which a compiler turns into one loop::
+"""Fuses runs of neighbouring element-wise equations into one `RowMap`, which a compiler turns into one loop::
 
     %2: float32[8] row = sigmoid(%0)                    map
     %3: float32[4] row = index(%2, key=((0, 4, 1),))      %2: float32[8] row = sigmoid(%0)
@@ -26,7 +26,7 @@ from dataclasses import replace
 from arrows.engine.program.emitters.loops import can_write, python_source
 from arrows.engine.program.instructions import (
     Instruction,
-    Map,
+    RowMap,
     SumRows,
     closure,
     equations_of,
@@ -60,7 +60,7 @@ def fuse(program: Program, *, dtype: str = "float32") -> Program:
         instructions: list[Instruction] = []
         for run in _runs(program.region(name), dtype):
             together = fused(run, readers, numbers) if run and _fits(run[0], dtype) else run
-            loops = [each for each in together if isinstance(each, Map) and len(each.equations) > 1]
+            loops = [each for each in together if isinstance(each, RowMap) and len(each.equations) > 1]
             too_long = any(python_source(each).count("\n") > _MOST_LINES for each in loops)
             instructions += run if too_long else together
         regions[name] = tuple(instructions)
@@ -99,7 +99,7 @@ def _runs(region: Sequence[Instruction], dtype: str) -> Iterator[list[Instructio
 
 
 def fused(run: list[Instruction], readers: dict[Var, int], numbers: Iterator[int]) -> Sequence[Instruction]:
-    """A run of equations as one `Map`, and the views that others read behind it.
+    """A run of equations as one `RowMap`, and the views that others read behind it.
 
     Args:
         run: neighbours.
@@ -132,7 +132,7 @@ def fused(run: list[Instruction], readers: dict[Var, int], numbers: Iterator[int
         if read_inside.get(var, 0)
     }
     kept = closure(results, run)
-    loops = Map(
+    loops = RowMap(
         tuple(_renamed(equation, renamed) for equation in equations if equation.result in kept), results
     )
     return [loops, *reversed(views)]

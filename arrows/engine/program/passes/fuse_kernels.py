@@ -1,4 +1,4 @@
-"""Fuses what one kernel in C can do into one `Map`, for a device with kernels::
+"""Fuses what one kernel in C can do into one `RowMap`, for a device with kernels::
 
     %2: float32[5] row = add(%0, %1)                      map
     %3: float32[5] row = log_softmax(%2, axis=-1)           %2: float32[5] row = add(%0, %1)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from arrows import ops
-from arrows.engine.program.instructions import Instruction, LoadConstant, Map, equations_of, instruction_of
+from arrows.engine.program.instructions import Instruction, LoadConstant, RowMap, equations_of, instruction_of
 from arrows.engine.program.passes.tidy import prune
 from arrows.engine.program.program import Program
 from arrows.ops import INVARIANT, Equation, Var
@@ -81,7 +81,7 @@ def _side_by_side(
     instruction: Instruction, made_by: dict[Var, Equation], uses: dict[Var, int]
 ) -> _Slices | None:
     """The slices that an addition adds up, if they lie side by side along one axis."""
-    if not isinstance(instruction, Map) or instruction.equations[0].primitive.name != "add":
+    if not isinstance(instruction, RowMap) or instruction.equations[0].primitive.name != "add":
         return None
     (total,) = instruction.writes
     addends: list[Equation | None] = []

@@ -1,4 +1,4 @@
-"""The loop nest of a `Map`: the same numbers as equation by equation, whatever is sliced and joined."""
+"""The loop nest of a `RowMap`: the same numbers as equation by equation, whatever is sliced and joined."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import pytest
 
 from arrows import ops
 from arrows.engine.program.emitters.loops import FUNCTIONS, can_write, loop_nest, python_source
-from arrows.engine.program.instructions import Map
+from arrows.engine.program.instructions import RowMap
 from arrows.ops import trace
 from arrows.typesys import types as T
 from tests.engine.python_loops import interpreted
 
 
-def loops_of(function: Any, input: Any) -> Map:
+def loops_of(function: Any, input: Any) -> RowMap:
     traced = trace(function, T.as_type(input))
     results = tuple(dict.fromkeys(traced.results))
-    return Map(traced.equations, results)
+    return RowMap(traced.equations, results)
 
 
 def numbers(seed: int, *shape: int) -> Any:
     return np.random.default_rng(seed).normal(size=shape)
 
 
-def check(function: Any, *shapes: int) -> Map:
+def check(function: Any, *shapes: int) -> RowMap:
     """Five rows of vectors through the loops are what the function gives for each."""
     loops = loops_of(function, T.Tuple(tuple(T.Tensor((size,)) for size in shapes)))
     inputs = [numbers(n, 5, size) for n, size in enumerate(shapes)]

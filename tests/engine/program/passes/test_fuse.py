@@ -1,4 +1,4 @@
-"""Runs of element-wise equations become one `Map`; what a loop cannot do stays between them."""
+"""Runs of element-wise equations become one `RowMap`; what a loop cannot do stays between them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from arrows import ops
-from arrows.engine.program.instructions import Map
+from arrows.engine.program.instructions import RowMap
 from arrows.engine.program.passes.fuse import fuse
 from arrows.engine.program.text import parse_program
 from tests.engine.program.emitters.traced import program_of
@@ -30,7 +30,7 @@ def kinds(function: Any, input: Any = ([6],)) -> list[str]:
     """The instructions of a function's step, by kind."""
     program = fuse(program_of(function, input[0] if isinstance(input, tuple) else input, gradients=False))
     return [
-        f"map of {len(made.equations)}" if isinstance(made, Map) else type(made).__name__
+        f"map of {len(made.equations)}" if isinstance(made, RowMap) else type(made).__name__
         for made in program.region("step")
     ]
 
@@ -112,7 +112,7 @@ def test_views_that_others_read_follow_the_map() -> None:
 
 def test_what_other_regions_read_is_a_result() -> None:
     program = fuse(program_of(lambda x: ops.tanh(x * 2.0) * 3.0, [4]))
-    (step,) = (made for made in program.region("step") if isinstance(made, Map))
+    (step,) = (made for made in program.region("step") if isinstance(made, RowMap))
     assert len(step.results) == 2 and len(step.equations) == 3
 
 

@@ -1,4 +1,4 @@
-"""Neighbours that one kernel can compute become one `Map`."""
+"""Neighbours that one kernel can compute become one `RowMap`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from arrows import ops
-from arrows.engine.program.instructions import Map
+from arrows.engine.program.instructions import RowMap
 from arrows.engine.program.passes.fuse_kernels import fuse_kernels
 from arrows.engine.program.text import parse_program
 from arrows.engine.program.verify import verify_program
@@ -33,7 +33,7 @@ def kinds(function: Any, *shape: int) -> list[str]:
     """The instructions of a function's step, by kind, without loads and stores."""
     program = fuse_kernels(program_of(function, [*shape], gradients=False))
     found = [
-        f"map of {len(made.equations)}" if isinstance(made, Map) else type(made).__name__
+        f"map of {len(made.equations)}" if isinstance(made, RowMap) else type(made).__name__
         for made in program.region("step")
     ]
     return [kind for kind in found if kind not in ("Gather", "Store")]

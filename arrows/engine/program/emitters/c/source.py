@@ -1,9 +1,9 @@
 """Kernels in C of instructions: one source for the GPU and for the host.
 
 A kernel loads what it reads (`writer`): rows of a slab by their index, gradients from where readers have
-left them, ranges of wider values.  So gathers, slices and joins cost no launch of their own.  A `Map` is one
-launch of a thread for each number; where it reduces rows, of a thread for each short row, or of the lanes of
-a warp for each long one.
+left them, ranges of wider values.  So gathers, slices and joins cost no launch of their own.  A `RowMap` is
+one launch of a thread for each number; where it reduces rows, of a thread for each short row, or of the lanes
+of a warp for each long one.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from arrows.engine.program.instructions import (
     Compute,
     Gather,
     Instruction,
-    Map,
     Pull,
+    RowMap,
     Scatter,
     Store,
 )
@@ -89,7 +89,7 @@ def c_kernel(program: Program, instruction: Instruction) -> CKernel | None:
         if not all(var.type.size for var in instruction.writes or instruction.reads):
             return None  # there is nothing to do
         match instruction:
-            case Map(equations, results):
+            case RowMap(equations, results):
                 if any(is_reduction(equation) for equation in equations):
                     make = _row_kernel if all(map(is_short, equations)) else _lane_kernel
                     return make(program, equations, results)

@@ -36,8 +36,8 @@ from arrows.engine.program.instructions import (
     LoadConstant,
     LoadKeys,
     LoadParameter,
-    Map,
     Pull,
+    RowMap,
     Scatter,
     Store,
     SumRows,
@@ -178,7 +178,7 @@ class KernelRun:
                     self.library.function(kernel.source.name)(ctypes.c_void_p(words.ctypes.data))
             return
         self._plainly(region, step, made)
-        computes = isinstance(made, (SumRows, Map)) or (
+        computes = isinstance(made, (SumRows, RowMap)) or (
             equations_of(made) and not isinstance(made, (View, Join))
         )
         if computes:
