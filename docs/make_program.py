@@ -23,9 +23,9 @@ from arrows.engine.program.instructions import (
     LoadConstant,
     LoadKeys,
     LoadParameter,
-    Map,
     Product,
     Pull,
+    RowMap,
     Scatter,
     Store,
     SumRows,
@@ -204,7 +204,7 @@ class Symbols:
                 parts = self.expression(made, var)
                 text = listed(parts)
                 names: tuple[str, ...] = ()
-                if isinstance(made, Map) and "bias" in text:
+                if isinstance(made, RowMap) and "bias" in text:
                     names = GATES
                 elif isinstance(made, Join) and len(parts) == len(GATES):
                     names = tuple(f"d{gate}" for gate in GATES)
@@ -244,7 +244,7 @@ class Symbols:
                 return (Part(width, f"sum of {listed(self.parts[operand])} over all rows"),)
             case SumRows(equation=Equation(operands=(left, right))):
                 return (Part(width, f"{joined(self.parts[left])}.T @ {joined(self.parts[right])}"),)
-            case Compute(equation) | Map(equations=(equation,)):
+            case Compute(equation) | RowMap(equations=(equation,)):
                 operands = [self.parts[operand] for operand in equation.operands]
                 attributes: dict[str, Any] = dict(equation.attributes)
                 return self.computed(equation.primitive.name, operands, attributes, width) or plain
@@ -344,9 +344,9 @@ class Explainer:
                 return self.product(made)
             case Join():
                 return "Parts side by side: what lies in its range already is not copied."
-            case Map() if len(made.equations) > 1:
+            case RowMap() if len(made.equations) > 1:
                 return "One loop over the rows, compiled: what is between stays in registers."
-            case Map():
+            case RowMap():
                 return self.elementwise(made)
             case Compute():
                 return f"The primitive `{made.equation.primitive.name}`, by its kernel."
@@ -358,7 +358,7 @@ class Explainer:
             return f"All rows of the step times the matrix `%{shared[0].id}`: one product."
         return "A product for each row."
 
-    def elementwise(self, made: Map) -> str:
+    def elementwise(self, made: RowMap) -> str:
         """How an element-wise equation runs."""
         result, memory = made.results[0], self.program.memory
         over = [var for var in made.reads if isinstance(memory.get(var), Scratch)]
