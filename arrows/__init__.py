@@ -94,13 +94,14 @@ from arrows.version import __version__
 if TYPE_CHECKING:
     from arrows import data as data
     from arrows import drawing as drawing
+    from arrows import metrics as metrics
     from arrows import models as models
     from arrows import testing as testing
     from arrows import training as training
 else:
     # `import arrows` does not load these rooms, so that it stays quick.  A type checker must not see
     # `__getattr__`: it would accept any misspelt name as one of them.
-    _LATER = ("data", "drawing", "models", "testing", "training")
+    _LATER = ("data", "drawing", "metrics", "models", "testing", "training")
 
     def __getattr__(name: str) -> ModuleType:
         if name in _LATER:
@@ -188,6 +189,7 @@ __all__ = [
     "fix",
     "infer",
     "initializers",
+    "metrics",
     "models",
     "ops",
     "set_threads",

@@ -40,6 +40,7 @@ MODULES = {
     "ar.initializers": "arrows.layers.initializers",
     "ar.training": "arrows.training",
     "ar.training.schedules": "arrows.training.schedules",
+    "ar.metrics": "arrows.metrics",
     "ar.data": "arrows.data",
     "ar.models": "arrows.models",
     "ar.drawing": "arrows.drawing",

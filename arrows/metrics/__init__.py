@@ -1,0 +1,29 @@
+"""Figures that say how good predictions are: exact, and the same in whatever batches the data come.
+
+A metric counts what `update` shows it, batch by batch, and `figures` gives numbers by name, as
+`train(evaluate=)` takes them.  Metrics of parts of the data, of several processes say, are put together by
+`merge`; nothing is rounded before the last division.
+
+>>> from arrows.metrics import Accuracy, ConfusionMatrix
+"""
+
+from arrows.metrics.attachment import AttachmentScores
+from arrows.metrics.classification import Accuracy, ClassF1, ConfusionMatrix
+from arrows.metrics.exact_sum import ExactSum
+from arrows.metrics.metric import Metric
+from arrows.metrics.ranking import RocAuc
+from arrows.metrics.regression import MeanAbsoluteError, MeanSquaredError
+from arrows.metrics.spans import SpanF1
+
+__all__ = [
+    "Accuracy",
+    "AttachmentScores",
+    "ClassF1",
+    "ConfusionMatrix",
+    "ExactSum",
+    "MeanAbsoluteError",
+    "MeanSquaredError",
+    "Metric",
+    "RocAuc",
+    "SpanF1",
+]

@@ -1,0 +1,257 @@
+"""Metrics give what their definitions say, whatever batches the data come in."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import arrows as ar
+from arrows.engine.device import get_device
+from arrows.metrics import (
+    Accuracy,
+    AttachmentScores,
+    ClassF1,
+    ConfusionMatrix,
+    ExactSum,
+    MeanAbsoluteError,
+    MeanSquaredError,
+    Metric,
+    RocAuc,
+    SpanF1,
+)
+
+CLASSES = 3
+TAGS = ["O", "B-a", "I-a", "E-a", "S-a", "B-b", "I-b"]
+pairs = st.lists(st.tuples(st.integers(0, CLASSES - 1), st.integers(0, CLASSES - 1)), max_size=12)
+scored = st.lists(st.tuples(st.sampled_from([-1.0, 0.0, 0.25, 3.0]), st.booleans()), max_size=12)
+reals = st.lists(st.tuples(st.floats(-1e3, 1e3), st.floats(-1e3, 1e3)), max_size=12)
+sentences = st.lists(
+    st.lists(st.tuples(st.sampled_from(range(len(TAGS))), st.sampled_from(range(len(TAGS)))), max_size=6),
+    max_size=4,
+)
+
+
+def columns(rows: list[tuple[Any, Any]]) -> tuple[list[Any], list[Any]]:
+    return [row[0] for row in rows], [row[1] for row in rows]
+
+
+def same(left: dict[str, float], right: dict[str, float]) -> bool:
+    return left.keys() == right.keys() and all(
+        left[name] == right[name] or (math.isnan(left[name]) and math.isnan(right[name])) for name in left
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "data"),
+    [
+        (Accuracy, pairs),
+        (lambda: ConfusionMatrix(CLASSES), pairs),
+        (lambda: ClassF1(CLASSES), pairs),
+        (RocAuc, scored),
+        (MeanSquaredError, reals),
+        (MeanAbsoluteError, reals),
+        (AttachmentScores, pairs),
+    ],
+    ids=["accuracy", "confusion", "f1", "auc", "squared", "absolute", "attachment"],
+)
+def test_batches_do_not_matter(make, data):
+    @given(data, st.integers(0, 12), st.randoms())
+    def check(rows: Any, cut: int, random: Any) -> None:
+        whole, parts, other = make(), make(), make()
+        whole.update(*columns(rows))
+        mixed = random.sample(rows, len(rows))
+        parts.update(*columns(mixed[:cut]))
+        other.update(*columns(mixed[cut:]))
+        parts.merge(other)
+        assert same(whole.figures(), parts.figures())
+
+    check()
+
+
+@given(pairs)
+def test_classes_against_their_definition(rows):
+    matrix, accuracy = ConfusionMatrix(CLASSES), Accuracy()
+    for metric in (matrix, accuracy):
+        metric.update(*columns(rows))
+    for predicted in range(CLASSES):
+        for correct in range(CLASSES):
+            assert matrix.counts[correct, predicted] == rows.count((predicted, correct))
+    share = sum(p == c for p, c in rows) / len(rows) if rows else math.nan
+    assert same({"a": matrix.figures()["accuracy"]}, {"a": share})
+    assert same(accuracy.figures(), {"accuracy": share})
+    for name, f1 in matrix.f1().items():
+        precision, recall = matrix.precision()[name], matrix.recall()[name]
+        if precision + recall > 0:
+            assert f1 == pytest.approx(2 * precision * recall / (precision + recall))
+
+
+@given(scored)
+def test_auc_counts_pairs(rows):
+    auc = RocAuc()
+    auc.update(*columns(rows))
+    positive = [score for score, label in rows if label]
+    negative = [score for score, label in rows if not label]
+    twice = sum(2 * (p > n) + (p == n) for p in positive for n in negative)
+    expected = twice / (2 * len(positive) * len(negative)) if positive and negative else math.nan
+    assert same(auc.figures(), {"ROC AUC": expected})
+
+
+def test_auc_of_many_batches(monkeypatch):
+    monkeypatch.setattr("arrows.metrics.ranking._SORTED_AT_ONCE", 50)
+    rng = np.random.default_rng(0)
+    scores, labels = rng.normal(size=1000).round(1), rng.random(1000) < 0.3
+    whole, parts = RocAuc(), RocAuc()
+    whole.update(scores, labels)
+    for first in range(0, 1000, 7):
+        parts.update(scores[first : first + 7], labels[first : first + 7])
+    assert whole.figures() == parts.figures() and len(parts._scores) < 200
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False)))
+def test_sums_are_exact(numbers):
+    total = ExactSum()
+    for first in range(0, len(numbers), 3):
+        total.add(numbers[first : first + 3])
+    exact = sum(map(Fraction, numbers), Fraction())
+    try:
+        expected = float(exact)
+    except OverflowError:
+        expected = math.inf if exact > 0 else -math.inf
+    assert total.value == expected and total.count == len(numbers)
+
+
+def test_sums_of_many_numbers_do_not_overflow():
+    total = ExactSum()
+    total.add(np.full(1_000_000, -np.nextafter(2.0, 1.0)))
+    assert total.value == float(-Fraction(np.nextafter(2.0, 1.0)) * 1_000_000)
+    total.add([np.inf])
+    assert total.mean == math.inf
+    total.add([-np.inf])
+    assert math.isnan(total.value)
+
+
+def spans_of(tags: list[str]) -> set[tuple[int, int, str]]:
+    """A transcription of conlleval's rules, tag by tag."""
+    spans, start, previous = set(), None, "O"
+    for place, tag in enumerate([*tags, "O"]):
+        (prefix, _, kind), (before, _, kind_before) = tag.partition("-"), previous.partition("-")
+        new = tag != "O" and (previous == "O" or prefix in "BS" or before in "ES" or kind != kind_before)
+        if start is not None and (new or tag == "O"):
+            spans.add((start, place, kind_before))
+            start = None
+        if new:
+            start = place
+        previous = tag
+    return spans
+
+
+@given(sentences)
+def test_spans_against_conlleval(rows):
+    metric = SpanF1(TAGS)
+    predicted, correct = [[p for p, _ in row] for row in rows], [[c for _, c in row] for row in rows]
+    metric.update(predicted, [[TAGS[c] for c in row] for row in correct])
+    left, right = (
+        {(n, *span) for n, row in enumerate(tags) for span in spans_of([TAGS[t] for t in row])}
+        for tags in (predicted, correct)
+    )
+    both, figures = len(left & right), metric.figures()
+    assert same(
+        figures,
+        {
+            "span precision": both / len(left) if left else math.nan,
+            "span recall": both / len(right) if right else math.nan,
+            "span F1": 2 * both / (len(left) + len(right)) if left or right else math.nan,
+        },
+    )
+    for kind, f1 in metric.f1().items():
+        predicted_spans, correct_spans = (
+            {span for span in spans if span[3] == kind} for spans in (left, right)
+        )
+        if predicted_spans or correct_spans:
+            assert f1 == 2 * len(predicted_spans & correct_spans) / (
+                len(predicted_spans) + len(correct_spans)
+            )
+
+
+def test_spans_by_sentence_of_a_model():
+    scores = np.eye(len(TAGS))[[1, 2, 1, 0]]
+    ragged = ar.Ragged(scores, np.array([0, 1, 4]))
+    metric = SpanF1(TAGS)
+    metric.update(ragged, [["B-a"], ["B-a", "B-a", "O"]])
+    assert metric.figures()["span F1"] == 1.0  # an inside that begins a sentence begins a span
+    both = SpanF1(TAGS)
+    both.merge(metric)
+    both.merge(metric)
+    assert both.figures() == metric.figures() and both._counts.sum() == 2 * metric._counts.sum()
+
+
+def test_scores_lists_and_devices():
+    scores = np.array([[0.0, 1.0], [2.0, 1.0], [1.0, 1.0]], np.float32)
+    accuracy = Accuracy()
+    accuracy.update(scores, [1, 0, 0])
+    accuracy.update(get_device("fake").to_device(scores), np.array([1, 0, 1]))
+    accuracy.update(ar.Ragged(scores, np.array([0, 2, 3])), [[1, 0], [0]])
+    accuracy.update([np.int64(1), True], [[1], [0]])
+    assert (accuracy.right, accuracy.count) == (9, 11)
+
+
+def test_answers_to_ignore():
+    for metric in (Accuracy(ignore=-1), ConfusionMatrix(2, ignore=-1)):
+        metric.update([0, 1, 1], [-1, 1, 0])
+        assert metric.figures()["accuracy"] == 0.5
+
+
+def test_parses_of_sentences():
+    scores = AttachmentScores()
+    scores.update([[2, 0], [0]], [[2, 1], [0]])
+    assert scores.figures() == {"UAS": 2 / 3}
+
+
+@pytest.mark.parametrize(
+    ("metric", "predicted", "correct", "words"),
+    [
+        (Accuracy(), [1], [1, 2], "1 predictions and 2 correct answers"),
+        (Accuracy(), [0.5], [1], r"numbers of classes, of an integer type, not float64; .*score > 0"),
+        (Accuracy(), np.zeros((2, 2, 2)), [1, 1], r"\[n\] or \[n, classes\], not \[2, 2, 2\]"),
+        (Accuracy(), np.zeros((2, 0)), [1, 1], "scores of no class"),
+        (Accuracy(), {1: 2}, [1], "."),
+        (Accuracy(), ["a"], ["a"], "numbers of classes"),
+        (ConfusionMatrix(2), [2], [1], "a predicted class is 2, and the 2 classes are 0 to 1"),
+        (ConfusionMatrix(2), [1], [-1], "a correct class is -1"),
+        (MeanSquaredError(), np.zeros((2, 1)), np.zeros((2, 3)), r"predictions \[2, 1\] and correct"),
+        (MeanSquaredError(), ["a"], [1], "should be numbers"),
+        (RocAuc(), [math.nan], [1], "NaN"),
+        (RocAuc(), [0.5], [2], "0 or 1"),
+        (RocAuc(), np.zeros((2, 2)), [0, 1], r"scores should be numbers \[n\]"),
+        (SpanF1(TAGS), [1], [1], "by sentence"),
+        (SpanF1(TAGS), [[1]], [["B-c"]], "'B-c' is none of the tags"),
+        (SpanF1(TAGS), [[1], [2]], [[1], [2, 3]], "sentence 1 has 1 predicted tags and 2 correct"),
+        (SpanF1(TAGS), [[7]], [[1]], "a predicted tag is 7"),
+        (AttachmentScores(), ([1], ["a"]), [1], "relations are either"),
+    ],
+)
+def test_what_does_not_fit_is_refused(metric: Metric, predicted, correct, words):
+    before = metric.figures()
+    with pytest.raises((ar.ArrowTypeError, ar.ArrowValueError, TypeError), match=words):
+        metric.update(predicted, correct)
+    assert same(metric.figures(), before)
+
+
+def test_classes_have_names_of_their_own():
+    for classes in ([], ["a", "a"], 0):
+        with pytest.raises(ar.ArrowValueError, match="at least one class"):
+            ConfusionMatrix(classes)
+    with pytest.raises(ar.ArrowTypeError, match="number or a list of names"):
+        ConfusionMatrix("ab")
+    with pytest.raises(ar.ArrowValueError, match="neither 'O' nor 'B-kind'"):
+        SpanF1(["O", "NOUN"])
+    for left, right in pairwise([ConfusionMatrix(2), ConfusionMatrix(3)]):
+        with pytest.raises(ar.ArrowValueError, match="cannot be merged"):
+            left.merge(right)
