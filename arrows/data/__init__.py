@@ -1,4 +1,4 @@
-"""Data to train on: readers of trees, tagged sentences and word vectors, and a generated treebank.
+"""Data to train on: readers of trees, tagged sentences and word vectors, vocabularies, a treebank.
 
 >>> from arrows.data import generate, format_tree
 >>> print(format_tree(generate(1, seed=3, words=(2, 2))[0]))
@@ -17,6 +17,7 @@ from arrows.data.brackets import (
 )
 from arrows.data.conllu import TAGS, Sentence, Word, read_conllu
 from arrows.data.generated_treebank import CLASSES, compose, generate, label_tree, meaning_of_word
+from arrows.data.vocabularies import Vocabulary
 from arrows.data.word_vectors import Vector, read_vectors
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Sentence",
     "Tree",
     "Vector",
+    "Vocabulary",
     "Word",
     "compose",
     "format_tree",

@@ -1,0 +1,245 @@
+"""Vocabularies: words, or other categories, and their numbers."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from arrows.combinators import AnyBlock, Scalar, Transform, Unfit
+from arrows.files import replacing
+from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
+from arrows.typesys.quoting import quoted
+
+_FORMAT = "arrows vocabulary, version 1"
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Vocabulary:
+    """Words and their numbers, from 0.
+
+    `Vocabulary.of` builds one from data.  `block` reads a word as its number, `len` says how many rows an
+    embedding of it has: `vocabulary.block() >> ar.Embedding(len(vocabulary), 64)`.
+
+    Args:
+        words: texts in the order of their numbers, each once, without that for unknown ones.
+        unknown: the name of the number 0, which all other words get; None: another word is an error.
+
+    Attributes:
+        words: the names of all numbers, that of unknown words included.
+        unknown: as given.
+
+    Raises:
+        ArrowTypeError: something else than texts.
+        ArrowValueError: a word twice, or none and `unknown` is None.
+
+    Example:
+        >>> words = Vocabulary.of("the cat saw the dog".split())
+        >>> words["the"], words["cow"], words.words
+        (1, 0, ('<unknown>', 'the', 'cat', 'dog', 'saw'))
+        >>> words.block().eval("cat").item()
+        2
+    """
+
+    words: tuple[str, ...]
+    unknown: str | None
+    _numbers: Mapping[str, int] = field(repr=False, compare=False)
+
+    def __init__(self, words: Iterable[str], *, unknown: str | None = "<unknown>") -> None:
+        if isinstance(words, str):
+            raise ArrowTypeError(
+                f"a Vocabulary: words is one text, {quoted(words)}, and should be a list of them"
+            )
+        if not isinstance(unknown, str | None):
+            raise ArrowTypeError(f"a Vocabulary: unknown should be a text or None, not {unknown!r}")
+        listed = (*(() if unknown is None else (unknown,)), *words)
+        numbers: dict[str, int] = {}
+        for number, word in enumerate(listed):
+            if numbers.setdefault(_text(word), number) != number:
+                raise ArrowValueError(
+                    f"a Vocabulary: {quoted(word)} is there twice"
+                    + (", as a word and for unknown ones" if word == unknown else "")
+                    + "; Vocabulary.of(words) builds one from words of a text"
+                )
+        if not listed:
+            raise ArrowValueError(
+                "a Vocabulary: without words, and without a number for unknown ones, it reads nothing"
+            )
+        object.__setattr__(self, "words", listed)
+        object.__setattr__(self, "unknown", unknown)
+        object.__setattr__(self, "_numbers", MappingProxyType(numbers))
+
+    @classmethod
+    def of(
+        cls,
+        words: Iterable[str],
+        *,
+        least: int = 1,
+        most: int | None = None,
+        unknown: str | None = "<unknown>",
+    ) -> Vocabulary:
+        """Builds a vocabulary from all words of some data, frequent ones first, else by the alphabet.
+
+        Args:
+            words: all words, each as often as it occurs.
+            least: words that occur less often are unknown.
+            most: so many words at most, without that for unknown ones: the most frequent.
+            unknown: the name of the number 0, which all other words get; None: another word is an error.
+
+        Raises:
+            ArrowTypeError: something else than texts.
+            ArrowValueError: words would be left out, and no number stands for unknown ones.
+
+        Example:
+            >>> Vocabulary.of(["b", "a", "b"], least=2).words
+            ('<unknown>', 'b')
+        """
+        if isinstance(words, str):
+            raise ArrowTypeError(
+                f"Vocabulary.of: {quoted(words)} is one text; split it, or give [text] for its letters"
+            )
+        for name, count, lowest in (("least", least, 1), ("most", most, 0)):
+            if count is not None and (not isinstance(count, int) or count < lowest):
+                raise ArrowValueError(
+                    f"Vocabulary.of: {name} should be a whole number from {lowest}, not {count!r}"
+                )
+        counts = Counter(map(_text, words))
+        if unknown is not None:
+            del counts[unknown]
+        frequent = [word for word, count in counts.items() if count >= least]
+        kept = sorted(frequent, key=lambda word: (-counts[word], word))[:most]
+        if unknown is None and len(kept) < len(counts):
+            raise ArrowValueError(
+                "Vocabulary.of: with unknown=None, each word has a number; leave out least and most"
+            )
+        return cls(kept, unknown=unknown)
+
+    def __len__(self) -> int:
+        """How many numbers there are, that of unknown words included."""
+        return len(self.words)
+
+    def __contains__(self, word: object) -> bool:
+        """Whether a word has a number of its own."""
+        return word in self._numbers and word != self.unknown
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.words)
+
+    def __getitem__(self, word: str) -> int:
+        """The number of a word.
+
+        Raises:
+            KeyError: the word is unknown, and so is what to do.
+        """
+        if self.unknown is None:
+            return self._numbers[word]
+        return self._numbers.get(word, 0)
+
+    def numbers(self, words: Iterable[str]) -> list[int]:
+        """The numbers of words.
+
+        Raises:
+            KeyError: a word is unknown, and so is what to do.
+        """
+        return [self[word] for word in words]
+
+    def block(self, *, name: str | None = None) -> AnyBlock:
+        """A block that reads a word as its number, an `int32`.
+
+        Args:
+            name: the name in messages.
+
+        Raises:
+            InputError: at evaluation, something else than a text, or an unknown word where none may be.
+
+        Example:
+            >>> import arrows as ar
+            >>> tags = Vocabulary(["noun", "verb"], unknown=None)
+            >>> tags.block().eval("verb").item()
+            1
+        """
+        return _FromVocabulary(_Numbers(self), name=name) >> Scalar("int32")
+
+    def save(self, path: str | Path) -> None:
+        """Writes the vocabulary as JSON; the file is written whole or not at all.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        content = {"format": _FORMAT, "unknown": self.unknown, "words": self._own_words()}
+        with replacing(Path(path)) as file:
+            file.write((json.dumps(content, indent=0) + "\n").encode("ascii"))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Vocabulary:
+        """Reads a file that `save` has written.
+
+        Raises:
+            InputError: the file holds no vocabulary; it says where and why.
+            OSError: the file cannot be read.
+
+        Example:
+            >>> import tempfile
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     Vocabulary(["a"]).save(f"{folder}/words.json")
+            ...     Vocabulary.load(f"{folder}/words.json")
+            Vocabulary(words=('<unknown>', 'a'), unknown='<unknown>')
+        """
+        path = Path(path)
+        try:
+            content = json.loads(path.read_bytes())
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{path} is no vocabulary: it is no JSON ({error})") from error
+        if not isinstance(content, dict) or content.get("format") != _FORMAT:
+            raise InputError(f"{path} is no vocabulary: its format should be {_FORMAT!r}")
+        words, unknown = content.get("words"), content.get("unknown")
+        if not isinstance(words, list):
+            raise InputError(f"{path} is no vocabulary: its words should be a list")
+        try:
+            return cls(words, unknown=unknown)
+        except (ArrowTypeError, ArrowValueError) as error:
+            raise InputError(f"{path} is no vocabulary: {error}") from error
+
+    def _own_words(self) -> Sequence[str]:
+        return self.words if self.unknown is None else self.words[1:]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _vocabulary, (self._own_words(), self.unknown)
+
+
+def _text(word: object) -> str:
+    if not isinstance(word, str):
+        raise ArrowTypeError(f"a Vocabulary: words are texts, not {word!r}; str(x) makes one")
+    return word
+
+
+def _vocabulary(words: Sequence[str], unknown: str | None) -> Vocabulary:
+    return Vocabulary(words, unknown=unknown)
+
+
+class _Numbers:
+    """From a word to its number, with an error that says which word has none."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self.__name__ = f"{len(vocabulary):,} words"
+
+    def __call__(self, word: object) -> int:
+        if not isinstance(word, str):
+            raise Unfit(f"expected a text, got {type(word).__name__}")
+        try:
+            return self.vocabulary[word]
+        except KeyError:
+            raise Unfit(
+                f"{quoted(word)} is not in the vocabulary; one with unknown='<unknown>' has a number for it"
+            ) from None
+
+
+class _FromVocabulary(Transform[str, int]):
+    """From a word to its number; in messages it is the vocabulary that it stands for."""
+
+    kind = "Vocabulary"

@@ -1,0 +1,107 @@
+"""Vocabularies number words, read them as a typed leaf, and come back from their file."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import arrows as ar
+from arrows.data import Vocabulary
+
+
+@given(st.lists(st.text(max_size=3)), st.integers(1, 3), st.none() | st.integers(0, 4))
+def test_the_most_frequent_words_come_first(words, least, most):
+    vocabulary = Vocabulary.of(words, least=least, most=most)
+    kept = vocabulary.words[1:]
+    counts = [words.count(word) for word in kept]
+    assert vocabulary.words[0] == vocabulary.unknown == "<unknown>"
+    assert counts == sorted(counts, reverse=True) and all(count >= least for count in counts)
+    assert most is None or len(kept) <= most
+    if most is None:
+        assert set(kept) == {word for word in words if words.count(word) >= least}
+    for number, word in enumerate(kept, 1):
+        assert vocabulary[word] == number and word in vocabulary
+    assert Vocabulary.of(reversed(words), least=least, most=most) == vocabulary  # the order does not matter
+
+
+@given(st.lists(st.text(), unique=True, min_size=1), st.none() | st.just("?"))
+def test_a_file_gives_the_same_vocabulary(tmp_path_factory, words, unknown):
+    vocabulary = Vocabulary([word for word in words if word != unknown] or ["x"], unknown=unknown)
+    path = tmp_path_factory.mktemp("vocabulary") / "words.json"
+    vocabulary.save(path)
+    for other in (Vocabulary.load(path), pickle.loads(pickle.dumps(vocabulary)), copy.deepcopy(vocabulary)):
+        assert other == vocabulary and other.numbers(words[:1]) == vocabulary.numbers(words[:1])
+
+
+def test_unknown_words():
+    vocabulary = Vocabulary(["a"])
+    assert vocabulary.numbers(["a", "b", "<unknown>"]) == [1, 0, 0]
+    assert "b" not in vocabulary and "<unknown>" not in vocabulary and list(vocabulary) == ["<unknown>", "a"]
+    with pytest.raises(KeyError):
+        Vocabulary(["a"], unknown=None)["b"]
+    assert Vocabulary.of(["<unknown>", "a"]).words == ("<unknown>", "a")
+
+
+def test_its_block_in_a_model():
+    vocabulary = Vocabulary.of(["the", "cat", "saw", "the", "dog"])
+    block = ar.Map(vocabulary.block() >> ar.Embedding(len(vocabulary), 2)) >> ar.Mean()
+    model = ar.compile(block)
+    results = model([["the", "cow"], ["dog"]])
+    table = ar.to_numpy(next(iter(model.params.values())))
+    np.testing.assert_allclose(results, [(table[1] + table[0]) / 2, table[3]], rtol=1e-6)
+
+
+def test_what_its_block_refuses():
+    block = ar.Map(Vocabulary(["noun", "verb"], unknown=None).block())
+    with pytest.raises(ar.InputError, match="'adverb' is not in the vocabulary") as refusal:
+        ar.compile(block)([["noun"], ["verb", "adverb"]])
+    assert "example 1" in str(refusal.value) and "[1]" in str(refusal.value)
+    with pytest.raises(ar.InputError, match="expected a text, got int"):
+        block.eval([3])
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "words"),
+    [
+        (lambda: Vocabulary("abc"), ar.ArrowTypeError, "one text"),
+        (lambda: Vocabulary.of("abc"), ar.ArrowTypeError, "one text"),
+        (lambda: Vocabulary([1]), ar.ArrowTypeError, "texts, not 1"),
+        (lambda: Vocabulary.of([["a"]]), ar.ArrowTypeError, r"texts, not \['a'\]"),
+        (lambda: Vocabulary(["a"], unknown=0), ar.ArrowTypeError, "unknown should be"),
+        (lambda: Vocabulary(["a", "a"]), ar.ArrowValueError, "'a' is there twice; Vocabulary.of"),
+        (lambda: Vocabulary(["<unknown>"]), ar.ArrowValueError, "as a word and for unknown ones"),
+        (lambda: Vocabulary([], unknown=None), ar.ArrowValueError, "reads nothing"),
+        (lambda: Vocabulary.of(["a"], least=2, unknown=None), ar.ArrowValueError, "each word has a number"),
+        (lambda: Vocabulary.of(["a"], least=0), ar.ArrowValueError, "least should be a whole number from 1"),
+        (lambda: Vocabulary.of(["a"], most=-1), ar.ArrowValueError, "most should be a whole number from 0"),
+    ],
+)
+def test_what_is_no_vocabulary(build, error, words):
+    with pytest.raises(error, match=words):
+        build()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "it is no JSON"),
+        (b"\xff", "it is no JSON"),
+        (b"[" * 100_000, "it is no JSON"),
+        (b"[1]", "its format should be"),
+        (json.dumps({"format": "arrows vocabulary, version 1", "words": 1}).encode(), "should be a list"),
+        (json.dumps({"format": "arrows vocabulary, version 1", "words": [1]}).encode(), "texts, not 1"),
+        (json.dumps({"format": "arrows vocabulary, version 1", "words": ["a", "a"]}).encode(), "there twice"),
+    ],
+)
+def test_files_that_hold_no_vocabulary(tmp_path, content, words):
+    path = tmp_path / "words.json"
+    path.write_bytes(content)
+    with pytest.raises(ar.InputError, match=words) as refusal:
+        Vocabulary.load(path)
+    assert str(path) in str(refusal.value)
