@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import Any, Never, TypeAlias, TypeVar, overload
+
+import numpy as np
 
 from arrows import ops
 from arrows.combinators import Layer
 from arrows.layers import initializers
-from arrows.layers.arguments import function_of, size_of, vector
-from arrows.ops import Parameter, TensorLike
+from arrows.layers.arguments import float_type, function_of, size_of, vector
+from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.ops.context import Initializer
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
@@ -23,20 +25,25 @@ N = TypeVar("N", bound=Axis)
 Activation: TypeAlias = Callable[[Any], Any]
 """A function of a tensor, such as `ar.ops.tanh`."""
 
+NoAxes: TypeAlias = list[Never] | tuple[()]
+"""The shape of a scalar, `[]`."""
+
 
 class FC(Layer[A, B]):
     """Fully connected: `activation(x @ weight + bias)`, from a vector [in] to a vector [size].
 
-    The element type is that of the input.  The name is that of TensorFlow Fold.
+    `FC([])` gives a scalar, as the target of a regression is; its parameters are those of `FC(1)`.
+    The name is that of TensorFlow Fold.
 
     Args:
-        size: length of the output: a number, or an `Axis` that type checkers see.
+        size: length of the output: a number, or an `Axis` that type checkers see; `[]` for a scalar.
         activation: function of a tensor such as `ar.ops.tanh`; none by default.
         bias: whether there is one.
         initializer: first values of the weight.
         weight_norm: whether to learn the length and the direction of each column of the weight separately:
             the layer then multiplies by `gain * weight / norm(weight)`, column by column.  Salimans, Kingma,
             "Weight Normalization", NIPS 2016, (2).
+        dtype: element type of input, parameters and output; by default that of the input.
         name: the name in messages, and of the parameters: `name/weight`.
 
     Parameters of the layer:
@@ -44,11 +51,14 @@ class FC(Layer[A, B]):
 
     Raises:
         ArrowTypeError, ArrowValueError: an argument has a wrong type or value.
-        ShapeError: when types are checked, the input is not a vector of floating numbers.
+        ShapeError: when types are checked, the input is not a vector of floating numbers, or not of `dtype`.
 
     >>> import arrows as ar
     >>> (ar.Vector(3) >> ar.FC(2, activation=ar.ops.tanh)).eval([1, 2, 3]).shape
     (2,)
+    >>> price = ar.GetItem(0) >> ar.Vector(3) >> ar.FC([])
+    >>> ar.infer((price & ar.GetItem(1) >> ar.Scalar()) >> ar.SquaredError()).output
+    float32
     """
 
     @overload
@@ -60,6 +70,19 @@ class FC(Layer[A, B]):
         initializer: Initializer = initializers.glorot_uniform,
         *,
         weight_norm: bool = False,
+        dtype: str | None = None,
+        name: str | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: FC[Tensor[Any, Any], Tensor[Any, tuple[()]]],
+        size: NoAxes,
+        activation: Activation | None = None,
+        bias: bool = True,
+        initializer: Initializer = initializers.glorot_uniform,
+        *,
+        weight_norm: bool = False,
+        dtype: str | None = None,
         name: str | None = None,
     ) -> None: ...
     @overload
@@ -71,6 +94,7 @@ class FC(Layer[A, B]):
         initializer: Initializer = initializers.glorot_uniform,
         *,
         weight_norm: bool = False,
+        dtype: str | None = None,
         name: str | None = None,
     ) -> None: ...
     def __init__(
@@ -81,37 +105,55 @@ class FC(Layer[A, B]):
         initializer: Initializer = initializers.glorot_uniform,
         *,
         weight_norm: bool = False,
+        dtype: str | None = None,
         name: str | None = None,
     ) -> None:
         super().__init__(name=name)
         layer = self.kind
-        self.size = size_of(layer, size)
+        self.scalar = isinstance(size, (list, tuple)) and not size
+        if isinstance(size, (list, tuple)) and size:
+            hint = f"ar.{layer}({size[0]}) gives a vector, ar.{layer}([]) a scalar"
+            raise ArrowTypeError(
+                message(f"the size of {layer} is a whole number or [], got {size!r}", hint=hint)
+            )
+        self.size = 1 if self.scalar else size_of(layer, size)
         self.activation = function_of(layer, "activation", activation)
-        if isinstance(bias, int) and bias not in (0, 1):
+        if not isinstance(bias, (int, np.bool_)) or bias not in (0, 1):
             hint = f"ar.{layer}({bias}): the size of the input is inferred, not given"
+            hint = hint if isinstance(bias, int) else ""
             raise ArrowTypeError(message(f"the bias of {layer} is True or False, got {bias!r}", hint=hint))
         self.bias = bool(bias)
         self.initializer = function_of(layer, "initializer", initializer)
         self.weight_norm = bool(weight_norm)
+        self.dtype = None if dtype is None else float_type(layer, dtype)
+
+    def signature(self) -> tuple[T.Type | None, T.Type | None]:
+        return None, None if self.dtype is None else self.default_output()
 
     def default_output(self) -> T.Type:
-        return T.Tensor((self.size,))
+        return T.Tensor(() if self.scalar else (self.size,), self.dtype or "float32")
 
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
         x = vector(self.kind, input)
-        weight = Parameter("weight", (*x.shape, self.size), x.dtype, self.initializer)
-        gain = Parameter("gain", (self.size,), x.dtype, initializers.ones)
-        bias = Parameter("bias", (self.size,), x.dtype, initializers.zeros)
+        dtype = self.dtype or x.dtype
+        weight = Parameter("weight", (*x.shape, self.size), dtype, self.initializer)
+        gain = Parameter("gain", (self.size,), dtype, initializers.ones)
+        bias = Parameter("bias", (self.size,), dtype, initializers.zeros)
         return (weight, *([gain] if self.weight_norm else []), *([bias] if self.bias else []))
 
     def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> Any:
         (x,) = args
         weight = parameters["weight"]
+        if weight.dtype != x.dtype:
+            hint = f'cast the input: ar.Function(lambda x: x.cast("{weight.dtype}")), or leave dtype out'
+            raise ShapeError(f"{self.kind} has dtype={self.dtype!r}, and its input is {x.type}", hint=hint)
         if self.weight_norm:  # depends on parameters alone, so the engine computes it once a batch
             weight = weight * (parameters["gain"] / ops.norm(weight, axis=0))
         y = ops.matmul(x, weight)
         if self.bias:
             y = y + parameters["bias"]
+        if self.scalar:
+            y = ops.reshape(y, ())
         return y if self.activation is None else self.activation(y)
 
 
@@ -119,10 +161,10 @@ class Linear(FC[A, B]):
     """A matrix product, `x @ weight + bias`: `FC` without an activation.
 
     Args:
-        size: length of the output: a number, or an `Axis` that type checkers see.
+        size: length of the output: a number, or an `Axis` that type checkers see; `[]` for a scalar.
         bias: whether there is one.
         initializer: first values of the weight.
-        weight_norm: see `FC`.
+        weight_norm, dtype: see `FC`.
         name: the name in messages, and of the parameters: `name/weight`.
 
     Parameters of the layer:
@@ -130,7 +172,7 @@ class Linear(FC[A, B]):
 
     Raises:
         ArrowTypeError, ArrowValueError: an argument has a wrong type or value.
-        ShapeError: when types are checked, the input is not a vector of floating numbers.
+        ShapeError: when types are checked, the input is not a vector of floating numbers, or not of `dtype`.
 
     >>> import arrows as ar
     >>> (ar.Vector(3) >> ar.Linear(2, bias=False)).eval([0, 0, 0]).tolist()
@@ -145,6 +187,18 @@ class Linear(FC[A, B]):
         initializer: Initializer = initializers.glorot_uniform,
         *,
         weight_norm: bool = False,
+        dtype: str | None = None,
+        name: str | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Linear[Tensor[Any, Any], Tensor[Any, tuple[()]]],
+        size: NoAxes,
+        bias: bool = True,
+        initializer: Initializer = initializers.glorot_uniform,
+        *,
+        weight_norm: bool = False,
+        dtype: str | None = None,
         name: str | None = None,
     ) -> None: ...
     @overload
@@ -155,6 +209,7 @@ class Linear(FC[A, B]):
         initializer: Initializer = initializers.glorot_uniform,
         *,
         weight_norm: bool = False,
+        dtype: str | None = None,
         name: str | None = None,
     ) -> None: ...
     def __init__(
@@ -164,6 +219,7 @@ class Linear(FC[A, B]):
         initializer: Initializer = initializers.glorot_uniform,
         *,
         weight_norm: bool = False,
+        dtype: str | None = None,
         name: str | None = None,
     ) -> None:
-        super().__init__(size, None, bias, initializer, weight_norm=weight_norm, name=name)
+        super().__init__(size, None, bias, initializer, weight_norm=weight_norm, dtype=dtype, name=name)

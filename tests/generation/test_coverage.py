@@ -45,6 +45,7 @@ FEATURES: dict[str, Callable[[Any], bool]] = {
     "a network that starts from its input": lambda b: isinstance(b, ar.RNN) and b.start_from_input,
     "a scan that starts from its input": lambda b: type(b) is ar.Scan and b.start_from_input,
     "a choice after a block": lambda b: type(b).__name__ == "OneOfWithPreBlock",
+    "a layer that gives a scalar": lambda b: isinstance(b, ar.FC) and b.scalar,
     "float64": lambda b: isinstance(b, ar.combinators.Read) and b.type.dtype == "float64",
     "int64": lambda b: isinstance(b, ar.combinators.Read) and b.type.dtype == "int64",
     "uint8": lambda b: isinstance(b, ar.combinators.Read) and b.type.dtype == "uint8",

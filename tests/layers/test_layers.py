@@ -51,6 +51,8 @@ CASES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "FC, activation": (FC(4, ops.tanh, initializer=GAUSS), (n(3),)),
     "FC, no bias": (FC(4, bias=False), (n(3),)),
     "FC of nothing": (FC(4), (n(0),)),
+    "FC of a scalar": (FC([], ops.tanh, initializer=GAUSS), (n(3),)),
+    "FC of a scalar, weight_norm": (FC((), initializer=GAUSS, weight_norm=True), (n(3),)),
     "FC, weight_norm": (FC(4, ops.gelu, initializer=GAUSS, weight_norm=True), (n(3),)),
     "Linear": (Linear(4, initializer=GAUSS), (n(3),)),
     "Linear, weight_norm": (Linear(4, bias=False, initializer=GAUSS, weight_norm=True), (n(3),)),
@@ -362,6 +364,32 @@ def test_sizes_may_be_axes() -> None:
     assert FC(Hidden).size == Embedding(3, Hidden).size == LSTMCell(Hidden).size == TreeLSTM(Hidden).size == 7
 
 
+def test_a_size_of_no_axes_gives_a_scalar() -> None:
+    vector, scalar = ar.compile(ar.Vector(3) >> FC(1), seed=3), ar.compile(ar.Vector(3) >> FC([]), seed=3)
+    batch = n(5, 3).tolist()
+    assert scalar.typed.output == T.Tensor(())
+    assert {name: p.shape for name, p in scalar.params.items()} == {
+        name: p.shape for name, p in vector.params.items()
+    }
+    assert np.array_equal(scalar(batch), vector(batch)[:, 0])
+    assert repr(FC([])) == "FC([])"
+    assert repr(Linear(())) == "Linear(())"
+
+
+def test_a_layer_may_say_its_element_type() -> None:
+    layer = FC(2, dtype="float64")
+    assert ar.infer(ar.Vector(3, "float64") >> layer).output == T.Tensor((2,), "float64")
+    assert ar.infer(ar.Vector(3) >> layer, float_type="float32").output == T.Tensor((2,))
+    with pytest.raises(
+        ArrowTypeError, match=r"(?s)FC has dtype='float64', and its input is float32\[3\].*cast"
+    ):
+        ar.infer(ar.Vector(3) >> layer)
+    # Nothing but the layer fixes the type of what comes back.
+    up = ar.fix(lambda me: ar.Optional(ar.GetItem(0) >> me >> layer))
+    assert ar.infer(up).output == T.Tensor((2,), "float64")
+    assert ar.compile(up)([[[None]], None]).dtype == np.float64
+
+
 def test_layers_are_frozen_and_pickle() -> None:
     for layer, _ in CASES.values():
         with pytest.raises(AttributeError, match="blocks are frozen"):
@@ -452,6 +480,12 @@ def test_cross_entropy_of_a_wrong_type(kind: T.Type, text: str) -> None:
     ("build", "error", "text"),
     [
         (lambda: FC(0), ArrowValueError, "the size of FC is at least 1, got 0"),
+        (
+            lambda: make(FC, [3]),
+            ArrowTypeError,
+            r"is a whole number or \[\], got \[3\]\n  hint  ar\.FC\(3\) gives a vector, ar\.FC\(\[\]\)",
+        ),
+        (lambda: FC(2, dtype="int32"), ArrowValueError, "the element type of FC is floating, got int32"),
         (lambda: make(FC, "3"), ArrowTypeError, "the size of FC is a whole number or an Axis, got '3'"),
         (
             lambda: make(FC, 3, "tanh"),
