@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import pi
+from math import inf, pi
+from math import log as math_log
 
 from arrows.ops.arrays import ArrayModule, ufunc
 from arrows.ops.bind import bind
@@ -66,18 +67,23 @@ def negative(x: Operand) -> TensorLike:
     return bind(_negative, x)
 
 
-def power(x: Operand, exponent: float) -> TensorLike:
-    """x to the power of a Python number.
+def power(x: Operand, exponent: Operand) -> TensorLike:
+    """x to the power of a Python number, or a positive Python number to the power of a tensor.
 
     Args:
-        x: numbers; integers only to a whole power >= 0.
-        exponent: a Python number; a tensor as an exponent is `exp(exponent * log(x))`.
+        x: numbers, integers only to a whole power >= 0; or a Python number above 0.
+        exponent: a Python number; floating numbers if `x` is a Python number, whose power is
+            `exp(exponent * log(x))`. Where both are tensors, write that.
 
     >>> import numpy as np
     >>> power(np.array([1.0, 2.0]), 3).tolist()
     [1.0, 8.0]
+    >>> power(4, np.array([0.0, 0.5])).round(6).tolist()
+    [1.0, 2.0]
     """
     if not isinstance(exponent, (int, float)) or isinstance(exponent, bool):
+        if isinstance(x, (int, float)) and not isinstance(x, bool) and not isinstance(exponent, str):
+            return _power_of_number(x, exponent)
         raise ShapeError(
             f"power: the exponent is a Python number, got {type(exponent).__name__}",
             hint="write exp(exponent * log(x)) where it is a tensor",
@@ -89,6 +95,16 @@ def power(x: Operand, exponent: float) -> TensorLike:
     if exponent == 0.5:
         return sqrt(x)
     return bind(_power, x, exponent=exponent)
+
+
+def _power_of_number(base: float, exponent: Operand) -> TensorLike:
+    if not 0 < base < inf:
+        raise ShapeError(
+            f"power: a number to the power of a tensor is above 0 and finite, and this one is {base}"
+        )
+    if isinstance(exponent, TensorLike):
+        floating("power", exponent.type)
+    return exp(multiply(exponent, math_log(base)))
 
 
 def exp(x: Operand) -> TensorLike:

@@ -116,6 +116,9 @@ class TensorLike:
     def __pow__(self, exponent: float) -> TensorLike:
         return ops.power(self, exponent)
 
+    def __rpow__(self, base: Operand) -> TensorLike:
+        return ops.power(base, self)
+
     def __neg__(self) -> TensorLike:
         return ops.negative(self)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import operator
 import pickle
 from dataclasses import dataclass
@@ -269,6 +270,10 @@ REFUSED = [
     (lambda x: x.mean(), T.Tensor((0,)), r"mean: \[0\] has no elements along the axis"),
     (lambda x: x.cast("complex64"), V3, r"cast: unknown element type 'complex64'"),
     (lambda x: x**x, V3, r"power: the exponent is a Python number, got Tracer"),
+    (lambda x: 0**x, V3, r"power: a number to the power of a tensor is above 0 and finite, .* is 0"),
+    (lambda x: math.inf**x, V3, r"above 0 and finite, and this one is inf"),
+    (lambda x: 2**x, I32, r"power takes floating numbers, not int32"),
+    (lambda x: True**x, V3, r"power: the exponent is a Python number, got Tracer"),
     (lambda x: ops.where(x, 1.0, x), V3, r"where: the condition must hold truth values"),
     (lambda x: ops.segment_sum(x), V3, r"segment_sum takes a sequence, but float32\[3\] is one tensor"),
     (lambda a, b: a + b, RAGGED, r"add: sequences of different length: sequence 0 and sequence 1"),
