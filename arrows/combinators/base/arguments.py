@@ -53,6 +53,8 @@ def require_name(kind: str, what: str, name: object, hint: str = "") -> None:
     """Refuses a name that is not text or that no file can hold; `what` describes it in the message."""
     if not isinstance(name, str):
         raise wrong_argument(f"a {kind}", f"{what} must be a string, not {name!r}", hint=hint)
+    if not name:
+        raise wrong_value(f"a {kind}", f"{what} must not be empty", hint="leave it out for a default")
     if reason := unwritable(name):
         raise wrong_value(f"a {kind}", f"{what} {reason}")
 
