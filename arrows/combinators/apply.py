@@ -10,6 +10,7 @@ from arrows.combinators.base.arguments import function_name, set_name, wrong_arg
 from arrows.combinators.base.block import A, B, Block
 from arrows.ops import TensorLike
 from arrows.typesys import types as T
+from arrows.typesys.dtypes import wider_dtype
 
 Tensors: TypeAlias = "TensorLike | tuple[Tensors, ...]"
 """The arguments and results of a function of one example: a tensor, or a (nested) tuple of tensors."""
@@ -174,8 +175,8 @@ class Concat(Apply[Any, Any]):
         shapes = [t.shape or (1,) for t in tensors]
         for i, (t, shape) in enumerate(zip(tensors, shapes, strict=True)):
             if t.dtype != tensors[0].dtype:
-                cast = f"convert one of them: ar.Function(lambda x: x.cast({tensors[0].dtype!r}))"
-                return f"item 0 has elements of {tensors[0].dtype}, item {i} of {t.dtype}", cast
+                words = f"item 0 has elements of {tensors[0].dtype}, item {i} of {t.dtype}"
+                return words, _widening(tensors[0], 0, t, i)
             if len(shape) != len(shapes[0]):
                 return f"item 0 is {tensors[0]}, item {i} is {t}: they have different numbers of axes"
             if not -len(shape) <= self.dim < len(shape):
@@ -189,6 +190,13 @@ class Concat(Apply[Any, Any]):
     def arguments(self, depth: int = 2) -> str:
         words = [str(self.dim)] if self.dim else []
         return ", ".join(words + (["flatten=True"] if self.flatten else []))
+
+
+def _widening(first: T.Tensor, place: int, second: T.Tensor, other: int) -> str:
+    """Hints to convert the item whose numbers the other's type can hold: integers to floats, say."""
+    dtype = wider_dtype(first.dtype, second.dtype)
+    place = other if dtype == first.dtype else place
+    return f"read item {place} as {dtype}, or convert it: f >> ar.Function(lambda x: x.cast({dtype!r}))"
 
 
 def _flat(input: T.Type) -> list[T.Type]:

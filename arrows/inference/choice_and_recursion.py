@@ -5,9 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from arrows.combinators import AnyBlock, Choice, Constant, Fix, Fold, Map, Optional, Reduce, Reference, Scan
+from arrows.combinators import (
+    AnyBlock,
+    Choice,
+    Constant,
+    Fix,
+    Fold,
+    Item,
+    Length,
+    Map,
+    Nth,
+    Optional,
+    Read,
+    Reduce,
+    Reference,
+    Scan,
+    Zip,
+)
 from arrows.inference.occurrences import CoercionPlace, Leave, Occurrence
-from arrows.inference.reasons import last_of, meet, name_of, problem
+from arrows.inference.reasons import SELECT, last_of, meet, name_of, problem
 from arrows.inference.typed import case_names
 from arrows.inference.wiring import explain_input
 from arrows.typesys import ArrowTypeError
@@ -59,7 +75,7 @@ def _explain_key(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
         place.part,
         right_name="a key",
         hint="a key must be a Python object, since it is read before any tensor is computed: "
-        "choose by a field of the input",
+        f"choose by a field of the input; {SELECT}",
     )
 
 
@@ -85,6 +101,34 @@ def _explain_result(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
         results=True,
         hint="every case must give the same type: add a step to one of them",
     )
+
+
+_READERS = (Read, Item, Map, Zip, Fold, Reduce, Scan, Nth, Length)
+"""The forms that refuse None, if it is their input."""
+
+
+def check_choice(inference: Inference, choice: Occurrence) -> None:
+    """Refuses an `Optional` whose None case reads data: it would be given None, and could only fail."""
+    if not isinstance(choice.form, Optional):
+        return
+    some, none = choice.parts
+    todo = [none]
+    while todo:
+        occurrence = todo.pop()
+        if isinstance(occurrence.form, _READERS):
+            raise problem(
+                f"cannot use {name_of(none)} as the None case of {name_of(choice)}",
+                occurrence,
+                f"the None case is given None, and {name_of(occurrence)} reads data",
+                f"say what None becomes: ar.Optional({name_of(some)}, ar.Constant({_zero(choice)})); "
+                "left out, it is zeros",
+            )
+        todo += [part for part in reversed(occurrence.parts) if part.value is none.value]
+
+
+def _zero(choice: Occurrence) -> str:
+    t = ground(choice.output)
+    return f"0, {t.dtype!r}" if isinstance(t, T.Tensor) and not t.ndim else "value"
 
 
 def _case_words(case: Occurrence, index: int) -> str:

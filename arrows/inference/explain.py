@@ -74,6 +74,23 @@ def failure(occurrences: Sequence[Occurrence], constraint: Constraint, error: Ex
     return refused(occurrence, error, occurrences)
 
 
+def cause(failures: Sequence[tuple[Constraint, Exception]]) -> tuple[Constraint, Exception]:
+    """Returns the failure to report: the first, unless its cause is known to be another.
+
+    The key function of a choice fixes the choice's input as a Python object, and so that of its cases. If
+    tensors come instead, a case that takes them fails before the choice itself does.
+    """
+    constraint, _ = failures[0]
+    case = constraint.occurrence if isinstance(constraint, TypeRule) else None
+    choice = find(case.input).origin if case is not None else None
+    if isinstance(choice, Occurrence) and isinstance(choice.form, Choice):
+        for failure in failures:
+            place = failure[0].context if isinstance(failure[0], Coercion) else None
+            if isinstance(place, CoercionPlace) and first_of(place.part) is choice:
+                return failure
+    return failures[0]
+
+
 def _unpassable(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
     return _infinite(place.owner) if clash.infinite else place.explain(place, clash)
 

@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from arrows import ops
-from arrows.combinators import AndFan, Apply, Fold, Function, Item, Layer, Map, Metric, Pipe, Scan
+from arrows.combinators import AndFan, Apply, Choice, Fold, Function, Item, Layer, Map, Metric, Pipe, Scan
 from arrows.inference.occurrences import Occurrence
-from arrows.inference.reasons import first_of, name_of
+from arrows.inference.reasons import SELECT, first_of, name_of
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T
-from arrows.typesys.terms import find, ground, labels_of
+from arrows.typesys.terms import TypeVariable, find, ground, labels_of
 
 Guess: TypeAlias = tuple[str, str]
 """A reason and a hint; an empty text keeps the reason or hint that the error had."""
@@ -154,12 +154,13 @@ def _number(count: int) -> str:
 
 def _network_result(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
     """Guesses that one tensor of a network's result was meant, not the whole result or the last state."""
-    origin = find(occurrence.input).origin
-    if (
-        not isinstance(origin, Occurrence)
-        or not isinstance(origin.form, Scan)
-        or not isinstance(occurrence.form, Apply)
-    ):
+    return network_result(find(occurrence.input)) if isinstance(occurrence.form, Apply) else NOTHING
+
+
+def network_result(v: TypeVariable) -> Guess:
+    """Says which part of a network's result may be meant, if `v` is such a result or its state."""
+    origin, t = v.origin, ground(v)
+    if not isinstance(origin, Occurrence) or not isinstance(origin.form, Scan):
         return NOTHING
     if not isinstance(t, T.Tuple) or len(t.items) != 2:
         return NOTHING
@@ -254,6 +255,21 @@ def _unread_object(occurrence: Occurrence, t: T.Type | None, around: Enclosing) 
     )
 
 
+def _key_function(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
+    """Guesses that the key of a choice should be a plain function: `Function` computes on tensors."""
+    if not isinstance(occurrence.form, Function) or not isinstance(t, T.Input):
+        return NOTHING
+    owner = _owner(occurrence, around)
+    if owner is None or not isinstance(owner.form, Choice) or owner.form.key is not None:
+        return NOTHING
+    if first_of(owner.parts[0]) is not occurrence:
+        return NOTHING
+    return (
+        "a case is chosen before any tensor is computed, and a Function computes on tensors",
+        f"give the function itself as the key, or a block that ends in ar.InputTransform(f); {SELECT}",
+    )
+
+
 _READERS: list[tuple[T.Type, str]] = [
     (T.Tensor((3,)), "ar.Vector(n)"),
     (T.Tensor((), "int32"), 'ar.Scalar("int32")'),
@@ -268,6 +284,7 @@ _CONFUSIONS: tuple[Callable[[Occurrence, T.Type | None, Enclosing], Guess], ...]
     _after_metric,
     _cell_over_sequence,
     _fan_for_chain,
+    _key_function,
     _unread_object,
 )
 """The guesses in order; the first that is sure answers."""

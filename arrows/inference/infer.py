@@ -270,7 +270,7 @@ class Inference:
         while True:
             solver.drain()
             if solver.failures:
-                raise explain.failure(self.occurrences, *solver.failures[0])
+                raise explain.failure(self.occurrences, *explain.cause(solver.failures))
             if solver.settle_one("certain") or solver.settle_one("forward"):
                 continue
             if self.containers.settle(solver):

@@ -182,7 +182,8 @@ def meet(
         side_of(b) if b is not None else Side(right_name, notation(right)),
     ]
     reason = difference(left, right, a, b, results)
-    return ArrowTypeError(message(attempt, sides, str(at.path), reason, hint or repair(left, right, b, a)))
+    hint = _computed_choice(left, right, a, b) or hint or repair(left, right, b, a)
+    return ArrowTypeError(message(attempt, sides, str(at.path), reason, hint))
 
 
 def refused_by_part(
@@ -204,6 +205,28 @@ def refused_by_part(
 
 
 # Obvious repairs
+
+SELECT = "to choose by computed numbers, compute both and select in a Function: ar.ops.where(condition, f, g)"
+
+
+def _computed_choice(
+    left: TypeVariable, right: TypeVariable, before: Occurrence | None, choice: Occurrence | None
+) -> str:
+    """Hints at what to do for a choice whose key function is given tensors; empty if this is not so."""
+    x, y = find(left).head, find(right).head
+    form = choice.form if choice is not None else None
+    if not isinstance(form, Choice) or form.key is None or not isinstance(y, T.Input):
+        return ""
+    if not (isinstance(x, T.Tensor) or (compound(x) and not _holds_object(x))):
+        return ""
+    name = name_of(choice) if choice is not None else ""
+    early = f"the key of {name} is a function of a Python object: it runs before any tensor is computed"
+    if before is not None and isinstance(before.form, Read):
+        return (
+            f"{early}; the cases get the number, and the key the object: "
+            f"ar.OneOf(key, cases, pre_block={name_of(before)})"
+        )
+    return f"{early}; {SELECT}"
 
 
 def repair(left: TypeVariable, right: TypeVariable, b: Occurrence | None, a: Occurrence | None = None) -> str:
@@ -309,8 +332,8 @@ def untyped_side(occurrence: Occurrence) -> Side:
 def items_of(v: TypeVariable) -> list[TypeVariable]:
     """Returns the items of a tuple, known or open; an empty list for any other type."""
     v = find(v)
+    if v.struct is not None and v.struct.kind == "tuple":
+        return [find(arg) for arg in v.struct.args]
     if isinstance(v.head, T.Tuple):
         return [TypeVariable(item, v.origin) for item in v.head.items]
-    if isinstance(v.head, Struct) and v.head.kind == "tuple":
-        return [find(arg) for arg in v.head.args]
     return []

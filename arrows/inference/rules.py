@@ -5,9 +5,10 @@ The solver runs a rule again whenever a type that the rule watches becomes bette
 
 from __future__ import annotations
 
-from arrows.combinators import Map
+from arrows.combinators import Map, Zip
+from arrows.inference.hints import NOTHING, network_result
 from arrows.inference.occurrences import CoercionPlace, Occurrence
-from arrows.inference.reasons import first_of, name_of, problem, refused_by_part
+from arrows.inference.reasons import first_of, items_of, name_of, problem, refused_by_part
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
 from arrows.typesys.coercion import Coercion
@@ -196,10 +197,13 @@ def explain_element(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
 def explain_mixed_items(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
     """Explains why the items of a tuple cannot be the elements: their types differ."""
     owner = place.owner
+    containers = [find(owner.input), *(items_of(owner.input) if isinstance(owner.form, Zip) else [])]
+    likely = next((words for v in containers if (words := network_result(v)) != NOTHING), NOTHING)
     return problem(
         f"cannot go over {notation(owner.input)} with {name_of(owner)}",
         owner,
-        "a tuple has elements only if all its items have one type, "
+        likely[0]
+        or "a tuple has elements only if all its items have one type, "
         f"and here they are {notation(clash.right)} and {notation(clash.left)}",
-        "take the items one by one: ar.Record or ar.GetItem",
+        likely[1] or "take the items one by one: ar.Record or ar.GetItem",
     )

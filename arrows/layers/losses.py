@@ -46,8 +46,28 @@ def floating_pair(layer: str, prediction: TensorLike, target: TensorLike) -> Non
     if prediction.type != target.type or not prediction.type.floating:
         raise ShapeError(
             f"{layer} takes two floating tensors of one type, got {prediction.type} and {target.type}",
-            hint="cast the target" if prediction.shape == target.shape else None,
+            hint=_repair(prediction, target),
         )
+
+
+def _repair(prediction: TensorLike, target: TensorLike) -> str | None:
+    """Hints what makes one type of two; None where nothing is obvious."""
+    if prediction.shape == target.shape:
+        floats = prediction.dtype if prediction.type.floating else "float32"
+        return f'read the target as {floats}, or cast it: x.cast("{floats}")'
+    if {prediction.shape, target.shape} != {(), (1,)}:
+        return None
+    return (
+        SCALAR_HINT
+        if prediction.shape
+        else "ar.Scalar() reads a number, where ar.Vector(1) reads a list of one"
+    )
+
+
+SCALAR_HINT = (
+    "ar.FC([]) gives a scalar where ar.FC(1) gives a vector of one; "
+    "of any vector of one: ar.Function(lambda x: x[0])"
+)
 
 
 class SoftmaxCrossEntropy(Loss):
@@ -165,15 +185,22 @@ class Hinge(Loss):
     def loss(self, prediction: TensorLike, target: TensorLike) -> TensorLike:
         scores, label = prediction.type, target.type
         if not scores.floating or label.ndim or label.floating:
-            raise ShapeError(f"Hinge takes (scores, integer) or (score, bool), got ({scores}, {label})")
+            raise self._refusal(prediction, target)
         if not scores.ndim and label.dtype == "bool":
             return ops.relu(self.margin + ops.where(target, -prediction, prediction))
         if scores.ndim != 1 or label.dtype == "bool" or scores.shape[0] < 2:
-            raise ShapeError(f"Hinge takes (scores, integer) or (score, bool), got ({scores}, {label})")
+            raise self._refusal(prediction, target)
         own = ops.one_hot(target, scores.shape[0], "bool")
         least = ops.min(prediction)  # in place of the label's score, which must not win; nothing overflows
         other = ops.max(ops.where(own, least, prediction))
         return ops.relu(self.margin + other - ops.pick(prediction, target))
+
+    @staticmethod
+    def _refusal(prediction: TensorLike, target: TensorLike) -> ShapeError:
+        return ShapeError(
+            f"Hinge takes (scores, integer) or (score, bool), got ({prediction.type}, {target.type})",
+            hint=SCALAR_HINT if prediction.shape == (1,) and not target.shape else None,
+        )
 
 
 class Huber(Loss):

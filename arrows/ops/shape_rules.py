@@ -8,6 +8,7 @@ from typing import SupportsIndex, TypeAlias
 
 from arrows.ops.errors import ShapeError
 from arrows.ops.primitive import ShapeRule
+from arrows.typesys.dtypes import wider_dtype
 from arrows.typesys.types import Tensor
 
 Check: TypeAlias = Callable[[str, Tensor], Tensor]
@@ -21,9 +22,11 @@ def same_dtype(name: str, *types: Tensor) -> str:
     """The element type that all types have; else a ShapeError."""
     for kind in types[1:]:
         if kind.dtype != types[0].dtype:
+            wide = wider_dtype(types[0].dtype, kind.dtype)
+            narrow = types[0] if wide == kind.dtype else kind
             raise ShapeError(
                 f"{name}: {types[0]} and {kind} have different element types",
-                hint='cast one of them, as in x.cast("float32")',
+                hint=f'cast the {narrow.dtype} one: x.cast("{wide}")',
             )
     return types[0].dtype
 

@@ -41,6 +41,17 @@ def is_float(dtype: str) -> bool:
     return dtype.startswith("float")
 
 
+def wider_dtype(first: str, second: str) -> str:
+    """The one of two element types that holds the other's numbers best: floats before integers before bool.
+
+    >>> wider_dtype("int32", "float32"), wider_dtype("float32", "float64"), wider_dtype("int8", "bool")
+    ('float32', 'float64', 'int8')
+    """
+    kinds = (np.dtype(name) for name in (first, second))
+    ranks = [("bif".index(kind.kind.replace("u", "i")), kind.itemsize) for kind in kinds]
+    return second if ranks[1] > ranks[0] else first
+
+
 def masked_elements(value: object) -> int:
     """Counts the masked elements of an array, or of all arrays in nested lists; a repeated list counts once.
 

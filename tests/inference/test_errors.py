@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import arrows.combinators
+import arrows.layers
 from arrows import ops
 from arrows.typesys import ArrowTypeError, ArrowValueError, types
 from tests.combinators import kit
@@ -29,7 +30,8 @@ class _Names:
     types = types
 
     def __getattr__(self, name: str) -> object:
-        return getattr(arrows.combinators, name)
+        home = arrows.combinators if hasattr(arrows.combinators, name) else arrows.layers
+        return getattr(home, name)
 
 
 def text_of(program: str) -> str:

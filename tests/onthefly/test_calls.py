@@ -46,7 +46,7 @@ ERRORS: dict[str, tuple[Any, str]] = {
         lambda g, f, x, y, i: x + i,
         (
             "cannot compute add at LINE\n  add: float32[2] and int32[2] have different element types\n"
-            '  hint  cast one of them, as in x.cast("float32")'
+            '  hint  cast the int32 one: x.cast("float32")'
         ),
     ),
     "array of integers": (
@@ -54,7 +54,7 @@ ERRORS: dict[str, tuple[Any, str]] = {
         (
             "cannot compute multiply at LINE\n  multiply: float32[2] and int32[2] have "
             "different element types\n"
-            '  hint  cast one of them, as in x.cast("float32")'
+            '  hint  cast the int32 one: x.cast("float32")'
         ),
     ),
     "text": (
