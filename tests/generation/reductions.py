@@ -87,7 +87,8 @@ def attention(build: Build, depth: int) -> Piece:
     if kind == "alone":
         return Piece(elements >> ar.Attention(build.score(), default=default), data)
     if kind == "value":
-        score = ar.Function(ops.tanh) >> build.layer("scores of attention", lambda: ar.FC(build.one_of(1, [])))
+        fc = build.layer("scores of attention", lambda: ar.FC(build.one_of(1, [])))
+        score = ar.Function(ops.tanh) >> fc
         return Piece(elements >> ar.Attention(score, build.change(), default=default), data)
     if kind == "weights":
         both = elements >> ar.Attention(build.score(), default=default, weights=True)
