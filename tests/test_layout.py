@@ -66,7 +66,17 @@ FLOORS = [
     "prepared",
     "results",
 ]
-OPTIONAL = {"cupy", "numba", "llvmlite", "matplotlib", "cloudpickle", "multiprocessing", "fcntl"}
+OPTIONAL = {
+    "backports",
+    "compression",
+    "cupy",
+    "numba",
+    "llvmlite",
+    "matplotlib",
+    "cloudpickle",
+    "multiprocessing",
+    "fcntl",
+}
 LINES = 350
 # Files that are still longer, with their most lines; none joins them.
 LONG = {

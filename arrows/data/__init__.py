@@ -15,15 +15,23 @@ from arrows.data.brackets import (
     vocabulary,
     words,
 )
+from arrows.data.columns import iterate_csv, read_csv
 from arrows.data.conllu import TAGS, Sentence, Word, read_conllu
+from arrows.data.file_examples import FileExamples
 from arrows.data.generated_treebank import CLASSES, compose, generate, label_tree, meaning_of_word
+from arrows.data.json_lines import iterate_json_lines, read_json_lines
+from arrows.data.molecules import Molecule, parse_smiles
+from arrows.data.python_source import SyntaxTree, parse_python, read_python
 from arrows.data.vocabularies import Vocabulary
 from arrows.data.word_vectors import Vector, read_vectors
 
 __all__ = [
     "CLASSES",
     "TAGS",
+    "FileExamples",
+    "Molecule",
     "Sentence",
+    "SyntaxTree",
     "Tree",
     "Vector",
     "Vocabulary",
@@ -31,12 +39,19 @@ __all__ = [
     "compose",
     "format_tree",
     "generate",
+    "iterate_csv",
+    "iterate_json_lines",
     "label_tree",
     "meaning_of_word",
     "parse_labelled_tree",
+    "parse_python",
+    "parse_smiles",
     "parse_tree",
     "parse_trees",
     "read_conllu",
+    "read_csv",
+    "read_json_lines",
+    "read_python",
     "read_trees",
     "read_vectors",
     "vocabulary",

@@ -1,0 +1,125 @@
+"""Lines of text files, compressed ones too, and the examples that are read from them."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import warnings
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any, TypeVar, cast
+
+from arrows.typesys import ArrowValueError, InputError
+
+T = TypeVar("T")
+
+ERRORS = ("stop", "skip")
+
+
+class FileExamples(list[T]):
+    """The examples of a file, a list.
+
+    Attributes:
+        places: where each example begins: file and line.
+        skipped: the errors of what was left out, with `errors="skip"`.
+
+    >>> FileExamples([3], places=["numbers.txt:1"], skipped=[]).places
+    ['numbers.txt:1']
+    """
+
+    def __init__(self, examples: Iterable[T], *, places: list[str], skipped: list[InputError]) -> None:
+        super().__init__(examples)
+        self.places = places
+        self.skipped = skipped
+
+
+def checked_errors(errors: str) -> bool:
+    """Whether examples with errors are to be left out.
+
+    Raises:
+        ArrowValueError: `errors` is neither "stop" nor "skip".
+    """
+    if errors not in ERRORS:
+        raise ArrowValueError(f"errors is {errors!r}, and should be 'stop' or 'skip'")
+    return errors == "skip"
+
+
+def collected(path: Path, parsed: Iterable[tuple[str, Callable[[], T]]], errors: str) -> FileExamples[T]:
+    """Reads the examples of a file into a list.
+
+    Args:
+        path: the file, for messages.
+        parsed: for each example, where it begins, and a function that reads it.
+        errors: "stop": an `InputError` goes on to the caller; "skip": the example is left out, and a warning
+            says at the end how many were, and why the first.
+    """
+    skip = checked_errors(errors)
+    examples: list[T] = []
+    places: list[str] = []
+    skipped: list[InputError] = []
+    for place, read in parsed:
+        try:
+            examples.append(read())
+        except InputError as error:
+            if not skip:
+                raise
+            skipped.append(error)
+        else:
+            places.append(place)
+    if skipped:
+        warnings.warn(
+            f"{path}: left out {len(skipped)} of {len(skipped) + len(examples)} examples, which are listed "
+            f"in .skipped; the first: {skipped[0]}",
+            stacklevel=3,
+        )
+    return FileExamples(examples, places=places, skipped=skipped)
+
+
+def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yields the lines of a file with their numbers, from 1, without the line feeds.
+
+    A file whose name ends in `.gz` or `.zst` is decompressed while it is read.
+
+    Raises:
+        InputError: compressed data that are damaged or cut off; it names the file and the line.
+        ModuleNotFoundError: a `.zst` file, and neither Python 3.14 nor `arrows[zstd]`.
+        OSError: the file cannot be read.
+    """
+    number = 0
+    with path.open("rb") as raw, _decompressed(path, raw) as file:
+        try:
+            for number, line in enumerate(file, start=1):
+                yield number, line.removesuffix(b"\n")
+        except _damage(path) as error:
+            raise InputError(
+                f"{path}:{number + 1}: the compressed data are damaged or cut off ({error})"
+            ) from error
+
+
+def _decompressed(path: Path, raw: IO[bytes]) -> IO[bytes]:
+    if path.suffix == ".gz":
+        return cast("IO[bytes]", gzip.GzipFile(fileobj=raw))
+    if path.suffix == ".zst":
+        return cast("IO[bytes]", _zstd().open(raw))
+    return raw
+
+
+def _damage(path: Path) -> tuple[type[Exception], ...]:
+    of_zstd: tuple[type[Exception], ...] = (_zstd().ZstdError,) if path.suffix == ".zst" else ()
+    return (EOFError, zlib.error, gzip.BadGzipFile, *of_zstd)
+
+
+def _zstd() -> Any:
+    """The module of Python 3.14, or the package that has the same for earlier ones."""
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+
+        return zstd
+    try:
+        from backports import zstd
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "files that end in .zst need Python 3.14, or pip install 'arrows[zstd]'", name="backports.zstd"
+        ) from None
+    return zstd

@@ -1,0 +1,113 @@
+"""Reads JSON Lines: a file with one JSON value a line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from arrows.data.file_examples import FileExamples, collected, lines_of
+from arrows.data.utf8 import decoded
+from arrows.typesys import InputError
+from arrows.typesys.quoting import quoted, shortened
+
+Fields = Mapping[str, type | tuple[type, ...]]
+"""Names of fields, and the Python types that their values may have."""
+
+
+def read_json_lines(
+    path: str | Path, *, fields: Fields | None = None, errors: str = "stop"
+) -> FileExamples[Any]:
+    """Reads a file with a JSON value in each line; blank lines are skipped.
+
+    Args:
+        path: the file, in UTF-8; if its name ends in `.gz` or `.zst`, it is decompressed.
+        fields: what each value must have: a type, or several, by the name of the field, such as
+            `{"text": str, "stars": (int, type(None))}`.  A whole number is a `float` too.  None: anything
+            goes.
+        errors: "stop" at the first error; or "skip": leave out the lines with errors, and list these in the
+            result's `skipped`.
+
+    Returns:
+        A list of the values, which also knows the `places` where they stood.
+
+    Raises:
+        InputError: a line that holds no JSON value, no object where `fields` are wanted, a field that is
+            missing or of another type, or bytes that are not UTF-8; it names file, line, column and field.
+        OSError: the file cannot be read.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "reviews.jsonl")
+    ...     _ = path.write_text('{"text": "good", "stars": 5}\\n{"text": "bad", "stars": 1}\\n')
+    ...     read_json_lines(path, fields={"text": str, "stars": int})
+    [{'text': 'good', 'stars': 5}, {'text': 'bad', 'stars': 1}]
+    """
+    path = Path(path)
+    return collected(path, _values(path, fields or {}), errors)
+
+
+def iterate_json_lines(path: str | Path, *, fields: Fields | None = None) -> Iterator[Any]:
+    """As `read_json_lines`, but one value after the other, for a file that is larger than memory.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "numbers.jsonl")
+    ...     _ = path.write_text("1\\n2\\n")
+    ...     sum(iterate_json_lines(path))
+    3
+    """
+    return (read() for _, read in _values(Path(path), fields or {}))
+
+
+def _values(path: Path, fields: Fields) -> Iterator[tuple[str, Callable[[], Any]]]:
+    for number, raw in lines_of(path):
+        if raw.strip(b" \t\r\f\v"):
+            yield f"{path}:{number}", partial(_value, raw, path, number, fields)
+
+
+def _value(raw: bytes, path: Path, number: int, fields: Fields) -> Any:
+    text = decoded(raw, path, number)
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}:{number}:{error.colno}: this is no JSON: {error.msg}") from error
+    except RecursionError as error:
+        raise InputError(f"{path}:{number}:1: this JSON value is nested too deeply") from error
+    except ValueError as error:  # an integer of more digits than Python reads
+        raise InputError(f"{path}:{number}:1: {error}") from error
+    if fields:
+        check_fields(value, fields, f"{path}:{number}:1")
+    return value
+
+
+def check_fields(value: Any, fields: Fields, place: str) -> None:
+    """Refuses a value that lacks a field, or has one of another type.
+
+    >>> check_fields({"stars": "5"}, {"stars": int}, "reviews.jsonl:3:1")
+    Traceback (most recent call last):
+    ...
+    arrows.typesys.errors.InputError: reviews.jsonl:3:1: the field 'stars' should be of type int, not str: '5'
+    """
+    if not isinstance(value, dict):
+        raise InputError(f"{place}: expected an object with fields, got {type(value).__name__}")
+    for name, types in fields.items():
+        if name not in value:
+            there = ", ".join(map(quoted, value)) or "none"
+            raise InputError(
+                f"{place}: the field {quoted(name)} is missing; there are {shortened(there, 200)}"
+            )
+        allowed = types if isinstance(types, tuple) else (types,)
+        item = value[name]
+        fits = isinstance(item, allowed) or (float in allowed and isinstance(item, int))
+        if not fits or (isinstance(item, bool) and bool not in allowed):
+            wanted = type_names(allowed, "null")
+            got = "null" if item is None else f"{type(item).__name__}: {shortened(repr(item), 60)}"
+            raise InputError(f"{place}: the field {quoted(name)} should be of type {wanted}, not {got}")
+
+
+def type_names(types: tuple[type, ...], none: str) -> str:
+    """Types in words; `none` stands for that of None."""
+    return " or ".join(none if type_ is type(None) else type_.__name__ for type_ in types)

@@ -1,0 +1,251 @@
+"""Files of examples: what is read, where it stood, and what is said of lines that are wrong."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import gzip
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import arrows as ar
+from arrows.data import (
+    FileExamples,
+    iterate_csv,
+    iterate_json_lines,
+    parse_python,
+    parse_smiles,
+    read_csv,
+    read_json_lines,
+    read_python,
+)
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+def compressors() -> dict[str, Any]:
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        zstd = pytest.importorskip("backports.zstd")
+    return {"": bytes, ".gz": gzip.compress, ".zst": zstd.compress}
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
+def test_json_lines_of_any_values(tmp_path, suffix):
+    compress = compressors()[suffix]
+
+    @given(st.lists(values), st.sampled_from(["\n", "\r\n", "\n\n"]), st.booleans())
+    def check(examples: list[Any], end: str, ascii: bool) -> None:
+        path = tmp_path / f"x.jsonl{suffix}"
+        text = "".join(json.dumps(example, ensure_ascii=ascii) + end for example in examples)
+        path.write_bytes(compress(text.encode("utf-8", "surrogatepass")))
+        read = read_json_lines(path)
+        assert read == examples and read.skipped == [] and list(iterate_json_lines(path)) == examples
+        assert read.places == [f"{path}:{1 + i * end.count(chr(10))}" for i in range(len(examples))]
+
+    check()
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+@pytest.mark.parametrize("cut", [10, -5])
+def test_compressed_files_that_are_cut_off(tmp_path, suffix, cut):
+    path = tmp_path / f"x.jsonl{suffix}"
+    path.write_bytes(compressors()[suffix](b"".join(b"%d\n" % (n * n) for n in range(5000)))[:cut])
+    with pytest.raises(ar.InputError, match="damaged or cut off") as refusal:
+        read_json_lines(path, errors="skip")
+    assert str(refusal.value).startswith(f"{path}:")
+
+
+def test_a_file_that_is_not_compressed(tmp_path):
+    for suffix in (".gz", ".zst"):
+        compressors()
+        path = tmp_path / f"x.jsonl{suffix}"
+        path.write_bytes(b"1\n2\n")
+        with pytest.raises(ar.InputError, match=":1: the compressed data are damaged"):
+            read_json_lines(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (b'{"text": "a", "stars": }', r":2:24: this is no JSON: Expecting value"),
+        (b'{"text": "a"}', r":2:1: the field 'stars' is missing; there are 'text'"),
+        (b'{"text": "a", "stars": "5"}', r"'stars' should be of type int or null, not str: '5'"),
+        (b'{"text": "a", "stars": true}', r"'stars' should be of type int or null, not bool: True"),
+        (b'{"text": null, "stars": 1}', r"'text' should be of type str, not null"),
+        (b"[1]", r":2:1: expected an object with fields, got list"),
+        (b'{"\xff": 1}', r":2:3: this byte is not UTF-8: 0xff"),
+        (b"[" * 100_000, r":2:1: this JSON value is nested too deeply"),
+        (b"9" * 5000, r":2:1: Exceeds the limit"),
+    ],
+)
+def test_lines_that_are_wrong(tmp_path, line, words):
+    path = tmp_path / "x.jsonl"
+    good = b'{"text": "fine", "stars": 5}'
+    path.write_bytes(b"\n".join([good, line, good]))
+    fields = {"text": str, "stars": (int, type(None))}
+    with pytest.raises(ar.InputError, match=words) as refusal:
+        read_json_lines(path, fields=fields)
+    with pytest.warns(UserWarning, match=r"left out 1 of 3 examples, which are listed in \.skipped"):
+        read = read_json_lines(path, fields=fields, errors="skip")
+    assert read == [json.loads(good)] * 2 and read.places == [f"{path}:1", f"{path}:3"]
+    assert [str(error) for error in read.skipped] == [str(refusal.value)]
+
+
+def test_a_float_may_be_whole(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"x": 1}\n{"x": 1.5}')
+    assert read_json_lines(path, fields={"x": float}) == [{"x": 1}, {"x": 1.5}]
+
+
+@given(st.lists(st.tuples(st.text(), st.text()), max_size=4), st.sampled_from(",;\t"))
+def test_tables_that_csv_wrote(tmp_path_factory, rows, separator):
+    # The writer of Python leaves a lone carriage return outside of quotes, and csv has no null characters.
+    clean = [tuple(field.replace("\r", "").replace("\0", "") for field in row) for row in rows]
+    clean = [tuple(f.encode("utf-8", "replace").decode() for f in row) for row in clean]
+    text = io.StringIO()
+    csv.writer(text, delimiter=separator, quoting=csv.QUOTE_ALL).writerows([("a", "b"), *clean])
+    path = tmp_path_factory.mktemp("csv") / "x.csv"
+    path.write_bytes(text.getvalue().encode())
+    read = read_csv(path, separator=separator)
+    assert [(row["a"], row["b"]) for row in read] == clean
+    assert list(iterate_csv(path, separator=separator)) == read
+
+
+def test_columns_and_their_types(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_bytes(b'\xef\xbb\xbfname,n,x,yes,note\r\n"a\nb",1,2.5,True,\r\n\r\nc,,1e3,0,z\r\n')
+    columns = {"x": float, "name": str, "n": (int, type(None)), "yes": bool}
+    read = read_csv(path, columns=columns)
+    assert read == [
+        {"x": 2.5, "name": "a\nb", "n": 1, "yes": True},
+        {"x": 1000.0, "name": "c", "n": None, "yes": False},
+    ]
+    assert read.places == [f"{path}:2", f"{path}:5"]
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (b"a", r":3: expected 2 fields, as in the first line, got 1"),
+        (b"a,b", r":3: the column 'n' should be of type int, not 'b'"),
+        (b"a,", r":3: the column 'n' should be of type int, not ''"),
+        (b"\xff,1", r":3:1: this byte is not UTF-8"),
+        (b'"a,1', r":4: unexpected end of data; the row begins in line 3"),
+    ],
+)
+def test_rows_that_are_wrong(tmp_path, row, words):
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"\n".join([b"name,n", b"x,1", row, b"y,2"]))
+    with pytest.raises(ar.InputError, match=words):
+        read_csv(path, columns={"name": str, "n": int})
+    if b'"' not in row and b"\xff" not in row:  # behind these no one knows where a row begins
+        with pytest.warns(UserWarning, match="left out 1 of 3"):
+            assert [row["n"] for row in read_csv(path, columns={"n": int, "name": str}, errors="skip")] == [
+                1,
+                2,
+            ]
+
+
+def test_tables_without_their_columns(tmp_path):
+    path = tmp_path / "x.csv"
+    for text, words in [
+        ("a,a\n", "two columns have the name 'a'"),
+        ("b\n", "'c'; there are 'b'"),
+        ("", "are none"),
+    ]:
+        path.write_text(text)
+        with pytest.raises(ar.InputError, match=words):
+            read_csv(path, columns={"c": str})
+    with pytest.raises(ar.ArrowTypeError, match="str, int, float or bool"):
+        read_csv(path, columns={"c": (int, str)})
+    with pytest.raises(ar.ArrowValueError, match="one character"):
+        read_csv(path, separator="::")
+    for read in (read_csv, read_json_lines):
+        with pytest.raises(ar.ArrowValueError, match="'stop' or 'skip'"):
+            read(path, errors="ignore")
+
+
+def nodes(tree: dict[str, Any]) -> list[str]:
+    kinds, waiting = [], [tree]
+    while waiting:
+        node = waiting.pop()
+        kinds.append(node["kind"])
+        waiting += node["children"]
+    return kinds
+
+
+def test_syntax_trees_of_this_package():
+    files = sorted(Path(ar.__file__).parent.joinpath("data").glob("*.py"))
+    trees = read_python(files[0].parent)
+    assert trees.places == [str(file) for file in files]
+    for file, tree in zip(files, trees, strict=True):
+        expected = [type(node).__name__ for node in ast.walk(ast.parse(file.read_bytes()))]
+        kept = [kind for kind in expected if kind not in ("Load", "Store", "Del")]
+        assert sorted(nodes(tree)) == sorted(kept)
+
+
+def test_texts_of_syntax_trees():
+    tree = parse_python("import numpy as np\nglobal a, b\nx.y = f'{z}'\ndef g(k=3.5): return None")
+    texts: list[tuple[str, Any]] = []
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        texts += [(node["kind"], node["text"])] if node["text"] else []
+        waiting += reversed(node["children"])
+    assert texts[:6] == [
+        ("alias", "numpy np"), ("Global", "a b"), ("Attribute", "y"), ("Name", "x"), ("Name", "z"),
+        ("FunctionDef", "g"),
+    ]  # fmt: skip
+    assert ("arg", "k") in texts and ("Constant", "3.5") in texts and ("Constant", "None") in texts
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [("x =", r"^mine\.py:1:4: invalid syntax"), (b"\xff", r"^mine\.py:1"), ("\0", r"^mine\.py:1")],
+)
+def test_what_is_no_python(source, words):
+    with pytest.raises(ar.InputError, match=words):
+        parse_python(source, name="mine.py")
+
+
+def test_deep_python_is_read_or_refused():
+    chain = parse_python("+".join(["x"] * 2000))
+    assert len(nodes(chain)) > 4000
+    with pytest.raises(ar.InputError, match="deep"):
+        parse_python("(" * 150 + ")" * 150 + "-" * 200_000 + "1")
+
+
+def test_folders_with_files_that_are_no_python(tmp_path):
+    (tmp_path / "good.py").write_text("pass")
+    (tmp_path / "bad.py").write_text("pass pass")
+    with pytest.warns(UserWarning, match="left out 1 of 2"):
+        trees = read_python(tmp_path, errors="skip")
+    assert isinstance(trees, FileExamples) and trees.places == [str(tmp_path / "good.py")]
+    with pytest.raises(FileNotFoundError, match="no file"):
+        read_python(tmp_path, pattern="*.txt")
+
+
+def test_molecules():
+    pytest.importorskip("rdkit")
+    benzoate = parse_smiles("[O-]C(=O)c1ccccc1")
+    assert len(benzoate["atoms"]) == 9 and len(benzoate["bonds"]) == 9
+    assert benzoate["atoms"][0] == {
+        "element": "O", "charge": -1, "hydrogens": 0, "aromatic": False, "ring": False, "neighbours": [1],
+    }  # fmt: skip
+    assert {bond["order"] for bond in benzoate["bonds"] if bond["ring"]} == {1.5}
+    for smiles, words in [("C1CC", "no SMILES"), ("C(C)(C)(C)(C)C", "valence"), ("", "no atoms")]:
+        with pytest.raises(ar.InputError, match=f"^m.csv:3: .*{words}"):
+            parse_smiles(smiles, source="m.csv:3")
