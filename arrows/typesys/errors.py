@@ -268,12 +268,18 @@ def message(
 
 
 def input_message(
-    example: int | None, path: str, reason: str, block: str = "", site: SourceLine | None = None, at: str = ""
+    example: int | None,
+    path: str,
+    reason: str,
+    block: str = "",
+    site: SourceLine | None = None,
+    at: str = "",
+    hint: str = "",
 ) -> str:
     """Builds the text of an input error: the reason, and the path to the place in the example.
 
     `example` is the example's place in the batch, from 0, or None. `block` is the block that read it, `site`
-    the line that made the block, and `at` the block's place in the expression.
+    the line that made the block, `at` the block's place in the expression, and `hint` a repair.
 
     Example:
         >>> print(
@@ -288,4 +294,4 @@ def input_message(
     text = ": ".join([*start, *([path] if path else []), reason])
     if block:
         text += f"\n  in  {block}" + (f"  {site}" if site is not None else "")
-    return text + (f"\n  at  {at}" if at else "")
+    return text + (f"\n  at  {at}" if at else "") + (f"\n  hint  {hint}" if hint else "")

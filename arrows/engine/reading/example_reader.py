@@ -76,9 +76,17 @@ class ExampleReader:
             streams = ExampleStreams(
                 self.plan, self.code, ports=self.ports, max_nodes=self.max_nodes, explain=self.explain
             )
-        chunks = map_chunks(
-            lambda chunk: streams.read(examples[chunk], chunk.start), len(examples), _CHUNK, processes
-        )
+        try:
+            chunks = map_chunks(
+                lambda chunk: streams.read(examples[chunk], chunk.start), len(examples), _CHUNK, processes
+            )
+        except InputError as error:
+            if not self._is_one_example(examples):
+                raise
+            text = (
+                f"{error}\n  hint  the list itself is an example, and a batch is a list of these: [example]"
+            )
+            raise InputError(text) from error.__cause__
         self._idle.append(streams)
         wirings = Wirings.joined([part for part, _ in chunks])
         if all(hashes is None for _, hashes in chunks):
@@ -89,6 +97,22 @@ class ExampleReader:
             all_hashes.append(hashes if hashes is not None else unique_hashes(nodes, count))
             nodes += count
         return replace(wirings, same=classify(np.concatenate(all_hashes, axis=1), wirings.site.offsets))
+
+    def _is_one_example(self, examples: Sequence[object]) -> bool:
+        """Whether the batch itself would be an example, and already its first item is none."""
+        if len(examples) > _CHUNK:  # a walk over so much takes long, and nobody writes it by mistake
+            return False
+        try:
+            self.explain(examples[0], 0, False)
+        except InputError:
+            pass
+        else:
+            return False
+        try:
+            self.explain(examples, 0, False)
+        except InputError:
+            return False
+        return True
 
 
 class ExampleStreams:

@@ -40,7 +40,7 @@ def read(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Located:
     try:
         return walk.semantics.read(typed, value), path
     except LeafError as error:
-        walk.fail(typed, path, str(error), error)
+        walk.fail(typed, path, str(error), error, error.hint)
 
 
 def transform(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:

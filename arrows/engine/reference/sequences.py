@@ -14,6 +14,7 @@ from arrows.engine.values import (
     describe,
     explain_no_element,
     explain_no_item,
+    hint_for_item,
     nth,
 )
 from arrows.inference import Typed
@@ -132,7 +133,7 @@ def item(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:
     try:
         return take(value, key), path.child(key)
     except Exception as error:  # noqa: BLE001 (an object's own __getitem__ may raise anything)
-        walk.fail(typed, path, explain_no_item(value, key, error), error)
+        walk.fail(typed, path, explain_no_item(value, key, error), error, hint_for_item(value, key))
 
 
 def nth_element(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:

@@ -11,6 +11,7 @@ from typing import Any, NoReturn, Protocol, TypeAlias
 from arrows.combinators import AnyBlock, InputTransform, core_form
 from arrows.engine.reference.field_reads import fields_of
 from arrows.engine.values import (
+    OPTIONAL,
     ExamplePath,
     IteratorReplay,
     Recursion,
@@ -186,7 +187,8 @@ class Walk:
         try:
             elements = self.replay(value)
         except Exception as error:  # noqa: BLE001 (an object's own __iter__ may raise anything)
-            self.fail(typed, path, f"expected a sequence, got {describe(value)}", error)
+            hint = OPTIONAL if value is None else ""
+            self.fail(typed, path, f"expected a sequence, got {describe(value)}", error, hint)
         for number in count():
             try:
                 element = next(elements)
@@ -198,13 +200,15 @@ class Walk:
                 self._too_long(typed, path)
             yield element
 
-    def fail(self, typed: Typed, path: ExamplePath, reason: str, cause: BaseException | None) -> NoReturn:
+    def fail(
+        self, typed: Typed, path: ExamplePath, reason: str, cause: BaseException | None, hint: str = ""
+    ) -> NoReturn:
         """Raises the `InputError`: what does not fit, where in the example, and which block wanted it."""
         form = typed.form
         short = not form.parts or form.name is not None  # the label of what has parts prints them all
         block = form.label if short else form.kind
         occurrence = self._ambiguous_occurrence(typed)
-        text = input_message(self.number, str(path), reason, block, form.site, occurrence)
+        text = input_message(self.number, str(path), reason, block, form.site, occurrence, hint)
         raise InputError(text) from cause
 
     def _too_long(self, typed: Typed, path: ExamplePath) -> NoReturn:

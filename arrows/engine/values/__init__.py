@@ -16,6 +16,7 @@ from arrows.engine.values.descriptions import (
     explain_no_item,
 )
 from arrows.engine.values.dlpack import ForeignArrayError, import_array, lends_memory
+from arrows.engine.values.input_hints import OPTIONAL, hint_for_item
 from arrows.engine.values.results import (
     Labelled,
     NamedResults,
@@ -30,6 +31,7 @@ from arrows.engine.values.tensor_leaf import LeafError, convert, convert_many
 from arrows.engine.values.trampoline import Recursion, each, trampoline
 
 __all__ = [
+    "OPTIONAL",
     "ExamplePath",
     "ForeignArrayError",
     "IteratorReplay",
@@ -48,6 +50,7 @@ __all__ = [
     "explain_no_element",
     "explain_no_item",
     "get_row",
+    "hint_for_item",
     "import_array",
     "lends_memory",
     "make_tuple",

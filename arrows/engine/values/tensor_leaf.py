@@ -16,6 +16,7 @@ import numpy as np
 
 from arrows.engine.values.descriptions import describe, short_repr
 from arrows.engine.values.dlpack import ForeignArrayError, lends_memory, to_host
+from arrows.engine.values.input_hints import hint_for_leaf, leaf_of
 from arrows.ops.arrays import HostArray
 from arrows.typesys import types as T
 from arrows.typesys.dtypes import masked_elements
@@ -26,6 +27,7 @@ class LeafError(ValueError):
 
     Attributes:
         index: the place of the value among those given to `convert_many`; None from `convert`.
+        hint: which block takes the value, or what was meant; empty where nothing is obvious.
 
     >>> convert(None, T.Tensor((), "int32"))
     Traceback (most recent call last):
@@ -33,9 +35,10 @@ class LeafError(ValueError):
     arrows.engine.values.tensor_leaf.LeafError: expected int, got None
     """
 
-    def __init__(self, message: str, index: int | None = None) -> None:
+    def __init__(self, message: str, index: int | None = None, hint: str = "") -> None:
         super().__init__(message)
         self.index = index
+        self.hint = hint
 
 
 def convert(value: object, tensor: T.Tensor) -> HostArray:
@@ -105,7 +108,7 @@ def convert_many(values: Sequence[object], tensor: T.Tensor) -> HostArray:
         try:
             array[i] = convert(value, tensor)
         except LeafError as error:
-            raise LeafError(str(error), i) from error.__cause__
+            raise LeafError(str(error), i, error.hint) from error.__cause__
     return array
 
 
@@ -163,11 +166,11 @@ def _one_by_one(value: object, tensor: T.Tensor) -> HostArray:
             try:
                 items = list(np.asarray(part))
             except Exception as error:
-                raise LeafError(_expected(tensor, index, part)) from error
+                raise _misfit(tensor, index, part) from error
         else:
-            raise LeafError(_expected(tensor, index, part))
+            raise _misfit(tensor, index, part)
         if len(items) != tensor.shape[depth]:
-            raise LeafError(_expected(tensor, index, part))
+            raise _misfit(tensor, index, part)
         for i, item in enumerate(items):
             fill(item, (*index, i))  # the depth is that of the type, not of the data
 
@@ -181,7 +184,7 @@ def _scalar(value: Any, tensor: T.Tensor, index: tuple[int, ...]) -> Any:
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if isinstance(value, np.timedelta64):  # a NumPy integer by class, whose unit would be lost
-        raise LeafError(_expected(tensor, index, value))
+        raise _misfit(tensor, index, value)
     if dtype.kind == "b":
         if isinstance(value, (bool, np.bool_)):
             return value
@@ -190,9 +193,11 @@ def _scalar(value: Any, tensor: T.Tensor, index: tuple[int, ...]) -> Any:
             range_, number = np.iinfo(dtype), int(value)
             if range_.min <= number <= range_.max:
                 return number
-            raise LeafError(
+            text = (
                 f"{short_repr(value)}{_place(index)} does not fit {dtype.name} ({range_.min} to {range_.max})"
             )
+            wide = leaf_of(T.Tensor(tensor.shape, "int64"))
+            raise LeafError(text, hint=f"{wide} takes it" if -(2**63) <= number < 2**63 else "")
     elif isinstance(value, (Real, np.bool_)):
         try:
             with np.errstate(all="ignore"):
@@ -202,15 +207,16 @@ def _scalar(value: Any, tensor: T.Tensor, index: tuple[int, ...]) -> Any:
         if np.isinf(result) and value not in (np.inf, -np.inf):  # such as a fraction beyond float64
             raise LeafError(f"{short_repr(value)}{_place(index)} is too large for {dtype.name}")
         return result
-    raise LeafError(_expected(tensor, index, value))
+    raise _misfit(tensor, index, value)
 
 
 def _place(index: tuple[int, ...]) -> str:
     return f" at {''.join(f'[{i}]' for i in index)}" if index else ""
 
 
-def _expected(tensor: T.Tensor, index: tuple[int, ...], value: object) -> str:
+def _misfit(tensor: T.Tensor, index: tuple[int, ...], value: object) -> LeafError:
     rest = tensor.shape[len(index) :]
     kind = np.dtype(tensor.dtype).kind
     word = str(T.Tensor(rest, tensor.dtype)) if rest else {"b": "bool", "f": "a number"}.get(kind, "int")
-    return f"expected {word}{_place(index)}, got {describe(value)}"
+    text = f"expected {word}{_place(index)}, got {describe(value)}"
+    return LeafError(text, hint=hint_for_leaf(value, tensor, len(index)))

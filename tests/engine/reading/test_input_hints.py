@@ -1,0 +1,116 @@
+"""Input errors say which block takes the value, or what was meant."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+
+NUMBERS = ar.Map(ar.Scalar())
+WORD = ar.GetItem("word") >> ar.Scalar("int32")
+NONE = "where it may be None, put ar.Optional(f) around what reads it: None gives zeros, or what you say"
+ANY_LENGTH = "ar.Map(ar.Scalar()) takes lists of any length"
+
+MISSING = "where it may be missing: ar.GetItem('word', default=...)"
+ROUND = "; to round it: ar.InputTransform(round) >> ar.Scalar('int32')"
+WORDS = "words become numbers by a dict of yours: ar.InputTransform(numbers.get) >> ar.Scalar('int32')"
+ROWS = "its rows are examples, as dicts: frame.to_dict('records') in pandas, to_dicts() in Polars"
+
+
+class Hostile:
+    """An object with an attribute that raises anything."""
+
+    @property
+    def columns(self) -> Any:
+        raise RuntimeError
+
+
+class Frame:
+    """What arrows sees of a table of columns."""
+
+    columns = ("word",)
+    shape = (3, 1)
+
+
+def hint(block: Any, batch: Any) -> str:
+    """The hint of the error for a batch, which the reference gives too; empty if there is none."""
+    model = ar.compile(block)
+    with pytest.raises(ar.InputError) as caught:
+        model(batch)
+    lines = str(caught.value).splitlines()
+    return lines[-1].removeprefix("  hint  ") if lines[-1].startswith("  hint  ") else ""
+
+
+CASES: list[tuple[Any, Any, str]] = [
+    (ar.Scalar(), None, NONE),
+    (ar.Vector(3), None, NONE),
+    (NUMBERS, None, NONE),
+    (WORD, None, NONE),
+    (ar.Vector(2), [None, 1], ""),
+    (WORD, {"wrod": 1}, "did you mean 'wrod'? W" + MISSING[1:]),
+    (WORD, {"tag": 1}, MISSING),
+    (WORD, {3: 1}, MISSING),
+    (WORD, SimpleNamespace(words=1), "did you mean 'words'? W" + MISSING[1:]),
+    (WORD, 3, ""),
+    (ar.GetItem(3) >> ar.Scalar(), [1], "where it may be missing: ar.GetItem(3, default=...)"),
+    (ar.Scalar("int32"), 1.5, "ar.Scalar('float32') takes it" + ROUND),
+    (ar.Scalar("int32"), float("nan"), "ar.Scalar('float32') takes it"),
+    (ar.Vector(2, "int32"), [1, 2.5], "ar.Vector(2, 'float32') takes it"),
+    (ar.Scalar("int8"), 300, "ar.Scalar('int64') takes it"),
+    (ar.Scalar("int8"), 2**70, ""),
+    (ar.Scalar(), "3", "text of a number: ar.InputTransform(float) >> ar.Scalar()"),
+    (ar.Scalar("int32"), "3", "text of a number: ar.InputTransform(int) >> ar.Scalar('int32')"),
+    (ar.Scalar("int32"), "dog", WORDS),
+    (ar.Scalar("bool"), 1, "ar.InputTransform(bool) >> ar.Scalar('bool')"),
+    (ar.Scalar(), [1, 2], f"ar.Vector(2) takes it; {ANY_LENGTH}"),
+    (ar.Scalar(), [[1], [2]], ""),
+    (ar.Scalar(), np.zeros((2, 3)), "ar.Tensor([2, 3]) takes it"),
+    (ar.Vector(3), [1, 2], f"ar.Vector(2) takes it; {ANY_LENGTH}"),
+    (ar.Vector(3), [], ANY_LENGTH),
+    (ar.Vector(3), 1, "a number alone is read by ar.Scalar()"),
+    (ar.Scalar(), {"price": 1}, "take a field out of it: ar.GetItem('price') >> ar.Scalar()"),
+    (ar.Scalar(), Frame(), ROWS),
+    (ar.Scalar(), object(), ""),
+    (ar.Vector(2), Hostile(), ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("block", "example", "wanted"), CASES)
+def test_the_hint(block: Any, example: Any, wanted: str) -> None:
+    assert hint(block, [example]) == wanted
+    with pytest.raises(ar.InputError) as caught:
+        ar.compile(block).eval(example)
+    assert wanted in str(caught.value)
+
+
+ONE = "the list itself is an example, and a batch is a list of these: [example]"
+
+
+@pytest.mark.parametrize(
+    ("block", "batch", "wanted"),
+    [
+        (ar.Vector(3), [1.0, 2.0, 3.0], ONE),
+        (ar.Vector(3), np.zeros(3), ONE),
+        (NUMBERS, [1.0, 2.0, 3.0], ONE),
+        (NUMBERS, (1.0,), ONE),
+        (NUMBERS, [[1.0], 2.0, [3.0]], ""),  # the first item is an example
+        (NUMBERS, [1.0, "a"], ""),  # the whole is none either
+        (ar.Vector(2), [1.0, 2.0, 3.0], "a number alone is read by ar.Scalar()"),
+        (NUMBERS, [1.0] * 2000, ""),
+    ],
+)
+def test_one_example_in_place_of_a_batch(block: Any, batch: Any, wanted: str) -> None:
+    assert hint(block, batch) == wanted
+    with pytest.raises(ar.InputError):
+        ar.compile(block).prepare(batch)
+
+
+def test_a_table_of_columns_as_a_batch() -> None:
+    with pytest.raises(
+        ar.ArrowTypeError, match=r"(?s)Frame, which is a table of columns.*to_dict\('records'\)"
+    ):
+        ar.compile(WORD)(type("Frame", (Frame,), {"__iter__": lambda self: iter(["word"])})())
