@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Callable
-from typing import Any, overload
+from functools import partial
+from typing import Any, Protocol, overload
 
 from arrows.combinators.base.arguments import function_name, set_name, wrong_argument, wrong_value
 from arrows.combinators.base.block import A1, A2, A3, B1, B2, B3, A, AnyBlock, B, Block
@@ -65,6 +66,7 @@ class Token:
 
 
 _WRITING = threading.Lock()
+_LATER = object()  # the definition of a `fix` that is called with types alone, as a decorator
 DECLARATION = "declaration"  # the name of a declaration to which the user gave none
 
 
@@ -116,46 +118,81 @@ class Fix(Block[A, B]):
         return self.parts[0]
 
 
+class MakesFix(Protocol):
+    """What `fix` gives without a definition: a decorator that has the declared types."""
+
+    @overload
+    def __call__(self, definition: Callable[[Block[A, B]], Block[A, B]], /) -> Block[A, B]: ...
+    @overload
+    def __call__(self, definition: Callable[..., tuple[AnyBlock, ...]], /) -> tuple[AnyBlock, ...]: ...
+
+
 @overload
-def fix(definition: Callable[[Block[A, B]], Block[A, B]]) -> Block[A, B]: ...
+def fix(*, input: object = None, output: object = None) -> MakesFix: ...
+@overload
+def fix(
+    definition: Callable[[Block[A, B]], Block[A, B]], *, input: object = None, output: object = None
+) -> Block[A, B]: ...
 @overload
 def fix(
     definition: Callable[[Block[A1, B1], Block[A2, B2]], tuple[Block[A1, B1], Block[A2, B2]]],
+    *,
+    input: object = None,
+    output: object = None,
 ) -> tuple[Block[A1, B1], Block[A2, B2]]: ...
 @overload
 def fix(
     definition: Callable[
         [Block[A1, B1], Block[A2, B2], Block[A3, B3]], tuple[Block[A1, B1], Block[A2, B2], Block[A3, B3]]
     ],
+    *,
+    input: object = None,
+    output: object = None,
 ) -> tuple[Block[A1, B1], Block[A2, B2], Block[A3, B3]]: ...
 @overload
 def fix(
     definition: Callable[
         [AnyBlock, AnyBlock, AnyBlock, AnyBlock], tuple[AnyBlock, AnyBlock, AnyBlock, AnyBlock]
     ],
+    *,
+    input: object = None,
+    output: object = None,
 ) -> tuple[AnyBlock, AnyBlock, AnyBlock, AnyBlock]: ...
 @overload
 def fix(
     definition: Callable[[AnyBlock, AnyBlock, AnyBlock, AnyBlock, AnyBlock], tuple[AnyBlock, ...]],
+    *,
+    input: object = None,
+    output: object = None,
 ) -> tuple[AnyBlock, ...]: ...
 @overload
 def fix(
     definition: Callable[[AnyBlock, AnyBlock, AnyBlock, AnyBlock, AnyBlock, AnyBlock], tuple[AnyBlock, ...]],
+    *,
+    input: object = None,
+    output: object = None,
 ) -> tuple[AnyBlock, ...]: ...
-def fix(definition: Callable[..., Any]) -> Any:
+def fix(definition: Any = _LATER, *, input: object = None, output: object = None) -> Any:
     """Makes a recursive block, or several that refer to one another.
 
     Args:
         definition: takes a reference to the finished block, and returns that block; or takes several
             references, and returns a tuple of as many blocks. It is called once, immediately. Its name
             becomes the block's name; each of several blocks has the name of its parameter.
+        input: the type of the block's input, or a short-hand for one; None leaves it to inference. For
+            several blocks a tuple with one for each.
+        output: the type of its result, likewise. It is needed where nothing else fixes the type, as in a
+            recursion that ends at an empty list, below a `Function`.
 
     Returns:
-        The block, or the tuple of blocks; each may stand in many places.
+        The block, or the tuple of blocks; each may stand in many places. Without a definition, a decorator
+        that makes the block of one: `@ar.fix(output=[4])`.
 
     Raises:
-        ArrowTypeError: `definition` is no function, or does not give a block for each of its parameters; at
-            `compile`, a reference stands outside its own definition, or its types do not agree.
+        ArrowTypeError: `definition` is no function, or does not give a block for each of its parameters; a
+            declared type is none, or there is not one for each of several blocks; at `compile`, a reference
+            stands outside its own definition, or its types do not agree with one another or with those
+            declared.
         ArrowValueError: `definition` has no parameter.
 
     Source: Hughes, "Generalising monads to arrows" (2000), section 5 (`loop`); TensorFlow Fold,
@@ -172,6 +209,15 @@ def fix(definition: Callable[..., Any]) -> Any:
         >>> depth.eval([1, [2, [3]]])
         3
 
+        A sum over a tree of lists, where no leaf says how long a vector is:
+
+        >>> @ar.fix(output=[2])
+        ... def total(me):
+        ...     below = ar.GetItem(1) >> ar.Map(me) >> ar.Sum()
+        ...     return (ar.GetItem(0) >> ar.Scalar() & below) >> ar.Function(lambda x, sums: x + sums)
+        >>> total.eval((1, [(2, []), (3, [])])).tolist()
+        [6.0, 6.0]
+
         Two that refer to one another:
 
         >>> one_less = ar.InputTransform(lambda n: n - 1)
@@ -186,6 +232,8 @@ def fix(definition: Callable[..., Any]) -> Any:
         >>> even.eval(10), odd.eval(10)
         (True, False)
     """
+    if definition is _LATER:
+        return partial(fix, input=input, output=output)
     if isinstance(definition, Block) or not callable(definition):
         raise wrong_argument(
             "a recursive block",
@@ -202,17 +250,22 @@ def fix(definition: Callable[..., Any]) -> Any:
             "or one for each of several blocks: ar.fix(lambda a, b: (f, g))",
         )
     if len(parameters) > 1:
-        return _several(definition, parameters)
-    token = Token(name)
+        return _several(definition, parameters, input, output)
+    token = Token(name, _declared(input), _declared(output))
     body = definition(Reference(token))
     return Fix(token, name, as_block(body, f"the definition of {name} that its function returned"))
 
 
-def _several(definition: Callable[..., Any], names: list[str]) -> tuple[AnyBlock, ...]:
+def _several(
+    definition: Callable[..., Any], names: list[str], input: object, output: object
+) -> tuple[AnyBlock, ...]:
     """Makes several blocks that refer to one another."""
-    blocks: tuple[Reference[Any, Any], ...] = tuple(Reference(Token(name)) for name in names)
-    bodies = definition(*blocks)
     count = len(names)
+    types = zip(_for_each(names, "input", input), _for_each(names, "output", output), strict=True)
+    blocks: tuple[Reference[Any, Any], ...] = tuple(
+        Reference(Token(name, *declared)) for name, declared in zip(names, types, strict=True)
+    )
+    bodies = definition(*blocks)
     if not isinstance(bodies, tuple) or len(bodies) != count:
         got = f"one, {bodies.label}" if isinstance(bodies, Block) else repr(bodies)
         if isinstance(bodies, tuple):
@@ -227,6 +280,23 @@ def _several(definition: Callable[..., Any], names: list[str]) -> tuple[AnyBlock
     for block, body in zip(blocks, definitions, strict=True):
         block.token.define(body)
     return blocks
+
+
+def _declared(type: object) -> T.Type | None:
+    return None if type is None else T.as_type(type)
+
+
+def _for_each(names: list[str], what: str, types: object) -> list[T.Type | None]:
+    """The declared types of several blocks, one for each."""
+    if types is None:
+        return [None] * len(names)
+    if not isinstance(types, tuple) or len(types) != len(names):
+        raise wrong_argument(
+            f"the recursive blocks {', '.join(names)}",
+            f"{what}= takes a tuple with a type for each of the {len(names)} blocks, got {types!r}",
+            hint=f"{what}=([4], None): None leaves a type to inference",
+        )
+    return [_declared(type) for type in types]
 
 
 def _parameters(function: Callable[..., Any]) -> list[str]:

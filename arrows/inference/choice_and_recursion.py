@@ -142,6 +142,7 @@ def constrain_fix(inference: Inference, fix: Occurrence) -> None:
     assert isinstance(fix.form, Fix)
     token = fix.form.token
     _tie(inference, fix, fix.form.body, "")
+    _assign_declared(inference, fix, token)
     inference.knots.setdefault(id(token), []).append(fix)
     inference.todo.append(Leave([token]))
 
@@ -163,9 +164,7 @@ def constrain_reference(inference: Inference, reference: Occurrence) -> None:
     open_tokens = inference.groups.get(group)
     _tie(inference, reference, token.definition, token.name)
     inference.knots.setdefault(id(token), []).append(reference)
-    for declared, var in ((token.input, reference.input), (token.output, reference.output)):
-        if declared is not None:
-            inference.solver.assign(var, inference.floats(declared), reference)
+    _assign_declared(inference, reference, token)
     if open_tokens is None:
         inference.groups[group] = [token]
         inference.todo.append(Leave(inference.groups[group], group))
@@ -181,10 +180,17 @@ def _tie(inference: Inference, knot: Occurrence, body: AnyBlock, word: str) -> N
     inference.solver.coerce(part.output, knot.output, CoercionPlace(knot, 0, _explain_body))
 
 
+def _assign_declared(inference: Inference, knot: Occurrence, token: Token) -> None:
+    """Gives a recursive block the types that were declared for it."""
+    for declared, var in ((token.input, knot.input), (token.output, knot.output)):
+        if declared is not None:
+            inference.solver.assign(var, inference.floats(declared), knot)
+
+
 def _explain_body(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
     """Explains why the result of a recursion's body does not fit where its references are used."""
     knot, form = place.owner, place.owner.form
-    declared = isinstance(form, Reference) and form.token.declared
+    declared = form.token is not None and (form.token.declared or form.token.output is not None)
     return meet(
         f"cannot type the recursion {name_of(knot)}",
         last_of(place.part),
@@ -339,4 +345,10 @@ def ending_hint(occurrences: Sequence[Occurrence]) -> str:
                 return "say what None gives: ar.Optional(some, ar.Zeros(type))"
             if isinstance(occurrence.form, Reduce):
                 return "say what no elements give: ar.Reduce(combine, ar.Zeros(type))"
-    return "some case of the recursion must end without a reference and give a type, as ar.Zeros(type) does"
+    tokens = (occurrence.form.token for occurrence in occurrences)
+    declared = any(token is not None and token.declared for token in tokens)
+    declare = "ar.ForwardDeclaration(output_type=type)" if declared else "@ar.fix(output=type)"
+    return (
+        "some case of the recursion must end without a reference and give a type, as ar.Zeros(type) does; "
+        f"or declare the type: {declare}"
+    )

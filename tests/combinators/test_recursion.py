@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import arrows as ar
+from arrows import ops
 from arrows.combinators import has_effects
 from arrows.inference import Typed
 from arrows.inference.choice_and_recursion import Components
@@ -366,3 +367,37 @@ def test_components() -> None:
     assert found.of(ar.Map(a)) != found.of(a)
     other, _ = two()
     assert found.of(other) != found.of(a)
+
+
+# ------------------------------------------------------------------------------------------ declared types
+
+
+def weigh(x: Any, sums: Any) -> Any:
+    return x + 2.0 * sums
+
+
+def below_a_function(me: Any) -> Any:
+    """Numbers in a tree of lists; neither leaf nor function says how long the result is."""
+    return (ar.GetItem(0) >> ar.Scalar() & ar.GetItem(1) >> ar.Map(me) >> ar.Sum()) >> ar.Function(weigh)
+
+
+def test_a_declared_result_types_a_recursion_that_ends_at_an_empty_list() -> None:
+    tree = (1, [(2, []), (3, [(4, [])])])
+    wanted = [1 + 2 * (2 + 3 + 2 * 4)] * 2
+    for block in (ar.fix(output=[2])(below_a_function), ar.fix(below_a_function, output=[2])):
+        assert ar.infer(block).output == T.Tensor((2,))
+        assert block.name == "below_a_function"
+        assert block.eval(tree).tolist() == wanted
+        model = ar.compile(block >> ar.Function(ops.sum), float_type="float64")
+        assert ar.to_numpy(model([tree, (5, [])])).tolist() == [2 * wanted[0], 10]
+        for copied in (copy.deepcopy(block), pickle.loads(pickle.dumps(block))):
+            assert copied.eval(tree).tolist() == wanted
+
+
+def test_types_of_several_blocks_are_declared_one_by_one() -> None:
+    def definition(even: Any, odd: Any) -> tuple[Any, Any]:
+        return below_a_function(odd), ar.Identity() >> below_a_function(even)
+
+    even, odd = ar.fix(definition, output=([3], None), input=(None, T.Input()))
+    assert ar.infer(even).output == ar.infer(odd).output == T.Tensor((3,))
+    assert even.eval((1, [(2, [])])).tolist() == [5, 5, 5]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
 import arrows as ar
@@ -32,6 +33,19 @@ def tree_of_lists(build: Build, depth: int) -> Piece:
         return ar.OneOf(parts.watched(lambda t: bool(t[1])), [ar.GetItem(0) >> own.block, node])
 
     return Piece(ar.fix(tree), parts.rose_trees(own.data))
+
+
+@production
+def declared_result(build: Build, depth: int) -> Piece:
+    """A recursion that ends at empty lists alone, so that its declared type is all that fixes its result."""
+    own = build.scalar(depth)
+    decay = ar.Function(lambda x, sums: x - sums * np.linspace(0.25, 0.5, WIDTH, dtype="float32"))
+
+    def tree(me: Any) -> Any:
+        return (ar.GetItem(0) >> own.block & ar.GetItem(1) >> ar.Map(me) >> ar.Sum()) >> decay
+
+    declare = build.one_of({"output": [WIDTH]}, {"output": [WIDTH], "input": ar.types.Input()})
+    return Piece(ar.fix(**declare)(tree), parts.rose_trees(own.data))
 
 
 @production
