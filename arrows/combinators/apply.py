@@ -53,7 +53,8 @@ class Function(Apply[A, B]):
 
     It sees shapes without a batch axis; the engine lifts it to batches. It is traced once for each input
     type: Python control flow may depend on shapes, never on values. A tuple arrives as several arguments,
-    nested tuples as Python tuples, a sequence as rows of unknown number. Layers may be called inside.
+    nested tuples as Python tuples, a sequence as rows of unknown number. Layers may be called inside, and so
+    may other Functions: `f(x)` is then what `f`'s own function returns.
 
     Args:
         function: from tensors to a tensor, a (nested) tuple, a dict, a NamedTuple or a dataclass of tensors.
@@ -92,6 +93,11 @@ class Function(Apply[A, B]):
     @property
     def function(self) -> Callable[..., Any]:
         return self._function
+
+    def compute(self, args: tuple[Any, ...]) -> Any:
+        # As everywhere, one tuple stands for its items.
+        items = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
+        return self._function(*items)
 
     def arguments(self, depth: int = 2) -> str:
         return function_name(self._function)

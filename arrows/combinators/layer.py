@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Self, TypeGuard, overload
+from typing import Any, Self, TypeGuard
 
 import numpy as np
 
 from arrows import ops
 from arrows.combinators.apply import Apply, Tensors
 from arrows.combinators.base.arguments import type_refusal
-from arrows.combinators.base.block import A1, A2, A3, A, B
-from arrows.combinators.base.recorder import call_on_wires, lazy_context_of, recorder_of
-from arrows.combinators.base.wires import Wire
+from arrows.combinators.base.block import A, B
+from arrows.combinators.base.recorder import call_on_wires
 from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.typesys import types as T
 
@@ -86,23 +85,10 @@ class Layer(Apply[A, B]):
     def arguments(self, depth: int = 2) -> str:
         return self._words
 
-    @overload
-    def __call__(self, x: Wire[A], /) -> Wire[B]: ...
-    @overload
-    def __call__(self: Layer[tuple[A1, A2], B], x1: Wire[A1], x2: Wire[A2], /) -> Wire[B]: ...
-    @overload
-    def __call__(
-        self: Layer[tuple[A1, A2, A3], B], x1: Wire[A1], x2: Wire[A2], x3: Wire[A3], /
-    ) -> Wire[B]: ...
-    @overload
-    def __call__(self, *args: Any) -> Any: ...
-    def __call__(self, *args: Any) -> Any:
-        batch = lazy_context_of(args)
-        if batch is not None:
-            return batch.call_block(self, args)
-        if recorder_of(args) is None and args and _are_tensors(args):
-            return self._run(*args)
-        return call_on_wires(self, args)
+    def compute(self, args: tuple[Any, ...]) -> Any:
+        if not _are_tensors(args):
+            return call_on_wires(self, args)
+        return self._run(*args)
 
     def _run(self, *args: Tensors) -> Any:
         input = _input_type(args)

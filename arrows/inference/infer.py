@@ -19,11 +19,12 @@ from typing import Any, TypeAlias
 
 from arrows.combinators import AnyBlock, Layer, Token, as_block, core_form
 from arrows.inference import explain
-from arrows.inference.choice_and_recursion import Components, endless_recursion, without_end
+from arrows.inference.choice_and_recursion import endless_recursion, without_end
 from arrows.inference.forms import CONSTRAINTS, FINAL_CHECKS
 from arrows.inference.occurrences import (
     ASSUMED,
     CoercionPlace,
+    Components,
     Leave,
     Occurrence,
     Refusal,

@@ -185,6 +185,73 @@ def count_places(occurrences: Sequence[Occurrence]) -> int:
     return counts[id(occurrences[0])]
 
 
+# Definitions that refer to one another
+
+
+class Components:
+    """Strongly connected components of the graph in which a block leads to its parts, and a reference to its
+    definition.
+
+    The search runs when a component is first asked for. It uses an explicit stack (Tarjan 1972), since an
+    expression may be deeper than Python's own stack.
+
+    Example:
+        >>> import arrows as ar
+        >>> a, b = ar.fix(lambda a, b: (ar.GetItem(0) >> b, ar.GetItem(1) >> a))
+        >>> components = Components()
+        >>> components.of(a.definition) == components.of(b.definition) == components.of(a)
+        True
+        >>> components.of(ar.Map(a)) == components.of(a)
+        False
+    """
+
+    def __init__(self) -> None:
+        self._component: dict[int, int] = {}
+        self._visited: dict[int, int] = {}
+        self._kept: list[AnyBlock] = []  # keeps the blocks alive, so that no other object gets their `id`
+
+    def of(self, block: AnyBlock) -> int:
+        """The number of a block's component."""
+        if id(block) not in self._component:
+            self._search(block)
+        return self._component[id(block)]
+
+    def _search(self, root: AnyBlock) -> None:
+        visited: dict[int, int] = self._visited
+        low: dict[int, int] = {}
+        path: list[AnyBlock] = []
+        todo: list[tuple[AnyBlock, list[AnyBlock]]] = []
+
+        def enter(block: AnyBlock) -> None:
+            visited[id(block)] = low[id(block)] = len(visited)
+            self._kept.append(block)
+            path.append(block)
+            definition = block.definition
+            todo.append((block, [*block.parts, *([definition] if definition is not None else [])]))
+
+        enter(root)
+        while todo:
+            block, rest = todo[-1]
+            number = id(block)
+            if rest:
+                other = rest.pop()
+                if id(other) not in visited:
+                    enter(other)
+                elif id(other) not in self._component:  # it is on the path
+                    low[number] = min(low[number], visited[id(other)])
+                continue
+            todo.pop()
+            if todo:
+                above = id(todo[-1][0])
+                low[above] = min(low[above], low[number])
+            if low[number] == visited[number]:
+                while True:
+                    member = path.pop()
+                    self._component[id(member)] = visited[number]
+                    if member is block:
+                        break
+
+
 # The typed tree
 
 

@@ -16,7 +16,7 @@ import arrows as ar
 from arrows import ops
 from arrows.combinators import has_effects
 from arrows.inference import Typed
-from arrows.inference.choice_and_recursion import Components
+from arrows.inference.occurrences import Components
 from arrows.typesys import types as T
 
 FLOAT = T.Tensor(())

@@ -26,6 +26,7 @@ FUNCTIONS = (
     parts.products,
     parts.branched,
     parts.running,
+    parts.called,
     parts.gathered,
     parts.short,
     parts.standard,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+import arrows as ar
 from arrows import ops
 
 WIDTH = 3
@@ -115,6 +116,23 @@ def products(x: Any) -> Any:
 
 def branched(x: Any) -> Any:
     return ops.where((x > 0) & (x < 1.5), ops.sin(x), x * 0.5)
+
+
+def called(x: Any) -> Any:
+    """Functions that are called, with layers and other Functions inside."""
+    head, tail = _halves(x)
+    both = _joined(head, _joined((tail, x)), 0.5)
+    return both["sum"] + both["rest"] * ops.tanh(x)
+
+
+_halves = ar.Function(lambda x: (x * 0.5, ops.tanh(x)))
+_scaled = ar.Function(lambda x: ops.sigmoid(x) * 2.0)
+
+
+@ar.Function
+def _joined(x: Any, y: Any, factor: float = 0.25) -> Any:
+    y = y["rest"] if isinstance(y, dict) else _scaled(y)
+    return {"sum": x + y * factor, "rest": x * y}
 
 
 def running(x: Any) -> Any:

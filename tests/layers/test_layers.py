@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -339,6 +339,42 @@ def test_a_layer_called_in_a_function_is_the_same_layer() -> None:
     xent = SoftmaxCrossEntropy()
     t = trace(lambda x, y: xent(dense(x), y), T.Tuple((T.Tensor((3,)), T.Tensor((), "int32"))))
     assert str(t.output) == "float32"
+
+
+class Both(NamedTuple):
+    low: Any
+    high: Any
+
+
+def test_a_function_called_in_a_function_is_its_own_function() -> None:
+    layer = ar.FC(3)
+    split = ar.Function(lambda x: Both(low=layer(x), high=x * 2.0))
+    join = ar.Function(lambda x, y: ops.tanh(x) + y)
+    scale = ar.Function(lambda x, factor: x * factor)
+
+    def whole(x: Any) -> Any:
+        both = split(x)
+        assert isinstance(both, Both)  # not a tuple of the expression, but what was returned
+        return join(both) + join(both.low, scale(x, 0.5)) + join((both.high, x))
+
+    composed = ar.Function(whole)
+    model = ar.compile(ar.Vector(3) >> composed >> ar.Function(ops.sum), float_type="float64")
+    assert list(model.params) == ["FC_1/weight", "FC_1/bias"]
+    x = np.array([0.5, -1.0, 2.0])
+    low = x @ model.params["FC_1/weight"] + model.params["FC_1/bias"]
+    wanted = np.tanh(low) + 2 * x + np.tanh(low) + 0.5 * x + np.tanh(2 * x) + x
+    np.testing.assert_allclose(ar.to_numpy(model([x])), [wanted.sum()], rtol=1e-12)
+    with ar.OnTheFly(float_type="float64").batch() as batch:
+        assert composed(batch.tensor(x)).shape == (3,)
+
+
+def test_what_a_called_function_refuses_is_said_at_its_line() -> None:
+    inner = ar.Function(lambda x: x @ np.ones((4, 2), "float32"))
+    with pytest.raises(ArrowTypeError, match=r"cannot apply Function\(lambda\) to float32\[3\]") as caught:
+        ar.infer(ar.Vector(3) >> ar.Function(lambda x: inner(x)))
+    assert "matmul: float32[3] @ float32[4, 2] do not fit" in str(caught.value)
+    with pytest.raises(ArrowTypeError, match="a block is called on wires"):
+        inner(np.ones(4))
 
 
 def test_forget_gates_are_open_at_first() -> None:

@@ -15,7 +15,7 @@ from arrows.combinators.base.arguments import set_name, type_refusal
 from arrows.combinators.base.copying import deep_copy, reduce, shallow_copy
 from arrows.combinators.base.frozen import Frozen
 from arrows.combinators.base.printing import Pieces, Precedence, call, expression
-from arrows.combinators.base.recorder import call_on_wires, connect, lazy_context_of
+from arrows.combinators.base.recorder import call_on_wires, connect, holds_tensors, lazy_context_of
 from arrows.combinators.base.traversal import has_effects
 from arrows.combinators.base.wires import Wire
 from arrows.ops import TensorLike
@@ -171,7 +171,13 @@ class Block(Frozen, Generic[A_contra, B_co]):
     def __call__(self, *args: TensorLike | HostArray | float | Sequence[Any]) -> Any: ...
     def __call__(self, *args: Any) -> Any:
         batch = lazy_context_of(args)
-        return call_on_wires(self, args) if batch is None else batch.call_block(self, args)
+        if batch is not None:
+            return batch.call_block(self, args)
+        return self.compute(args) if holds_tensors(args) else call_on_wires(self, args)
+
+    def compute(self, args: tuple[Any, ...]) -> Any:
+        """Computes on the tensors of a `Function` that calls the block, if it is of a kind that can."""
+        return call_on_wires(self, args)
 
     @overload
     def reads(self) -> Wire[B_co]: ...

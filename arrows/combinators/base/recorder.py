@@ -279,6 +279,19 @@ def lazy_context_of(args: tuple[object, ...]) -> LazyContext | None:
     return None if _current.get() is not None else innermost_lazy()
 
 
+def holds_tensors(args: tuple[object, ...]) -> bool:
+    """Whether there is a tensor of a `Function` among nested arguments, and no wire."""
+    todo, tensors = list(args), False
+    while todo:
+        x = todo.pop()
+        if isinstance(x, Wire):
+            return False
+        tensors = tensors or isinstance(x, TensorLike)
+        if isinstance(x, tuple):
+            todo.extend(x)
+    return tensors
+
+
 def call_on_wires(block: AnyBlock, args: tuple[Any, ...]) -> Wire[Any]:
     """Records the call `block(*args)`.
 
@@ -291,7 +304,7 @@ def call_on_wires(block: AnyBlock, args: tuple[Any, ...]) -> Wire[Any]:
     if len(args) == 1 and hasattr(args[0], "parts"):  # a block
         hint = f"to apply it to that block's result: {args[0].label} >> {block.label}"
     elif args and all(hasattr(a, "rows") for a in args):
-        hint = "a Function computes by ar.ops and layers; put the block before or after the Function"
+        hint = "a Function computes by ar.ops, layers and Functions; put the block outside of it"
     else:
         hint = "to run it on an example: block.eval(x); to compose blocks: f >> g"
     raise type_refusal(
