@@ -4,6 +4,8 @@
 """
 
 from arrows.training import schedules
+from arrows.training.callbacks import Callback, JsonLines, Log, StepLoss, TensorBoard, WeightsAndBiases
+from arrows.training.evaluations import EarlyStopping, Plateau
 from arrows.training.learning_rates import Rate, Schedule
 from arrows.training.loop import train
 from arrows.training.optimizers import (
@@ -21,7 +23,7 @@ from arrows.training.optimizers import (
     RMSprop,
     Rule,
 )
-from arrows.training.progress import Epoch, Progress
+from arrows.training.progress import Epoch, Evaluation, Progress
 from arrows.training.saving import load, load_state, read_metadata, save, save_state
 from arrows.typesys.errors import NotFiniteError
 
@@ -32,18 +34,27 @@ __all__ = [
     "Adam",
     "AdamW",
     "AdaptiveSquares",
+    "Callback",
+    "EarlyStopping",
     "Epoch",
+    "Evaluation",
     "FadingDeltas",
     "FadingSquares",
+    "JsonLines",
+    "Log",
     "Moments",
     "Momentum",
     "NotFiniteError",
     "Optimizer",
+    "Plateau",
     "Progress",
     "RMSprop",
     "Rate",
     "Rule",
     "Schedule",
+    "StepLoss",
+    "TensorBoard",
+    "WeightsAndBiases",
     "load",
     "load_state",
     "read_metadata",

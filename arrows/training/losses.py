@@ -11,32 +11,27 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 
 from arrows.engine import Model
 from arrows.ops.arrays import Array
+from arrows.training.callbacks import Callback, StepLoss
 from arrows.training.finite_checks import refuse_loss
+from arrows.training.learner import Learner
+from arrows.training.learning_rates import rate_at
 from arrows.training.optimizers import Counters, Optimizer
-from arrows.training.parameters import Trainable, as_float
+from arrows.training.parameters import as_float
 from arrows.training.progress import Progress
 
 # Losses are read after this many steps, or this many seconds: the progress bar shows them, and a run whose
 # loss is not finite goes on in vain for as long.
 _STEPS, _SECONDS = 64, 1.0
-
-
-class Trains(Trainable, Protocol):
-    """A model that takes steps."""
-
-    def train_step(
-        self, batch: Any, optimizer: Optimizer, /, *, check: Callable[[Array], None] | None = None
-    ) -> Array: ...
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
@@ -69,12 +64,22 @@ class Losses:
         model, optimizer: take the steps.
         run: is told the losses, in order.
         stop: refuse a loss that is not finite, before the step is taken.
+        callbacks: are told of each step.
 
     Attributes:
         examples: how many examples the losses of ``run.total`` belong to.
     """
 
-    def __init__(self, model: Trains, optimizer: Optimizer, run: Progress, *, stop: bool) -> None:
+    def __init__(
+        self,
+        model: Learner,
+        optimizer: Optimizer,
+        run: Progress,
+        *,
+        stop: bool,
+        callbacks: Sequence[Callback] = (),
+    ) -> None:
+        self._callbacks = callbacks
         self._model, self._optimizer, self._run, self._stop = model, optimizer, run, stop
         self.examples = run.position
         self._steps: list[Step] = []
@@ -120,7 +125,7 @@ class Losses:
             if self._stop:
                 check = partial(self._check, batch, number, model_step)
             loss = model.train_step(batch, optimizer, check=check)
-            self._add(as_float(model.device, loss), len(batch))
+            self._add(as_float(model.device, loss), len(batch), number)
             return
         counters = optimizer.counters()
         loss = model.train_step(batch, optimizer, check=self._watch if self._stop else None)
@@ -166,12 +171,17 @@ class Losses:
                 if step.model_step is not None and isinstance(self._model, Model):
                     self._model.step = step.model_step
                 return step, value
-            self._add(value, step.size)
+            self._add(value, step.size, step.number)
         return None
 
-    def _add(self, value: float, size: int) -> None:
+    def _add(self, value: float, size: int, number: int) -> None:
         self._run.total += value * size
         self.examples += size
+        if self._callbacks:
+            rate = self._optimizer.rate_factor * rate_at(self._optimizer.learning_rate, number - 1)
+            step = StepLoss(step=number, epoch=self._run.epoch, loss=value, learning_rate=rate, examples=size)
+            for callback in self._callbacks:
+                callback.after_step(step)
 
     def _watch(self, loss: Array) -> None:
         """Has the device note whether a loss is finite."""

@@ -43,6 +43,26 @@ class Epoch:
         return f"epoch {self.number}: loss {self.loss:.4f}, {figures}{rate}"
 
 
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The result of one evaluation.
+
+    Attributes:
+        epoch: in which it was made, or at whose end; counted from 1.
+        step: how many steps had been taken.
+        figures: what `evaluate` returned, by name.
+        best: whether the figure that `train(best_by=)` names is higher than in all evaluations before.
+
+    >>> Evaluation(1, 100, {"accuracy": 0.5}).figures["accuracy"]
+    0.5
+    """
+
+    epoch: int
+    step: int
+    figures: Mapping[str, float]
+    best: bool = False
+
+
 def figures_of(result: object, device: Device) -> dict[str, float]:
     """Converts the result of `evaluate` to plain floats; refuses one that does not map names to numbers."""
     if not isinstance(result, Mapping):
@@ -74,6 +94,8 @@ class Progress:
         total: the sum of their losses.
         seconds: the time that this took.
         history: the finished epochs.
+        evaluations: all of them, in order.
+        plateau: the rule that lowers the learning rates, as text; empty without one.
 
     >>> Progress.of(Progress(seed=3, history=[Epoch(1, 0.5, 2.0, 10.0)]).as_dict()).history[0].loss
     0.5
@@ -87,6 +109,8 @@ class Progress:
     total: float = 0.0
     seconds: float = 0.0
     history: list[Epoch] = field(default_factory=list)
+    evaluations: list[Evaluation] = field(default_factory=list)
+    plateau: str = ""
 
     @property
     def best(self) -> Epoch | None:
@@ -100,4 +124,6 @@ class Progress:
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Progress:
         """The inverse of `as_dict`."""
-        return cls(**{**values, "history": [Epoch(**epoch) for epoch in values["history"]]})
+        history = [Epoch(**epoch) for epoch in values["history"]]
+        evaluations = [Evaluation(**evaluation) for evaluation in values["evaluations"]]
+        return cls(**{**values, "history": history, "evaluations": evaluations})

@@ -9,6 +9,7 @@ from arrows.training.optimizers.adadelta import Adadelta, FadingDeltas
 from arrows.training.optimizers.adagrad import Adagrad, AdaptiveSquares
 from arrows.training.optimizers.adam import Adam, AdamW, Moments
 from arrows.training.optimizers.counters import Counters
+from arrows.training.optimizers.description import functions_in
 from arrows.training.optimizers.optimizer import Optimizer
 from arrows.training.optimizers.rmsprop import FadingSquares, RMSprop
 from arrows.training.optimizers.sgd import SGD, Momentum
@@ -29,4 +30,5 @@ __all__ = [
     "Optimizer",
     "RMSprop",
     "Rule",
+    "functions_in",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 
 from arrows.engine.device import Device, locks_parameters
@@ -45,6 +45,7 @@ class Optimizer:
         counts: parameter name -> how many steps have changed it; for a table that has had row-sparse
             gradients, how many have changed each row: an array of the device, float64 `[rows]`.
         averages: the averages; None without `average`.
+        rate_factor: all learning rates are multiplied by this; `train(plateau=)` sets it.
         unless: float64 `[1]` of the model's device; where it is 0, `step` changes no array, and the host does
             not learn of it: `counters` and `set_back` then make the step undone. `train` sets it, so that it
             need not wait for a loss to know that it is finite.
@@ -83,6 +84,7 @@ class Optimizer:
         self.state: dict[str, dict[str, Array]] = {}
         self.counts: dict[str, StepCount] = {}
         self.unless: Array | None = None
+        self.rate_factor = 1.0
         self._updater = Updater()
         self._device: Device | None = None
 
@@ -174,7 +176,7 @@ class Optimizer:
         {'embed/w': 0, 'fc/w': 0.5}
         """
         separate = self.rates.by_name(model.params)
-        return {name: rate_at(separate.get(name, self.learning_rate), self.steps) for name in model.params}
+        return self._rates(model.params, separate)
 
     def use_averages(self, model: Trainable) -> AbstractContextManager[None]:
         """A context in which the averages stand in for the model's parameters; afterwards they are as before.
@@ -250,7 +252,7 @@ class Optimizer:
             if not is_frozen(separate.get(name)):
                 pairs[name] = parameter, self._updater.merge(device, gradient)
         scale = self._updater.clip_scale(device, [gradient for _, gradient in pairs.values()], self.clip_norm)
-        rates = {name: rate_at(separate.get(name, self.learning_rate), self.steps) for name in pairs}
+        rates = self._rates(pairs, separate)
         self.steps += 1  # whatever can fail has been done before this line
         changes = []
         for name, (parameter, merged) in pairs.items():
@@ -282,6 +284,12 @@ class Optimizer:
         if self.averages is not None:
             for name in set_back(self.averages.since, counters.since):
                 del self.averages.values[name]
+
+    def _rates(self, names: Iterable[str], separate: Mapping[str, Rate]) -> dict[str, float]:
+        """The learning rates of some parameters in the next step."""
+        rates = {name: rate_at(separate.get(name, self.learning_rate), self.steps) for name in names}
+        factor = self.rate_factor  # without one, rates stay as they are: a whole number is no float
+        return rates if factor == 1.0 else {name: factor * rate for name, rate in rates.items()}
 
     def _checked(self, name: str, parameter: Array | None, gradient: Gradient) -> Array:
         """Returns the parameter; refuses a gradient or a state that does not fit it."""

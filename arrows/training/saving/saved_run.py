@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias, TypeGuard
 
 from arrows.training.arguments import escaped, is_whole
-from arrows.training.progress import Progress
+from arrows.training.progress import Evaluation, Progress
 from arrows.training.saving.unnamed_layers import Sites, sites_of
 from arrows.typesys import ArrowValueError
 
@@ -65,18 +65,30 @@ class SavedRun:
             raise ArrowValueError("is damaged: its numbers are not JSON") from None
         if isinstance(values, dict) and is_whole(values.get("version")) and values["version"] != VERSION:
             raise ArrowValueError("was written by another version of arrows")
+        older = False
         if isinstance(values, dict) and "optimizer" in values:
-            # Older files have neither of these two.
+            # Older files do not have these.
             values = {"began": values["optimizer"], "unnamed": {}, **values}
+            if isinstance(values.get("progress"), dict):
+                older = "evaluations" not in values["progress"]
+                values["progress"] = {"evaluations": [], "plateau": "", **values["progress"]}
         _check("", values, _RUN)
         _check("progress", values["progress"], _PROGRESS)
         for number, epoch in enumerate(values["progress"]["history"]):
             _check(f"progress.history[{number}]", epoch, _EPOCH)
+        for number, evaluation in enumerate(values["progress"]["evaluations"]):
+            _check(f"progress.evaluations[{number}]", evaluation, _EVALUATION)
         for table in ("counts", "since"):
             name = next((name for name, n in values[table].items() if n > values["steps"]), None)
             if name is not None:
                 raise ArrowValueError(f"is damaged: {table} of {_shown(name)} is more than all steps")
         progress = Progress.of(values.pop("progress"))
+        if older:  # what was best among the epochs is still to be surpassed
+            progress.evaluations = [
+                Evaluation(epoch.number, 0, epoch.figures, epoch.best)
+                for epoch in progress.history
+                if epoch.figures
+            ]
         if progress.position > progress.examples:
             raise ArrowValueError("is damaged: progress.position is more than the number of examples")
         unnamed = sites_of(values.pop("unnamed")) or {}
@@ -144,6 +156,14 @@ _PROGRESS: dict[str, Test] = {
     "total": _number,
     "seconds": _measure,
     "history": _type(list),
+    "evaluations": _type(list),
+    "plateau": _type(str),
+}
+_EVALUATION: dict[str, Test] = {
+    "epoch": _whole(1),
+    "step": _whole(),
+    "figures": _table(_number),
+    "best": _type(bool),
 }
 _EPOCH: dict[str, Test] = {
     "number": _whole(1),

@@ -172,7 +172,9 @@ def harmless(path: tuple[Any, ...], value: Any, old: Any) -> bool:
     """Whether a value could have been written at this place, so that it need not be refused."""
     name, parent = (None, None, *path)[-1], (None, None, *path)[-2]
     if value is DROPPED:
-        return name in ("began", "unnamed") or parent in ("metadata", "unnamed", "figures", "history")
+        return name in ("began", "unnamed", "evaluations", "plateau") or parent in (
+            "metadata", "unnamed", "figures", "history", "evaluations",
+        )  # fmt: skip
     whole = type(value) is int and 0 <= value < 2**63
     number = type(value) is float or (type(value) is int and abs(value) < 2**63)
     measure = number and 0 <= value < math.inf
@@ -185,6 +187,10 @@ def harmless(path: tuple[Any, ...], value: Any, old: Any) -> bool:
         "unnamed": value == {},
         "figures": value in ({}, {"a": 1}),
         "history": value == [],
+        "evaluations": value == [],
+        "step": whole,
+        "epoch": whole and value > 0,
+        "plateau": text,
         "unit": text,
         "by": text,
         "began": text,

@@ -1,0 +1,86 @@
+"""Saves the state of a run whenever a save is due, and resumes from it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from arrows.training.arguments import escaped
+from arrows.training.finite_checks import require_finite_parameters
+from arrows.training.learner import Learner
+from arrows.training.optimizers import Optimizer
+from arrows.training.progress import Progress
+from arrows.training.saving import load_state, save_state
+from arrows.typesys import ArrowValueError
+
+
+@dataclass(slots=True, kw_only=True)
+class Checkpointer:
+    """Saves the state of a run whenever a save is due; without a path it saves nothing.
+
+    Attributes:
+        model, optimizer, run: the state to save.
+        path: the file; None for a run without one.
+        every: save after every so many steps; None: do not.
+        seconds: save when this many seconds have passed; None: do not.
+        metadata: texts to save with the state.
+        stop_at_nan: refuse to go on with a loss or parameters that are not finite.
+        last: when the state was last saved, by the monotonic clock.
+    """
+
+    model: Learner
+    optimizer: Optimizer
+    run: Progress
+    path: Path | None
+    every: int | None
+    seconds: float | None
+    metadata: Mapping[str, str]
+    stop_at_nan: bool
+    last: float = field(default_factory=time.monotonic)
+
+    def resume(self, path: Path) -> None:
+        """Restores model, optimizer and run from the saved state."""
+        saved, _ = load_state(path, self.model, self.optimizer, self._check)
+        for name in Progress.__slots__:
+            setattr(self.run, name, getattr(saved, name))
+
+    @property
+    def is_due(self) -> bool:
+        """Whether enough steps or seconds have passed to save the state."""
+        by_steps = self.every is not None and self.optimizer.steps % self.every == 0
+        return by_steps or (self.seconds is not None and time.monotonic() - self.last >= self.seconds)
+
+    def save(self) -> None:
+        """Saves the state, unless it would replace a good one by parameters that are not finite."""
+        if self.path is not None:
+            self.require_finite()
+            save_state(self.path, self.model, self.optimizer, self.run, self.metadata)
+            self.last = time.monotonic()
+
+    def require_finite(self) -> None:
+        """Stops the run if parameters are not finite."""
+        if self.stop_at_nan:
+            require_finite_parameters(self.model, self.run.epoch, self.optimizer.steps)
+
+    def _check(self, saved: Progress, texts: Mapping[str, str]) -> None:
+        """Refuses the state of a run with other settings or data: resumed, it would give other numbers."""
+        run = self.run
+        differences = [
+            f"{escaped(name)}: {_short(there)} in the saved state, {_short(here)} now"
+            for name, there, here in [
+                ("seed", saved.seed, run.seed),
+                ("batch_size", saved.batch_size, run.batch_size),
+                ("examples", saved.examples, run.examples),
+                ("plateau", saved.plateau or "none", run.plateau or "none"),
+                *((key, texts.get(key), self.metadata.get(key)) for key in sorted({*texts, *self.metadata})),
+            ]
+            if there != here
+        ]
+        if differences:
+            raise ArrowValueError("\n  ".join([f"{self.path} is the state of another run:", *differences]))
+
+
+def _short(value: object) -> str:
+    return escaped(str(value), 200)

@@ -1,0 +1,30 @@
+"""What the training loop needs of a model besides its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from arrows.ops.arrays import Array
+from arrows.training.optimizers import Optimizer
+from arrows.training.parameters import Trainable
+
+
+class PreparedExamples(Protocol):
+    """Examples that are selected by index, as those of a `Prepared`."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, numbers: Any, /) -> Any: ...
+
+
+class Learner(Trainable, Protocol):
+    """A model that learns: `arrows.compile` and `OnTheFly.learner` return such models."""
+
+    def prepare(self, examples: Any, /) -> PreparedExamples:
+        """Reads the examples once for all epochs; returns a prepared set as it is."""
+
+    def train_step(
+        self, batch: Any, optimizer: Optimizer, /, *, check: Callable[[Array], None] | None = None
+    ) -> Array:
+        """Takes an optimizer's step on a batch and returns the loss, which `check` sees before the step."""
