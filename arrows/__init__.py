@@ -88,7 +88,7 @@ from arrows.layers import (
 )
 from arrows.machine import set_threads, show_config
 from arrows.onthefly import LazyBatch, LazyTensor, OnTheFly
-from arrows.typesys import ArrowTypeError, ArrowValueError, InputError, types
+from arrows.typesys import ArrowTypeError, ArrowValueError, InputError, foreign_names, types
 from arrows.version import __version__
 
 if TYPE_CHECKING:
@@ -103,10 +103,23 @@ else:
     # `__getattr__`: it would accept any misspelt name as one of them.
     _LATER = ("data", "drawing", "metrics", "models", "testing", "training")
 
+    def _room(name: str) -> ModuleType:
+        return initializers if name == "initializers" else importlib.import_module(f"arrows.{name}")
+
     def __getattr__(name: str) -> ModuleType:
         if name in _LATER:
-            return importlib.import_module(f"arrows.{name}")
-        raise AttributeError(f"module 'arrows' has no attribute {name!r}")
+            return _room(name)
+        raise foreign_names.no_attribute("module 'arrows'", name, _likely(name))
+
+    def _likely(name: str) -> str:
+        """What may be meant by a name that the package does not have."""
+        if name.startswith("_"):  # tools ask for such names
+            return ""
+        names = {}
+        for room in ("models", "data", "metrics", "initializers", "training", "ops"):
+            names |= {inner: f"ar.{room}.{inner}" for inner in _room(room).__all__}
+        names |= {own: f"ar.{own}" for own in __all__}
+        return foreign_names.did_you_mean(name, names, foreign_names.PACKAGE)
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *_LATER})

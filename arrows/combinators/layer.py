@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Self, TypeGuard
 
@@ -14,6 +15,7 @@ from arrows.combinators.base.block import A, B
 from arrows.combinators.base.recorder import call_on_wires
 from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.typesys import types as T
+from arrows.typesys.foreign_names import LAYER, check_keywords
 
 
 class Layer(Apply[A, B]):
@@ -49,6 +51,8 @@ class Layer(Apply[A, B]):
     _words: str
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        if kwargs:
+            check_keywords(cls.__name__, inspect.getattr_static(cls, "__init__"), kwargs, LAYER)
         self = super().__new__(cls, *args, **kwargs)
         words = [_word(a) for a in args]
         words += [f"{k}={_word(v)}" for k, v in kwargs.items() if k != "name"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
@@ -42,6 +42,7 @@ from arrows.engine.values import Ragged
 from arrows.inference import Typed
 from arrows.ops.arrays import Array
 from arrows.typesys import ArrowTypeError
+from arrows.typesys.foreign_names import no_model_attribute
 
 
 class Model(Observed):
@@ -308,6 +309,11 @@ class Model(Observed):
         count = sum(int(np.prod(array.shape)) for array in self.params.values())
         block = f"{self.typed.form.label}: {self.typed.input} -> {self.typed.output}"
         return f"<model of {block}, {count} parameters>"
+
+    if not TYPE_CHECKING:  # a type checker would accept any misspelt name
+
+        def __getattr__(self, name: str) -> NoReturn:
+            no_model_attribute(self, name)
 
     def _call(self, examples: Examples, ids: Any) -> ModelCall:
         return ModelCall(examples, ids, self.seed, self.step)

@@ -24,10 +24,12 @@ from arrows.training.progress import Epoch, Evaluation, Progress
 from arrows.training.saving import STATE
 from arrows.training.training_run import TrainingRun
 from arrows.typesys import ArrowTypeError, ArrowValueError
+from arrows.typesys.foreign_names import TRAIN, explains_keywords
 
 NAN = ("stop", "ignore")
 
 
+@explains_keywords(TRAIN)
 def train(
     model: Learner,
     examples: Any,

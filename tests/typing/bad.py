@@ -213,3 +213,10 @@ with composed.scope():
 composed >> hid2lab  # E after a Composition
 ar.Linnear(3)  # E a misspelt name of the package
 ar.trainning  # E a misspelt room
+ar.LSTM(3)  # E a name of PyTorch
+ar.training.Adam(lr=0.1)  # E an argument of PyTorch
+ar.FC(units=3)  # E an argument of Keras
+ar.compile(f).save("weights")  # E a method of Keras
+ar.training.train(ar.compile(f), [], ar.training.Adam(), n_epochs=3)  # E no argument of train
+ar.FC([3])  # E a shape with an axis where a size is wanted
+ar.Function(dist) >> ar.FC([]) >> ar.Scalar()  # E a scalar into a reader

@@ -271,3 +271,4 @@ following = ar.Input(Token).get(lambda t: t["next"]) >> ar.Optional(
 assert_type(following, Block[Token, V])
 assert_type(f >> ar.Tap("h") >> hid2lab, Block[int, L])
 assert_type(ar.Tap("word", show=print) >> f, Block[int, V])
+price: Block[V, Tensor[Any, tuple[()]]] = ar.FC([])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Self
 
 from arrows.engine.device import Device, locks_parameters
 from arrows.engine.values import Ragged
@@ -17,6 +18,7 @@ from arrows.training.optimizers.update import Change, Gradient, Rows, Updater, o
 from arrows.training.optimizers.update_rule import Rule, StepCount
 from arrows.training.parameters import Trainable, moved, notation
 from arrows.typesys import ArrowTypeError, ArrowValueError
+from arrows.typesys.foreign_names import OPTIMIZER, check_keywords
 
 
 class Optimizer:
@@ -58,6 +60,12 @@ class Optimizer:
     >>> Optimizer(Momentum(0.1)).learning_rate
     0.1
     """
+
+    if not TYPE_CHECKING:  # `__init__` says what type checkers should know
+
+        def __new__(cls, *args: Any, **keywords: Any) -> Self:
+            check_keywords(cls.__name__, cls.__init__, keywords, OPTIMIZER)
+            return super().__new__(cls)
 
     def __init__(
         self,

@@ -1,0 +1,134 @@
+"""Names of PyTorch and Keras, and misspelt ones, are answered with the names of arrows."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+import arrows as ar
+from arrows.training import SGD, Adam, RMSprop, train
+from arrows.typesys import foreign_names
+
+MODEL: Any = ar.compile(ar.Vector(3) >> ar.FC([]))
+PACKAGE: Any = ar
+
+
+@pytest.mark.parametrize(
+    ("name", "likely"),
+    [
+        ("LSTM", "ar.RNN(ar.LSTMCell(size))"),
+        ("Dense", "ar.FC(size)"),
+        ("Adam", "ar.training.Adam"),
+        ("adam", "ar.training.Adam"),
+        ("train", "ar.training.train"),
+        ("relu", "ar.ops.relu"),
+        ("ReLU", "ar.ops.relu"),
+        ("glorot_uniform", "ar.initializers.glorot_uniform"),
+        ("Accuracy", "ar.metrics.Accuracy"),
+        ("embedding", "ar.Embedding"),
+        ("Embeding", "ar.Embedding"),
+        ("optim", "ar.training"),
+        ("MSELoss", "ar.SquaredError"),
+    ],
+)
+def test_names_of_the_package(name: str, likely: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(PACKAGE, name)
+    assert str(caught.value) == f"module 'arrows' has no attribute {name!r}; did you mean {likely}?"
+
+
+@pytest.mark.parametrize("name", ["Zebra", "_relu", "__wrapped__"])
+def test_names_that_are_like_none(name: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(PACKAGE, name)
+    assert str(caught.value) == f"module 'arrows' has no attribute {name!r}"
+
+
+@pytest.mark.parametrize(
+    ("name", "likely"),
+    [
+        ("save", "ar.training.save(model, path)"),
+        ("fit", "ar.training.train(model, examples, optimizer)"),
+        ("parameters", "model.params"),
+        ("state_dict", "model.params"),
+        ("param", "model.params"),
+        ("cuda", 'model.to("cuda")'),
+    ],
+)
+def test_methods_of_a_model(name: str, likely: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(MODEL, name)
+    assert str(caught.value) == f"'Model' object has no attribute {name!r}; did you mean {likely}?"
+    assert not hasattr(MODEL, "zebra")
+    assert not hasattr(MODEL, "_params")
+
+
+def make(function: Any, *args: Any, **keywords: Any) -> Any:
+    """Calls a function with arguments that type checkers would refuse."""
+    return function(*args, **keywords)
+
+
+ADAM = "it takes learning_rate, beta1, beta2, epsilon, weight_decay, clip_norm, rates, average"
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (
+            lambda: make(Adam, lr=0.1),
+            f"Adam has no argument 'lr' {ADAM} hint did you mean learning_rate=?",
+        ),
+        (lambda: make(Adam, betas=(0.9, 0.99)), "did you mean beta1= and beta2=?"),
+        (lambda: make(Adam, leaning_rate=1), "did you mean learning_rate=?"),
+        (lambda: make(SGD, 0.1, nesterov=True), "SGD has no argument 'nesterov'"),
+        (lambda: make(RMSprop, eps=1), "did you mean epsilon=?"),
+        (lambda: make(SGD, 0.1, eps=1), "SGD has no argument 'eps'"),
+        (
+            lambda: make(train, MODEL, [], Adam(), lr=0.1),
+            "did you mean the optimizer's learning_rate=",
+        ),
+        (lambda: make(train, MODEL, [], Adam(), n_epochs=3), "did you mean epochs=?"),
+        (lambda: make(train, MODEL, [], Adam(), batchsize=3), "did you mean batch_size=?"),
+        (lambda: make(ar.FC, units=3), "did you mean size=?"),
+        (
+            lambda: make(ar.FC, in_features=3, out_features=4),
+            "did you mean size= alone: the size",
+        ),
+        (lambda: make(ar.Embedding, num_embeddings=3, embedding_dim=4), "did you mean buckets=?"),
+        (lambda: make(ar.Dropout, p=0.5), "did you mean rate=?"),
+    ],
+)
+def test_arguments(call: Any, text: str) -> None:
+    with pytest.raises(ar.ArrowTypeError) as caught:
+        call()
+    assert text in " ".join(str(caught.value).split())
+
+
+def test_arguments_that_nobody_knows_have_no_hint() -> None:
+    with pytest.raises(ar.ArrowTypeError) as caught:
+        make(SGD, 0.1, eps=1)
+    assert "hint" not in str(caught.value)
+
+
+def test_what_takes_any_argument_is_left_alone() -> None:
+    class Own(ar.Layer[Any, Any]):
+        def __init__(self, **words: Any) -> None:
+            super().__init__(name=words.get("name"))
+
+    Own(units=3)
+
+
+def test_no_foreign_name_is_a_name_of_ours() -> None:
+    assert not foreign_names.PACKAGE.keys() & set(ar.__all__)
+    assert not [name for name in foreign_names.MODEL if hasattr(type(MODEL), name)]
+    assert not foreign_names.TRAIN.keys() & inspect.signature(train).parameters.keys()
+    assert not foreign_names.OPTIMIZER.keys() & inspect.signature(Adam).parameters.keys()
+    for table in (foreign_names.PACKAGE, foreign_names.MODEL):
+        for text in table.values():
+            for word in text.replace("(", " ").replace(",", " ").replace(")", " ").split():
+                if word.startswith("ar."):
+                    thing = ar
+                    for part in word.split(".")[1:]:
+                        thing = getattr(thing, part)
