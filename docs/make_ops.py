@@ -105,6 +105,11 @@ SAMPLES: dict[str, tuple[tuple[T.Tensor, ...], dict[str, Any]]] = {
     "power": ((f(2, 3),), {"exponent": 3}),
     "reshape": ((f(2, 3),), {"shape": (6,)}),
     "scatter_row": ((f(2, 3), INDEX), {"size": 9}),
+    "segment_attention": ((f(6), f(6), f(6)), {"heads": 2, "causal": False}),
+    "segment_attention_gradient": (
+        (f(6), f(6), f(6), f(6), f(2), f(2)),
+        {"heads": 2, "causal": False},
+    ),
     "segment_broadcast": ((f(3),), {"domain": 0}),
     "segment_count": ((f(3),), {"dtype": "int32"}),
     "segment_max": ((f(3),), {"default": 0.0}),

@@ -22,6 +22,7 @@ from arrows.layers.losses import (
     SoftmaxCrossEntropy,
     SquaredError,
 )
+from arrows.layers.multi_head_attention import MultiHeadAttention
 from arrows.layers.tree_lstm import TreeLSTM
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "LayerNorm",
     "Linear",
     "Loss",
+    "MultiHeadAttention",
     "SigmoidCrossEntropy",
     "SoftmaxCrossEntropy",
     "SquaredError",

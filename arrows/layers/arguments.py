@@ -39,6 +39,13 @@ def float_type(layer: str, dtype: Any) -> str:
     return kind.dtype
 
 
+def flag(what: str, layer: str, value: object) -> bool:
+    """True or False; else an ArrowTypeError."""
+    if not isinstance(value, bool):
+        raise ArrowTypeError(f"{what} of {layer} is True or False, got {value!r}")
+    return value
+
+
 def function_of(layer: str, what: str, function: F) -> F:
     """A function, or None; else an ArrowTypeError."""
     if function is None or callable(function):

@@ -28,6 +28,7 @@ from arrows.ops.activations import (
     swish,
     tanh,
 )
+from arrows.ops.attention import segment_attention
 from arrows.ops.bind import bind
 from arrows.ops.comparison import (
     clip,
@@ -174,6 +175,7 @@ __all__ = [
     "relu6",
     "reshape",
     "scatter_row",
+    "segment_attention",
     "segment_broadcast",
     "segment_count",
     "segment_max",

@@ -36,8 +36,8 @@ def check_primitive(
 
     Args:
         primitive: what to check.
-        operands: arrays; floating ones should be float64.  For a segmented primitive the first is a sequence,
-            with at least 5 elements along axis 0.
+        operands: arrays; floating ones should be float64.  Those of a segmented primitive are sequences, with
+            at least 5 elements along axis 0.
         device: where the kernels run: `"cpu"`, `"cuda"`, or `"fake"`, which refuses what a GPU cannot do or
             what would make the host wait, on a machine without one.
         tolerance: of gradients; values must agree to 1e-9.
@@ -68,8 +68,15 @@ def check_primitive(
             lambda x, like: bind(primitive, x, like=like, domain=0), arrays[0], sequence, tolerance=tolerance
         )
         return
-    arguments = [Elements(arrays[0]), *arrays[1:]] if primitive.segmented else arrays
-    check_grads(lambda *xs: bind(primitive, *xs, **attributes), *arguments, tolerance=tolerance)
+    if primitive.segmented:
+        elements = Elements(*arrays)  # of one sequence
+        check_grads(
+            lambda xs: bind(primitive, *(xs if isinstance(xs, tuple) else (xs,)), **attributes),
+            elements,
+            tolerance=tolerance,
+        )
+        return
+    check_grads(lambda *xs: bind(primitive, *xs, **attributes), *arrays, tolerance=tolerance)
 
 
 @dataclass(frozen=True)
@@ -135,11 +142,10 @@ class _Check:
     def over_segments(self) -> None:
         """The lifted kernel gives for sequences of many lengths what the kernel gives for each alone."""
         primitive, attributes, xp = self.primitive, self.attributes, self.device.xp
-        first, *others = map(_type, self.arrays)
+        types = tuple(map(_type, self.arrays))
         spread = "domain" in attributes  # from one row for each sequence to a row for each element
         if not spread:
-            first = Tensor(first.shape[1:], first.dtype)  # the type of one element
-        types = (first, *others)
+            types = tuple(Tensor(type.shape[1:], type.dtype) for type in types)  # those of one element
         type = primitive.rule(*types, **attributes)
         alone = primitive.kernel(np, **attributes)
         lifted = primitive.lift(attributes, (True,) * len(self.arrays), types)
@@ -151,14 +157,15 @@ class _Check:
                 continue
             if spread:
                 variants = [_variant(self.arrays[0], i) for i in range(count)]
-                rows = np.array(variants).reshape(count, *self.arrays[0].shape)
+                rows = [np.array(variants).reshape(count, *self.arrays[0].shape)]
             else:
-                rows = self.arrays[0][:total]
+                rows = [array[:total] for array in self.arrays]
             wanted = np.zeros((count if primitive.collapses else total, *type.shape), type.dtype)
             for i, (a, b) in enumerate(ranges):
                 single = Segments.of(np, np.array([0, b - a]))
                 target: int | slice = i if primitive.collapses else slice(a, b)
-                wanted[target] = alone(rows[i] if spread else rows[a:b], segments=single)
+                part: int | slice = i if spread else slice(a, b)
+                wanted[target] = alone(*(array[part] for array in rows), segments=single)
             on_host = Segments.of(np, np.array(bounds))
             offsets = self.device.to_device(np.array(bounds))
             ids = self.device.to_device(host_array(on_host.ids))
@@ -174,7 +181,8 @@ class _Check:
                 Segments.of(xp, offsets, total),
             ):
                 name = f"{primitive.name} over segments {bounds}"
-                self._kernel(kernel, [self.device.to_device(rows)], wanted, name, segments=segments)
+                operands = list(map(self.device.to_device, rows))
+                self._kernel(kernel, operands, wanted, name, segments=segments)
 
     def _kernel(
         self,

@@ -121,6 +121,28 @@ def woven(build: Build, depth: int) -> Piece:
     return Piece((sequences & owned) >> ar.ZipWith(last) >> ar.Sum(), data)
 
 
+@production
+def attended(build: Build, depth: int) -> Piece:
+    """Attention within a sequence; of several sequences, each within itself."""
+    element = build.vector(depth)
+    data = st.lists(element.data, max_size=4)
+    block = ar.Map(element.block) >> heads(build)
+    if build.one_of(False, True):
+        block = block >> heads(build)
+    last = build.one_of(ar.Sum(), ar.Fold(build.join(2), ar.Zeros([WIDTH])), ar.Reverse() >> ar.Sum())
+    if build.one_of(True, False):
+        return Piece(block >> last, data)
+    return Piece(ar.Map(block >> last) >> heads(build) >> ar.Sum(), st.lists(data, max_size=3))
+
+
+def heads(build: Build, causal: bool | None = None) -> Any:
+    """A layer from a sequence of vectors to such a sequence."""
+    causal = build.one_of(False, True) if causal is None else causal
+    bias, count = build.one_of(True, False), build.one_of(1, WIDTH)
+    key = ("heads", causal, bias, count)
+    return build.layer(key, lambda: ar.MultiHeadAttention(count, causal=causal, bias=bias))
+
+
 def reduced(build: Build) -> Any:
     """A block from the outputs and the last state of a network to a vector."""
     kind = build.one_of("outputs", "state", "reversed")

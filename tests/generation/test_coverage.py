@@ -51,6 +51,7 @@ FEATURES: dict[str, Callable[[Any], bool]] = {
     "uint8": lambda b: isinstance(b, ar.combinators.Read) and b.type.dtype == "uint8",
     "bool": lambda b: isinstance(b, ar.combinators.Read) and b.type.dtype == "bool",
     "a named input": lambda b: isinstance(b, ar.combinators.Read) and b.name is not None,
+    "attention to what came before": lambda b: isinstance(b, ar.MultiHeadAttention) and b.causal,
     "dropout in a cell": lambda b: isinstance(b, ar.LSTMCell) and b.dropout > 0,
 }
 """Ways to make a block that its class does not tell."""

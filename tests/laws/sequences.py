@@ -7,11 +7,22 @@ from typing import Any
 from hypothesis import strategies as st
 
 import arrows as ar
-from tests.generation.build import WIDTH, vectors
+from tests.generation.build import WIDTH, Build, vectors
+from tests.generation.sequences import heads
 from tests.laws.law import Law, cell, change, gru, integers, join, reader, sequence, start
 
 FIRST, SECOND = ar.GetItem(0), ar.GetItem(1)
 SWAP = SECOND & FIRST
+
+
+def attention(build: Build) -> Any:
+    """`MultiHeadAttention` in which all elements see all."""
+    return heads(build, causal=False)
+
+
+def causal_attention(build: Build) -> Any:
+    """`MultiHeadAttention` in which an element sees none after it."""
+    return heads(build, causal=True)
 
 
 def halved_plus(state: Any, x: Any) -> Any:
@@ -27,6 +38,25 @@ def double(x: Any) -> Any:
 
 
 ADD = ar.Function(lambda state, x: state + x)
+
+ATTENTION = [
+    Law(
+        "Reverse >> attention == attention >> Reverse",
+        ("Reverse",),
+        (sequence, attention),
+        lambda s, f: s >> ar.Reverse() >> f,
+        lambda s, f: s >> f >> ar.Reverse(),
+        "every element sees all",
+    ),
+    Law(
+        "Slice(stop=2) >> attention == attention >> Slice(stop=2)",
+        ("Slice",),
+        (sequence, causal_attention),
+        lambda s, f: s >> ar.Slice(stop=2) >> f,
+        lambda s, f: s >> f >> ar.Slice(stop=2),
+        "no element sees those after it",
+    ),
+]
 
 FUNCTORS = [
     Law(
@@ -319,4 +349,4 @@ NETWORKS = [
     ),
 ]
 
-LAWS = [*FUNCTORS, *FOLDS, *NETWORKS]
+LAWS = [*ATTENTION, *FUNCTORS, *FOLDS, *NETWORKS]

@@ -91,6 +91,19 @@ def of_a_target(build: Build) -> Pair:
     return (good & h) >> SECOND, lambda: (bad & h) >> SECOND
 
 
+@mutation("size", "2 heads share no vector of 3", r"MultiHeadAttention", r"2 heads", r"vectors of 3")
+def of_a_head(build: Build) -> Pair:
+    f, causal = sequence(build), build.one_of(False, True)
+    good, bad = ar.MultiHeadAttention(WIDTH, causal=causal), ar.MultiHeadAttention(2, causal=causal)
+    return f >> good >> ar.Sum(), lambda: f >> bad >> ar.Sum()
+
+
+@mutation("type", "attention is within a sequence", r"MultiHeadAttention", r"sequence of vectors", r"Map")
+def within_one_vector(build: Build) -> Pair:
+    f, heads = sequence(build), ar.MultiHeadAttention(1)
+    return f >> heads >> ar.Sum(), lambda: f >> ar.Map(heads) >> ar.Sum()
+
+
 @mutation("dtype", "an index is an integer", r"Embedding", r"float")
 def of_an_index(build: Build) -> Pair:
     table = ar.Embedding(WORDS, WIDTH)

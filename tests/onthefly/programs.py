@@ -72,6 +72,8 @@ def pool() -> dict[str, Any]:
         "zipped": ar.Function(lambda ab: (ops.tanh(ab[0] * 0.5 + ab[1]), ab[1])),
         "two": ar.Function(lambda xs, ys: (ops.segment_sum(xs) - ops.segment_mean(ys), ops.tanh(ys))),
         "numbered": ar.Function(lambda xs: xs * (0.25 * ops.cast(ops.segment_position(xs), xs.dtype))),
+        "heads": ar.MultiHeadAttention(3),
+        "seen": ar.Function(lambda xs: ops.segment_attention(xs, ops.tanh(xs), xs, causal=True)),
         "drop_rows": ar.Function(lambda xs: ops.segment_sum(ops.drop(xs, 0.5))),
         "total": ar.Sum(),
         "average": ar.Mean(),

@@ -247,3 +247,20 @@ CASES += [
 ]
 CASES += [("segment_position", (n(5, *shape),), {}) for shape in ((), (3,))]
 CASES += [("segment_broadcast", (n(*shape),), {"domain": 0}) for shape in ((), (3,), (2, 3), (0,))]
+CASES += [
+    (
+        "segment_attention",
+        (n(5, heads * size), n(5, heads * size), n(5, heads * wide)),
+        {"heads": heads, "causal": causal},
+    )
+    for heads, size, wide in ((1, 3, 2), (2, 2, 2), (2, 1, 3), (2, 0, 1), (1, 2, 0))
+    for causal in (False, True)
+]
+CASES += [
+    (
+        "segment_attention_gradient",
+        (*(n(5, 4) for _ in range(3)), n(5, 4), p(5, 2) + 3.0, n(5, 2)),
+        {"heads": 2, "causal": causal},
+    )
+    for causal in (False, True)
+]

@@ -220,11 +220,13 @@ def join(draft: Draft) -> Statement:
 
 def reduction(draft: Draft) -> Statement:
     text, tables = draft.function("a", "a")
-    kind = draft.one_of("sum", "softmax", "after", "both")
+    kind = draft.one_of("sum", "softmax", "after", "both", "attention")
     if kind == "sum":
         text = f"ops.segment_sum({text})"
     elif kind == "softmax":
         text = f"ops.segment_sum(a * ops.segment_softmax({text}))"
+    elif kind == "attention":
+        text = f"ops.segment_sum(ops.segment_attention(a, {text}, a, 3, True))"
     elif kind == "after":
         text = f"(lambda a: {text})(ops.segment_sum(a))"
     else:

@@ -1,8 +1,8 @@
 """Kernels in C: `c_kernel` writes that of an instruction, for the GPU and for the host's compiler.
 
 `functions` has the element-wise primitives, `places` the arithmetic of indices, `writer` how numbers are read
-and computed, `rows` reductions over a row, `lanes` those over a long one, `segments` those over a sequence;
-`source` puts kernels together.
+and computed, `rows` reductions over a row, `lanes` those over a long one, `segments` those over a sequence,
+`attention` that within one; `source` puts kernels together.
 """
 
 from arrows.engine.program.emitters.c.lanes import is_shared

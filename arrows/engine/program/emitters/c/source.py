@@ -8,7 +8,7 @@ of a warp for each long one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -23,6 +23,7 @@ from arrows.engine.program.emitters.arguments import (
     RowsOf,
     ScatterRowsOf,
 )
+from arrows.engine.program.emitters.c.attention import ATTENTION, attention_items, write_attention
 from arrows.engine.program.emitters.c.functions import ELEMENTWISE, FUNCTIONS, TYPES, NotInC, c_type
 from arrows.engine.program.emitters.c.lanes import WARP, is_shared, over_lanes, write_shared
 from arrows.engine.program.emitters.c.places import RowPlace, column, place
@@ -96,10 +97,12 @@ def c_kernel(program: Program, instruction: Instruction) -> CKernel | None:
                 return _column_kernel(program, equations, results)
             case Compute(equation) if equation.primitive.name == "segment_softmax":
                 return _softmax_kernel(program, equation)
+            case Compute(equation) if equation.primitive.name in ATTENTION:
+                return _item_kernel(program, equation, attention_items(equation), write_attention)
             case Compute(equation) if is_shared(equation) and not is_short(equation):
                 return _lane_kernel(program, (equation,), (equation.result,))
             case Compute(equation) if is_reduction(equation):
-                return _reduction_kernel(program, equation)
+                return _item_kernel(program, equation, items(equation), write_item)
             case Compute(equation) if in_columns(equation):
                 return _column_kernel(program, (equation,), (equation.result,))
             case Gather(var):
@@ -207,8 +210,10 @@ def _row_kernel(program: Program, equations: Sequence[Equation], results: Sequen
     return _kernel(writer, rows, [(1, scope)])
 
 
-def _reduction_kernel(program: Program, equation: Equation) -> CKernel:
-    """A thread for each number, or line, of the result of a reduction."""
+def _item_kernel(
+    program: Program, equation: Equation, count: int, write_item: Callable[..., None]
+) -> CKernel:
+    """A thread for each of so many items of a row, such as numbers or lines of a reduction's result."""
     writer = KernelWriter(program, {})
     rows = writer.word(RowCount(equation.result.rows), "const long long")
     scope = CodeBlock(writer)
@@ -217,7 +222,7 @@ def _reduction_kernel(program: Program, equation: Equation) -> CKernel:
         _write(writer, block, equation.result, "r", at, value)
 
     write_item(writer, scope, equation, "j", write)
-    return _kernel(writer, rows, [(items(equation), scope)])
+    return _kernel(writer, rows, [(count, scope)])
 
 
 def _softmax_kernel(program: Program, equation: Equation) -> CKernel:

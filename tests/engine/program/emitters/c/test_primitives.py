@@ -76,7 +76,7 @@ def cases(float_type: str) -> Iterator[tuple[str, Program, Batch]]:
         if attributes.get("default", 0) is None:
             attributes["default"] = 0.5  # some sequence is empty
         program = program_of(name, types, attributes)
-        slabs = {n: rows_like(x, x.dtype.name, 12, number + n) for n, x in enumerate(arrays)}
+        slabs = {n: rows_like(x, x.dtype.name, 12 + len(arrays), number + n) for n, x in enumerate(arrays)}
         rng = np.random.default_rng(number)
         level = program.operands[0].level
         count = OFFSETS[-1] if level == 0 else ROWS

@@ -111,6 +111,15 @@ LAYERS: dict[str, tuple[Any, tuple[T.Type, ...]]] = {
         ),
         (T.Sequence(vector(5)), vector(5)),
     ),
+    "attention among words": (
+        lambda xs: ops.segment_attention(ops.tanh(xs), xs, xs * 2.0, 2, True) * xs,
+        (T.Sequence(vector(6)),),
+    ),
+    "heads among words": (
+        lambda qkv: ops.segment_attention(*qkv, 3),
+        (T.Sequence(T.Tuple([vector(6), vector(6), vector(9)])),),
+    ),
+    "one head among words": (lambda xs: ops.segment_attention(xs, xs, xs), (T.Sequence(vector(1)),)),
     "tagger": (
         lambda xs, y: ops.segment_sum(-ops.log_softmax(ops.tanh(xs) * ops.segment_broadcast(y, xs))[2]),
         (T.Sequence(vector(5)), vector(5)),

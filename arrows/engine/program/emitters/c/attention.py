@@ -1,0 +1,197 @@
+"""Attention within sequences in C.
+
+Forwards an item is an element and a head: a thread reads the keys of the sequence in order, once, and scales
+what it has summed whenever a score exceeds those before (Milakov, Gimelshein, "Online normalizer calculation
+for softmax", 2018).  Backwards an item is one of these as a query, or as a key, which goes over the queries
+that see it: no atomics, so that the same batch gives the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from arrows.engine.program.emitters.arguments import SegmentOffsets, SegmentRows
+from arrows.engine.program.emitters.c.functions import c_type, number
+from arrows.engine.program.emitters.c.places import RowPlace, column
+from arrows.ops import Equation, Var
+
+if TYPE_CHECKING:
+    from arrows.engine.program.emitters.c.writer import CodeBlock, KernelWriter
+
+Write = Callable[["CodeBlock", RowPlace, str], None]
+"""``write(scope, place, value)`` writes a number of the result, of element ``r``."""
+
+ATTENTION = frozenset({"segment_attention", "segment_attention_gradient"})
+"""Primitives that `write_attention` writes."""
+
+
+def attention_items(equation: Equation) -> int:
+    """How many items an element has."""
+    return _heads(equation) * (1 if equation.primitive.name == "segment_attention" else 2)
+
+
+def write_attention(
+    writer: KernelWriter, scope: CodeBlock, equation: Equation, at: str, write: Write
+) -> None:
+    """Writes the code of an item.
+
+    Args:
+        writer: of the kernel.
+        scope: where the code goes; the element is ``r``.
+        equation: of one of `ATTENTION`.
+        at: the number of the item.
+        write: writes a number of the result.
+    """
+    scores = _Attention(writer, scope, equation, at)
+    if equation.primitive.name == "segment_attention":
+        scores.forward(scope, write)
+        return
+    of_query = scope.inner(f"if ({at} < {_heads(equation)})")
+    scores.as_query(of_query, write)
+    scope.close(of_query)
+    of_key = scope.inner("else")
+    scores.as_key(of_key, write)
+    scope.close(of_key)
+
+
+def _heads(equation: Equation) -> int:
+    heads: int = dict(equation.attributes)["heads"]  # type: ignore[assignment]
+    return heads
+
+
+class _Attention:
+    """What the items of an equation share: the bounds of the element's sequence, and how a score is made."""
+
+    def __init__(self, writer: KernelWriter, scope: CodeBlock, equation: Equation, at: str) -> None:
+        self.writer, self.operands = writer, equation.operands
+        self.q, self.k, self.v = equation.operands[:3]
+        self.causal, self.heads = bool(dict(equation.attributes)["causal"]), _heads(equation)
+        self.type, dtype = c_type(equation.result), equation.result.type.dtype
+        self.exp, self.log = ("expf", "logf") if dtype == "float32" else ("exp", "log")
+        self.narrow, self.wide = self.q.type.size // self.heads, self.v.type.size // self.heads
+        self.scale = number(max(self.narrow, 1) ** -0.5, dtype)
+        self.head = scope.name("const int", f"{at} % {self.heads}" if self.heads > 1 else "0")
+        rows = writer.word(SegmentRows(self.q.rows), "const int*")
+        offsets = writer.word(SegmentOffsets(self.q.rows), "const int*")
+        self.first = scope.name("const long long", f"{offsets}[{rows}[r]]")
+        self.stop = scope.name("const long long", f"{offsets}[{rows}[r] + 1]")
+
+    # ------------------------------------------------------------------------------------------ one item
+
+    def forward(self, scope: CodeBlock, write: Write) -> None:
+        """The weighted mean of the values that query ``r`` sees, and the logarithm of its weights' sum."""
+        query = self._kept(scope, self.q, "r", self.narrow)
+        top, total = scope.name(self.type, "-INFINITY"), scope.name("double", "0")
+        means = self._zeros(scope, self.wide)
+        block, e = self._keys(scope)
+        score = self._dot(block, query, self.k, e, self.narrow, self.scale)
+        greater = block.inner(f"if ({score} > {top})")
+        factor = greater.name(self.type, f"{self.exp}({top} - {score})")
+        greater.lines.append(f"{total} *= {factor}; {top} = {score};")
+        self._each(greater, self.wide, lambda inner, d: f"{means}[{d}] *= {factor};")
+        block.close(greater)
+        weight = block.name(self.type, f"{self.exp}({score} - {top})")
+        block.lines.append(f"{total} += {weight};")
+        self._add(block, means, weight, self.v, e, self.wide)
+        scope.close(block)
+        self._write(scope, means, self.wide, 0, write, f" / ({self.type}){total}")
+        at = column(self.head, self.heads).moved(self.v.type.size)
+        write(scope, at, scope.name(self.type, f"({self.type}){self.log}({total}) + {top}"))
+
+    def as_query(self, scope: CodeBlock, write: Write) -> None:
+        """The gradient of query ``r``."""
+        query = self._kept(scope, self.q, "r", self.narrow)
+        gradient = self._kept(scope, self.operands[3], "r", self.wide)
+        logarithm, share = (self._of_head(scope, var, "r") for var in self.operands[4:])
+        total = self._zeros(scope, self.narrow)
+        block, e = self._keys(scope)
+        score = self._dot(block, query, self.k, e, self.narrow, self.scale)
+        weight = block.name(self.type, f"{self.exp}({score} - {logarithm})")
+        change = self._dot(block, gradient, self.v, e, self.wide)
+        of_score = block.name(self.type, f"{weight} * ({change} - {share}) * {self.scale}")
+        self._add(block, total, of_score, self.k, e, self.narrow)
+        scope.close(block)
+        self._write(scope, total, self.narrow, 0, write)
+
+    def as_key(self, scope: CodeBlock, write: Write) -> None:
+        """The gradients of key and value ``r``."""
+        key = self._kept(scope, self.k, "r", self.narrow)
+        value = self._kept(scope, self.v, "r", self.wide)
+        of_key, of_value = self._zeros(scope, self.narrow), self._zeros(scope, self.wide)
+        e = self.writer.fresh()
+        start = "r" if self.causal else self.first
+        block = scope.inner(f"for (long long {e} = {start}; {e} < {self.stop}; ++{e})")
+        logarithm, share = (self._of_head(block, var, e) for var in self.operands[4:])
+        score = self._dot(block, key, self.q, e, self.narrow, self.scale)
+        weight = block.name(self.type, f"{self.exp}({score} - {logarithm})")
+        change = self._dot(block, value, self.operands[3], e, self.wide)
+        of_score = block.name(self.type, f"{weight} * ({change} - {share}) * {self.scale}")
+        self._add(block, of_value, weight, self.operands[3], e, self.wide)
+        self._add(block, of_key, of_score, self.q, e, self.narrow)
+        scope.close(block)
+        self._write(scope, of_key, self.narrow, self.q.type.size, write)
+        self._write(scope, of_value, self.wide, 2 * self.q.type.size, write)
+
+    # ------------------------------------------------------------------------------------------ its parts
+
+    def _keys(self, scope: CodeBlock) -> tuple[CodeBlock, str]:
+        """A loop over the keys that query ``r`` sees, and the name of the key."""
+        e = self.writer.fresh()
+        stop = "r + 1" if self.causal else self.stop
+        return scope.inner(f"for (long long {e} = {self.first}; {e} < {stop}; ++{e})"), e
+
+    def _each(self, scope: CodeBlock, count: int, line: Callable[[CodeBlock, str], str]) -> None:
+        """A loop over the numbers of a head."""
+        d = self.writer.fresh()
+        block = scope.inner(f"for (int {d} = 0; {d} < {count}; ++{d})")
+        block.lines.append(line(block, d))
+        scope.close(block)
+
+    def _value(self, scope: CodeBlock, var: Var, row: str, count: int, d: str) -> str:
+        """A number of the head at hand."""
+        return self.writer.value(scope, var, row, column(f"{self.head} * {count} + {d}", var.type.size))
+
+    def _of_head(self, scope: CodeBlock, var: Var, row: str) -> str:
+        return self.writer.value(scope, var, row, column(self.head, self.heads))
+
+    def _zeros(self, scope: CodeBlock, count: int) -> str:
+        name = self.writer.fresh()
+        scope.lines.append(f"{self.type} {name}[{max(count, 1)}];")
+        self._each(scope, count, lambda block, d: f"{name}[{d}] = 0;")
+        return name
+
+    def _kept(self, scope: CodeBlock, var: Var, row: str, count: int) -> str:
+        """An array of the thread with the numbers of the head at hand."""
+        name = self.writer.fresh()
+        scope.lines.append(f"{self.type} {name}[{max(count, 1)}];")
+        self._each(scope, count, lambda block, d: f"{name}[{d}] = {self._value(block, var, row, count, d)};")
+        return name
+
+    def _dot(
+        self, scope: CodeBlock, kept: str, var: Var, row: str, count: int, scale: str | None = None
+    ) -> str:
+        total = scope.name(self.type, "0")
+        self._each(
+            scope,
+            count,
+            lambda block, d: f"{total} += {kept}[{d}] * {self._value(block, var, row, count, d)};",
+        )
+        return total if scale is None else scope.name(self.type, f"{total} * {scale}")
+
+    def _add(self, scope: CodeBlock, total: str, factor: str, var: Var, row: str, count: int) -> None:
+        self._each(
+            scope,
+            count,
+            lambda block, d: f"{total}[{d}] += {factor} * {self._value(block, var, row, count, d)};",
+        )
+
+    def _write(
+        self, scope: CodeBlock, kept: str, count: int, offset: int, write: Write, after: str = ""
+    ) -> None:
+        """Writes an array of the thread to the head's numbers, ``offset`` numbers into the row."""
+        d = self.writer.fresh()
+        block = scope.inner(f"for (int {d} = 0; {d} < {count}; ++{d})")
+        at = column(f"{self.head} * {count} + {d}", count * self.heads).moved(offset)
+        write(block, at, block.name(self.type, f"{kept}[{d}]{after}"))
+        scope.close(block)

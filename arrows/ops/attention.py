@@ -1,0 +1,289 @@
+"""Attention within sequences: each element's mean of all elements' values, weighted by products of vectors.
+
+On NumPy sequences of one length are computed together, as matrix products [sequences, heads, keys, queries];
+the elements of one sequence, which lie one after another, are read where they lie.  A device pads all
+sequences to the longest.  The weights are not kept for the derivative but computed again from the logarithms
+of their sums (Dao, Fu, Ermon, Rudra, Ré, "FlashAttention", NeurIPS 2022): 460,000 weights take 0.6 ms, and
+memory stays linear in the elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from arrows.ops.arrays import Array, ArrayModule, take
+from arrows.ops.bind import bind
+from arrows.ops.errors import ShapeError
+from arrows.ops.primitive import Gradients, Primitive, Run, register
+from arrows.ops.reductions import sum as sum_along
+from arrows.ops.segment_ops import segment_broadcast
+from arrows.ops.segments import Segments
+from arrows.ops.shape_rules import floating, same_dtype
+from arrows.ops.shaping import reshape
+from arrows.ops.sums import sum_axes
+from arrows.ops.tensorlike import TensorLike
+from arrows.typesys.types import Tensor
+
+TOGETHER = 1 << 16
+"""On NumPy, so many weights are computed at a time where sequences are short: they stay in the cache."""
+
+FEW = 256
+"""On NumPy, so many weights are added one after the other, in two thirds of the time of `sum_axes`."""
+
+
+def segment_attention(
+    q: TensorLike, k: TensorLike, v: TensorLike, heads: int = 1, causal: bool = False
+) -> TensorLike:
+    """Scaled dot-product attention among the elements of a sequence, for each head by itself.
+
+    Query i weighs value j by `softmax_j(q_i . k_j / sqrt(n))`, n the length of a head's query.
+
+    Args:
+        q, k: vectors [heads * n], of the elements of one sequence.
+        v: vectors [heads * m] of the same elements.
+        heads: into how many equal parts the vectors are cut.
+        causal: whether an element sees itself and those before it alone.
+
+    Returns:
+        For each element the weighted means of all heads, [heads * m].
+
+    Raises:
+        ShapeError: the operands are not such vectors, or not of one sequence.
+
+    Vaswani et al., "Attention Is All You Need", NIPS 2017, sections 3.2.1 and 3.2.2.
+
+    >>> from arrows.ops import Evaluation
+    >>> evaluation = Evaluation()
+    >>> x = evaluation.value(np.array([[0.0], [0.0]]), rows=0)
+    >>> v = evaluation.value(np.array([[1.0], [3.0]]), rows=0)
+    >>> segment_attention(x, x, v).array.tolist(), segment_attention(x, x, v, causal=True).array.tolist()
+    ([[2.0], [2.0]], [[1.0], [2.0]])
+    """
+    like = next((x for x in (q, k, v) if x.rows >= 0), None)
+    if like is None:
+        raise ShapeError(f"segment_attention takes sequences, but {q.type} is one tensor for each example")
+    q, k, v = (
+        x if isinstance(x, TensorLike) and x.rows >= 0 else segment_broadcast(x, like) for x in (q, k, v)
+    )
+    both = bind(_attention, q, k, v, heads=heads, causal=bool(causal))
+    return both[: v.type.shape[0]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Sequences that are computed together.
+
+    Attributes:
+        count: of the sequences.
+        length: of the longest.
+        rows: where their elements lie, for each sequence as many as the longest has: a range, or an index.
+        inside: [count, length], which of these are elements; None if all are.
+        places: for each element of all sequences its number in `rows`, if not all of these are elements.
+    """
+
+    count: int
+    length: int
+    rows: slice | Array
+    inside: Array | None = None
+    places: Array | None = None
+
+    def read(self, x: Array, heads: int) -> Array:
+        """[rows, heads * n] -> [count, heads, length, n]."""
+        return _by_head(x[self.rows], self.count, heads)
+
+    def write(self, xp: ArrayModule, values: Array, out: Array) -> None:
+        """Writes [count, heads, length, n] to the rows of `out`, [rows, heads * n]."""
+        count, heads, length, n = values.shape
+        if isinstance(self.rows, slice):
+            _by_head(out[self.rows], count, heads)[...] = values
+            return
+        flat = values.transpose((0, 2, 1, 3)).reshape((count * length, heads * n))
+        if self.places is None:
+            out[self.rows] = flat
+        else:
+            out[...] = take(xp, flat, self.places, 0, None)
+
+
+def _by_head(x: Array, count: int, heads: int) -> Array:
+    """[count * length, heads * n] -> [count, heads, length, n], a view."""
+    rows, wide = x.shape
+    return x.reshape((count, rows // count, heads, wide // heads)).transpose((0, 2, 1, 3))
+
+
+def _groups(xp: ArrayModule, segments: Segments, heads: int) -> Iterator[_Group]:
+    """The groups in which the sequences that are not empty are computed.
+
+    On NumPy all sequences of a group have one length.  Padding those of about one length gains less calls
+    than its copies and its waste cost: 5 to 30 %, of 10 to 100 elements each.
+    """
+    if not segments.total:
+        return
+    if xp is not np:
+        yield _padded(xp, segments)
+        return
+    _, starts, lengths = segments.by_length
+    begins, sizes, first = starts.tolist(), lengths.tolist(), 0
+    while first < len(sizes):
+        length, last = sizes[first], first + 1
+        most = first + max(1, TOGETHER // (heads * length * length))
+        while last < min(most, len(sizes)) and sizes[last] == length:
+            last += 1
+        start, stop = begins[first], begins[last - 1] + length
+        if stop - start == (last - first) * length:
+            yield _Group(last - first, length, slice(start, stop))
+        else:
+            yield _Group(last - first, length, (starts[first:last, None] + np.arange(length)).reshape(-1))
+        first = last
+
+
+def _padded(xp: ArrayModule, segments: Segments) -> _Group:
+    """All sequences as one group, made without asking a device for a number."""
+    offsets, length = segments.offsets, segments.longest
+    along, own = xp.arange(length).reshape((1, -1)), segments.lengths.reshape((-1, 1))
+    rows = offsets[:-1].reshape((-1, 1)) + xp.minimum(along, xp.maximum(own - 1, 0))
+    rows = xp.minimum(rows, segments.total - 1).reshape((-1,))
+    starts = take(xp, offsets, segments.ids, 0, None)
+    places = segments.ids * length + (xp.arange(segments.total) - starts)
+    return _Group(segments.count, length, rows, along < own, places)
+
+
+def _unseen(xp: ArrayModule, group: _Group, causal: bool, dtype: str) -> Array | None:
+    """Minus infinity where a query sees no key, else 0, [count or 1, 1, keys, queries or 1]; None: all see
+    all."""
+    seen = None if group.inside is None else group.inside.reshape((group.count, 1, group.length, 1))
+    if causal:
+        places = xp.arange(group.length)
+        before = xp.less_equal(places.reshape((1, 1, -1, 1)), places.reshape((1, 1, 1, -1)))
+        seen = before if seen is None else xp.logical_and(seen, before)
+    return None if seen is None else xp.where(seen, 0, -np.inf).astype(dtype)
+
+
+def _scores(xp: ArrayModule, q: Array, k: Array, unseen: Array | None) -> Array:
+    """[count, heads, keys, queries]: reductions over keys go over rows, which NumPy adds side by side."""
+    scores = xp.matmul(k, q.transpose((0, 1, 3, 2)))
+    return scores if unseen is None else xp.add(scores, unseen, out=scores)
+
+
+def _over_keys(weights: Array) -> Array:
+    """The sum over keys, which stays an axis."""
+    if weights.shape[-2] <= FEW:
+        total: Array = weights.sum(axis=-2, keepdims=True)
+        return total
+    return sum_axes(weights, (-2,), keepdims=True)
+
+
+def _scaled(x: Array, n: int) -> Array:
+    """What is divided by the root of n, the length of a head's query."""
+    scaled: Array = x * x.dtype.type(max(n, 1) ** -0.5)
+    return scaled
+
+
+def _kernel(xp: ArrayModule, heads: int, causal: bool) -> Run:
+    def run(q: Array, k: Array, v: Array, *, segments: Segments, out: Array | None = None) -> Array:
+        if out is None:
+            out = xp.empty((len(q), v.shape[-1] + heads), v.dtype)
+        means, logarithms = out[:, : v.shape[-1]], out[:, v.shape[-1] :]
+        q = _scaled(q, q.shape[-1] // heads)
+        for group in _groups(xp, segments, heads):
+            queries, keys, values = (group.read(x, heads) for x in (q, k, v))
+            weights = _scores(xp, queries, keys, _unseen(xp, group, causal, v.dtype.name))
+            top = weights.max(axis=-2, keepdims=True)
+            weights = xp.subtract(weights, top, out=weights)
+            weights = xp.exp(weights, out=weights)
+            total = _over_keys(weights).transpose((0, 1, 3, 2))
+            group.write(xp, xp.matmul(weights.transpose((0, 1, 3, 2)), values) / total, means)
+            group.write(xp, xp.log(total) + top.transpose((0, 1, 3, 2)), logarithms)
+        return out
+
+    return run
+
+
+def _gradient_kernel(xp: ArrayModule, heads: int, causal: bool) -> Run:
+    def run(
+        q: Array,
+        k: Array,
+        v: Array,
+        g: Array,
+        logarithms: Array,
+        share: Array,
+        *,
+        segments: Segments,
+        out: Array | None = None,
+    ) -> Array:
+        wide = q.shape[-1]
+        if out is None:
+            out = xp.empty((len(q), 2 * wide + v.shape[-1]), v.dtype)
+        of_q, of_k, of_v = out[:, :wide], out[:, wide : 2 * wide], out[:, 2 * wide :]
+        q = _scaled(q, wide // heads)
+        for group in _groups(xp, segments, heads):
+            queries, keys, values, gradients, sums, shares = (
+                group.read(x, heads) for x in (q, k, v, g, logarithms, share)
+            )
+            if group.inside is not None:  # a query beyond its sequence's end has no gradient
+                gradients = xp.where(group.inside.reshape((group.count, 1, -1, 1)), gradients, 0)
+                shares = xp.where(group.inside.reshape((group.count, 1, -1, 1)), shares, 0)
+            weights = _scores(xp, queries, keys, _unseen(xp, group, causal, v.dtype.name))
+            weights = xp.subtract(weights, sums.transpose((0, 1, 3, 2)), out=weights)
+            weights = xp.exp(weights, out=weights)
+            group.write(xp, xp.matmul(weights, gradients), of_v)
+            of_scores = xp.matmul(values, gradients.transpose((0, 1, 3, 2)))
+            of_scores = xp.subtract(of_scores, shares.transpose((0, 1, 3, 2)), out=of_scores)
+            of_scores = xp.multiply(of_scores, weights, out=of_scores)
+            group.write(xp, xp.matmul(of_scores, queries), of_k)
+            of_scores = of_scores.transpose((0, 1, 3, 2))
+            group.write(xp, _scaled(xp.matmul(of_scores, keys), wide // heads), of_q)
+        return out
+
+    return run
+
+
+def _rule(q: Tensor, k: Tensor, v: Tensor, heads: int, causal: bool) -> Tensor:
+    name = "segment_attention"
+    same_dtype(name, q, k, v)
+    if isinstance(heads, bool) or not isinstance(heads, int) or heads < 1:
+        raise ShapeError(f"{name}: the number of heads is a whole number >= 1, got {heads!r}")
+    for what, kind in (("queries", q), ("keys", k), ("values", v)):
+        floating(name, kind)
+        if kind.ndim != 1 or kind.shape[0] % heads:
+            raise ShapeError(
+                f"{name}: {what} are vectors whose length {heads} heads divide, not {kind}"
+                if kind.ndim == 1
+                else f"{name}: {what} are vectors, not {kind}"
+            )
+    if q != k:
+        raise ShapeError(f"{name}: queries and keys have one length, not {q} and {k}")
+    return Tensor((v.shape[0] + heads,), v.dtype)
+
+
+def _gradient_rule(
+    q: Tensor, k: Tensor, v: Tensor, g: Tensor, logarithms: Tensor, share: Tensor, heads: int, causal: bool
+) -> Tensor:
+    _rule(q, k, v, heads, causal)
+    if g != v or logarithms != share or logarithms.shape != (heads,):
+        raise ShapeError(f"segment_attention_gradient: {g}, {logarithms} and {share} do not fit {v}")
+    return Tensor((2 * q.shape[0] + v.shape[0],), v.dtype)
+
+
+def _vjp(
+    g: TensorLike,
+    result: TensorLike,
+    q: TensorLike,
+    k: TensorLike,
+    v: TensorLike,
+    heads: int,
+    causal: bool,
+) -> Gradients:
+    wide, n = v.type.shape[0], q.type.shape[0]
+    # The mean gradient that a query's weights get: what a weight gets beyond it is the gradient of its score.
+    share = sum_along(reshape(g[:wide] * result[:wide], (heads, wide // heads)), axis=-1) - g[wide:]
+    parts = bind(_gradient, q, k, v, g[:wide], result[wide:], share, heads=heads, causal=causal)
+    return parts[:n], parts[n : 2 * n], parts[2 * n :]
+
+
+_attention = register(Primitive("segment_attention", _rule, _kernel, _vjp, segmented=True))
+_gradient = register(
+    Primitive("segment_attention_gradient", _gradient_rule, _gradient_kernel, segmented=True)
+)

@@ -1,0 +1,133 @@
+"""`MultiHeadAttention` against a plain transcription of the paper, and against PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+
+LENGTHS = (3, 0, 5, 1, 3, 7)
+WIDTH, HEADS = 6, 2
+NAMES = ("in_proj_weight", "in_proj_bias", "out_proj_weight", "out_proj_bias")
+
+
+def sentences(seed: int = 0) -> list[list[list[float]]]:
+    random = np.random.default_rng(seed)
+    return [random.standard_normal((length, WIDTH)).tolist() for length in LENGTHS]
+
+
+def model_of(causal: bool, device: str = "cpu") -> ar.Model:
+    """Its loss is the sum of the squares of what attention gives; all parameters are drawn."""
+    layer = ar.MultiHeadAttention(HEADS, causal=causal, name="heads")
+    squares = ar.Map(ar.Function(lambda x: ar.ops.sum(x * x))) >> ar.Sum() >> ar.Metric("loss")
+    block = ar.Map(ar.Vector(WIDTH, name="x")) >> layer >> (ar.Identity() & squares)
+    random = np.random.default_rng(1)
+    shapes = ((3 * WIDTH, WIDTH), (3 * WIDTH,), (WIDTH, WIDTH), (WIDTH,))
+    params = {f"heads/{n}": random.standard_normal(s) for n, s in zip(NAMES, shapes, strict=True)}
+    return ar.compile(block, loss="loss", float_type="float64", params=params, device=device)
+
+
+def attention_of_the_paper(x: Any, params: dict[str, Any], causal: bool) -> Any:
+    """One sequence, one head and one query after another."""
+    q, k, v = np.split(x @ params["heads/in_proj_weight"].T + params["heads/in_proj_bias"], 3, axis=-1)
+    n = WIDTH // HEADS
+    means = np.zeros_like(x)
+    for h in range(HEADS):
+        own = slice(h * n, (h + 1) * n)
+        for i in range(len(x)):
+            seen = slice(0, i + 1 if causal else len(x))
+            scores = np.exp(k[seen, own] @ q[i, own] / np.sqrt(n))
+            means[i, own] = scores / scores.sum() @ v[seen, own]
+    return means @ params["heads/out_proj_weight"].T + params["heads/out_proj_bias"]
+
+
+@pytest.mark.parametrize("device", ["cpu", "fake", "fake-kernels"])
+@pytest.mark.parametrize("causal", [False, True])
+def test_it_is_that_of_the_paper(causal: bool, device: str) -> None:
+    model = model_of(causal, device)
+    given = {name: np.asarray(ar.to_numpy(value)) for name, value in model.params.items()}
+    rows, _ = model(sentences())
+    for got, sentence in zip(rows.tolist(), sentences(), strict=True):
+        wanted = attention_of_the_paper(np.array(sentence).reshape(-1, WIDTH), given, causal)
+        np.testing.assert_allclose(np.array(got).reshape(-1, WIDTH), wanted, atol=1e-12)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_values_and_gradients_are_those_of_pytorch(causal: bool) -> None:
+    torch = pytest.importorskip("torch")
+    model = model_of(causal)
+    theirs = torch.nn.MultiheadAttention(WIDTH, HEADS, batch_first=True, dtype=torch.float64)
+    named = dict(theirs.named_parameters())
+    with torch.no_grad():
+        for name in NAMES:
+            named[name.replace("out_proj_", "out_proj.")].copy_(torch.tensor(model.params[f"heads/{name}"]))
+    inputs, total = [], torch.zeros((), dtype=torch.float64)
+    rows, _ = model(sentences())
+    for got, sentence in zip(rows.tolist(), sentences(), strict=True):
+        x = torch.tensor(sentence, dtype=torch.float64, requires_grad=True)
+        inputs.append(x)
+        if sentence:
+            mask = torch.nn.Transformer.generate_square_subsequent_mask(len(sentence)) if causal else None
+            y, _ = theirs(x[None], x[None], x[None], attn_mask=None if mask is None else mask.double())
+            np.testing.assert_allclose(got, y[0].detach().numpy(), atol=1e-9)
+            total = total + (y * y).sum()
+    total = total / len(LENGTHS)
+    total.backward()
+    loss, grads = model.value_and_grad(sentences(), inputs=["x"])
+    assert abs(float(loss) - total.item()) < 1e-9 * (1 + abs(total.item()))
+    for name in NAMES:
+        wanted = named[name.replace("out_proj_", "out_proj.")].grad.numpy()
+        np.testing.assert_allclose(grads[f"heads/{name}"], wanted, atol=1e-6)
+    for got, x in zip(grads["x"], inputs, strict=True):
+        if len(x):
+            np.testing.assert_allclose(got, x.grad.numpy(), atol=1e-6)
+
+
+def test_first_values_are_those_of_pytorch() -> None:
+    model = ar.compile(ar.Map(ar.Vector(64)) >> ar.MultiHeadAttention(4, name="heads"))
+    into, out = (np.asarray(model.params[f"heads/{part}_proj_weight"]) for part in ("in", "out"))
+    for weight, limit in ((into, np.sqrt(6 / (64 + 192))), (out, 1 / 8)):
+        assert 0.95 * limit < abs(weight).max() <= limit
+        assert abs(weight.std() / limit - 3**-0.5) < 0.02
+    assert not any(np.asarray(model.params[f"heads/{part}_proj_bias"]).any() for part in ("in", "out"))
+
+
+def test_sequences_of_many_lengths_meet_in_groups() -> None:
+    """Equal lengths are computed together, whether they lie side by side or not, up to a limit."""
+    random = np.random.default_rng(2)
+    lengths = [*[2] * 9, 300, 3, 2, 3, 1, 0, 130, 130, 2]
+    sequences = [random.standard_normal((length, WIDTH)).tolist() for length in lengths]
+    for causal in (False, True):
+        model = model_of(causal)
+        together, _ = model(sequences)
+        for got, sequence in zip(together.tolist(), sequences, strict=True):
+            (alone,), _ = model([sequence])
+            np.testing.assert_allclose(
+                np.array(got).reshape(-1, WIDTH), np.array(alone).reshape(-1, WIDTH), atol=1e-12
+            )
+
+
+def test_large_scores_do_not_overflow() -> None:
+    model = model_of(False)
+    loss, grads = model.value_and_grad([[[1e3] * WIDTH, [-1e3] * WIDTH, [0.0] * WIDTH]])
+    assert np.isfinite(float(loss)) and all(np.isfinite(np.asarray(g)).all() for g in grads.values())
+
+
+def test_it_stands_at_a_sequence_on_the_fly_and_in_a_function() -> None:
+    layer = ar.MultiHeadAttention(HEADS, name="heads")
+    doubled = ar.Map(ar.Vector(WIDTH)) >> ar.Function(lambda xs: layer(xs * 2.0) * 0.5)
+    x = sentences()[0]
+    plain = ar.Map(ar.Vector(WIDTH) >> ar.Function(lambda x: x * 2.0)) >> layer
+    for got, wanted in zip(doubled.eval(x), plain.eval(x), strict=True):
+        np.testing.assert_allclose(got, np.asarray(wanted) * 0.5, rtol=1e-6)
+
+
+def test_heads_that_cannot_share_a_vector() -> None:
+    with pytest.raises(ar.ArrowTypeError) as caught:
+        ar.infer(ar.Map(ar.Vector(3)) >> ar.MultiHeadAttention(2) >> ar.Sum())
+    text = " ".join(str(caught.value).split())
+    assert "2 heads of MultiHeadAttention cannot share vectors of 3 numbers" in text
+    assert "hint the length of the vectors is a multiple of the number of heads" in text
