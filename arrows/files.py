@@ -13,6 +13,7 @@ import hashlib
 import os
 import re
 import secrets
+import shutil
 import stat
 import sys
 from collections.abc import Iterator
@@ -87,6 +88,58 @@ def require_replaceable(path: Path) -> None:
         file.close()
         temporary.unlink()
     _remove_leftovers(target)
+
+
+def previous(path: Path, number: int) -> Path:
+    """Where `keep_previous` keeps a file that has been replaced `number` times since.
+
+    >>> previous(Path("run.state"), 2).name
+    'run.state.2'
+    """
+    target = Path(os.path.realpath(path))
+    return target.with_name(f"{target.name}.{number}")
+
+
+def keep_previous(path: Path, count: int) -> None:
+    """Keeps a file that is about to be replaced as `PATH.1`, the one before it as `PATH.2`, and so on.
+
+    At every moment the file is still at `path`, and each one that is kept is whole.  Replace it by
+    `replacing`: what is kept may be the file itself under a second name, and writing would change both.
+
+    Args:
+        path: the file; nothing is done if it is not there.
+        count: how many are kept; the oldest goes.
+
+    Raises:
+        OSError: the folder cannot be written, or the disk is full.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "notes")
+    ...     for text in ("one", "two", "three"):
+    ...         keep_previous(path, 1)
+    ...         with replacing(path) as file:
+    ...             _ = file.write(text.encode())
+    ...     sorted(os.listdir(folder)), previous(path, 1).read_text()
+    (['notes', 'notes.1'], 'two')
+    """
+    target = Path(os.path.realpath(path))
+    if count < 1 or not target.is_file():
+        return
+    for number in range(count - 1, 0, -1):
+        with contextlib.suppress(FileNotFoundError):
+            os.replace(previous(path, number), previous(path, number + 1))
+    copy = target.with_name(f".{_stem(target)}.{secrets.token_hex(4)}.tmp")
+    try:
+        try:
+            os.link(target, copy)  # costs nothing: the new file will be another one
+        except OSError:  # a file system without links
+            shutil.copy2(target, copy)
+        os.replace(copy, previous(path, 1))
+    except BaseException:
+        with contextlib.suppress(OSError):
+            copy.unlink()
+        raise
 
 
 def _target(path: Path) -> tuple[Path, int | None]:

@@ -45,7 +45,8 @@ def add_training_options(
         type=Path,
         default=Path(save),
         metavar="FILE",
-        help=f"where to save the best model (default: {save}); FILE.state holds the state of the run",
+        help=f"where to save the best model (default: {save}); FILE.state holds the state of the run, "
+        "FILE.state.1 the one before",
     )
     add("--resume", action="store_true", help="continue from FILE.state if it exists")
 

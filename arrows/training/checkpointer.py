@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
+from arrows.files import keep_previous, previous
 from arrows.training.arguments import escaped
 from arrows.training.finite_checks import require_finite_parameters
 from arrows.training.learner import Learner
@@ -27,6 +30,9 @@ class Checkpointer:
         seconds: save when this many seconds have passed; None: do not.
         metadata: texts to save with the state.
         stop_at_nan: refuse to go on with a loss or parameters that are not finite.
+        keep: how many states to keep, the newest at `path`.
+        is_first: whether this run has not saved or restored a state yet.
+        is_last_good: whether the state at `path` could be read.
         last: when the state was last saved, by the monotonic clock.
     """
 
@@ -38,13 +44,43 @@ class Checkpointer:
     seconds: float | None
     metadata: Mapping[str, str]
     stop_at_nan: bool
+    keep: int = 1
+    is_first: bool = True
+    is_last_good: bool = True
     last: float = field(default_factory=time.monotonic)
 
-    def resume(self, path: Path) -> None:
-        """Restores model, optimizer and run from the saved state."""
-        saved, _ = load_state(path, self.model, self.optimizer, self._check)
-        for name in Progress.__slots__:
-            setattr(self.run, name, getattr(saved, name))
+    def resume(self) -> None:
+        """Restores model, optimizer and run from the saved state, if there is one.
+
+        If it cannot be read, or is another run's, the one before it is taken, and a warning says why.
+
+        Raises:
+            ArrowValueError, OSError: there are states, and none can be taken; the error is that of the last.
+        """
+        assert self.path is not None
+        paths = [self.path, *(previous(self.path, number) for number in range(1, self.keep))]
+        refusals: list[Exception] = []
+        for path in paths:
+            if not path.exists():
+                continue
+            try:
+                saved, _ = load_state(path, self.model, self.optimizer, partial(self._check, path))
+            except (ArrowValueError, OSError) as error:
+                refusals.append(error)
+                continue
+            for name in Progress.__slots__:
+                setattr(self.run, name, getattr(saved, name))
+            self.is_last_good = not refusals
+            self.is_first = False
+            if refusals:
+                warnings.warn(
+                    f"{refusals[0]}\n  The run goes on from the state before, {path}, at step "
+                    f"{self.optimizer.steps:,}.",
+                    stacklevel=3,
+                )
+            return
+        if refusals:
+            raise refusals[0]
 
     @property
     def is_due(self) -> bool:
@@ -56,7 +92,13 @@ class Checkpointer:
         """Saves the state, unless it would replace a good one by parameters that are not finite."""
         if self.path is not None:
             self.require_finite()
+            if self.is_last_good and not self.is_first:
+                keep_previous(self.path, self.keep - 1)
             save_state(self.path, self.model, self.optimizer, self.run, self.metadata)
+            if self.is_first:  # what another run has left is not what this one was before
+                for number in range(1, self.keep):
+                    previous(self.path, number).unlink(missing_ok=True)
+            self.is_first, self.is_last_good = False, True
             self.last = time.monotonic()
 
     def require_finite(self) -> None:
@@ -64,7 +106,7 @@ class Checkpointer:
         if self.stop_at_nan:
             require_finite_parameters(self.model, self.run.epoch, self.optimizer.steps)
 
-    def _check(self, saved: Progress, texts: Mapping[str, str]) -> None:
+    def _check(self, path: Path, saved: Progress, texts: Mapping[str, str]) -> None:
         """Refuses the state of a run with other settings or data: resumed, it would give other numbers."""
         run = self.run
         differences = [
@@ -79,7 +121,7 @@ class Checkpointer:
             if there != here
         ]
         if differences:
-            raise ArrowValueError("\n  ".join([f"{self.path} is the state of another run:", *differences]))
+            raise ArrowValueError("\n  ".join([f"{path} is the state of another run:", *differences]))
 
 
 def _short(value: object) -> str:

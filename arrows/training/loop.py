@@ -48,6 +48,7 @@ def train(
     checkpoint_path: str | Path | None = None,
     checkpoint_every: int | None = None,
     checkpoint_seconds: float | None = None,
+    keep_last: int = 2,
     resume: bool = False,
     metadata: Mapping[str, str] | None = None,
     nan: str = "stop",
@@ -87,7 +88,11 @@ def train(
             an earlier run left there is replaced unless `resume`.
         checkpoint_every: also save the state whenever this many more steps have been taken.
         checkpoint_seconds: also save the state when it was last saved this many seconds ago.
-        resume: continue from `checkpoint_path`; if there is no such file, start from the beginning.
+        keep_last: how many states to keep, the newest at `checkpoint_path`, the one before at
+            `CHECKPOINT_PATH.1`, and so on.
+        resume: continue from `checkpoint_path`; if there is no such file, start from the beginning. If the
+            file is damaged, or is the state of another run, a warning says so, and the state before it is
+            taken.
         metadata: texts to save with the state. A resumed run must have the same texts, so put in here what
             its numbers depend on (the sizes of the model, the data).
         nan: what to do when the loss of a step, or a parameter at the end of an epoch, is not finite: "stop"
@@ -105,7 +110,7 @@ def train(
     Raises:
         ArrowTypeError: an argument of the wrong kind; nothing has been trained then. Or `evaluate` returns
             something other than figures by name.
-        ArrowValueError: an argument is out of range, or `checkpoint_path` holds the state of another run.
+        ArrowValueError: an argument is out of range, or no state that is kept is whole and this run's.
         InputError: the model cannot read an example; nothing has been trained then.
         NotFiniteError: see `nan`; it names epoch, step, and the first parameter, input or operation that is
             not finite. Parameters and the optimizer's state are as they were before that step.
@@ -128,6 +133,7 @@ def train(
     seed = whole_number("train: seed", seed, 0)
     if checkpoint_every is not None:
         checkpoint_every = whole_number("train: checkpoint_every", checkpoint_every, 1)
+    keep_last = whole_number("train: keep_last", keep_last, 1)
     if evaluate_every is not None:
         evaluate_every = whole_number("train: evaluate_every", evaluate_every, 1)
     if checkpoint_seconds is not None:
@@ -177,9 +183,10 @@ def train(
         seconds=checkpoint_seconds,
         metadata=metadata or {},
         stop_at_nan=nan == "stop",
+        keep=keep_last,
     )
-    if resume and path is not None and path.exists():
-        checkpointer.resume(path)
+    if resume and path is not None:
+        checkpointer.resume()
     TrainingRun(
         prepared=prepared,
         checkpointer=checkpointer,

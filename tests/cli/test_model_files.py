@@ -340,7 +340,7 @@ def test_models_and_pictures_are_written_through_links(trees, tmp_path, capsys):
         "import arrows as ar\nm = ar.Vector(3) >> ar.FC(2)\n", encoding="utf-8"
     )
     assert cli.main(["show", str(tmp_path / "model.py"), "--output", str(tmp_path / "picture.txt")]) == 0
-    assert sorted(os.listdir(tmp_path / "far")) == ["m", "m.state", "picture.txt"]
+    assert sorted(os.listdir(tmp_path / "far")) == ["m", "m.state", "m.state.1", "picture.txt"]
     assert (tmp_path / "m").is_symlink() and read_metadata(tmp_path / "far" / "m")["model"] == "sentiment"
     assert stat.S_IMODE((tmp_path / "far" / "m").stat().st_mode) == 0o640
     assert "FC(2)" in (tmp_path / "far" / "picture.txt").read_text(encoding="utf-8")

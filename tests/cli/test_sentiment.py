@@ -71,7 +71,7 @@ def test_training_prints_figures_and_keeps_the_best_model(folder, tmp_path, caps
         == f"at the roots fine-grained {test['fine']:.4f}, binary {test['binary']:.4f}".split()
     )
     assert "epoch 4/4" in err
-    assert sorted(os.listdir(tmp_path)) == ["m", "m.state", "trees"]
+    assert sorted(os.listdir(tmp_path)) == ["m", "m.state", "m.state.1", "trees"]
     dev = Examination(restore_sentiment(path), read(folder).dev)()
     assert f"{dev['fine']:.3f}" == epochs[best][3]
 

@@ -80,7 +80,7 @@ def test_training_prints_figures_and_keeps_the_best_model(folder, tmp_path, caps
     assert f"{accuracy['dev']:.4f}" == figures[best]
     assert lines[6].startswith(f"  accuracy {accuracy['test']:.4f}; ")
     assert "epoch 4/4" in err
-    assert sorted(os.listdir(tmp_path)) == ["m", "m.state", "ud"]
+    assert sorted(os.listdir(tmp_path)) == ["m", "m.state", "m.state.1", "ud"]
 
 
 def test_a_seed_fixes_the_numbers_and_a_run_goes_on(folder, tmp_path, capsys):

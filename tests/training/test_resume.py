@@ -13,6 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import arrows as ar
+from arrows.training import Adam, Callback, train
+from arrows.typesys import ArrowValueError
+
 PROGRAM = Path(__file__).with_name("run_to_kill.py")
 
 
@@ -80,3 +84,89 @@ def test_an_interrupted_run_saves_the_step_under_way(whole, tmp_path, monkeypatc
     monkeypatch.delenv("INTERRUPT_AT")
     assert finish(start(tmp_path, optimizer, 50, "resume")).startswith("step 18\n")
     assert result(tmp_path) == expected
+
+
+def states(folder: Path, **more: Any) -> tuple[Any, list[Any]]:
+    """A run of four steps, which saves its state after each."""
+    model = ar.compile(ar.Vector(1) >> ar.FC(1, name="fc") >> ar.Function(lambda y: (y[0] - 1.0) ** 2))
+    settings: dict[str, Any] = {"epochs": 1, "keep_last": 3, **more}
+    history = train(
+        model, [[1.0], [2.0], [3.0], [4.0]], Adam(0.1), batch_size=1, checkpoint_path=folder / "run",
+        checkpoint_every=1, progress=False, **settings,
+    )  # fmt: skip
+    return model, history
+
+
+def damages(content: bytes) -> dict[str, bytes]:
+    flipped = bytearray(content)
+    flipped[-1] ^= 1
+    return {
+        "empty": b"",
+        "cut off": content[: len(content) // 2],
+        "changed": bytes(flipped),
+        "foreign": b"GIF89a",
+    }
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut off", "changed", "foreign"])
+def test_the_state_before_is_taken_instead_of_a_damaged_one(tmp_path, damage):
+    (tmp_path / "whole").mkdir()
+    expected, _ = states(tmp_path / "whole", epochs=2)
+    states(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == ["run", "run.1", "run.2", "whole"]
+    path = tmp_path / "run"
+    path.write_bytes(damages(path.read_bytes())[damage])
+    with pytest.warns(UserWarning, match=r"(?s)run .*goes on from the state before, .*run\.1, at step 4"):
+        model, history = states(tmp_path, epochs=2, resume=True)
+    assert {name: a.tobytes() for name, a in model.params.items()} == {
+        name: a.tobytes() for name, a in expected.params.items()
+    }
+    assert [epoch.number for epoch in history] == [1, 2]
+
+
+def test_a_damaged_state_never_takes_the_place_of_a_good_one(tmp_path):
+    states(tmp_path, keep_last=2)
+    path = tmp_path / "run"
+    good = (tmp_path / "run.1").read_bytes()
+    path.write_bytes(b"damaged")
+    with pytest.warns(UserWarning, match="goes on from"), pytest.raises(ZeroDivisionError):
+        states(tmp_path, keep_last=2, epochs=2, resume=True, callbacks=[Fails(at=0)])
+    assert (tmp_path / "run.1").read_bytes() == good
+
+
+class Fails(Callback):
+    """Fails after its first step, and before the second state is saved."""
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+
+    def after_step(self, step: Any) -> None:
+        self.at -= 1
+        if self.at < 0:
+            raise ZeroDivisionError
+
+
+def test_no_state_can_be_taken(tmp_path):
+    states(tmp_path)
+    with pytest.raises(ArrowValueError, match="run is the state of another run:\n  seed: 0 in the saved"):
+        states(tmp_path, resume=True, seed=7)
+    for name in ("run", "run.1", "run.2"):
+        (tmp_path / name).write_bytes(b"damaged")
+    before = sorted(path.read_bytes() for path in tmp_path.iterdir())
+    with pytest.raises(ArrowValueError, match=r"run .*damaged|run is not"):
+        states(tmp_path, resume=True)
+    assert sorted(path.read_bytes() for path in tmp_path.iterdir()) == before
+
+
+def test_a_new_run_does_not_go_on_from_an_older_one(tmp_path):
+    states(tmp_path, seed=1)
+    states(tmp_path, seed=2, callbacks=[Fails(at=9)])
+    with pytest.raises(ArrowValueError, match="seed: 2 in the saved state, 1 now"):
+        states(tmp_path, seed=1, resume=True)
+
+
+def test_one_state_is_kept_if_one_is_wanted(tmp_path):
+    states(tmp_path, keep_last=1)
+    assert os.listdir(tmp_path) == ["run"]
+    with pytest.raises(ArrowValueError, match="keep_last is 0"):
+        states(tmp_path, keep_last=0)
