@@ -12,7 +12,15 @@ import numpy as np
 from arrows.engine.device import Upload
 from arrows.engine.planning import CarriedOperation, Plan, StreamOperation
 from arrows.engine.running.distinct import PlannedDistinct, plan_distinct
-from arrows.engine.running.gathers import PlannedGather, PlannedSegments, plan_gather, plan_segments
+from arrows.engine.running.gathers import (
+    NOTHING_DELIVERED,
+    PlannedDeliveries,
+    PlannedGather,
+    PlannedSegments,
+    plan_deliveries,
+    plan_gather,
+    plan_segments,
+)
 from arrows.engine.running.gradient_flow import OperationFlow, plan_flows, plan_kernel_flows
 from arrows.engine.running.kernel_sums import NOTHING_WAITS, WaitingRows
 from arrows.engine.running.operation_code import OperationCode
@@ -119,6 +127,7 @@ class PlannedBatch:
         spans: for each component, in the order of execution: its number, and what runs in it.
         sent: what was sent beside the index arrays of the operations.
         waiting: where gradients wait until rows pull them, on a device with kernels.
+        deliveries: which rows are written where later steps read them, on a device with kernels.
         upload: all that was sent.
     """
 
@@ -127,6 +136,7 @@ class PlannedBatch:
     spans: Sequence[tuple[int, Sequence[StepRange]]]
     sent: SentValues
     waiting: WaitingRows
+    deliveries: PlannedDeliveries
     upload: Upload
 
 
@@ -166,8 +176,12 @@ def plan_batch(
         flows, waiting = plan_kernel_flows(plan, merged, present, upload)
     elif backward:
         flows = plan_flows(plan, replace(merged, operations=tuple(rows_of)), present, upload)
+    gathers = {o: _plan_gathers(code, rows_of[o], distinct[o], upload) for o, code in present.items()}
+    deliveries = NOTHING_DELIVERED
+    if upload.device.has_kernels:
+        deliveries = plan_deliveries(plan, merged, present, gathers, upload)
     planned = {
-        o: _plan_operation(code, rows_of[o], distinct[o], flows.get(o, OperationFlow()), upload)
+        o: _plan_operation(code, rows_of[o], gathers[o], distinct[o], flows.get(o, OperationFlow()), upload)
         for o, code in present.items()
     }
     sent = SentValues(
@@ -186,7 +200,13 @@ def plan_batch(
     upload.send()
     spans = step_ranges(merged, {o: operation.first_steps for o, operation in planned.items()})
     return PlannedBatch(
-        merged=merged, operations=planned, spans=spans, sent=sent, waiting=waiting, upload=upload
+        merged=merged,
+        operations=planned,
+        spans=spans,
+        sent=sent,
+        waiting=waiting,
+        deliveries=deliveries,
+        upload=upload,
     )
 
 
@@ -208,20 +228,30 @@ def _send_weights(plan: Plan, merged: Merged, seeds: LossSeeds, upload: Upload) 
     return sent
 
 
-def _plan_operation(
-    code: OperationCode,
-    rows: OperationRows,
-    distinct: PlannedDistinct | None,
-    flow: OperationFlow,
-    upload: Upload,
-) -> PlannedOperation:
-    parts = rows.bounds[rows.parts] if distinct is None else np.array([0, distinct.count])
-    gathers = []
+def _parts(rows: OperationRows, distinct: PlannedDistinct | None) -> HostArray:
+    return rows.bounds[rows.parts] if distinct is None else np.array([0, distinct.count])
+
+
+def _plan_gathers(
+    code: OperationCode, rows: OperationRows, distinct: PlannedDistinct | None, upload: Upload
+) -> list[PlannedGather]:
+    parts, gathers = _parts(rows, distinct), []
     for layout in code.gathers:
         bounds = parts if layout.by_component else rows.bounds
         if layout.level != ROW:
             bounds = rows.offsets[layout.level][bounds]
         gathers.append(plan_gather(layout, rows, bounds, upload, kernels=code.code.program.kernels))
+    return gathers
+
+
+def _plan_operation(
+    code: OperationCode,
+    rows: OperationRows,
+    gathers: Sequence[PlannedGather],
+    distinct: PlannedDistinct | None,
+    flow: OperationFlow,
+    upload: Upload,
+) -> PlannedOperation:
     segments, whole_segments = {}, {}
     for domain in code.operation.domains:
         segments[domain] = plan_segments(rows.offsets[domain], rows.bounds, upload)
@@ -235,7 +265,7 @@ def _plan_operation(
         code=code,
         rows=rows,
         bounds=rows.bounds.tolist(),
-        parts=parts.tolist(),
+        parts=_parts(rows, distinct).tolist(),
         first_steps=rows.parts[:-1].tolist(),
         gathers=tuple(gathers),
         segments=segments,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from arrows.engine.program.emitters.arrays import PulledArrays, RegionArrays, SegmentBounds
+from arrows.engine.program.emitters.arrays import PlacesOfRows, RegionArrays, SegmentBounds
 from arrows.engine.running.bound_operation import BoundOperation, held_arrays, scratch_arrays
 from arrows.engine.running.kernel_sums import WaitingRows
 from arrows.ops.arrays import Array
@@ -174,7 +174,7 @@ class _BackwardArrays:
     gradients: Sequence[Array | None]
     scatters: Sequence[Array]
     sums: Sequence[Array]
-    pulled: Mapping[int, PulledArrays]
+    pulled: Mapping[int, PlacesOfRows]
 
     def of(
         self,

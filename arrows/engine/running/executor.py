@@ -27,7 +27,7 @@ from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch, PlannedOpe
 from arrows.engine.running.bound_operation import BatchArrays, BoundOperation, OperationRefused, bind_forward
 from arrows.engine.running.gradient_memory import Gradient, GradientMemory
 from arrows.engine.running.operation_code import OperationCode
-from arrows.engine.running.run import Run, rows_of_output
+from arrows.engine.running.run import Run, rows_of_output, slab_array
 from arrows.engine.scheduling import DropoutSeed, Merged, OperationRows, WiredBatch, dropout_keys, merge
 from arrows.ops import IndexOutOfRange, Parameter
 from arrows.ops.arrays import Array, HostArray, quiet
@@ -224,7 +224,16 @@ class Executor:
             OperationRefused: a kernel refused what an example gave it.
         """
         arena = self.arena if arena is None else arena
-        arrays = BatchArrays(self.device, arena, planned.upload, self._slabs(planned.merged, arena))
+        arrays = BatchArrays(
+            device=self.device,
+            arena=arena,
+            upload=planned.upload,
+            slabs=self._slabs(planned.merged, arena),
+            delivered={
+                slab: slab_array(arena, "delivered", self.plan, slab, rows)
+                for slab, rows in planned.deliveries.count.items()
+            },
+        )
         self._write_streams(planned, arrays.slabs, carry)
         operations = {
             o: self._bind(planned, o, operation, arrays) for o, operation in planned.operations.items()
@@ -278,6 +287,7 @@ class Executor:
             once=self._values_without_rows(operation.code, operation.rows),
             results=results,
             keys=None if keys is None else planned.upload.get(keys),
+            places=planned.deliveries.places.get(o, ()),
         )
 
     def _values_without_rows(self, code: OperationCode, rows: OperationRows) -> tuple[Array, ...]:

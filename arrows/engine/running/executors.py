@@ -200,9 +200,10 @@ def arena_sizes(executor: Executor, planned: PlannedBatch) -> dict[tuple[Hashabl
         _need_forward(operation, executor.memory.operations[o], need)
         if executor.receiving:
             _need_backward(operation, planned, executor.plan, need)
-    for s, rows in planned.waiting.count.items():
-        row = executor.plan.slabs[s].type
-        need(("waiting", s), (rows, *row.shape), row.dtype)
+    for name, counts in (("waiting", planned.waiting.count), ("delivered", planned.deliveries.count)):
+        for s, rows in counts.items():
+            row = executor.plan.slabs[s].type
+            need((name, s), (rows, *row.shape), row.dtype)
     return sizes
 
 
@@ -210,7 +211,7 @@ def _need_forward(operation: PlannedOperation, memory: int, need: Any) -> None:
     code, distinct = operation.code, operation.distinct
     for number, gather in enumerate(operation.gathers):
         shape, dtype = gather.layout.type.shape, gather.layout.type.dtype
-        if gather.start is None and gather.layout.held:
+        if gather.start is None and gather.layout.held and gather.delivery is None:
             need(("operand", memory, number), (gather.count, *shape), dtype)
         elif gather.start is None and gather.index is not None and gather.buffered:
             need(("gather", number), (gather.buffered, *shape), dtype)

@@ -6,18 +6,43 @@ device.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from types import MappingProxyType
 
 import numpy as np
 
 from arrows.engine.device import Arena, Upload
+from arrows.engine.planning import Plan
 from arrows.engine.program.emitters.arrays import GatherArrays, SegmentBounds
 from arrows.engine.reading import lengths_of, range_of, ranges_of
-from arrows.engine.running.operation_code import GatherLayout
-from arrows.engine.scheduling import OperationRows
-from arrows.ops import Segments
+from arrows.engine.running.gradient_flow import (
+    computed_rows,
+    computing_components,
+    plan_places,
+    reading_parts,
+)
+from arrows.engine.running.kernel_sums import PlannedPlaces
+from arrows.engine.running.operation_code import GatherLayout, OperationCode
+from arrows.engine.scheduling import Merged, OperationRows
+from arrows.ops import ROW, Segments
 from arrows.ops.arrays import Array, HostArray
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class DeliveredGather:
+    """A gather whose rows are written where it reads them by the steps that compute them.
+
+    The first step of a component copies all its rows, so that those of earlier components are there.
+
+    Attributes:
+        first: the first of its rows among those that are delivered of its slab.
+        copied: for each step, how many rows it copies.
+    """
+
+    first: int
+    copied: HostArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +56,7 @@ class PlannedGather:
         index: the number of the index array in the upload; None where every step reads a range.
         count: how many rows the value has, over all steps.
         buffered: for how many rows, the most of one step, a buffer is needed; 0 for kernels, which need none.
+        delivery: how the steps that compute rows deliver them, if they do.
     """
 
     layout: GatherLayout
@@ -39,8 +65,17 @@ class PlannedGather:
     index: int | None
     count: int
     buffered: int
+    delivery: DeliveredGather | None = None
 
-    def bind(self, arena: Arena, upload: Upload, slab: Array, memory: int, number: int) -> GatherArrays:
+    def bind(
+        self,
+        arena: Arena,
+        upload: Upload,
+        slab: Array,
+        memory: int,
+        number: int,
+        delivered: Mapping[int, Array] = MappingProxyType({}),
+    ) -> GatherArrays:
         """The arrays of the gather.
 
         Args:
@@ -49,6 +84,7 @@ class PlannedGather:
             slab: the rows.
             memory: the number of the memory for what the operation keeps.
             number: that of the gather in the program.
+            delivered: by slab, where rows are delivered.
         """
         layout = self.layout
         if self.start is not None:
@@ -57,8 +93,12 @@ class PlannedGather:
             if width > 1:
                 rows = rows.reshape(self.count, *layout.type.shape)
             return GatherArrays(slab=slab, index=None, first=None, rows=rows, buffer=None)
-        held = buffer = None
-        if layout.held:
+        held = buffer = copied = None
+        if self.delivery is not None:
+            first, copied = self.delivery.first, self.delivery.copied
+            held = delivered[layout.slab][first : first + self.count * len(layout.operands)]
+            held = held.reshape(self.count, *layout.type.shape)
+        elif layout.held:
             shape = (self.count, *layout.type.shape)
             held = arena.array(("operand", memory, number), shape, layout.type.dtype)
         elif self.index is not None and self.buffered:
@@ -66,7 +106,7 @@ class PlannedGather:
             shape = (self.buffered, *layout.type.shape)
             buffer = arena.array(("gather", number), shape, layout.type.dtype)
         index = None if self.index is None else upload.get(self.index)
-        return GatherArrays(slab=slab, index=index, first=self.first, rows=held, buffer=buffer)
+        return GatherArrays(slab=slab, index=index, first=self.first, rows=held, buffer=buffer, copied=copied)
 
 
 def plan_gather(
@@ -171,4 +211,77 @@ def plan_segments(offsets: HostArray, bounds: HostArray, upload: Upload) -> Plan
         ids=upload.add(ids),
         longest=int(lengths.max(initial=0)),
         gapless=bool(rows == 0 or lengths.min() > 0),
+    )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PlannedDeliveries:
+    """Which rows are written, by the steps that compute them, where later steps read them together.
+
+    A gather then costs one launch a component instead of one a step.
+
+    Attributes:
+        count: for each slab, how many rows are read so.
+        places: by operation, where the rows of its results are written besides.
+    """
+
+    count: Mapping[int, int]
+    places: Mapping[int, Sequence[PlannedPlaces]]
+
+
+NOTHING_DELIVERED = PlannedDeliveries({}, {})
+
+
+def plan_deliveries(
+    plan: Plan,
+    merged: Merged,
+    codes: Mapping[int, OperationCode],
+    gathers: Mapping[int, list[PlannedGather]],
+    upload: Upload,
+) -> PlannedDeliveries:
+    """Plans deliveries, on a device with kernels.
+
+    Args:
+        plan: the model's plan.
+        merged: the batch.
+        codes: of the operations that have nodes in it.
+        gathers: their gathers; those whose rows are delivered are replaced.
+        upload: takes the index arrays.
+    """
+    count: dict[int, int] = {}
+    lists: dict[int, list[tuple[HostArray, HostArray]]] = {}
+    for o, own in gathers.items():
+        code, rows = codes[o], merged.operations[o]
+        if len(rows.parts) == len(rows.bounds):
+            continue  # each component is one step
+        for number, gather in enumerate(own):
+            layout = gather.layout
+            if gather.start is not None or not layout.held or layout.by_component:
+                continue
+            row = rows.side_by_side(layout.operands)
+            by = computing_components(plan, merged, layout.slab)[row]
+            (here,) = (by == rows.components[reading_parts(code, rows, (layout.operands,))]).nonzero()
+            if not _deliver(plan, merged, codes, layout.slab, row[here]):
+                continue
+            first = count.get(layout.slab, 0)
+            count[layout.slab] = first + len(row)
+            lists.setdefault(layout.slab, []).append((here + first, row[here]))
+            bounds = rows.bounds if layout.level == ROW else rows.offsets[layout.level][rows.bounds]
+            copied = np.zeros(len(bounds) - 1, np.int64)
+            copied[rows.parts[:-1]] = lengths_of(bounds[rows.parts])
+            own[number] = replace(gather, delivery=DeliveredGather(first, copied))
+    places: dict[int, list[PlannedPlaces]] = {o: [] for o in codes}
+    for slab, each in lists.items():
+        plan_places(plan, merged, slab, each, places, upload)
+    return PlannedDeliveries(count, places)
+
+
+def _deliver(
+    plan: Plan, merged: Merged, codes: Mapping[int, OperationCode], slab: int, rows: HostArray
+) -> bool:
+    """Whether the kernels that compute these rows of a slab can deliver them."""
+    return not any(
+        ((rows >= first) & (rows < stop)).any()
+        for owner, result, first, stop, _ in computed_rows(plan, merged, slab)
+        if owner in codes and result not in codes[owner].delivered
     )

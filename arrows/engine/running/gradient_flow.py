@@ -14,8 +14,8 @@ import numpy as np
 from arrows.engine.device import Upload
 from arrows.engine.planning import ApplyOperation, ElementOperation, Plan, StreamOperation
 from arrows.engine.reading import lengths_of, stable_order
-from arrows.engine.running.kernel_sums import KernelSums, PlannedPulled, WaitingRows, send_sums
-from arrows.engine.running.operation_code import OperationCode, ScatterGroup
+from arrows.engine.running.kernel_sums import KernelSums, PlannedPlaces, WaitingRows, send_sums
+from arrows.engine.running.operation_code import OperationCode
 from arrows.engine.running.scatters import UploadedPulls, UploadedSums, plan_pulls, plan_sums
 from arrows.engine.scheduling import Merged, OperationRows
 from arrows.ops.arrays import HostArray
@@ -52,7 +52,7 @@ class OperationFlow:
 
     pulls: tuple[GradientPulls, ...] = ()
     sums: tuple[UploadedSums | None, ...] = ()
-    pulled: tuple[PlannedPulled, ...] = ()
+    pulled: tuple[PlannedPlaces, ...] = ()
     kernel_sums: tuple[KernelSums | None, ...] = ()
 
 
@@ -93,12 +93,12 @@ def array_targets(plan: Plan, merged: Merged, codes: Mapping[int, OperationCode]
         for number, group in enumerate(code.scatter_groups):
             columns = [rows.side_by_side(operands) for operands in group.operands]
             target = columns[0] if len(columns) == 1 else np.concatenate(columns)
-            part = _parts(code, rows, group, len(target))
+            part = reading_parts(code, rows, group.operands)
             is_summed = target >= len(plan.slabs[group.slab].constants)  # nobody reads those of constants
             pulled = np.zeros(0, np.intp)
             if not group.early:
                 if group.slab not in components:
-                    components[group.slab] = _components(plan, merged, group.slab)
+                    components[group.slab] = computing_components(plan, merged, group.slab)
                 is_pulled = components[group.slab][target] == rows.components[part]
                 is_summed &= ~is_pulled
                 (pulled,) = is_pulled.nonzero()
@@ -135,12 +135,18 @@ def plan_flows(
     return {o: OperationFlow(pulls=tuple(pulls[o]), sums=tuple(sums[o])) for o in codes}
 
 
-def _parts(code: OperationCode, rows: OperationRows, group: ScatterGroup, count: int) -> HostArray:
-    """For each place of an array, the position in `OperationRows.components` that its row was read in."""
+def reading_parts(code: OperationCode, rows: OperationRows, gathered: Sequence[tuple[int, ...]]) -> HostArray:
+    """For each row that operands read, the position in `OperationRows.components` of the reading component.
+
+    Args:
+        code, rows: of the operation.
+        gathered: operands, those that are read side by side together.
+    """
     if len(rows.components) == 1:
+        count = sum(len(rows.ports[port].rows) for operands in gathered for port in operands)
         return np.zeros(count, np.intp)
     parts = []
-    for operands in group.operands:
+    for operands in gathered:
         bounds = rows.bounds[rows.parts]
         domain = code.operation.ports[operands[0]].domain
         if domain is not None:
@@ -149,7 +155,7 @@ def _parts(code: OperationCode, rows: OperationRows, group: ScatterGroup, count:
     return np.concatenate(parts)
 
 
-def _components(plan: Plan, merged: Merged, slab: int) -> HostArray:
+def computing_components(plan: Plan, merged: Merged, slab: int) -> HostArray:
     """For each row of a slab, the component that computed it, if one did."""
     components = np.full(merged.slab_rows[slab], _NOT_COMPUTED, np.int64)
     for o, output in plan.slabs[slab].outputs:
@@ -241,29 +247,37 @@ def plan_kernel_flows(
             first[o, targets.group] = start
             count[targets.slab] = start + len(targets.row)
             pulled.setdefault(targets.slab, []).append((targets.pulled + start, targets.row[targets.pulled]))
-    pulls: dict[int, list[PlannedPulled]] = {o: [] for o in codes}
+    pulls: dict[int, list[PlannedPlaces]] = {o: [] for o in codes}
     for slab, lists in pulled.items():
-        _plan_pulled(plan, merged, slab, lists, pulls, upload)
+        plan_places(plan, merged, slab, lists, pulls, upload)
     flows = {o: OperationFlow(pulled=tuple(pulls[o]), kernel_sums=tuple(sums[o])) for o in codes}
     return flows, WaitingRows(count, first)
 
 
-def _plan_pulled(
+def plan_places(
     plan: Plan,
     merged: Merged,
     slab: int,
     lists: Sequence[tuple[HostArray, HostArray]],
-    pulls: Mapping[int, list[PlannedPulled]],
+    planned: Mapping[int, list[PlannedPlaces]],
     upload: Upload,
 ) -> None:
-    """Plans what the rows of one slab take."""
+    """Plans which places the rows of one slab have in another array.
+
+    Args:
+        plan, merged: as for `plan_kernel_flows`.
+        slab: the slab.
+        lists: places, and for each the row of the slab.
+        planned: by operation; those of its results are added.
+        upload: takes the index arrays.
+    """
     places, rows = (np.concatenate(columns) for columns in zip(*lists, strict=True))
     order = stable_order(rows, merged.slab_rows[slab])
     rows = rows[order]
     sent = upload.add(places[order])
     for owner, result, start, stop, _ in computed_rows(plan, merged, slab):
         offsets = np.searchsorted(rows, np.arange(start, stop + 1))
-        if owner in pulls and offsets[-1] > offsets[0]:
-            pulls[owner].append(
-                PlannedPulled(result=result, slab=slab, offsets=upload.add(offsets), places=sent)
+        if owner in planned and offsets[-1] > offsets[0]:
+            planned[owner].append(
+                PlannedPlaces(result=result, slab=slab, offsets=upload.add(offsets), places=sent)
             )

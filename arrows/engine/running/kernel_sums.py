@@ -1,7 +1,7 @@
 """Pulls and sums of gradients on a device with kernels: what `scatters` is on others.
 
 The gradients that rows pull wait in one array for each slab, whoever has read them.  So one list of places
-says for each row what it takes (`PulledArrays`): the kernel that reads the row's gradient adds them up, in
+says for each row what it takes (`PlacesOfRows`): the kernel that reads the row's gradient adds them up, in
 their order.  Sums to other rows are one launch of a segment sum for each component.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from arrows.engine.device import Device, Launch, Upload
-from arrows.engine.program.emitters.arrays import PulledArrays
+from arrows.engine.program.emitters.arrays import PlacesOfRows
 from arrows.engine.program.emitters.c import segment_sum_kernel
 from arrows.engine.reading import lengths_of, with_stop
 from arrows.engine.running.scatters import RowSums
@@ -21,12 +21,13 @@ from arrows.ops.arrays import Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedPulled:
-    """What the rows of a result take.
+class PlannedPlaces:
+    """Where the rows of a result have places in another array: they take gradients from there, or are
+    written there.
 
     Attributes:
         result: the number of the result.
-        slab: the slab in whose array of waiting gradients the places are.
+        slab: the slab whose array it is.
         offsets, places: the numbers of the index arrays in the upload.
     """
 
@@ -35,9 +36,9 @@ class PlannedPulled:
     offsets: int
     places: int
 
-    def bind(self, upload: Upload, waiting: Mapping[int, Array]) -> PulledArrays:
-        """The index arrays on the device, with the gradients."""
-        return PulledArrays(upload.get(self.offsets), upload.get(self.places), waiting[self.slab])
+    def bind(self, upload: Upload, arrays: Mapping[int, Array]) -> PlacesOfRows:
+        """The index arrays on the device, with the array of the slab."""
+        return PlacesOfRows(upload.get(self.offsets), upload.get(self.places), arrays[self.slab])
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from arrows.engine.device import Arena
 from arrows.engine.planning import Plan
 from arrows.engine.program.emitters.arrays import StepRefused
 from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch
@@ -152,10 +153,8 @@ class BackwardRun:
     def _waiting(self) -> WaitingArrays:
         """The arrays in which gradients wait for the rows of each slab, on a device with kernels."""
         plan, rows = self.run.executor.plan, self.run.planned.waiting
-        arrays = {}
-        for slab, count in rows.count.items():
-            row = plan.slabs[slab].type
-            arrays[slab] = self.run.arrays.arena.array(("waiting", slab), (count, *row.shape), row.dtype)
+        arena = self.run.arrays.arena
+        arrays = {s: slab_array(arena, "waiting", plan, s, count) for s, count in rows.count.items()}
         return WaitingArrays(rows, arrays)
 
     def _bind(
@@ -205,3 +204,10 @@ def rows_of_output(plan: Plan, merged: Merged, slabs: Sequence[Array], operation
     rows = merged.operations[operation]
     first = rows.first_rows[output]
     return slabs[plan.operations[operation].slabs[output]][first : first + rows.count]
+
+
+def slab_array(arena: Arena, name: str, plan: Plan, slab: int, rows: int) -> Array:
+    """Memory for so many rows like those of a slab."""
+    row = plan.slabs[slab].type
+    array: Array = arena.array((name, slab), (rows, *row.shape), row.dtype)
+    return array

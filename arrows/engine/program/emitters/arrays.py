@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from arrows.engine.device import Device
 from arrows.ops import Segments
-from arrows.ops.arrays import Array
+from arrows.ops.arrays import Array, HostArray
 
 SegmentBounds = tuple[int, int, Segments]
 """Of one step: where the elements of a sequence start and stop, and the bounds of each row's elements."""
@@ -25,6 +25,8 @@ class GatherArrays:
         rows: all rows, for regions that read them later: memory to fill, or a range of the slab; None where
             no later region reads them.
         buffer: memory for the rows of one step, where ``rows`` is None.
+        copied: for each step, how many rows it copies, if these are not its own: the first of a component
+            copies all, since later ones are delivered.  None otherwise.
     """
 
     slab: Array
@@ -32,16 +34,18 @@ class GatherArrays:
     first: Sequence[int] | None
     rows: Array | None
     buffer: Array | None
+    copied: HostArray | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class PulledArrays:
-    """What the rows of a result take, on a device with kernels.
+class PlacesOfRows:
+    """Where the rows of a result have places in another array, on a device with kernels.
 
     Attributes:
         offsets: int32, for each row where its places start, and where the last end.
-        places: int32, the rows of ``values`` that it takes, row after row.
-        values: the gradients that readers of the result's slab have left.
+        places: int32, the rows of ``values`` that are its places, row after row.
+        values: the gradients that readers of the result's slab have left, which rows take; or what later
+            steps read together, where rows are written.
     """
 
     offsets: Array
@@ -72,6 +76,7 @@ class RegionArrays:
         device: where the arrays are.
         ones: gives so many ones of an element type, on a device with kernels.
         pulled: on a device with kernels, for each result what its rows take; ``pulls`` is empty there.
+        delivered: likewise, where its rows are written besides.
     """
 
     once: Sequence[Array]
@@ -88,7 +93,8 @@ class RegionArrays:
     sums: Sequence[Array] = ()
     keys: Array | None = None
     pulls: Sequence[Callable[[int], None]] = ()
-    pulled: Mapping[int, PulledArrays] = field(default_factory=dict)
+    pulled: Mapping[int, PlacesOfRows] = field(default_factory=dict)
+    delivered: Mapping[int, PlacesOfRows] = field(default_factory=dict)
     ones: Callable[[int, str], Array] | None = None
 
 

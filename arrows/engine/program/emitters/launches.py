@@ -11,6 +11,9 @@ import numpy as np
 from arrows.engine.device import Launch, ProductLayout
 from arrows.engine.program.emitters.arguments import (
     Argument,
+    DeliveredRows,
+    DeliveryOffsets,
+    DeliveryPlaces,
     DropoutKeys,
     GradientRows,
     OnceValue,
@@ -26,7 +29,7 @@ from arrows.engine.program.emitters.arguments import (
     SlabIndex,
     SlabRows,
 )
-from arrows.engine.program.emitters.arrays import RegionArrays
+from arrows.engine.program.emitters.arrays import PlacesOfRows, RegionArrays
 from arrows.engine.program.emitters.c import CKernel
 from arrows.engine.program.emitters.row_matrix import RowMatrix
 from arrows.engine.program.program import (
@@ -80,15 +83,26 @@ class RegionLaunches:
 
     def kernel(self, kernel: CKernel) -> Launch:
         """The launches of a kernel, one for each step."""
-        compiled = self._device.compile([kernel.source])[kernel.source.name]
+        return self._bind(kernel, self._words(kernel))
+
+    def _words(self, kernel: CKernel) -> HostArray:
         words = np.empty((self.count, len(kernel.arguments)), np.int64)
         for number, argument in enumerate(kernel.arguments):
             words[:, number] = self.column(argument)
-        return compiled.bind(words)
+        return words
+
+    def _bind(self, kernel: CKernel, words: HostArray) -> Launch:
+        return self._device.compile([kernel.source])[kernel.source.name].bind(words)
 
     def gather(self, number: int, kernel: CKernel) -> Launch:
         """The launches that copy gathered rows together, which are none if the rows are one range already."""
-        return _nothing if self._arrays.gathers[number].first is None else self.kernel(kernel)
+        gather = self._arrays.gathers[number]
+        if gather.first is None:
+            return _nothing
+        words = self._words(kernel)
+        if gather.copied is not None:
+            words[:, 0] = gather.copied
+        return self._bind(kernel, words)
 
     def pull(self, number: int, kernel: CKernel) -> Launch:
         """The launches that add to gradients what readers have left, which are none if nobody has."""
@@ -206,15 +220,10 @@ class RegionLaunches:
                 gradients = arrays.gradients[number]
                 assert gradients is not None
                 return self._at(gradients, Var(0, type, max(level, ROW)))
-            case PullOffsets(number):
-                pulled = arrays.pulled.get(number)
-                level = max(program.results[number][1], ROW)
-                return 0 if pulled is None else address(pulled.offsets) + 4 * self._starts(level)
-            case PullPlaces(number) | PullValues(number):
-                pulled = arrays.pulled.get(number)
-                if pulled is None:
-                    return 0
-                return address(pulled.places if isinstance(argument, PullPlaces) else pulled.values)
+            case PullOffsets(number) | PullPlaces(number) | PullValues(number):
+                return self._places(argument, number, arrays.pulled.get(number))
+            case DeliveryOffsets(number) | DeliveryPlaces(number) | DeliveredRows(number):
+                return self._places(argument, number, arrays.delivered.get(number))
             case SegmentOffsets(level):
                 # A step has one offset more than rows.
                 steps = np.arange(self.count, dtype=np.int64)
@@ -230,6 +239,19 @@ class RegionLaunches:
             case ResultRowsOf(number):
                 type, level = program.results[number]
                 return self._at(arrays.results[number], Var(0, type, max(level, ROW)))
+
+    def _places(self, argument: Argument, result: int, places: PlacesOfRows | None) -> HostArray | int:
+        """The address of offsets, of places or of what they number; 0 where no row of a result has any."""
+        address = self._device.address
+        if places is None:
+            return 0
+        match argument:
+            case PullOffsets() | DeliveryOffsets():
+                return address(places.offsets) + 4 * self._starts(max(self._program.results[result][1], ROW))
+            case PullPlaces() | DeliveryPlaces():
+                return address(places.places)
+            case _:
+                return address(places.values)
 
     def _rows(self, var: Var) -> HostArray | int:
         """The address of the rows of a value that has memory of its own."""

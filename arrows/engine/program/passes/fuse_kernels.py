@@ -14,7 +14,7 @@ that a thread keeps them to itself, or where each reduces all of a row, whose nu
 share.  What loads (a gather) moves to the front; what only hands over (a store, a scatter) follows what it
 hands over.
 
-A training step of a binary Tree-LSTM cell is five launches; without this pass it is 31
+A training step of a binary Tree-LSTM cell is four launches; without this pass it is 33
 (`tests/training/test_launches.py` counts them).
 """
 

@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any
 
 from arrows.engine.device import KernelSource, kernel_source
 from arrows.engine.program.emitters.arguments import (
     Argument,
+    DeliveredRows,
+    DeliveryOffsets,
+    DeliveryPlaces,
     GradientRows,
     ResultRowsOf,
     RowCount,
@@ -24,6 +26,7 @@ from arrows.engine.program.emitters.arguments import (
     ScatterRowsOf,
 )
 from arrows.engine.program.emitters.c.attention import ATTENTION, attention_items, write_attention
+from arrows.engine.program.emitters.c.cuts import cuts_of
 from arrows.engine.program.emitters.c.functions import ELEMENTWISE, FUNCTIONS, TYPES, NotInC, c_type
 from arrows.engine.program.emitters.c.lanes import WARP, is_shared, over_lanes, write_shared
 from arrows.engine.program.emitters.c.places import RowPlace, column, place
@@ -39,7 +42,7 @@ from arrows.engine.program.instructions import (
     Scatter,
     Store,
 )
-from arrows.engine.program.program import Program
+from arrows.engine.program.program import Program, ResultRows
 from arrows.ops import INVARIANT, ROW, Equation, Var
 
 SHORT_ROW = 64
@@ -139,7 +142,7 @@ def _pieces(equations: Sequence[Equation], results: Sequence[Var]) -> dict[int, 
     """The pieces of results, by their length: the value, and where the piece starts."""
     if len({var.rows for var in results}) != 1:
         raise NotInC("results of several levels")
-    cuts = _cuts(equations)
+    cuts = cuts_of(equations)
     pieces: dict[int, list[tuple[Var, int]]] = {}
     for var in results:
         for start, stop in pairwise(sorted(cuts[var])):
@@ -271,6 +274,21 @@ def _write(writer: KernelWriter, scope: CodeBlock, var: Var, row: str, at: RowPl
     root, at = writer.root(var, at)
     address = writer.word(RowsOf(root), f"const {c_type(root)}*")
     scope.lines.append(f"(({c_type(root)}*){address})[{place(row, root.type.size, at)}] = {value};")
+    match writer.program.memory[root]:
+        case ResultRows(number):
+            _deliver(writer, scope, number, root, row, at, value)
+
+
+def _deliver(
+    writer: KernelWriter, scope: CodeBlock, result: int, var: Var, row: str, at: RowPlace, value: str
+) -> None:
+    """Writes a number of a result where later steps read it besides: they need not gather it then."""
+    offsets = writer.word(DeliveryOffsets(result), "const int*")
+    places = writer.word(DeliveryPlaces(result), "const int*")
+    rows = writer.word(DeliveredRows(result), f"{c_type(var)}*")
+    start = f"int p = {offsets}[{row}]; p < {offsets}[{row} + 1]; ++p"
+    target = f"{rows}[{place(f'(long long){places}[p]', var.type.size, at)}]"
+    scope.lines.append(f"if ({offsets}) for ({start}) {target} = {value};")
 
 
 def _kernel(writer: KernelWriter, rows: str, blocks: Iterable[tuple[int, CodeBlock]]) -> CKernel:
@@ -290,56 +308,3 @@ def _kernel(writer: KernelWriter, rows: str, blocks: Iterable[tuple[int, CodeBlo
     body = "\n".join("  " + line for line in [*writer.head, *lines])
     source = kernel_source(body, words=len(writer.arguments), columns=columns, functions=FUNCTIONS)
     return CKernel(source, writer.arguments)
-
-
-def _cuts(equations: Sequence[Equation]) -> dict[Var, set[int]]:
-    """The places where each row is cut, so that whatever is read together is cut alike.
-
-    Then pieces of one length share a loop, in which each number is computed once: of a cell's gates, which
-    lie side by side, and of its state.
-    """
-    cuts: dict[Var, set[int]] = {}
-    readers: dict[Var, list[Equation]] = {}
-    for equation in equations:
-        for var in {equation.result, *equation.operands}:
-            cuts.setdefault(var, {0, var.type.size})
-            readers.setdefault(var, []).append(equation)
-    pending = list(equations)
-    while pending:
-        equation = pending.pop()
-        for operand, first, start, length in _parts(equation):
-            last = first + length
-            down = {c - first + start for c in (*cuts[equation.result], first, last) if first <= c <= last}
-            up = {c - start + first for c in (*cuts[operand], *down) if start <= c <= start + length}
-            for var, more in ((operand, down), (equation.result, up)):
-                if not more <= cuts[var]:
-                    cuts[var] |= more
-                    pending.extend(readers[var])
-    return cuts
-
-
-def _parts(equation: Equation) -> list[tuple[Var, int, int, int]]:
-    """Which ranges of a result's row are ranges of operands: the operand, where the range starts in the
-    result, where in the operand, and how long it is."""
-    result, name = equation.result, equation.primitive.name
-    attributes: dict[str, Any] = dict(equation.attributes)
-    if name == "index":
-        (x,), key = equation.operands, attributes["key"]
-        if x.type.ndim == 1 and isinstance(key[0], tuple) and key[0][2] == 1:
-            return [(x, 0, key[0][0], result.type.size)]
-        return []
-    if name == "concat":
-        if result.type.ndim != 1:
-            return []
-        parts, start = [], 0
-        for operand in equation.operands:
-            parts.append((operand, start, 0, operand.type.size))
-            start += operand.type.size
-        return parts
-    if name == "reshape" or name in ELEMENTWISE:
-        return [
-            (operand, 0, 0, result.type.size)
-            for operand in equation.operands
-            if operand.type.size == result.type.size
-        ]
-    return []
