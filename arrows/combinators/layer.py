@@ -21,8 +21,9 @@ from arrows.typesys.foreign_names import LAYER, check_keywords
 class Layer(Apply[A, B]):
     """A block with parameters: a frozen description; the model holds the values of the parameters.
 
-    Two places share weights exactly if the same layer object stands in both. A layer has one input type in a
-    model. A layer of your own has up to four methods: `__init__` takes its arguments, `parameters` describes
+    Two places share weights exactly if the same layer object stands in both. It may stand on several types of
+    input where its parameters are the same for all: shape, element type, initializer, trainable or not. A
+    layer of your own has up to four methods: `__init__` takes its arguments, `parameters` describes
     its arrays, `forward` computes on one example, and `signature` gives the types that are known beforehand.
 
     Args:

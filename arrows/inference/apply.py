@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from arrows import ops
-from arrows.combinators import Apply, Constant, Layer, NoDefault, Read, without_zero
+from arrows.combinators import Apply, Block, Constant, Layer, NoDefault, Read, without_zero
 from arrows.inference.occurrences import Occurrence
-from arrows.inference.reasons import problem
+from arrows.inference.reasons import problem, side_of
 from arrows.inference.rules import Misfit, TypeRule
+from arrows.ops import Parameter
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
-from arrows.typesys.errors import Side
-from arrows.typesys.terms import ground
+from arrows.typesys.errors import Side, message
+from arrows.typesys.terms import find, ground
 from arrows.typesys.unify import Solver
 
 if TYPE_CHECKING:
@@ -23,10 +25,12 @@ def constrain_apply(inference: Inference, occurrence: Occurrence) -> None:
     form, solver = occurrence.form, inference.solver
     assert isinstance(form, Apply)
     if isinstance(form, Layer):
-        # A layer has one input type in a model, since its parameters have one shape. So all places of the
-        # layer share one type variable.
-        first = inference.layers.setdefault(id(form), occurrence)
-        if first is not occurrence:
+        # Most layers stand on one type, which what surrounds one place may say for all. So all places share
+        # one type variable, until that turns out not to hold (`infer`).
+        places = inference.layers.setdefault(id(form), [])
+        places.append(occurrence)
+        first = places[0]
+        if first is not occurrence and inference.layers_share_types:
             occurrence.first = first
             solver.unify(occurrence.input, first.input)
             solver.unify(occurrence.output, first.output)
@@ -120,6 +124,76 @@ def finish_apply(inference: Inference, occurrence: Occurrence) -> None:
     """Gives a layer that stands in several places the trace of its first occurrence."""
     if occurrence.first is not None:
         occurrence.trace = occurrence.first.trace
+
+
+def settle_place(inference: Inference) -> bool:
+    """Gives a place of a layer that stays open the input type of another; returns whether there was one."""
+    for places in inference.layers.values():
+        known = next((place for place in places if place.trace is not None), None)
+        if known is None:
+            continue
+        for place in places:
+            if find(place.input).head is None and find(place.output).head is None:
+                inference.solver.unify(place.input, known.input)
+                return True
+    return False
+
+
+class ParametersDiffer(ArrowTypeError):
+    """A layer stands on two types, and its parameters are not the same for both.
+
+    Attributes:
+        layer: its label.
+        why: what differs, and where.
+    """
+
+    def __init__(
+        self, owner: object, a: Occurrence, b: Occurrence, what: str, words: tuple[str, str]
+    ) -> None:
+        layer = owner if isinstance(owner, Block) else None
+        self.layer = layer.label if layer else type(owner).__name__
+        places = [str(place.path) or "the root" for place in (a, b)]
+        self.why = (
+            "a layer may stand on several types where its parameters are the same for all; "
+            f"here {what} would be {words[0]} at {places[0]}, and {words[1]} at {places[1]}"
+        )
+        hint = f"make a second layer for the second place: another {layer.kind if layer else 'layer'}(...)"
+        attempt = f"cannot use the layer {self.layer} on two types"
+        super().__init__(message(attempt, [side_of(a), side_of(b)], str(b.path), self.why, hint))
+
+    def beside(self, error: ArrowTypeError) -> ArrowTypeError:
+        """Adds why the layer cannot have two types to an error that was found while all places had one."""
+        told = error.details
+        if not any(side.name == self.layer for side in told.sides):
+            return self
+        reason = f"{told.reason}\n{self.why}"
+        return ArrowTypeError(message(told.attempt, told.sides, told.at, reason, told.hint))
+
+
+def check_parameters(occurrences: Sequence[Occurrence]) -> None:
+    """Refuses layers that stand on several types, if their parameters are not the same for all.
+
+    Raises:
+        ParametersDiffer: it names both places, and both descriptions of the parameter.
+    """
+    uses: dict[tuple[int, str], tuple[Parameter, Occurrence]] = {}
+    names: dict[int, tuple[set[str], Occurrence]] = {}
+    traces: set[int] = set()
+    for place in occurrences:
+        if place.trace is None or id(place.trace) in traces:
+            continue
+        traces.add(id(place.trace))
+        for owner, spec, _ in place.trace.parameters:
+            first, before = uses.setdefault((id(owner), spec.name), (spec, place))
+            differs = first.difference(spec)
+            if differs is not None:
+                raise ParametersDiffer(owner, before, place, f"parameter {spec.name!r}", differs)
+        if isinstance(place.form, Layer):
+            own = {spec.name for owner, spec, _ in place.trace.parameters if owner is place.form}
+            others, before = names.setdefault(id(place.form), (own, place))
+            if own != others:
+                lists = [", ".join(sorted(each)) or "none" for each in (others, own)]
+                raise ParametersDiffer(place.form, before, place, "its parameters", (lists[0], lists[1]))
 
 
 def check_constant(inference: Inference, occurrence: Occurrence) -> None:

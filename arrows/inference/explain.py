@@ -14,7 +14,6 @@ from arrows.combinators import (
     Fan,
     Fix,
     Fold,
-    Layer,
     Map,
     PairItem,
     Read,
@@ -33,14 +32,12 @@ from arrows.inference.reasons import (
     origin_words,
     problem,
     repair,
-    type_of,
     untyped_side,
 )
 from arrows.inference.rules import TypeRule
 from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.coercion import Coercion
-from arrows.typesys.errors import Side, message
 from arrows.typesys.terms import (
     MAX_PARTS,
     Clash,
@@ -177,18 +174,6 @@ def _own(occurrence: Occurrence, clash: Clash) -> ArrowTypeError:
             return _unpassable(via.context, Clash(wanted, reader))
     left, right = notation(own), notation(wanted)
     by = fixed(wanted, occurrence, "right")
-    form = occurrence.form
-    if isinstance(form, Layer) and occurrence.first is not None:
-        first = occurrence.first
-        return ArrowTypeError(
-            message(
-                f"cannot use the layer {name_of(occurrence)} on two types",
-                [Side(name_of(first), type_of(first), first.form.site)],
-                f"{first.path}, and {occurrence.path}",
-                f"a layer has one input type in a model, and here it meets {left} and {right}{by}",
-                f"make a second layer for the second place: another {form.kind}(...)",
-            )
-        )
     return problem(
         f"cannot use {name_of(occurrence)} here",
         occurrence,

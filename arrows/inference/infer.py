@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 
 from arrows.combinators import AnyBlock, Layer, Token, as_block, core_form
 from arrows.inference import explain
+from arrows.inference.apply import ParametersDiffer, check_parameters, settle_place
 from arrows.inference.choice_and_recursion import endless_recursion, without_end
 from arrows.inference.forms import CONSTRAINTS, FINAL_CHECKS
 from arrows.inference.occurrences import (
@@ -80,7 +81,17 @@ def infer(block: Any, input: Any = None, *, float_type: str | None = None) -> Ty
     assumed = None if input is None else T.as_type(input)
     with gc_paused():
         inference = Inference(root, float_type)
-        typed = inference.infer(assumed)
+        try:
+            typed = inference.infer(assumed)
+        except ArrowTypeError as error:
+            if not any(len(places) > 1 for places in inference.layers.values()):
+                raise
+            # A layer that stands in several places may have several types there.
+            inference = Inference(root, float_type, traces=inference.traces, layers_share_types=False)
+            try:
+                typed = inference.infer(assumed)
+            except ParametersDiffer as refused:
+                raise refused.beside(error) from None
         random = inference.random_blocks()
         if not (inference.repeats and random):
             return typed
@@ -89,7 +100,8 @@ def infer(block: Any, input: Any = None, *, float_type: str | None = None) -> Ty
         # the blocks around them get one at each place.
         places = count_places(inference.occurrences)
         apart = random if places > _MOST_REPETITION * len(inference.occurrences) else None
-        return Inference(root, float_type, apart, inference.traces).infer(assumed)
+        share = inference.layers_share_types
+        return Inference(root, float_type, apart, inference.traces, share).infer(assumed)
 
 
 def _path(parent: Occurrence | None, form: AnyBlock, word: str) -> Path:
@@ -107,6 +119,7 @@ class Inference:
         apart: identities of blocks that get an occurrence at each place, besides those with an effect; None
             stands for all blocks.
         traces: the traces of an earlier run.
+        layers_share_types: whether all places of a layer have one type.
 
     Attributes:
         occurrences: all occurrences, each before its parts.
@@ -114,7 +127,7 @@ class Inference:
         knots: for the token of each recursive block, the occurrences that are being walked, innermost last.
         groups: for the number of each component, the tokens of its definitions that are being walked.
         inner: the identities of knots that nothing outside of their component enters.
-        layers: for the identity of each layer, its first occurrence.
+        layers: for the identity of each layer, its occurrences.
         undecided_layers: layers that have not been asked yet for a default output type.
         side_outputs: for the name of each metric or tap, its type and its first occurrence.
     """
@@ -125,8 +138,10 @@ class Inference:
         float_type: str | None,
         apart: AbstractSet[int] | None = frozenset(),
         traces: Traces | None = None,
+        layers_share_types: bool = True,
     ) -> None:
         self.root = root
+        self.layers_share_types = layers_share_types
         self.float_type = float_type
         self.apart = apart
         self.repeats = False
@@ -137,7 +152,7 @@ class Inference:
         self.components = Components()
         self.groups: dict[int, list[Token]] = {}
         self.inner: set[int] = set()
-        self.layers: dict[int, Occurrence] = {}
+        self.layers: dict[int, list[Occurrence]] = {}
         self.undecided_layers: deque[Occurrence] = deque()
         self.traces: Traces = traces if traces is not None else {}
         self.containers = ContainerRules()
@@ -271,10 +286,11 @@ class Inference:
         while True:
             solver.drain()
             if solver.failures:
+                check_parameters(self.occurrences)
                 raise explain.failure(self.occurrences, *explain.cause(solver.failures))
             if solver.settle_one("certain") or solver.settle_one("forward"):
                 continue
-            if self.containers.settle(solver):
+            if self.containers.settle(solver) or (not self.layers_share_types and settle_place(self)):
                 continue
             if find(root.input).head is None:
                 solver.assign(root.input, T.Input(), ASSUMED)
@@ -320,4 +336,5 @@ class Inference:
         for occurrence in self.occurrences:
             if (check := FINAL_CHECKS.get(core_form(occurrence.form))) is not None:
                 check(self, occurrence)
+        check_parameters(self.occurrences)
         return build_typed(self.occurrences, self.inner)

@@ -74,6 +74,7 @@ class TraceRecorder(Entered):
         self._tokens = []
         self._count = 0
         self._tracers: dict[Hashable, Tracer] = {}
+        self._parameter_uses: dict[Hashable, tuple[Parameter, SourceLine]] = {}
 
     def _new(self, kind: T.Tensor, rows: int) -> Tracer:
         var = Var(self._count, kind, rows)
@@ -104,14 +105,28 @@ class TraceRecorder(Entered):
         return tracer
 
     def parameter(self, owner: object, spec: Parameter) -> Tracer:
-        """A layer's parameter, at level INVARIANT; the same tracer each time."""
+        """A layer's parameter, at level INVARIANT; the same tracer each time.
+
+        Raises:
+            ShapeError: the layer described it otherwise before, for an input of another type.
+        """
+        if self.float_type is not None and is_float(spec.dtype):
+            spec = replace(spec, dtype=self.float_type)
         key = ("parameter", id(owner), spec.name)
         tracer = self._tracers.get(key)
         if tracer is None:
-            if self.float_type is not None and is_float(spec.dtype):
-                spec = replace(spec, dtype=self.float_type)
             tracer = self._tracers[key] = self._new(spec.type, INVARIANT)
             self.parameters.append((owner, spec, tracer.var))  # keeps the owner alive, so its id is unique
+            self._parameter_uses[key] = spec, SourceLine.here()
+            return tracer
+        first, line = self._parameter_uses[key]
+        differs = first.difference(spec)
+        if differs is not None:
+            raise ShapeError(
+                f"{getattr(owner, 'label', type(owner).__name__)} is called on two types for which its "
+                f"parameter {spec.name!r} comes out differently: {differs[0]} at {line}, {differs[1]} here",
+                hint="use another layer for the second call",
+            )
         return tracer
 
     def dropout_key_input(self) -> Tracer:

@@ -39,8 +39,11 @@ def scalar(build: Build, depth: int) -> Piece:
 @leaf
 def embedded(build: Build, depth: int) -> Piece:
     dtype = build.one_of("int32", "int64")
-    table = build.layer(("embedding", dtype), lambda: ar.Embedding(WORDS, WIDTH))
-    return Piece(ar.Scalar(dtype) >> table, words)
+    table = build.layer("embedding", lambda: ar.Embedding(WORDS, WIDTH))
+    if build.one_of("one", "two") == "one":
+        return Piece(ar.Scalar(dtype) >> table, words)
+    two = st.lists(words, min_size=2, max_size=2)
+    return Piece(ar.Vector(2, dtype) >> table >> ar.Function(parts.means), two)
 
 
 @leaf

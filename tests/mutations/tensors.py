@@ -51,7 +51,7 @@ def of_an_operand(build: Build) -> Pair:
     return (f & g) >> last, lambda: (f & g >> LONGER) >> last
 
 
-@mutation("size", "a layer has one input type in a model", r"FC", *SIZES)
+@mutation("size", "a layer may stand on several types", r"FC", *SIZES)
 def into_a_layer_that_stands_elsewhere(build: Build) -> Pair:
     f, g, layer = reader(build), reader(build), ar.FC(WIDTH)
     return (

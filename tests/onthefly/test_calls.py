@@ -94,9 +94,9 @@ ERRORS: dict[str, tuple[Any, str]] = {
         lambda g, f, x, y, i: (f(x), f(y)),
         (
             "cannot call FC(2) on float32[3] at LINE\n"
-            "  parameter 'FC_1/weight' is float32[2, 2], and this input would make it "
-            "float32[3, 2]; a layer has\n"
-            "  one input type: use another layer here"
+            "  parameter 'FC_1/weight' is float32[2, 2] for the call at LINE, and this one would make it "
+            "float32[3, 2]; a layer may be called on several types where its parameters are the same for "
+            "all: use another layer here"
         ),
     ),
     "state": (

@@ -14,7 +14,7 @@ from arrows.engine.values import ForeignArrayError, import_array, lends_memory
 from arrows.inference import Typed
 from arrows.ops import Parameter
 from arrows.ops.arrays import Array, HostArray
-from arrows.typesys import ArrowTypeError, ArrowValueError
+from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys.dtypes import masked_elements
 from arrows.typesys.errors import message
 
@@ -225,6 +225,7 @@ class GrowingParams(Params):
         self._maker = _Maker(device, seed, source)
         self._names = LayerNames()
         self._grown: dict[str, tuple[object, Parameter]] = {}
+        self._lines: dict[str, SourceLine] = {}  # where each was first used
         self.waiting: Mapping[str, Array] = {}
         self._only_from: str | None = None
         super().__init__(self._maker.shared, self._grown)
@@ -249,17 +250,18 @@ class GrowingParams(Params):
         """Makes a layer's parameter unless it is there.
 
         Raises:
-            ArrowTypeError: the layer had other parameters before, for another type of input; or two layers
-                have one name.
+            ArrowTypeError: the layer had another parameter of this name before, for another type of input; or
+                two layers have one name.
             ArrowValueError: the parameters that were given or loaded lack it, or hold one that does not fit.
         """
         name = f"{self._names.of(owner)}/{spec.name}"
         if name in self._grown:
-            _, before = self._grown[name]
-            if (before.shape, before.dtype) != (spec.shape, spec.dtype):
+            differs = self._grown[name][1].difference(spec)
+            if differs is not None:
                 raise ArrowTypeError(
-                    f"parameter {name!r} is {before.type}, and this input would make it {spec.type}; "
-                    "a layer has one input type: use another layer here"
+                    f"parameter {name!r} is {differs[0]} for the call at {self._lines[name]}, and this one "
+                    f"would make it {differs[1]}; a layer may be called on several types where its "
+                    "parameters are the same for all: use another layer here"
                 )
             return
         self._check_loaded(name, spec)
@@ -270,7 +272,7 @@ class GrowingParams(Params):
         if name in self.waiting:
             array[...] = self.waiting[name]
             self.waiting = {other: array for other, array in self.waiting.items() if other != name}
-        self._grown[name] = owner, spec
+        self._grown[name], self._lines[name] = (owner, spec), SourceLine.here()
 
     def _check_loaded(self, name: str, spec: Parameter) -> None:
         """Refuses a new parameter that is not as it was loaded."""
