@@ -83,8 +83,8 @@ LONG = {
     "arrows/engine/device/fake.py": 380,
 }
 MOST_FILES = 16
-# Each of these folders is a flat list of one kind of thing: operations, and blocks.
-CROWDED = {"arrows/ops", "arrows/combinators"}
+# Each of these folders is a flat list of one kind of thing: operations, blocks, passes.
+CROWDED = {"arrows/ops", "arrows/combinators", "arrows/engine/program/passes"}
 # Users reach what these rooms offer through the front door, where the examples are.
 INNER = {"typesys", "combinators", "inference", "engine"}
 ROOMS = [name for name in LEANS_ON if (PACKAGE / name).is_dir()]

@@ -30,6 +30,7 @@ from arrows.engine.running import (
     Gradient,
     ModelCall,
     Records,
+    check_storage,
     collect_record,
     only_reads,
     own,
@@ -41,7 +42,7 @@ from arrows.engine.scheduling import BatchReader, Examples, Prepared
 from arrows.engine.values import Ragged
 from arrows.inference import Typed
 from arrows.ops.arrays import Array
-from arrows.typesys import ArrowTypeError
+from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.foreign_names import no_model_attribute
 
 
@@ -79,6 +80,7 @@ class Model(Observed):
         max_nodes: int,
         jit: bool,
         precision: str,
+        storage: str,
         fingerprint: str | None,
         memory_limit: int | None,
     ) -> None:
@@ -93,7 +95,11 @@ class Model(Observed):
         self._batches = BatchReader(self.reader, fingerprint)
         self._weights = parse_loss(typed, self.plan, loss)
         self._lock = self.params.lock
-        self.executors = Executors(self.plan, self.params, self._weights, jit=jit, precision=precision)
+        if storage != "float32" and all(slab.type.dtype != "float32" for slab in self.plan.slabs):
+            raise ArrowValueError(f"storage={storage!r} is for values of float32, and the block has none")
+        self.executors = Executors(
+            self.plan, self.params, self._weights, jit=jit, precision=precision, storage=storage
+        )
         self.executors.memory_limit = memory_limit
         self._runner = BatchRunner(self._batches, self.executors, self._weights, explain)
         self._records = Records(collect_record(self.plan, device, [], None))
@@ -131,7 +137,8 @@ class Model(Observed):
             The model itself.
 
         Raises:
-            ArrowValueError: no such device; or a network on the fly shares parameters, and cannot move.
+            ArrowValueError: no such device, or one that cannot store values as the model says
+                (``compile(storage=)``); or a network on the fly shares parameters, and cannot move.
 
         Example:
             >>> import arrows as ar
@@ -140,6 +147,7 @@ class Model(Observed):
             get_device('cpu')
         """
         target = get_device(device)
+        check_storage(self.executors.storage, target)
         with self._lock.mutex:
             self.params.shared.move(target)
             self.executors.release()

@@ -24,6 +24,8 @@ def poisoned() -> Iterator[None]:
             return made
         if str(dtype).startswith("float"):
             made[...] = float("nan")
+        elif str(dtype) == "uint16":  # bits of not-a-number, in bfloat16 as in float16
+            made[...] = 0xFFFF
         elif str(dtype).startswith("int"):
             made[...] = 99
         return made

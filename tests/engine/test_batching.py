@@ -27,9 +27,17 @@ SETTINGS: list[tuple[str | Device, str]] = [
 ]
 
 
-def models(case: Case, float_type: str | None, device: str | Device, schedule: str) -> ar.Model:
+def models(
+    case: Case, float_type: str | None, device: str | Device, schedule: str, storage: str = "float32"
+) -> ar.Model:
     return ar.compile(
-        case.block, loss=case.loss or None, float_type=float_type, device=device, schedule=schedule, seed=3
+        case.block,
+        loss=case.loss or None,
+        float_type=float_type,
+        device=device,
+        schedule=schedule,
+        seed=3,
+        storage=storage,
     )
 
 
@@ -53,10 +61,13 @@ def check(
     tolerance: float,
     device: str | Device,
     schedule: str,
+    *,
+    storage: str = "float32",
+    kink: float = 1e-6,
 ) -> None:
-    model = models(case, float_type, device, schedule)
+    model = models(case, float_type, device, schedule, storage)
     lookup = host_lookup(model)
-    assume(not meets_kink(model.typed, case.examples, lookup, float_type))
+    assume(not meets_kink(model.typed, case.examples, lookup, float_type, kink))
     outcomes = [
         reference.evaluate(model.typed, example, lookup, number=n, float_type=float_type)
         for n, example in enumerate(case.examples)

@@ -12,7 +12,7 @@ import pytest
 from arrows.engine.device.host_compiler import host_compiler
 from arrows.engine.lowering import Compositions
 from arrows.engine.planning import Plan
-from arrows.engine.program import contiguous_transpose
+from arrows.engine.program.emitters import contiguous_transpose
 from arrows.engine.program.pipeline import OPTIONAL, without_passes
 from arrows.engine.reading import structural_hash
 from arrows.engine.running import distinct, executor

@@ -14,10 +14,12 @@ from arrows.engine.device.fake import FakeArray, FakeDeviceError
 from arrows.engine.device.kernel import (
     PRECISIONS,
     PRELUDE,
+    STORED_TYPES,
     Kernel,
     KernelSource,
     Launch,
     ProductLayout,
+    StoredType,
     kernel_source,
 )
 from arrows.engine.device.parameter_lock import ParameterLock, locks_parameters
@@ -26,6 +28,7 @@ from arrows.engine.device.upload import Upload
 __all__ = [
     "PRECISIONS",
     "PRELUDE",
+    "STORED_TYPES",
     "Arena",
     "ArenaFull",
     "Counts",
@@ -37,6 +40,7 @@ __all__ = [
     "Launch",
     "ParameterLock",
     "ProductLayout",
+    "StoredType",
     "Upload",
     "get_device",
     "host_array",

@@ -10,7 +10,14 @@ import numpy as np
 
 from arrows.engine.device.counts import Counter
 from arrows.engine.device.host_compiler import HostLibrary
-from arrows.engine.device.kernel import PRELUDE, Kernel, KernelSource, Launch, ProductLayout
+from arrows.engine.device.kernel import (
+    PRELUDE,
+    STORED_TYPES,
+    Kernel,
+    KernelSource,
+    Launch,
+    ProductLayout,
+)
 from arrows.ops.arrays import HostArray
 
 
@@ -69,11 +76,15 @@ def host_products(layout: ProductLayout, words: HostArray, counter: Counter) -> 
         if not m or not n:
             return
         counter.launches += 1
-        target = _matrix(layout.dtype, c, m, n, layout.c_stride)
-        left = _operand(layout.dtype, a, m, k, layout.a_stride, layout.a_transposed)
-        right = _operand(layout.dtype, b, k, n, layout.b_stride, layout.b_transposed)
-        product = rounded(left, layout.precision) @ rounded(right, layout.precision)
-        target[...] = target + product if layout.accumulate else product
+        left = _operand(layout, a, m, k, layout.a_stride, layout.a_transposed)
+        right = _operand(layout, b, k, n, layout.b_stride, layout.b_transposed)
+        product = left @ right
+        target = _matrix(_array_type(layout.dtype, layout.c_stored), c, m, n, layout.c_stride)
+        if layout.c_stored is None:
+            target[...] = target + product if layout.accumulate else product
+        else:
+            stored = STORED_TYPES[layout.c_stored]
+            target[...] = stored.store(stored.load(target) + product if layout.accumulate else product)
 
     return launch
 
@@ -82,20 +93,30 @@ def rounded(matrix: HostArray, precision: str) -> HostArray:
     """A matrix as a tensor core multiplies it; to the nearest number, of two the even one."""
     if precision == "float32" or matrix.dtype != np.float32:
         return matrix
-    if precision == "float16":
-        return matrix.astype(np.float16).astype(np.float32)
-    dropped = {"tf32": 13, "bfloat16": 16}[precision]  # of the 24 bits
+    if precision in STORED_TYPES:
+        return STORED_TYPES[precision].load(STORED_TYPES[precision].store(matrix))
+    dropped = np.uint32(13)  # of the 24 bits, by TF32
     bits = np.ascontiguousarray(matrix).view(np.uint32)
-    even = (bits >> np.uint32(dropped)) & np.uint32(1)
-    bits = bits + even + np.uint32((1 << (dropped - 1)) - 1)
-    finite = (bits >> np.uint32(dropped) << np.uint32(dropped)).view(np.float32)
+    bits = bits + ((bits >> dropped) & np.uint32(1)) + np.uint32(0xFFF)
+    finite = (bits >> dropped << dropped).view(np.float32)
     return np.where(np.isfinite(matrix), finite, matrix)
 
 
-def _operand(dtype: str, address: int, height: int, width: int, stride: int, transposed: bool) -> HostArray:
-    if transposed:
-        return _matrix(dtype, address, width, height, stride).T
-    return _matrix(dtype, address, height, width, stride)
+def _array_type(dtype: str, stored: str | None) -> str:
+    return dtype if stored is None else STORED_TYPES[stored].dtype
+
+
+def _operand(
+    layout: ProductLayout, address: int, height: int, width: int, stride: int, transposed: bool
+) -> HostArray:
+    """A factor, as it is multiplied."""
+    shape = (width, height) if transposed else (height, width)
+    matrix = _matrix(_array_type(layout.dtype, layout.stored), address, *shape, stride)
+    if layout.stored is not None:
+        matrix = STORED_TYPES[layout.stored].load(matrix)
+    else:
+        matrix = rounded(matrix, layout.precision)
+    return matrix.T if transposed else matrix
 
 
 def _matrix(dtype: str, address: int, height: int, width: int, stride: int) -> HostArray:

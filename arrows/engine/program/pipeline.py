@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
-from arrows.engine.device import Device
+from arrows.engine.device import Device, KernelSource
 from arrows.engine.planning import ApplyOperation
 from arrows.engine.program.build import build
 from arrows.engine.program.emitters.cuda import emit_kernels
@@ -20,6 +20,7 @@ from arrows.engine.program.passes.differentiate import differentiate
 from arrows.engine.program.passes.fold import fold
 from arrows.engine.program.passes.fuse import fuse
 from arrows.engine.program.passes.fuse_kernels import fuse_kernels
+from arrows.engine.program.passes.halve import halve
 from arrows.engine.program.passes.join import join
 from arrows.engine.program.passes.join_slices import join_slices
 from arrows.engine.program.passes.narrow import narrow
@@ -40,6 +41,9 @@ KERNELS: tuple[Pass, ...] = (fuse_kernels,)
 OPTIONAL = tuple(each.__name__ for each in (*FORWARD, *BACKWARD, *LAST, *KERNELS))
 """The names of the passes that can be left out; `reuse`, of scratch memory by `allocate`, can be as well."""
 
+# Ends the list of a program that stores values in 16 bits: the one pass that changes numbers.
+_STORES = halve.__name__
+
 _left_out: ContextVar[frozenset[str]] = ContextVar("left_out", default=frozenset())
 _checks: ContextVar[Callable[[Program, str], None] | None] = ContextVar("checks", default=None)
 
@@ -49,9 +53,9 @@ def without_passes(*names: str) -> Iterator[None]:
     """Leaves passes out of all programs that are made inside: what they do changes no number.
 
     Args:
-        names: of `OPTIONAL`, or ``"reuse"``.
+        names: of `OPTIONAL`, ``"reuse"``, or ``"halve"``, which alone changes numbers.
     """
-    assert set(names) <= {*OPTIONAL, "reuse"}, names
+    assert set(names) <= {*OPTIONAL, "reuse", _STORES}, names
     token = _left_out.set(_left_out.get() | set(names))
     try:
         yield
@@ -77,6 +81,7 @@ def make_program(
     training: bool = False,
     jit: bool = False,
     kernels: bool = False,
+    storage: str = "float32",
 ) -> Program:
     """Makes the program of an operation.
 
@@ -87,6 +92,8 @@ def make_program(
         training: whether dropout acts.
         jit: whether element-wise equations are fused into loops that are compiled.
         kernels: whether the program is for a device with kernels.
+        storage: in what such a program stores values of float32 between its kernels: one of `STORED_TYPES`,
+            or as they are.
     """
     left_out: Collection[str] = _left_out.get()
     if not operation.constants:
@@ -114,6 +121,9 @@ def make_program(
     program = run(KERNELS if kernels else LAST, program)
     program = allocate(program, reuse="reuse" not in left_out)
     check(program, "allocate")
+    if kernels and storage != "float32" and _STORES not in left_out:
+        program = halve(program, storage)
+        check(program, _STORES)
     return program
 
 
@@ -131,6 +141,12 @@ class ProgramCode:
     once: OnceCode
     regions: Mapping[str, RegionCode]
 
+    @property
+    def sources(self) -> list[KernelSource]:
+        """The kernels in C that the functions launch."""
+        launched = [kernel.source for region in self.regions.values() for kernel in region.kernels]
+        return [*self.once.kernels, *launched]
+
 
 def make_code(
     operation: ApplyOperation,
@@ -141,6 +157,7 @@ def make_code(
     training: bool = False,
     jit: bool = False,
     precision: str = "float32",
+    storage: str = "float32",
     tick: Tick | None = None,
 ) -> ProgramCode:
     """Makes the program of an operation, and its functions.
@@ -149,11 +166,18 @@ def make_code(
         operation, differentiated, seeded, training, jit: as for `make_program`.
         device: what it runs on.
         precision: of matrix products on a device with kernels.
+        storage: as for `make_program`.
         tick: called as ``tick(region, position)`` after each instruction, for a profile.
     """
     kernels = device.has_kernels
     program = make_program(
-        operation, differentiated, seeded, training=training, jit=jit and not kernels, kernels=kernels
+        operation,
+        differentiated,
+        seeded,
+        training=training,
+        jit=jit and not kernels,
+        kernels=kernels,
+        storage=storage,
     )
     emitted = {
         name: emit_kernels(program, name, device, precision=precision, tick=tick)
@@ -163,4 +187,4 @@ def make_code(
         if name != "once"
     }
     regions = {name: code for name, code in emitted.items() if code is not None}
-    return ProgramCode(program, emit_once(program, device.xp), regions)
+    return ProgramCode(program, emit_once(program, device), regions)

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from arrows.engine.program.format import OwnerName
 from arrows.engine.program.instructions import Instruction, RowMap
-from arrows.engine.program.lines import TYPED, LineReader, typed
+from arrows.engine.program.lines import STORED, TYPED, LineReader, stored, typed
 from arrows.engine.program.literals import NotReadable
 from arrows.engine.program.program import REGIONS, Distinct, Operand, Program, Slot
 from arrows.ops import Equation, Parameter
@@ -18,7 +18,7 @@ from arrows.typesys import types as T
 _FLAGS = r"(?P<early>, early)?(?P<wanted>, differentiated)?"
 _OPERAND = re.compile(rf"operand (\d+): {TYPED} of slab (?P<slab>\d+){_FLAGS}")
 _RESULT = re.compile(rf"result (\d+): {TYPED}")
-_SLOT = re.compile(rf"scratch (\d+): {TYPED}")
+_SLOT = re.compile(rf"scratch (\d+): {TYPED}{STORED}")
 _DISTINCT = re.compile(r"distinct rows of operand (\d+):(.*)")
 
 
@@ -106,6 +106,7 @@ class _ProgramReader:
             regions=MappingProxyType(regions),
             memory=MappingProxyType(self.lines.memory),
             scratch=MappingProxyType(scratch),
+            stored=MappingProxyType(self.lines.stored),
             distinct=self.distinct,
             kernels=self.kernels,
         )
@@ -166,7 +167,7 @@ class _ProgramReader:
         if match := _SLOT.fullmatch(line):
             _in_order(match, slots)
             type, level = typed(match)
-            slots.append(Slot(level, type.shape, type.dtype))
+            slots.append(Slot(level, type.shape, type.dtype, stored(match)))
         elif self.map is None and line == "map":
             self.map = []
         elif self.map is None:

@@ -267,16 +267,16 @@ class BatchRunner:
         limit, arena = self.executors.memory_limit, executor.arena
         if limit is None:
             return 1
-        sizes, gradients = arena_sizes(executor, planned), executor.parameter_gradients.dense_bytes
-        if arena.bytes_with(sizes) + gradients <= limit:
+        sizes, fixed = arena_sizes(executor, planned), executor.fixed_bytes
+        if arena.bytes_with(sizes) + fixed <= limit:
             return 1
         arena.clear()  # what other batches have left there may be in the way
         need = arena.bytes_with(sizes)
-        if need + gradients <= limit:
+        if need + fixed <= limit:
             return 1
         if alone is not None:
-            refuse_example(executor, planned, alone, need + gradients, limit)
-        return min(-(-need // max(limit - gradients, 1)), planned.merged.examples)
+            refuse_example(executor, planned, alone, need + fixed, limit)
+        return min(-(-need // max(limit - fixed, 1)), planned.merged.examples)
 
 
 def _out_of_memory(executor: Executor, planned: PlannedBatch, error: MemoryError) -> BatchMemoryError:

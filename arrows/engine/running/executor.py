@@ -48,6 +48,7 @@ class ExecutorChoices:
         training: whether dropout acts.
         jit: whether element-wise equations are compiled.
         precision: of matrix products on a device with kernels.
+        storage: in what values of float32 are stored there.
         keep_values: whether all slabs are to be there when a batch has run.
     """
 
@@ -56,6 +57,7 @@ class ExecutorChoices:
     training: bool = False
     jit: bool = False
     precision: str = "float32"
+    storage: str = "float32"
     keep_values: bool = False
 
 
@@ -105,14 +107,7 @@ class Executor:
             if isinstance(operation, ApplyOperation)
         }
         if device.has_kernels:  # all in one unit
-            device.compile(
-                [
-                    kernel.source
-                    for code in self.codes.values()
-                    for region in code.code.regions.values()
-                    for kernel in region.kernels
-                ]
-            )
+            device.compile([source for code in self.codes.values() for source in code.code.sources])
         accumulates = {o: code.accumulates for o, code in self.codes.items()}
         self.parameter_gradients = GradientMemory(accumulates, device)
         self._program_constants = {
@@ -138,6 +133,7 @@ class Executor:
                 training=choices.training,
                 jit=choices.jit,
                 precision=choices.precision,
+                storage=choices.storage,
                 tick=self._tick(operation.index),
             )
             if self.clock is not None:
@@ -157,6 +153,12 @@ class Executor:
             *(array for arrays in computed for array in arrays),
             *self.parameter_gradients.kept,
         ]
+
+    @property
+    def fixed_bytes(self) -> int:
+        """What every batch takes beside the arena: gradients of parameters, and matrices in another type."""
+        rounded = sum(code.rounded_bytes for code in self.codes.values())
+        return self.parameter_gradients.dense_bytes + rounded
 
     def refresh(self) -> None:
         """Forgets what was computed of parameters, which may have changed since: once a call of the model."""

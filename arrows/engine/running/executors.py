@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.device import Arena
+from arrows.engine.device import STORED_TYPES, Arena, Device
 from arrows.engine.planning import LossWeights, Params, Plan, read_sites
 from arrows.engine.program import Clock, Programs, RowCounts, row_counts
 from arrows.engine.running.batch_plan import PlannedBatch, PlannedOperation
@@ -35,9 +35,9 @@ class Executors:
     """
 
     def __init__(
-        self, plan: Plan, params: Params, weights: LossWeights, *, jit: bool, precision: str
+        self, plan: Plan, params: Params, weights: LossWeights, *, jit: bool, precision: str, storage: str
     ) -> None:
-        self.precision = precision
+        self.precision, self.storage = precision, storage
         self.plan, self.device, self.params, self.weights, self.jit = (
             plan,
             params.device,
@@ -60,6 +60,7 @@ class Executors:
             self.release()
         if self.device is not self.params.device:  # a model that shares the parameters has moved
             self.release()
+        check_storage(self.storage, self.device)
         key = (training, gradients, tuple(sorted(inputs)))
         if key not in self.kept:
             self.kept[key] = Executor(
@@ -73,6 +74,7 @@ class Executors:
                     training=training,
                     jit=self.jit and self.device.name == "cpu",
                     precision=self.precision,
+                    storage=self.storage,
                 ),
                 clock=self.clock,
             )
@@ -137,6 +139,19 @@ class Executors:
             yield
         finally:
             self.arena, self.kept, self.clock, self.device = kept
+
+
+def check_storage(storage: str, device: Device) -> None:
+    """Checks that a device can store values as a model says.
+
+    Raises:
+        ArrowValueError: it cannot.
+    """
+    if storage != "float32" and not device.has_kernels:
+        raise ArrowValueError(
+            f"storage={storage!r} is for a GPU, and {device.name!r} stores float32 as it is: choose "
+            'device="cuda", or leave storage out'
+        )
 
 
 def parse_memory(limit: object) -> int | None:
@@ -211,13 +226,16 @@ def _need_forward(operation: PlannedOperation, memory: int, need: Any) -> None:
     code, distinct = operation.code, operation.distinct
     for number, gather in enumerate(operation.gathers):
         shape, dtype = gather.layout.type.shape, gather.layout.type.dtype
-        if gather.start is None and gather.layout.held and gather.delivery is None:
+        if gather.layout.held and gather.layout.stored is not None:
+            stored = STORED_TYPES[gather.layout.stored].dtype
+            need(("operand", memory, number), (gather.count, *shape), stored)
+        elif gather.start is None and gather.layout.held and gather.delivery is None:
             need(("operand", memory, number), (gather.count, *shape), dtype)
         elif gather.start is None and gather.index is not None and gather.buffered:
             need(("gather", number), (gather.buffered, *shape), dtype)
     for number, slot in enumerate(code.kept):
         if slot is not None:
-            need(("kept", memory, number), operation.shape(slot.level, slot.shape), slot.dtype)
+            need(("kept", memory, number), operation.shape(slot.level, slot.shape), slot.array_dtype)
             if distinct is not None and number in distinct.layout.spread:
                 need(("distinct", number), (distinct.count, *slot.shape), str(slot.dtype))
     for region in ("early", "step"):
@@ -228,7 +246,7 @@ def _need_backward(operation: PlannedOperation, planned: PlannedBatch, plan: Pla
     code, distinct, index = operation.code, operation.distinct, operation.code.operation.index
     for number, slot in enumerate(code.saved):
         if slot is not None:
-            need(("saved", index, number), operation.shape(slot.level, slot.shape), slot.dtype)
+            need(("saved", index, number), operation.shape(slot.level, slot.shape), slot.array_dtype)
             if distinct is not None and number in distinct.layout.summed:
                 need(("sums", index, number), (distinct.count, *slot.shape), str(slot.dtype))
     for region in ("step_back", "late", "deferred"):
@@ -246,4 +264,4 @@ def _need_scratch(operation: PlannedOperation, region: str, need: Any) -> None:
     name = scratch_name(region, operation.code.operation.index)
     for number, slot in enumerate(operation.code.scratch(region)):
         shape = operation.scratch_shape(region, slot.level, slot.shape)
-        need((name, number), shape, slot.dtype)
+        need((name, number), shape, slot.array_dtype)

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from arrows.engine.device import Arena, Upload
+from arrows.engine.device import STORED_TYPES, Arena, Upload
 from arrows.engine.planning import Plan
 from arrows.engine.program.emitters.arrays import GatherArrays, SegmentBounds
 from arrows.engine.reading import lengths_of, range_of, ranges_of
@@ -86,19 +86,22 @@ class PlannedGather:
             number: that of the gather in the program.
             delivered: by slab, where rows are delivered.
         """
-        layout = self.layout
+        layout, stored = self.layout, None
+        if layout.held and layout.stored is not None:
+            dtype = STORED_TYPES[layout.stored].dtype
+            stored = arena.array(("operand", memory, number), (self.count, *layout.type.shape), dtype)
         if self.start is not None:
             width = len(layout.operands)
             rows = slab[self.start : self.start + self.count * width]
             if width > 1:
                 rows = rows.reshape(self.count, *layout.type.shape)
-            return GatherArrays(slab=slab, index=None, first=None, rows=rows, buffer=None)
+            return GatherArrays(slab=slab, index=None, first=None, rows=rows, buffer=None, stored=stored)
         held = buffer = copied = None
         if self.delivery is not None:
             first, copied = self.delivery.first, self.delivery.copied
             held = delivered[layout.slab][first : first + self.count * len(layout.operands)]
             held = held.reshape(self.count, *layout.type.shape)
-        elif layout.held:
+        elif layout.held and stored is None:
             shape = (self.count, *layout.type.shape)
             held = arena.array(("operand", memory, number), shape, layout.type.dtype)
         elif self.index is not None and self.buffered:
@@ -106,7 +109,15 @@ class PlannedGather:
             shape = (self.buffered, *layout.type.shape)
             buffer = arena.array(("gather", number), shape, layout.type.dtype)
         index = None if self.index is None else upload.get(self.index)
-        return GatherArrays(slab=slab, index=index, first=self.first, rows=held, buffer=buffer, copied=copied)
+        return GatherArrays(
+            slab=slab,
+            index=index,
+            first=self.first,
+            rows=held,
+            buffer=buffer,
+            stored=stored,
+            copied=copied,
+        )
 
 
 def plan_gather(
@@ -256,7 +267,8 @@ def plan_deliveries(
             continue  # each component is one step
         for number, gather in enumerate(own):
             layout = gather.layout
-            if gather.start is not None or not layout.held or layout.by_component:
+            delivers = layout.held and layout.stored is None  # kernels write results as float32
+            if gather.start is not None or not delivers or layout.by_component:
                 continue
             row = rows.side_by_side(layout.operands)
             by = computing_components(plan, merged, layout.slab)[row]

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+import numpy as np
+
+from arrows.engine.device import STORED_TYPES
 from arrows.engine.planning import ApplyOperation
 from arrows.engine.program import Program, ProgramCode
 from arrows.engine.program.emitters.arguments import DeliveredRows, OnceValue
 from arrows.engine.program.emitters.numpy import RegionCode
-from arrows.engine.program.instructions import Accumulate, LoadKeys, LoadParameter, Scatter
+from arrows.engine.program.instructions import Accumulate, LoadKeys, LoadParameter, Round, Scatter
 from arrows.engine.program.program import GatheredRows, Held, Slot
 from arrows.ops import Var
 from arrows.typesys import types as T
@@ -30,6 +33,7 @@ class GatherLayout:
         level: what counts the rows, as in `Var`.
         by_component: whether all rows of a component are gathered at once.
         held: whether later regions read the rows.
+        stored: the type, one of `STORED_TYPES`, in which they are held; None: their own.
     """
 
     operands: tuple[int, ...]
@@ -38,6 +42,7 @@ class GatherLayout:
     level: int
     by_component: bool
     held: bool
+    stored: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +98,7 @@ class OperationCode:
         delivered: the numbers of the results that kernels of ``step`` can write to several places.
         read_by_kernels: the positions, among the values of ``once``, of those that kernels read: these must
             lie together.
+        rounded_bytes: of the values of ``once`` that are stored in another type than their own.
     """
 
     operation: ApplyOperation
@@ -113,6 +119,7 @@ class OperationCode:
     has_keys: bool
     delivered: frozenset[int]
     read_by_kernels: frozenset[int]
+    rounded_bytes: int
 
     @staticmethod
     def of(operation: ApplyOperation, code: ProgramCode) -> OperationCode:
@@ -143,6 +150,7 @@ class OperationCode:
                 if isinstance(argument, DeliveredRows)
             ),
             read_by_kernels=_read_by_kernels(code),
+            rounded_bytes=_rounded_bytes(program),
         )
 
     def scratch(self, region: str) -> Sequence[Slot]:
@@ -162,6 +170,12 @@ def _read_by_kernels(code: ProgramCode) -> frozenset[int]:
     return frozenset(once[each.var] for each in arguments if isinstance(each, OnceValue))
 
 
+def _rounded_bytes(program: Program) -> int:
+    rounded = (made.result for made in program.region("once") if isinstance(made, Round))
+    types = ((var.type.size, STORED_TYPES[program.stored[var]].dtype) for var in rounded)
+    return sum(size * np.dtype(dtype).itemsize for size, dtype in types)
+
+
 def _gathers(program: Program) -> tuple[GatherLayout, ...]:
     return tuple(
         GatherLayout(
@@ -171,6 +185,7 @@ def _gathers(program: Program) -> tuple[GatherLayout, ...]:
             level=gather.result.rows,
             by_component=region in COMPONENT_REGIONS,
             held=isinstance(program.memory.get(gather.result), GatheredRows),
+            stored=program.stored.get(gather.result),
         )
         for region, gather in program.gathers
     )
@@ -178,7 +193,7 @@ def _gathers(program: Program) -> tuple[GatherLayout, ...]:
 
 def _held(program: Program, *, backward: bool) -> tuple[Slot | None, ...]:
     slots = {
-        memory.number: Slot(var.rows, var.type.shape, var.type.dtype)
+        memory.number: Slot(var.rows, var.type.shape, var.type.dtype, program.stored.get(var))
         for var, memory in program.memory.items()
         if isinstance(memory, Held) and memory.backward is backward
     }

@@ -45,11 +45,14 @@ def sources() -> dict[str, KernelSource]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(HostKernels, "compile", collect)
-        for float_type in ("float32", "float64"):
+        for options in (
+            {"float_type": "float32"},
+            {"float_type": "float64"},
+            {"storage": "bfloat16"},
+            {"storage": "float16"},
+        ):
             for block, examples in networks().values():
-                model = ar.compile(
-                    with_loss(block), loss="loss", device="fake-kernels", float_type=float_type
-                )
+                model = ar.compile(with_loss(block), loss="loss", device="fake-kernels", **options)
                 model(examples[:2])
                 model.train_step(examples[:3], Adam(0.1, clip_norm=1.0))
     return found

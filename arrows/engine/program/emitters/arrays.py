@@ -27,6 +27,7 @@ class GatherArrays:
         buffer: memory for the rows of one step, where ``rows`` is None.
         copied: for each step, how many rows it copies, if these are not its own: the first of a component
             copies all, since later ones are delivered.  None otherwise.
+        stored: memory for all rows in another type than their own, for a program that stores them so.
     """
 
     slab: Array
@@ -35,6 +36,7 @@ class GatherArrays:
     rows: Array | None
     buffer: Array | None
     copied: HostArray | None = None
+    stored: Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ class RegionArrays:
         pulls: called with the number of a step before it runs backwards: they add to its rows of
             ``gradients`` what the readers of these rows have left.
         device: where the arrays are.
-        ones: gives so many ones of an element type, on a device with kernels.
+        ones: gives so many ones of an element type, stored in it or in another, on a device with kernels.
         pulled: on a device with kernels, for each result what its rows take; ``pulls`` is empty there.
         delivered: likewise, where its rows are written besides.
     """
@@ -95,7 +97,7 @@ class RegionArrays:
     pulls: Sequence[Callable[[int], None]] = ()
     pulled: Mapping[int, PlacesOfRows] = field(default_factory=dict)
     delivered: Mapping[int, PlacesOfRows] = field(default_factory=dict)
-    ones: Callable[[int, str], Array] | None = None
+    ones: Callable[[int, str, str | None], Array] | None = None
 
 
 class StepRefused(Exception):

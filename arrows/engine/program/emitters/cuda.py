@@ -8,16 +8,16 @@ of the array module.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from arrows.engine.device import Device
 from arrows.engine.program.emitters.arrays import RegionArrays
 from arrows.engine.program.emitters.c import CKernel, c_kernel
-from arrows.engine.program.emitters.launches import RegionLaunches, StepProduct
+from arrows.engine.program.emitters.launches import RegionLaunches
 from arrows.engine.program.emitters.numpy import RegionCode, RegionWriter, Tick
-from arrows.engine.program.emitters.row_matrix import RowMatrix, flat, row_matrix
+from arrows.engine.program.emitters.products import step_product, summed_outer, summed_rows
+from arrows.engine.program.emitters.row_matrix import RowMatrix
 from arrows.engine.program.emitters.values import suffix
 from arrows.engine.program.instructions import (
     Accumulate,
@@ -121,28 +121,11 @@ class _LaunchWriter(RegionWriter):
 
     def _product(self, equation: Equation) -> bool:
         """Writes a product of rows and a matrix without rows; returns whether it is one."""
-        if equation.primitive.name != "matmul":
+        product = step_product(self.program, equation)
+        if product is None:
             return False
-        a, b = equation.operands
-        transposed = a.rows == INVARIANT
-        rows_var, matrix = (b, a) if transposed else (a, b)
-        rows, result = row_matrix(self.program, rows_var), row_matrix(self.program, equation.result)
-        if rows is None or result is None or matrix not in self._once:
-            return False
-        if transposed and (len(rows_var.type.shape) != 1 or len(matrix.type.shape) not in (1, 2)):
-            return False
-        columns = 1 if len(matrix.type.shape) == 1 else matrix.type.shape[0 if transposed else 1]
-        if (result.height, result.width) != (rows.height, columns):
-            fitted = _as_matrix(result, rows.height, columns)
-            if fitted is None:
-                return False
-            result = fitted
-        if len(matrix.type.shape) == 1:
-            transposed = False  # a vector is a matrix of one column on either side
         name = f"product{len(self.kernels.namespace)}"
-        self.kernels.namespace[f"c_{name}"] = StepProduct(
-            rows=rows, matrix=self._once[matrix], transposed=transposed, result=result
-        )
+        self.kernels.namespace[f"c_{name}"] = product
         self.values.bound(name, f"launches.product(c_{name})")
         self.body.append(f"{name}({self._step})")
         return True
@@ -151,23 +134,15 @@ class _LaunchWriter(RegionWriter):
         """Writes a sum over all rows as a matrix product, if it is one; returns whether it is."""
         var = instruction.result
         out = self.target_of(instruction)
-        if instruction.operand is not None:
-            rows = row_matrix(self.program, instruction.operand)
-            vectors = None if rows is None else flat(rows, instruction.operand.type.size)
-            if vectors is None:
-                return False
-            name = self._constant(vectors)
+        if (rows := summed_rows(self.program, instruction)) is not None:
+            name = self._constant(rows)
             self.values.assign(var, f"launches.sum_rows({name}, {var.type.shape}, {out})")
             return True
-        equation = instruction.equation
-        assert equation is not None
-        if equation.primitive.name != "outer" or instruction.sparse:
-            return False
-        a, b = (row_matrix(self.program, operand) for operand in equation.operands)
-        if a is None or b is None or a.level != b.level or (a.height, b.height) != (1, 1):
-            return False
-        self.values.assign(var, f"launches.sum_outer({self._constant(a)}, {self._constant(b)}, {out})")
-        return True
+        if (factors := summed_outer(self.program, instruction)) is not None:
+            a, b = map(self._constant, factors)
+            self.values.assign(var, f"launches.sum_outer({a}, {b}, {out})")
+            return True
+        return False
 
     def _constant(self, rows: RowMatrix) -> str:
         name = f"rows{len(self.kernels.namespace)}"
@@ -224,12 +199,3 @@ def _keeping(make: Callable[[RegionArrays], Callable[..., Any]], arrays: RegionA
 
 def _run(run: Callable[..., Any], _arrays: RegionArrays, *arguments: Any) -> Any:
     return run(*arguments)
-
-
-def _as_matrix(rows: RowMatrix, height: int, width: int) -> RowMatrix | None:
-    """Rows that lie together, as matrices of another height."""
-    if rows.height * rows.width != height * width:
-        return None
-    if rows.height == 1 == width or rows.stride == rows.width:
-        return replace(rows, height=height, width=width, stride=width)
-    return None

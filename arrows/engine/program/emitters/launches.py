@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from math import prod
 
@@ -31,6 +30,7 @@ from arrows.engine.program.emitters.arguments import (
 )
 from arrows.engine.program.emitters.arrays import PlacesOfRows, RegionArrays
 from arrows.engine.program.emitters.c import CKernel
+from arrows.engine.program.emitters.products import StepProduct
 from arrows.engine.program.emitters.row_matrix import RowMatrix
 from arrows.engine.program.program import (
     GatheredRows,
@@ -43,22 +43,6 @@ from arrows.engine.program.program import (
 )
 from arrows.ops import INVARIANT, ROW, Var
 from arrows.ops.arrays import Array, HostArray
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepProduct:
-    """Rows of a step times a matrix without rows: ``result = rows @ matrix``.
-
-    Attributes:
-        rows, result: vectors, row by row.
-        matrix: the position of the matrix among the values of ``once``; a vector is a matrix of one column.
-        transposed: whether the rows are multiplied by the transpose of the matrix.
-    """
-
-    rows: RowMatrix
-    matrix: int
-    transposed: bool
-    result: RowMatrix
 
 
 class RegionLaunches:
@@ -95,9 +79,9 @@ class RegionLaunches:
         return self._device.compile([kernel.source])[kernel.source.name].bind(words)
 
     def gather(self, number: int, kernel: CKernel) -> Launch:
-        """The launches that copy gathered rows together, which are none if the rows are one range already."""
-        gather = self._arrays.gathers[number]
-        if gather.first is None:
+        """The launches that copy gathered rows together, which are none if the rows lie so already."""
+        gather, var = self._arrays.gathers[number], self._program.gathers[number][1].result
+        if gather.first is None and var not in self._program.stored:
             return _nothing
         words = self._words(kernel)
         if gather.copied is not None:
@@ -122,12 +106,14 @@ class RegionLaunches:
         if stride is None:
             matrix, stride, transposed = matrix.copy(), matrix.shape[1], False
         layout = ProductLayout(
-            dtype=str(matrix.dtype),
+            dtype=rows.dtype,
             a_stride=rows.stride,
             b_stride=stride,
             c_stride=result.stride,
             b_transposed=transposed,
             precision=self._precision,
+            stored=rows.stored,
+            c_stored=result.stored,
         )
         words = np.empty((self.count, 6), np.int64)
         words[:, 0] = self._lengths(rows.level) * rows.height
@@ -149,6 +135,7 @@ class RegionLaunches:
             c_stride=stride,
             a_transposed=True,
             precision=self._precision,
+            stored=a.stored,
         )
         self._one_product(layout, *shape, self._first(a), self._first(b), a.level, out)
         return out
@@ -159,9 +146,13 @@ class RegionLaunches:
             out = self._device.empty(shape, rows.dtype)
         count = int(self._lengths(rows.level)[0])
         assert self._arrays.ones is not None
-        ones = self._arrays.ones(count, rows.dtype)
+        ones = self._arrays.ones(count, rows.dtype, rows.stored)
         layout = ProductLayout(
-            dtype=rows.dtype, a_stride=max(count, 1), b_stride=rows.stride, c_stride=rows.width
+            dtype=rows.dtype,
+            a_stride=max(count, 1),
+            b_stride=rows.stride,
+            c_stride=rows.width,
+            stored=rows.stored,
         )
         self._one_product(
             layout, 1, rows.width, self._device.address(ones), self._first(rows), rows.level, out
@@ -258,7 +249,8 @@ class RegionLaunches:
         arrays, memory = self._arrays, self._program.memory[var]
         number = self._gathers.get(var)
         if number is not None:
-            rows = arrays.gathers[number].rows
+            gather = arrays.gathers[number]
+            rows = gather.stored if var in self._program.stored else gather.rows
             if rows is not None:  # all rows of a range, or of memory
                 return self._at(rows, var)
         match memory:
@@ -283,7 +275,7 @@ class RegionLaunches:
         return self._device.address(array) + row * self._starts(var.rows)
 
     def _first(self, rows: RowMatrix) -> HostArray | int:
-        return self.column(rows.argument) + rows.offset * np.dtype(rows.dtype).itemsize
+        return self.column(rows.argument) + rows.offset * np.dtype(rows.array_dtype).itemsize
 
     def _segments(self, level: int, part: int) -> int:
         """The address of the offsets, or of the rows, of all steps, which lie one after another."""

@@ -7,7 +7,7 @@
       %3: float32[3] row = matmul(%2, %1)               %3: float32[3] row = matmul(%2, %1)
 
 Whether a batch has enough steps to repay the copy is decided when it runs
-(`arrows.engine.program.contiguous_transpose`, which has the figures).
+(`arrows.engine.program.emitters.contiguous_transpose`, which has the figures).
 """
 
 from __future__ import annotations

@@ -257,7 +257,7 @@ class Bound:
     def __init__(self, program: Program, batch: Batch, device: str = "cpu") -> None:
         self.program, self.batch, self.device = program, batch, get_device(device)
         up = self.device.to_device
-        once = emit_once(program, self.device.xp)
+        once = emit_once(program, self.device)
         constants = [up(np.asarray(array)) for array in once.constants]
         steps = sum(z - a > 8 for a, z in pairwise(batch.bounds))
         self.once = once.compute(constants, [up(array) for array in batch.parameters], steps)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arrows import ops
+from arrows.engine.device import get_device
 from arrows.engine.program.emitters import kernels
 from arrows.engine.program.emitters.arrays import StepRefused
 from arrows.engine.program.emitters.numpy import emit, emit_once
@@ -404,7 +405,9 @@ deferred
 
 def test_a_region_without_instructions() -> None:
     program = allocate(parsed(TANH))
-    assert emit(program, "early", np) is None and emit_once(program, np).compute((), (), 0) == ()
+    assert (
+        emit(program, "early", np) is None and emit_once(program, get_device("cpu")).compute((), (), 0) == ()
+    )
 
 
 def test_a_refused_step_says_which() -> None:
@@ -446,7 +449,7 @@ def test_several_equations_run_one_by_one_without_a_compiler() -> None:
 @pytest.mark.parametrize(("many", "contiguous"), [(True, True), (False, False)])
 def test_transposes_are_copied_for_many_steps(many: bool, contiguous: bool) -> None:
     program = allocate(copy_transposes(program_of(cell(3), ([3], [3]))))
-    once = emit_once(program, np)
+    once = emit_once(program, get_device("cpu"))
     weight = random(5, 6, 9)
     values = once.compute(list(once.constants), [weight, random(6, 9)], 100 if many else 3)
     transposed = [value for value in values if np.shape(value) == (9, 6)]
@@ -471,5 +474,5 @@ def test_a_value_without_rows_that_is_read_twice_by_one_equation() -> None:
         step
           result 0 = %1
     """)
-    code = emit_once(program, np)
+    code = emit_once(program, get_device("cpu"))
     assert code.compute(code.constants, [], 0)[1].tolist() == [2.0, 4.0]

@@ -27,11 +27,12 @@ from arrows.engine.program.emitters.arguments import (
 )
 from arrows.engine.program.emitters.c.attention import ATTENTION, attention_items, write_attention
 from arrows.engine.program.emitters.c.cuts import cuts_of
-from arrows.engine.program.emitters.c.functions import ELEMENTWISE, FUNCTIONS, TYPES, NotInC, c_type
+from arrows.engine.program.emitters.c.functions import ELEMENTWISE, TYPES, NotInC, c_type
 from arrows.engine.program.emitters.c.lanes import WARP, is_shared, over_lanes, write_shared
 from arrows.engine.program.emitters.c.places import RowPlace, column, place
 from arrows.engine.program.emitters.c.rows import is_reduction, items, write_item
 from arrows.engine.program.emitters.c.segments import COLLAPSING, write_softmax
+from arrows.engine.program.emitters.c.stored import array_type, functions_of, storing
 from arrows.engine.program.emitters.c.writer import INDEXING, CodeBlock, KernelWriter
 from arrows.engine.program.instructions import (
     Compute,
@@ -260,6 +261,9 @@ def _copy_kernel(
             value = writer.pulled(scope, number, var, "r", at)
         case _:
             value = writer.value(scope, var, "r", at)
+    if target == RowsOf(var):
+        _write(writer, scope, var, "r", at, value)
+        return _kernel(writer, rows, [(size, scope)])
     address = writer.word(target, f"{c_type(var)}*")
     if isinstance(instruction, Pull):  # it is read there as well
         address = f"(({c_type(var)}*){address})"
@@ -272,8 +276,9 @@ def _write(writer: KernelWriter, scope: CodeBlock, var: Var, row: str, at: RowPl
     if var not in writer.program.memory:
         raise NotInC(f"%{var.id} has no memory")
     root, at = writer.root(var, at)
-    address = writer.word(RowsOf(root), f"const {c_type(root)}*")
-    scope.lines.append(f"(({c_type(root)}*){address})[{place(row, root.type.size, at)}] = {value};")
+    type, stored = array_type(writer.program, root), storing(writer.program, root, value)
+    address = writer.word(RowsOf(root), f"const {type}*")
+    scope.lines.append(f"(({type}*){address})[{place(row, root.type.size, at)}] = {stored};")
     match writer.program.memory[root]:
         case ResultRows(number):
             _deliver(writer, scope, number, root, row, at, value)
@@ -306,5 +311,5 @@ def _kernel(writer: KernelWriter, rows: str, blocks: Iterable[tuple[int, CodeBlo
         lines += ["  " + line for line in scope.lines]
         lines.append("}")
     body = "\n".join("  " + line for line in [*writer.head, *lines])
-    source = kernel_source(body, words=len(writer.arguments), columns=columns, functions=FUNCTIONS)
-    return CKernel(source, writer.arguments)
+    words, functions = len(writer.arguments), functions_of(writer.program)
+    return CKernel(kernel_source(body, words=words, columns=columns, functions=functions), writer.arguments)

@@ -37,6 +37,7 @@ from arrows.engine.program.emitters.c.places import (
     spread,
 )
 from arrows.engine.program.emitters.c.segments import COLLAPSING, collapsed
+from arrows.engine.program.emitters.c.stored import array_type, loading
 from arrows.engine.program.instructions import Gather, LoadKeys, Pull, View
 from arrows.engine.program.program import Program, RangeOf
 from arrows.ops import INVARIANT, Equation, Var
@@ -173,7 +174,8 @@ class KernelWriter:
 
     def _in_memory(self, var: Var, row: str, at: RowPlace) -> str:
         root, at = self.root(var, at)
-        return f"{self.rows(RowsOf(root), root.type.dtype)}[{place(row, root.type.size, at)}]"
+        rows = self.word(RowsOf(root), f"const {array_type(self.program, root)}*")
+        return loading(self.program, root, f"{rows}[{place(row, root.type.size, at)}]")
 
     def root(self, var: Var, at: RowPlace) -> tuple[Var, RowPlace]:
         """The value with memory of its own that a value is a range of, and the place there."""

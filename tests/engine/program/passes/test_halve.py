@@ -1,0 +1,230 @@
+"""Values of float32 lie in 16 bits where kernels and products alone read and write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from arrows import ops
+from arrows.engine.program.passes.allocate import allocate
+from arrows.engine.program.passes.fuse_kernels import fuse_kernels
+from arrows.engine.program.passes.halve import halve
+from arrows.engine.program.program import Program
+from arrows.engine.program.text import parse_program
+from arrows.engine.program.verify import verify_program
+from tests.engine.program.emitters.traced import program_of
+
+HEAD = """\
+program example
+for kernels
+operand 0: float32[4] row of slab 0, differentiated
+operand 1: float32[4] row of slab 1, differentiated
+result 0: float32[3] row
+"""
+LAYER = """\
+once
+  %0: float32[4, 3] = parameter FC/weight
+  %1: float32[3, 4] = transpose(%0, axes=(-1, -2))
+step
+  %2: float32[4] row = gather 0
+  %3: float32[3] row = matmul(%2, %0)
+  %4: float32[3] row = tanh(%3)
+  result 0 = %4
+step_back
+  %5: float32[3] row = gradient 0
+  %6: float32[3] row = multiply(%5, %5)
+  %7: float32[4] row = matmul(%6, %1)
+  scatter 0 += %7
+deferred
+  %8: float32[4, 3] = sum outer(%2, %6)
+  %9: float32[3] = sum %6
+  gradient of FC/weight[0:4, 0:3] += %8"""
+
+
+def halved(text: str, storage: str = "bfloat16") -> Program:
+    program = allocate(parse_program(text))
+    verify_program(program)
+    program = halve(program, storage)
+    verify_program(program, "halve")
+    assert str(parse_program(str(program))) == str(program)
+    return program
+
+
+def lines(program: Program, *regions: str) -> list[str]:
+    """The lines of regions that say where something lies in 16 bits."""
+    region, found = "", []
+    for line in str(program).splitlines():
+        region = line if not line.startswith(" ") else region
+        if region in regions and " as " in line:
+            found.append(line.strip())
+    return found
+
+
+@pytest.mark.parametrize("storage", ["bfloat16", "float16"])
+def test_what_is_kept_and_what_products_multiply(storage: str) -> None:
+    """The matrix is rounded once a batch, and its transpose shows what lies there."""
+    program = halved(HEAD + LAYER, storage)
+    assert (
+        str(program).removeprefix(HEAD)
+        == f"""\
+once
+  %0: float32[4, 3] = parameter FC/weight
+  %1: float32[3, 4] = transpose(%0, axes=(-1, -2))
+  %11: float32[4, 3] as {storage} = round %0
+  %12: float32[3, 4] as {storage} = transpose(%11, axes=(-1, -2))
+step
+  scratch 0: float32[3] row
+  %2: float32[4] row in gathered 0 as {storage} = gather 0
+  %3: float32[3] row in scratch 0 = matmul(%2, %11)
+  %4: float32[3] row in result 0 = tanh(%3)
+  result 0 = %4
+step_back
+  %5: float32[3] row = gradient 0
+  %6: float32[3] row in saved 0 as {storage} = multiply(%5, %5)
+  %7: float32[4] row in scatter 0 = matmul(%6, %12)
+  scatter 0 += %7
+deferred
+  %8: float32[4, 3] = sum outer(%2, %6)
+  %9: float32[3] = sum %6
+  gradient of FC/weight[0:4, 0:3] += %8"""
+    )
+
+
+def test_scratch_that_a_product_multiplies_lies_apart() -> None:
+    program = halved(
+        HEAD
+        + """\
+once
+  %0: float32[4, 4] = parameter A/weight
+  %1: float32[4, 3] = parameter B/weight
+step
+  %2: float32[4] row = gather 0
+  %3: float32[4] row = matmul(%2, %0)
+  %4: float32[4] row = tanh(%3)
+  %5: float32[3] row = matmul(%4, %1)
+  result 0 = %5"""
+    )
+    assert (
+        str(program).partition("step\n")[2]
+        == """\
+  scratch 0: float32[4] row as bfloat16
+  scratch 1: float32[4] row
+  scratch 2: float32[4] row as bfloat16
+  %2: float32[4] row in scratch 0 as bfloat16 = gather 0
+  %3: float32[4] row in scratch 1 = matmul(%2, %6)
+  %4: float32[4] row in scratch 2 as bfloat16 = tanh(%3)
+  %5: float32[3] row in result 0 = matmul(%4, %7)
+  result 0 = %5"""
+    )
+
+
+def test_parts_of_a_join_lie_in_its_type() -> None:
+    program = halved(
+        """\
+program example
+for kernels
+operand 0: float32[4] row of slab 0
+operand 1: float32[4] row of slab 1
+result 0: float32[3] row
+once
+  %0: float32[8, 3] = parameter A/weight
+step
+  %1: float32[4] row = gather 0
+  %2: float32[4] row = gather 1
+  %3: float32[4] row = tanh(%1)
+  %4: float32[4] row = exp(%2)
+  %5: float32[8] row = concat(%3, %4, axis=-1)
+  %6: float32[3] row = matmul(%5, %0)
+  result 0 = %6"""
+    )
+    assert "%3: float32[4] row in %5[..., 0:4] = tanh(%1)" in str(program)
+    assert "%5: float32[8] row in scratch 0 as bfloat16 = concat(%3, %4, axis=-1)" in str(program)
+
+
+def test_a_factor_beside_one_in_float32_stays_so() -> None:
+    """A gradient lies in its slab: the rows that it is multiplied with stay, and with them their matrix."""
+    text = LAYER.replace("outer(%2, %6)", "outer(%2, %5)")
+    program = halved(HEAD + text)
+    assert lines(program, "once", "step") == [
+        "%11: float32[4, 3] as bfloat16 = round %0",
+        "%12: float32[3, 4] as bfloat16 = transpose(%11, axes=(-1, -2))",
+    ]
+    assert "%2: float32[4] row in gathered 0 = gather 0" in str(program)
+    assert "matmul(%2, %0)" in str(program) and "matmul(%6, %12)" in str(program)
+
+
+def test_what_a_product_writes() -> None:
+    """cuBLAS rounds the sums where both factors lie in 16 bits, else it gives float32."""
+    kept = LAYER.replace("multiply(%5, %5)", "multiply(%5, %3)")
+    assert lines(halved(HEAD + kept), "step") == [
+        "%2: float32[4] row in gathered 0 as bfloat16 = gather 0",
+        "%3: float32[3] row in kept 0 as bfloat16 = matmul(%2, %11)",
+    ]
+    beside = kept.replace("outer(%2, %6)", "outer(%2, %5)")
+    assert lines(halved(HEAD + beside), "step") == []
+
+
+def test_what_the_array_module_touches_stays_in_float32() -> None:
+    """A step's products of rows with rows are calls, and so is what a kernel does not know."""
+    text = """\
+step
+  %2: float32[4] row = gather 0
+  %3: float32[4] row = tanh(%2)
+  %4: float32[4] row = exp(%2)
+  %5: float32[4, 4] row = outer(%3, %2)
+  %6: float32[4] row = sum(%5, axes=(-1,), keepdims=False)
+  %7: float32[3] row = index(%6, key=((0, 3, 1),))
+  result 0 = %7
+step_back
+  %8: float32[3] row = gradient 0
+  %9: float32[4] row = multiply(%3, %4)
+  scatter 0 += %9"""
+    program = halved(HEAD + text)
+    assert "%3: float32[4] row in kept 0 = tanh(%2)" in str(program)
+    assert "%4: float32[4] row in kept 1 as bfloat16 = exp(%2)" in str(program)
+
+
+def test_logarithms_of_sums_stay() -> None:
+    """Rounding 80 to 8 bits would change its exponential by a sixth."""
+    text = """\
+step
+  %2: float32[4] row = gather 0
+  %3: float32[4] row = tanh(%2)
+  %4: float32 row = logsumexp(%3, axes=(-1,), keepdims=False)
+  %5: float32[3] row = index(%3, key=((0, 3, 1),))
+  result 0 = %5
+step_back
+  %6: float32[3] row = gradient 0
+  %7: float32[1] row = reshape(%4, shape=(1,))
+  %8: float32[4] row = subtract(%3, %7)
+  scatter 0 += %8"""
+    program = halved(HEAD + text)
+    assert "%3: float32[4] row in kept 0 as bfloat16 = tanh(%2)" in str(program)
+    assert "%4: float32 row in kept 1 = logsumexp" in str(program)
+
+
+def test_other_element_types_stay() -> None:
+    text = (HEAD + LAYER).replace("float32", "float64")
+    assert str(halved(text)) == str(allocate(parse_program(text)))
+
+
+def test_a_vector_is_a_matrix_of_one_column() -> None:
+    program = halved(
+        HEAD.replace("result 0: float32[3] row", "result 0: float32 row")
+        + """\
+once
+  %0: float32[4] = parameter A/weight
+step
+  %1: float32[4] row = gather 0
+  %2: float32 row = matmul(%1, %0)
+  result 0 = %2"""
+    )
+    assert lines(program, "once", "step") == [
+        "%3: float32[4] as bfloat16 = round %0",
+        "scratch 0: float32[4] row as bfloat16",
+        "%1: float32[4] row in scratch 0 as bfloat16 = gather 0",
+    ]
+
+
+def test_a_program_with_nothing_to_store_stays_as_it_is() -> None:
+    program = allocate(fuse_kernels(program_of(lambda x: ops.tanh(x) * 2.0, [3], gradients=False)))
+    assert halve(program, "bfloat16") is program
