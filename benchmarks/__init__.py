@@ -10,6 +10,7 @@ NAMES = (
     "iclr",
     "bilstm",
     "bilstm-char",
+    "attention",
     "growth",
     "host",
     "infer",

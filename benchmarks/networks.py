@@ -74,6 +74,53 @@ def attention(size: int = 8) -> AnyBlock:
     return ar.Map(hidden) >> ar.Function(attend) >> ar.FC(2, name="classify")
 
 
+def attention_tagger(vocabulary: int = 1000, size: int = 64, heads: int = 4, labels: int = 17) -> AnyBlock:
+    """A tagger over word numbers by attention within the sentence, with a loss at every word.
+
+    An example is a pair of equally long lists: numbers of words and of labels.
+
+    >>> model = ar.compile(attention_tagger(5, 4, 2, 3), loss="loss")
+    >>> _ = model.value_and_grad([([1, 2, 4], [0, 1, 2])])
+    >>> model.metrics["loss"].lengths.tolist()
+    [3]
+    """
+    return _tagger(vocabulary, size, labels, ar.MultiHeadAttention(heads, name="heads"))
+
+
+def pairwise_attention_tagger(
+    vocabulary: int = 1000, size: int = 64, heads: int = 4, labels: int = 17
+) -> AnyBlock:
+    """The same with a node for each pair of words, as it was written before there was a layer for it.
+
+    >>> ar.infer(pairwise_attention_tagger(5, 4, 2, 3)).output
+    Void
+    """
+    into, out = ar.FC(3 * size, name="into"), ar.FC(size, name="out")
+    wide = size // heads
+
+    def pair(key: Any, query: Any) -> Any:
+        by_head = ar.ops.reshape(query[:size] * key[size : 2 * size], (heads, wide))
+        return by_head.sum(axis=-1) / wide**0.5, key[2 * size :]
+
+    def mean(pairs: Any) -> Any:
+        scores, values = pairs
+        weights = ar.ops.reshape(ar.ops.segment_softmax(scores), (heads, 1))
+        return ar.ops.reshape(ar.ops.segment_sum(weights * ar.ops.reshape(values, (heads, wide))), (size,))
+
+    query, words = ar.GetItem(0), ar.GetItem(1)
+    pairs = (words & query >> ar.Broadcast()) >> ar.ZipWith(ar.Function(pair))
+    attended = pairs >> ar.Function(mean) >> out
+    layer = ar.Map(into) >> (ar.Identity() & ar.Broadcast()) >> ar.ZipWith(attended)
+    return _tagger(vocabulary, size, labels, layer)
+
+
+def _tagger(vocabulary: int, size: int, labels: int, layer: AnyBlock) -> AnyBlock:
+    words = ar.Map(ar.Scalar("int32") >> ar.Embedding(vocabulary, size, name="words"))
+    scores = ar.GetItem(0) >> words >> layer >> ar.Map(ar.FC(labels, name="classify"))
+    right = ar.GetItem(1) >> ar.Map(ar.Scalar("int32"))
+    return ar.AllOf(scores, right) >> ar.ZipWith(ar.SoftmaxCrossEntropy() >> ar.Metric("loss"))
+
+
 def random_trees(size: int = 1024, vocabulary: int = 10_000) -> AnyBlock:
     """The Tree-LSTM variant that Looks et al. (ICLR 2017, table 1) measure dynamic batching by.
 
