@@ -3,16 +3,17 @@
 A new layer is one file, a line in the exports below, and a line in those of `arrows`.  `layer_norm.py` is the
 shortest with all parts: a docstring with the formula and its source, an `__init__` that checks the arguments,
 `parameters`, which makes a `Parameter` for each array once the input's type is known, and `forward`, which
-computes one example.  `arguments.py` has the checks, `cells.py` the recurrent cells and what they share.
+computes one example.  `arguments.py` has the checks, `cells.py` what the recurrent cells share.
 """
 
 from __future__ import annotations
 
 from arrows.layers import initializers
-from arrows.layers.cells import GRUCell, LSTMCell
+from arrows.layers.cells import LSTMCell
 from arrows.layers.dropout import Dropout
 from arrows.layers.embedding import Embedding
 from arrows.layers.fc import FC, Linear
+from arrows.layers.gru import GRUCell
 from arrows.layers.layer_norm import LayerNorm
 from arrows.layers.losses import (
     Hinge,

@@ -162,7 +162,10 @@ def gated(build: Build, depth: int) -> Piece:
     element = build.vector(depth)
     data = st.lists(element.data, max_size=4)
     if build.one_of("gru", "lstm") == "gru":
-        cell = build.layer("gru", lambda: ar.GRUCell(WIDTH, dropout=build.one_of(0.0, HARDLY)))
+        dropout, after = build.one_of(0.0, HARDLY), build.one_of(False, True)
+        cell = build.layer(
+            ("gru", after, dropout), lambda: ar.GRUCell(WIDTH, reset_after=after, dropout=dropout)
+        )
         return Piece(ar.Map(element.block) >> ar.RNN(cell) >> ar.GetItem(1), data)
     cell = lstm(build)
     # a Fold hands (state, element), a cell takes (x, state)

@@ -52,6 +52,7 @@ FEATURES: dict[str, Callable[[Any], bool]] = {
     "bool": lambda b: isinstance(b, ar.combinators.Read) and b.type.dtype == "bool",
     "a named input": lambda b: isinstance(b, ar.combinators.Read) and b.name is not None,
     "attention to what came before": lambda b: isinstance(b, ar.MultiHeadAttention) and b.causal,
+    "a gate behind the product": lambda b: isinstance(b, ar.GRUCell) and b.reset_after,
     "dropout in a cell": lambda b: isinstance(b, ar.LSTMCell) and b.dropout > 0,
 }
 """Ways to make a block that its class does not tell."""

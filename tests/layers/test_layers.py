@@ -64,6 +64,7 @@ CASES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "Embedding of many": (Embedding(5, 3), (np.array([2, 0, 2]),)),
     "Embedding, given": (Embedding.of(n(5, 3)), (np.array([2, 0]),)),
     "GRUCell": (GRUCell(2, initializer=GAUSS), (n(3), n(2))),
+    "GRUCell, reset after": (GRUCell(2, reset_after=True, initializer=GAUSS), (n(3), n(2))),
     "GRUCell, dropout": (GRUCell(2, initializer=GAUSS, dropout=0.5), (n(3), n(2))),
     "LSTMCell, dropout": (LSTMCell(2, initializer=GAUSS, dropout=0.5), (n(3), *states(1, 2))),
     "TreeLSTM, dropout": (TreeLSTM(2, 2, initializer=GAUSS, dropout=0.5), (n(3), states(2, 2))),
@@ -230,6 +231,58 @@ def test_gru_is_that_of_the_paper() -> None:
     got = run(GRUCell(size), values, x, h)
     r, z = np.split(sigmoid(np.concatenate([x, h]) @ values["weight"] + values["bias"]), 2)
     u = np.tanh(np.concatenate([x, r * h]) @ values["update_weight"] + values["update_bias"])
+    np.testing.assert_allclose(got, z * h + (1 - z) * u, atol=1e-12)
+
+
+def test_gru_with_reset_after_is_that_of_pytorch() -> None:
+    torch = pytest.importorskip("torch")
+    theirs = torch.nn.GRUCell(4, 3, dtype=torch.float64)
+    x, h = (torch.tensor(n(size), requires_grad=True) for size in (4, 3))
+    w, b = (
+        {k: getattr(theirs, f"{part}_{k}").detach().numpy() for k in ("ih", "hh")}
+        for part in ("weight", "bias")
+    )
+    both = np.concatenate([w["ih"].T, w["hh"].T])
+    values = {
+        "weight": both[:, :6],
+        "bias": (b["ih"] + b["hh"])[:6],
+        "update_weight": both[:, 6:],
+        "update_bias": b["ih"][6:],
+        "recurrent_bias": b["hh"][6:],
+    }
+    cell, cotangent = GRUCell(3, reset_after=True), n(3)
+    evaluation = Evaluation(lambda owner, spec: values[spec.name], record=True, float_type="float64")
+    ours = [evaluation.value(value.detach().numpy()) for value in (x, h)]
+    with evaluation:
+        got = cell.function(*ours)
+    wanted = theirs(x[None], h[None])[0]
+    np.testing.assert_allclose(got.array, wanted.detach().numpy(), atol=1e-12)
+    (wanted * torch.tensor(cotangent)).sum().backward()
+    grads = evaluation.backward([(got, cotangent)])
+    for value, tensor in zip(ours, (x, h), strict=True):
+        np.testing.assert_allclose(grads[value], tensor.grad.numpy(), atol=1e-9)
+    gw, gb = (
+        {k: getattr(theirs, f"{part}_{k}").grad.numpy() for k in ("ih", "hh")} for part in ("weight", "bias")
+    )
+    joined = np.concatenate([gw["ih"].T, gw["hh"].T])
+    parts = (joined[:, :6], gb["ih"][:6], joined[:, 6:], gb["ih"][6:], gb["hh"][6:])
+    for name, part in zip(values, parts, strict=True):
+        np.testing.assert_allclose(grads[cell, name], part, atol=1e-9)
+
+
+def test_gru_with_reset_after_by_its_formula() -> None:
+    x, h = n(4), n(3)
+    values = {
+        "weight": n(7, 6),
+        "bias": n(6),
+        "update_weight": n(7, 3),
+        "update_bias": n(3),
+        "recurrent_bias": n(3),
+    }
+    got = run(GRUCell(3, reset_after=True), values, x, h)
+    r, z = np.split(sigmoid(np.concatenate([x, h]) @ values["weight"] + values["bias"]), 2)
+    inner = r * (h @ values["update_weight"][4:] + values["recurrent_bias"])
+    u = np.tanh(x @ values["update_weight"][:4] + values["update_bias"] + inner)
     np.testing.assert_allclose(got, z * h + (1 - z) * u, atol=1e-12)
 
 
@@ -589,6 +642,11 @@ def test_cross_entropy_of_a_wrong_type(kind: T.Type, text: str) -> None:
             lambda: MultiHeadAttention(2, causal=cast("Any", 1)),
             ArrowTypeError,
             "causal of MultiHeadAttention is True or False, got 1",
+        ),
+        (
+            lambda: GRUCell(2, reset_after=cast("Any", "yes")),
+            ArrowTypeError,
+            "reset_after of GRUCell is True or False, got 'yes'",
         ),
         (lambda: GRUCell(0), ArrowValueError, "the size of GRUCell is at least 1, got 0"),
         (lambda: LSTMCell(2, dropout=1), ArrowValueError, "the rate of LSTMCell is at least 0 and below 1"),
