@@ -5,13 +5,24 @@ from __future__ import annotations
 import argparse
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import arrows as ar
 from arrows.cli.option_types import OPTIMIZERS, count, positive, rate
 from arrows.files import require_replaceable
-from arrows.training import Epoch, Optimizer, save, train
+from arrows.training import (
+    Callback,
+    CurvePlot,
+    EarlyStopping,
+    Epoch,
+    Evaluation,
+    JsonLines,
+    Optimizer,
+    save,
+    train,
+)
 from arrows.typesys.quoting import printable
 
 
@@ -49,6 +60,15 @@ def add_training_options(
         "FILE.state.1 the one before",
     )
     add("--resume", action="store_true", help="continue from FILE.state if it exists")
+    add("--evaluate-every", type=positive, metavar="N", help="evaluate on dev after every N steps, too")
+    add(
+        "--patience",
+        type=count,
+        metavar="N",
+        help="stop after more than N evaluations without improvement",
+    )
+    add("--log", type=Path, metavar="FILE", help="append a line of JSON for each step, evaluation and epoch")
+    add("--plot", type=Path, metavar="FILE", help="draw the curves after each epoch, with arrows[plot]")
 
 
 def require_writable(path: Path) -> None:
@@ -90,12 +110,19 @@ def train_best(
         NotFiniteError: loss or parameters became NaN; the best model until then is kept.
         KeyboardInterrupt: on Ctrl-C; the run can be resumed.
     """
-
-    def after_epoch(epoch: Epoch) -> None:
-        if epoch.best:
-            save(model, options.save, texts)
-        print(f"{report(epoch)}{', best so far' if epoch.best else ''}", flush=True)
-
+    reporter = _Reporter(
+        model=model,
+        path=options.save,
+        texts=texts,
+        report=report,
+        evaluations=options.evaluate_every is not None,
+    )
+    callbacks: list[Callback] = [reporter]
+    if options.log is not None:
+        require_replaceable(options.log)
+        callbacks.append(JsonLines(options.log))
+    if options.plot is not None:
+        callbacks.append(CurvePlot(options.plot))
     try:
         history = train(
             model,
@@ -105,8 +132,10 @@ def train_best(
             batch_size=options.batch_size,
             seed=options.seed,
             evaluate=evaluate,
-            after_epoch=after_epoch,
+            evaluate_every=options.evaluate_every,
+            callbacks=callbacks,
             best_by=best_by,
+            stop_when=None if options.patience is None else EarlyStopping(best_by, options.patience),
             checkpoint_path=checkpoint_path(options.save),
             resume=options.resume,
             metadata=metadata,
@@ -114,9 +143,36 @@ def train_best(
         )
     except KeyboardInterrupt:
         raise KeyboardInterrupt("continue with --resume") from None
-    best = next(epoch for epoch in reversed(history) if epoch.best)
+    best = history.best
+    assert best is not None  # the first evaluation is the best so far, whatever its figures
     figures = test()
-    print(f"test, with the model of epoch {best.number} ({printable(str(options.save))}):\n{figures}")
+    step = f", step {best.step:,}" if options.evaluate_every else ""
+    print(f"test, with the model of epoch {best.epoch}{step} ({printable(str(options.save))}):\n{figures}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reporter(Callback):
+    """Prints a line for each epoch, and for each evaluation if asked to; saves the best model so far."""
+
+    model: ar.Model
+    path: Path
+    texts: Mapping[str, str]
+    report: Callable[[Epoch], str]
+    evaluations: bool
+
+    def after_evaluation(self, evaluation: Evaluation, /) -> None:
+        if evaluation.best:
+            save(self.model, self.path, self.texts)
+        if self.evaluations:
+            figures = ", ".join(f"{name} {value:.4f}" for name, value in evaluation.figures.items())
+            print(f"  step {evaluation.step:,}: {figures}{_best(evaluation)}", flush=True)
+
+    def after_epoch(self, epoch: Epoch, /) -> None:
+        print(f"{self.report(epoch)}{_best(epoch)}", flush=True)
+
+
+def _best(result: Epoch | Evaluation) -> str:
+    return ", best so far" if result.best else ""
 
 
 def parameter_count(model: ar.Model) -> str:

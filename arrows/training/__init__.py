@@ -5,6 +5,7 @@
 
 from arrows.training import schedules
 from arrows.training.callbacks import Callback, JsonLines, Log, StepLoss, TensorBoard, WeightsAndBiases
+from arrows.training.curves import CurvePlot
 from arrows.training.evaluations import EarlyStopping, Plateau
 from arrows.training.learning_rates import Rate, Schedule
 from arrows.training.loop import train
@@ -23,7 +24,8 @@ from arrows.training.optimizers import (
     RMSprop,
     Rule,
 )
-from arrows.training.progress import Epoch, Evaluation, Progress
+from arrows.training.progress import Epoch, Evaluation, History, Progress
+from arrows.training.rate_finder import RateSearch, find_learning_rate
 from arrows.training.saving import load, load_state, read_metadata, save, save_state
 from arrows.typesys.errors import NotFiniteError
 
@@ -35,11 +37,13 @@ __all__ = [
     "AdamW",
     "AdaptiveSquares",
     "Callback",
+    "CurvePlot",
     "EarlyStopping",
     "Epoch",
     "Evaluation",
     "FadingDeltas",
     "FadingSquares",
+    "History",
     "JsonLines",
     "Log",
     "Moments",
@@ -50,11 +54,13 @@ __all__ = [
     "Progress",
     "RMSprop",
     "Rate",
+    "RateSearch",
     "Rule",
     "Schedule",
     "StepLoss",
     "TensorBoard",
     "WeightsAndBiases",
+    "find_learning_rate",
     "load",
     "load_state",
     "read_metadata",

@@ -20,7 +20,7 @@ from arrows.training.callbacks import Callback, checked_callbacks
 from arrows.training.checkpointer import Checkpointer
 from arrows.training.learner import Learner
 from arrows.training.optimizers import Optimizer, functions_in
-from arrows.training.progress import Epoch, Evaluation, Progress
+from arrows.training.progress import Epoch, Evaluation, History, Progress
 from arrows.training.saving import STATE
 from arrows.training.training_run import TrainingRun
 from arrows.typesys import ArrowTypeError, ArrowValueError
@@ -54,7 +54,7 @@ def train(
     nan: str = "stop",
     progress: bool = True,
     unit: str = "example",
-) -> list[Epoch]:
+) -> History:
     """Trains a model; its parameters change in place.
 
     With `checkpoint_path`, the state of the run is saved there after each epoch (before and after its
@@ -104,8 +104,8 @@ def train(
         unit: what the progress bar and the result call an example.
 
     Returns:
-        One `Epoch` for each epoch, including those before a resumption. An epoch without examples has a loss
-        of 0.
+        A list with an `Epoch` for each epoch, including those before a resumption, which also has all
+        `evaluations` and the `best` one. An epoch without examples has a loss of 0.
 
     Raises:
         ArrowTypeError: an argument of the wrong kind; nothing has been trained then. Or `evaluate` returns
@@ -201,7 +201,7 @@ def train(
         bar=progress,
         unit=unit,
     ).finish()
-    return list(run.history)
+    return History(run.history, run.evaluations)
 
 
 def _description(plateau: Callable[[Sequence[Evaluation]], float]) -> str:

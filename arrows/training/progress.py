@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -77,6 +77,26 @@ def figures_of(result: object, device: Device) -> dict[str, float]:
     return {name: as_float(device, value) for name, value in result.items()}
 
 
+class History(list[Epoch]):
+    """The epochs of a run, as `train` returns them.
+
+    Attributes:
+        evaluations: all of them, in order.
+
+    >>> History([Epoch(1, 0.25, 2.0, 50.0)], []).best is None
+    True
+    """
+
+    def __init__(self, epochs: Iterable[Epoch], evaluations: Iterable[Evaluation]) -> None:
+        super().__init__(epochs)
+        self.evaluations = tuple(evaluations)
+
+    @property
+    def best(self) -> Evaluation | None:
+        """The best evaluation by the figure that `train(best_by=)` names; None if there is none."""
+        return next((evaluation for evaluation in reversed(self.evaluations) if evaluation.best), None)
+
+
 @dataclass(slots=True)
 class Progress:
     """How far a run of `train` has come. With the parameters and the optimizer's state, that is all that a
@@ -111,11 +131,6 @@ class Progress:
     history: list[Epoch] = field(default_factory=list)
     evaluations: list[Evaluation] = field(default_factory=list)
     plateau: str = ""
-
-    @property
-    def best(self) -> Epoch | None:
-        """The best epoch so far by the figure that `train(best_by=)` names; None if there is none."""
-        return next((epoch for epoch in reversed(self.history) if epoch.best), None)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON; `Progress.of` reads them."""

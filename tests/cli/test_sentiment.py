@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import signal
@@ -329,3 +330,13 @@ def test_the_commands_have_help():
     with pytest.raises(SystemExit) as caught:
         cli.main(["train", "sentiment", "--help"])
     assert caught.value.code == 0
+
+
+def test_evaluations_within_an_epoch_and_a_log(folder, tmp_path, capsys):
+    log, more = tmp_path / "log.jsonl", ["--batch-size", 10, "--epochs", 9, "--patience", 3]
+    assert train(folder, "--save", tmp_path / "m", "--log", log, "--evaluate-every", 2, *more) == 0
+    out = capsys.readouterr().out
+    assert "\n  step 2: fine 0." in out and ", best so far\n" in out
+    assert re.search(r"test, with the model of epoch \d, step \d+ ", out)
+    steps = [json.loads(line)["step"] for line in log.read_text(encoding="utf-8").splitlines()]
+    assert steps == sorted(steps) and steps[-1] < 36  # four steps an epoch: it stopped early

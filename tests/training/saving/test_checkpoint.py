@@ -98,7 +98,7 @@ def test_progress_texts_rate_and_the_model_s_step_come_back(tmp_path):
     save_state(tmp_path / "run", model, optimizer, run, {"words": "é ∆"})
     other, fresh = model_of(step=0, seed=3), SGD(0.1)
     found, texts = load_state(tmp_path / "run", other, fresh)
-    assert repr(found) == repr(run) and found.best is found.history[0]
+    assert repr(found) == repr(run)
     assert texts == {"words": "é ∆"} and other.step == 17 and fresh.learning_rate == 0.01
 
 
