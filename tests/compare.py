@@ -59,7 +59,7 @@ def close(a: Any, b: Any, tolerance: float) -> bool:
 
 
 _KINKS = frozenset(("relu", "abs", "maximum", "minimum", "sign", "max", "min", "segment_max", "segment_min"))
-_KINKS |= {"greater", "greater_equal", "argmax", "argmin"}
+_KINKS |= {"greater", "greater_equal", "argmax", "argmin", "argsort", "floor", "round", "mod"}
 
 
 def meets_kink(
@@ -85,9 +85,18 @@ def tape_meets_kink(evaluation: Evaluation, tolerance: float = 1e-6) -> bool:
         arrays_in = [operand.array for operand in entry.operands]
         if arrays_in[0].dtype.kind != "f":
             continue
-        if _near_kink(arrays_in, tolerance, rows_only=entry.primitive.name.startswith(("segment_", "arg"))):
+        if entry.primitive.name in ("floor", "round", "mod"):
+            if _near_jump(entry.primitive.name, arrays_in, tolerance):
+                return True
+        elif _near_kink(arrays_in, tolerance, rows_only=entry.primitive.name.startswith(("segment_", "arg"))):
             return True
     return False
+
+
+def _near_jump(name: str, operands: list[Any], tolerance: float) -> bool:
+    """Whether a number is close to one at which its rounding jumps."""
+    quotient = operands[0] / operands[1] if name == "mod" else operands[0] + (name == "round") * 0.5
+    return bool((np.abs(quotient - np.rint(quotient)) < tolerance).any())
 
 
 def _near_kink(operands: list[Any], tolerance: float, rows_only: bool) -> bool:

@@ -46,6 +46,7 @@ from arrows.ops.comparison import (
     where,
 )
 from arrows.ops.context import Parameter, parameter
+from arrows.ops.contraction import einsum
 from arrows.ops.dropout import drop, dropout
 from arrows.ops.elementwise import (
     abs,
@@ -74,6 +75,7 @@ from arrows.ops.lookup import gather, lookup, one_hot, pick, place, scatter_row
 from arrows.ops.norms import norm, normalize, standardize, variance
 from arrows.ops.primitive import INVARIANT, ROW, Primitive, get, keep_own, primitives, register, unregister
 from arrows.ops.reductions import argmax, argmin, cumsum, log_softmax, logsumexp, max, mean, min, softmax, sum
+from arrows.ops.rounding import floor, mod, round, stop_gradient
 from arrows.ops.rowsparse import RowSparse
 from arrows.ops.segment_ops import (
     segment_broadcast,
@@ -87,6 +89,7 @@ from arrows.ops.segment_ops import (
 )
 from arrows.ops.segments import Segments
 from arrows.ops.shaping import broadcast_to, cast, reshape, sum_to, transpose
+from arrows.ops.sorting import argsort, sort, top_k
 from arrows.ops.tensorlike import TensorLike
 from arrows.ops.trace import Equation, Trace, Var
 from arrows.ops.tracing import Tracer, TraceRecorder, trace
@@ -113,6 +116,7 @@ __all__ = [
     "add",
     "argmax",
     "argmin",
+    "argsort",
     "bind",
     "broadcast_to",
     "cast",
@@ -124,11 +128,13 @@ __all__ = [
     "dot",
     "drop",
     "dropout",
+    "einsum",
     "elu",
     "equal",
     "erf",
     "exp",
     "expm1",
+    "floor",
     "gather",
     "gelu",
     "get",
@@ -157,6 +163,7 @@ __all__ = [
     "min",
     "minimum",
     "mish",
+    "mod",
     "multiply",
     "negative",
     "norm",
@@ -174,6 +181,7 @@ __all__ = [
     "relu",
     "relu6",
     "reshape",
+    "round",
     "scatter_row",
     "segment_attention",
     "segment_broadcast",
@@ -192,15 +200,18 @@ __all__ = [
     "softmax",
     "softplus",
     "softsign",
+    "sort",
     "sqrt",
     "square",
     "stack",
     "standardize",
+    "stop_gradient",
     "subtract",
     "sum",
     "sum_to",
     "swish",
     "tanh",
+    "top_k",
     "trace",
     "transpose",
     "unregister",

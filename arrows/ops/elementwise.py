@@ -220,10 +220,14 @@ def erf(x: Operand) -> TensorLike:
     return bind(_erf, x)
 
 
-def binary(name: str, vjp: Vjp, check: Check = arithmetic, additive: bool = False) -> Primitive:
-    """Registers an element-wise primitive of two operands whose kernel is NumPy's function of that name."""
-    rule = two_operands(name, check)
-    return register(Primitive(name, rule, ufunc(name), vjp, elementwise=True, additive=additive))
+def binary(
+    name: str, vjp: Vjp, check: Check = arithmetic, additive: bool = False, *, function: str | None = None
+) -> Primitive:
+    """Registers an element-wise primitive of two operands, whose kernel is NumPy's `function` or its name."""
+    kernel = ufunc(function or name)
+    return register(
+        Primitive(name, two_operands(name, check), kernel, vjp, elementwise=True, additive=additive)
+    )
 
 
 def unary(name: str, kernel: Kernel, vjp: Vjp, check: Check = floating, additive: bool = False) -> Primitive:

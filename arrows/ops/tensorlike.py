@@ -22,6 +22,8 @@ Operand = Union["TensorLike", HostArray, np.generic, float, int, bool]
 _UFUNCS = {
     "true_divide": "divide",
     "absolute": "abs",
+    "remainder": "mod",
+    "rint": "round",
     "bitwise_and": "logical_and",
     "bitwise_or": "logical_or",
     "invert": "logical_not",
@@ -106,6 +108,12 @@ class TensorLike:
 
     def __rtruediv__(self, other: Operand) -> TensorLike:
         return ops.divide(other, self)
+
+    def __mod__(self, other: Operand) -> TensorLike:
+        return ops.mod(self, other)
+
+    def __rmod__(self, other: Operand) -> TensorLike:
+        return ops.mod(other, self)
 
     def __matmul__(self, other: Operand) -> TensorLike:
         return ops.matmul(self, other)

@@ -27,6 +27,9 @@ def interpreted(source: str) -> Any:
         "sqrt": math.sqrt,
         "relu": lambda x: max(x, 0.0),
         "sign": lambda x: float(np.sign(x)),
+        "floor": lambda x: float(np.floor(x)),
+        "rint": lambda x: float(np.rint(x)),
+        "mod": lambda x, y: float(np.remainder(x, y)),
     }
     exec(source, names)
     return names["chain"]

@@ -31,6 +31,9 @@ FUNCTIONS = (
     parts.short,
     parts.standard,
     parts.activated,
+    parts.rounded,
+    parts.ranked,
+    parts.contracted,
 )
 
 

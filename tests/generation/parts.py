@@ -155,6 +155,22 @@ def activated(x: Any) -> Any:
     return ops.mish(x) + ops.softsign(x) * ops.log1p(x * x) - ops.expm1(ops.log_sigmoid(x))
 
 
+def rounded(x: Any) -> Any:
+    whole = ops.floor(x * 0.71 + 0.13) + ops.round(x * 0.43 + 0.21)
+    return (x * 0.37 + 0.1) % 1.5 + whole * 0.25 + ops.stop_gradient(ops.tanh(x)) * x
+
+
+def ranked(x: Any) -> Any:
+    values, _ = ops.sort(x + np.array([0.3711, 0.5307, 0.7123], "float32"))
+    best, places = ops.top_k(ops.tanh(x * 0.5), 2)
+    return values * 0.5 + best.sum() * x + ops.cast(places[0], x.dtype) * 0.125
+
+
+def contracted(x: Any) -> Any:
+    y = ops.tanh(x)
+    return ops.einsum("i,j,j->i", y, x, y) * 0.25 + ops.einsum("ij,j->i", ops.outer(y, y), y)
+
+
 def unit(label: Any) -> Any:
     return ops.one_hot(label, WORDS)
 

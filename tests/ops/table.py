@@ -38,7 +38,7 @@ def d(*shape: int) -> np.ndarray[Any, Any]:
 
 Case = tuple[str, tuple[np.ndarray[Any, Any], ...], dict[str, Any]]
 
-_UNARY = ("negative", "abs", "sign", "square", "exp", "tanh", "sigmoid", "relu", "softplus")
+_UNARY = ("floor", "round", "negative", "abs", "sign", "square", "exp", "tanh", "sigmoid", "relu", "softplus")
 _SMOOTH = ("expm1", "sin", "cos", "erf")
 _BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "greater", "greater_equal", "equal")
 
@@ -61,6 +61,13 @@ for _name in _BINARY:
     ]
 CASES += [("power", (p(3),), {"exponent": e}) for e in (3, -1, 1.5, -0.5, 0)]
 CASES += [("power", (i(3),), {"exponent": 3})]
+CASES += [
+    ("mod", (n(*one), p(*two) * sign), {})
+    for one, two in (((), ()), ((3,), (3,)), ((2, 1), (1, 3)), ((0,), (1,)))
+    for sign in (1, -1)
+]
+CASES += [("mod", (i(7, high=9) - 4, np.array([1, 2, 3, -1, -2, -3, 5], "int32")), {})]
+CASES += [("mod", (i(4, high=9).astype("uint8"), np.array([1, 2, 5, 3], "uint8")), {})]
 CASES += [("erf", (np.linspace(-7.0, 7.0, 41),), {})]
 CASES += [
     ("elu", (n(*shape),), {"alpha": alpha}) for shape in ((), (3,), (2, 3), (0,)) for alpha in (1.0, 0.3)
@@ -158,6 +165,16 @@ CASES += [
     for name in ("argmax", "argmin")
     for shape, axis in (((3,), -1), ((2, 3), -2), ((0, 3), -1))
 ]
+
+CASES += [
+    ("argsort", (x,), {"descending": descending})
+    for x in (
+        d(3), d(2, 3), d(0), d(2, 0), i(9), i(2, 2, 5).astype("uint8"), b(5),
+        np.array([1.0, np.nan, 2.0, np.nan, np.inf, 3.0]),
+    )
+    for descending in (False, True)
+]  # fmt: skip
+CASES += [("stop_gradient", (n(*shape),), {}) for shape in ((), (3,), (2, 3), (0,))]
 
 CASES += [
     ("reshape", (n(*old),), {"shape": new})

@@ -80,6 +80,22 @@ def sign(x):
 def sqrt(x):
     return F(math.sqrt(x))
 
+
+@njit(inline="always")
+def floor(x):
+    return F(np.floor(x))
+
+
+@njit(inline="always")
+def rint(x):
+    return F(np.rint(x))
+
+
+@njit(inline="always")
+def mod(x, y):
+    r = F(math.fmod(x, y))
+    return r + y if r != F(0) and (r < F(0)) != (y < F(0)) else r
+
 """
 # `tanh` is an odd quotient of polynomials of degrees 9 and 8, up to where it is 1 but for 8e-8.
 # `sigmoid` is e / (1 + e), with e = exp(x): so it is as exact where it is small as where it is not. The

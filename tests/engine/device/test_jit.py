@@ -69,7 +69,15 @@ def test_functions_of_chains(kept: Path) -> None:
     wide = np.geomspace(1e-38, 1e38, 999)
     x = np.concatenate([np.linspace(-12, 12, 100_001), wide, -wide])
     x = np.append(x, [0.0, np.inf, -np.inf, np.nan]).astype(np.float32)[None]
-    for name, tolerance in (("tanh", 4e-7), ("sigmoid", 4e-7), ("relu", 0), ("sign", 0), ("abs", 0)):
+    for name, tolerance in (
+        ("tanh", 4e-7),
+        ("sigmoid", 4e-7),
+        ("relu", 0),
+        ("sign", 0),
+        ("abs", 0),
+        ("floor", 0),
+        ("round", 0),
+    ):
         function = getattr(ar.ops, name)
         block = ar.Vector(x.shape[1]) >> ar.Function(lambda v, f=function: f(v) * 2.0)
         found = ar.compile(block, jit=True)(x)

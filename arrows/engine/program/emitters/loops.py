@@ -33,6 +33,9 @@ FUNCTIONS = {
     "sigmoid": "sigmoid({0})",
     "relu": "relu({0})",
     "sign": "sign({0})",
+    "floor": "floor({0})",
+    "round": "rint({0})",
+    "mod": "mod({0}, {1})",
 }
 """How each primitive is written, with the operands as {0}, {1}, ..."""
 
@@ -108,7 +111,7 @@ def can_write(equation: Equation, dtype: str) -> bool:
     if name == "index":
         key = _key(equation)
         return len(key) == 1 and (isinstance(key[0], int) or key[0][2] == 1)
-    if name == "reshape":
+    if name in ("reshape", "stop_gradient"):
         return equation.operands[0].rows == ROW
     if name == "concat":
         return all(var.rows == ROW for var in equation.operands)

@@ -49,6 +49,18 @@ FUNCTION long long whole_power(long long x, long long n) {
   for (; n > 0; --n) result *= x;
   return result;
 }
+FUNCTION long long whole_mod(long long a, long long b) {
+  long long rest = b == 0 || b == -1 ? 0 : a % b;
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+FUNCTION float real_modf(float a, float b) {
+  float rest = fmodf(a, b);
+  return rest != 0 ? ((rest < 0) != (b < 0) ? rest + b : rest) : copysignf(0.0f, b);
+}
+FUNCTION double real_mod(double a, double b) {
+  double rest = fmod(a, b);
+  return rest != 0 ? ((rest < 0) != (b < 0) ? rest + b : rest) : copysign(0.0, b);
+}
 FUNCTION unsigned long long finalise(unsigned long long x) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
@@ -115,6 +127,13 @@ def _power(operands: Sequence[str], dtype: str, attributes: Attributes) -> str:
     return _library("pow")([operands[0], number(exponent, dtype)], dtype, attributes)
 
 
+def _mod(operands: Sequence[str], dtype: str, attributes: Attributes) -> str:
+    if dtype in ("float32", "float64"):
+        return _library("real_mod")(operands, dtype, attributes)
+    a, b = operands
+    return f"({b} ? {a} % {b} : 0)" if dtype.startswith("u") else f"whole_mod({a}, {b})"
+
+
 def _clip(operands: Sequence[str], dtype: str, attributes: Attributes) -> str:
     value = operands[0]
     if attributes["low"] is not None:
@@ -166,6 +185,9 @@ ELEMENTWISE: Mapping[str, Writer] = {
     "elu": _elu,
     "leaky_relu": _leaky_relu,
     "power": _power,
+    "floor": _library("floor"),
+    "round": _library("rint"),
+    "mod": _mod,
     "clip": _clip,
     "maximum": _plain("({0} > {1} || {0} != {0} ? {0} : {1})"),
     "minimum": _plain("({0} < {1} || {0} != {0} ? {0} : {1})"),

@@ -22,7 +22,10 @@ Write = Callable[[CodeBlock, RowPlace, str], None]
 
 def is_reduction(equation: Equation) -> bool:
     """Whether each number of the result is made of many of an operand's row."""
-    return equation.primitive.name in NUMBERS or equation.primitive.name in LINES
+    name = equation.primitive.name
+    return name in NUMBERS or (
+        name in LINES and (name != "argsort" or equation.result.type.shape[-1] <= _SORTED)
+    )
 
 
 def items(equation: Equation) -> int:
@@ -52,7 +55,7 @@ def write_item(writer: KernelWriter, scope: CodeBlock, equation: Equation, at: s
 
 
 def _axis(equation: Equation) -> int:
-    axis: int = dict(equation.attributes)["axis"]  # type: ignore[assignment]
+    axis: int = dict(equation.attributes).get("axis", -1)  # type: ignore[assignment]
     return axis
 
 
@@ -270,6 +273,28 @@ def _cumsum(writer: KernelWriter, scope: CodeBlock, equation: Equation, at: RowP
     line.over(scope, body, reverse=_attributes(equation)["reverse"])
 
 
+# Counting compares each pair, which beats a sorting call of many launches on rows up to about this length.
+_SORTED = 256
+
+
+def _argsort(writer: KernelWriter, scope: CodeBlock, equation: Equation, at: RowPlace, write: Write) -> None:
+    """Each number's place is the count of those that stand before it."""
+    line, other = _Line(writer, equation, at), writer.fresh()
+    lines = (max(at.length, 1), line.size)
+
+    def body(block: CodeBlock, x: str) -> None:
+        rank = block.name("int", "0")
+        inner = block.inner(f"for (int {other} = 0; {other} < {line.size}; ++{other})")
+        y = writer.value(inner, line.x, "r", join([at, column(other, line.size)], lines))
+        less, more = (f"({a} < {b} || ({b} != {b} && {a} == {a}))" for a, b in ((y, x), (x, y)))
+        before, behind = (more, less) if _attributes(equation)["descending"] else (less, more)
+        inner.lines.append(f"{rank} += {before} || (!{behind} && {other} < k);")
+        block.close(inner)
+        write(block, join([at, column(rank, line.size)], lines), block.name("long long", "k"))
+
+    line.over(scope, body)
+
+
 NUMBERS: Mapping[str, Callable[[KernelWriter, CodeBlock, Equation, RowPlace], str]] = {
     "sum": _sum,
     "sum_to": _sum,
@@ -289,5 +314,6 @@ LINES: Mapping[str, Callable[[KernelWriter, CodeBlock, Equation, RowPlace, Write
     "softmax": _softmax,
     "log_softmax": _softmax,
     "cumsum": _cumsum,
+    "argsort": _argsort,
 }
 """Reductions that give a line at a time."""

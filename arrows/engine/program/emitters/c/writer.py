@@ -44,7 +44,7 @@ from arrows.ops import INVARIANT, Equation, Var
 
 INDEXING = {
     "index", "reshape", "transpose", "broadcast_to", "concat", "pad_slice", "lookup", "pick", "place",
-    "one_hot", "outer", "dropout", "segment_broadcast", "segment_position",
+    "one_hot", "outer", "dropout", "segment_broadcast", "segment_position", "stop_gradient",
 }  # fmt: skip
 """Primitives that are not element-wise, each number of whose result is made of few of the operands'."""
 
@@ -236,7 +236,7 @@ class KernelWriter:
         if name not in INDEXING:
             raise NotInC(name)
         match name:
-            case "reshape":
+            case "reshape" | "stop_gradient":
                 return operand(x, at)
             case "index":
                 return operand(x, sliced(at, shape, attributes["key"], x.type.shape))

@@ -1,0 +1,164 @@
+"""Sums of products over named axes: `einsum`, made of transposes and matrix products."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from math import prod
+
+import numpy as np
+
+from arrows.ops.bind import constant
+from arrows.ops.elementwise import multiply
+from arrows.ops.errors import ShapeError
+from arrows.ops.linear import matmul, outer
+from arrows.ops.primitive import INVARIANT
+from arrows.ops.reductions import sum as sum_along
+from arrows.ops.shaping import reshape, shape_of, transpose
+from arrows.ops.tensorlike import Operand, TensorLike
+
+
+def einsum(subscripts: str, *operands: Operand) -> TensorLike:
+    """Sums of products, with a letter for each axis, as NumPy's and PyTorch's: `einsum("ij,j->i", a, x)`.
+
+    Axes of one letter go together; letters that the result lacks are summed over.  Operands are multiplied
+    from left to right, each pair as one matrix product.  Shapes are those of one example, so no letter stands
+    for the batch, and `...` is refused.
+
+    Args:
+        subscripts: the letters of each operand's axes, `->` and those of the result; without an arrow the
+            result has the letters that stand once, in alphabetical order.
+        operands: numbers of one element type.
+
+    Raises:
+        ShapeError: the subscripts are not of this form, or do not fit the operands.
+
+    >>> import numpy as np
+    >>> einsum("ij,j->i", np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 10.0])).tolist()
+    [21.0, 43.0]
+    >>> float(einsum("ii", np.array([[1.0, 2.0], [3.0, 4.0]])))  # the trace
+    5.0
+    """
+    inputs, output = _parsed(subscripts, operands)
+    terms = [
+        _without_repeats(x if isinstance(x, TensorLike) else constant(x), axes)
+        for x, axes in zip(operands, inputs, strict=True)
+    ]
+    value, axes = terms[0]
+    for number, (right, right_axes) in enumerate(terms[1:], 2):
+        later = set(output).union(*(axes for _, axes in terms[number:]))
+        value, axes = _product(value, axes, right, right_axes, later)
+    value, axes = _summed(value, axes, set(output))
+    return _arranged(value, axes, output)
+
+
+def _parsed(subscripts: object, operands: tuple[Operand, ...]) -> tuple[list[str], str]:
+    """The letters of each operand and of the result."""
+    if not isinstance(subscripts, str):
+        raise ShapeError(f"einsum: the subscripts are text such as 'ij,j->i', got {subscripts!r}")
+    text = subscripts.replace(" ", "")
+    if "..." in text:
+        raise ShapeError(
+            f"einsum: {subscripts!r} has an ellipsis",
+            hint="name every axis of one example; the engine adds the batch",
+        )
+    if not re.fullmatch(r"[a-zA-Z]*(,[a-zA-Z]*)*(->[a-zA-Z]*)?", text):
+        raise ShapeError(f"einsum: {subscripts!r} is not of the form 'ij,jk->ik'")
+    left, arrow, output = text.partition("->")
+    inputs = left.split(",")
+    counts = Counter(left.replace(",", ""))
+    if not arrow:
+        output = "".join(sorted(letter for letter, count in counts.items() if count == 1))
+    if len(inputs) != len(operands):
+        raise ShapeError(
+            f"einsum: {subscripts!r} names {len(inputs)} operands, and {len(operands)} are given"
+        )
+    for letter in output:
+        if letter not in counts or output.count(letter) > 1:
+            where = "more than once" if letter in counts else "not among the operands"
+            raise ShapeError(f"einsum: the result's axis {letter!r} in {subscripts!r} stands {where}")
+    sizes: dict[str, int] = {}
+    for axes, x in zip(inputs, operands, strict=True):
+        shape = shape_of(x)
+        if len(axes) != len(shape):
+            raise ShapeError(f"einsum: {axes!r} names {len(axes)} axes, but its operand has {list(shape)}")
+        for letter, size in zip(axes, shape, strict=True):
+            if sizes.setdefault(letter, size) != size:
+                raise ShapeError(f"einsum: axis {letter!r} has the sizes {sizes[letter]} and {size}")
+    return inputs, output
+
+
+def _without_repeats(x: Operand, axes: str) -> tuple[Operand, str]:
+    """An operand's diagonal along axes of one letter."""
+    for letter in axes:
+        while axes.count(letter) > 1:
+            first = axes.index(letter)
+            second = axes.index(letter, first + 1)
+            shape = shape_of(x)
+            ones = [shape[i] if i in (first, second) else 1 for i in range(len(shape))]
+            eye = np.eye(shape[first], dtype=getattr(x, "dtype", "float64")).reshape(ones)
+            x = sum_along(multiply(x, eye), axis=second)
+            axes = axes[:second] + axes[second + 1 :]
+    return x, axes
+
+
+def _summed(x: Operand, axes: str, kept: set[str]) -> tuple[Operand, str]:
+    """Sums over the axes that nobody needs any more."""
+    dropped = tuple(i for i, letter in enumerate(axes) if letter not in kept)
+    if not dropped:
+        return x, axes
+    return sum_along(x, axis=dropped), "".join(letter for letter in axes if letter in kept)
+
+
+def _arranged(x: Operand, axes: str, order: str) -> TensorLike:
+    return transpose(x, [axes.index(letter) for letter in order])
+
+
+def _product(
+    left: Operand, left_axes: str, right: Operand, right_axes: str, later: set[str]
+) -> tuple[TensorLike, str]:
+    """The product of two operands, summed over what they share and nobody needs later."""
+    left, left_axes = _summed(left, left_axes, later | set(right_axes))
+    right, right_axes = _summed(right, right_axes, later | set(left_axes))
+    if _fixed(left) and not _fixed(right):  # rows of examples stand on the left of a parameter's matrix
+        left, left_axes, right, right_axes = right, right_axes, left, left_axes
+    sizes = dict(zip(left_axes + right_axes, shape_of(left) + shape_of(right), strict=True))
+    shared = [letter for letter in left_axes if letter in right_axes]
+    each = "".join(letter for letter in shared if letter in later)
+    over = "".join(letter for letter in shared if letter not in later)
+    rows = "".join(letter for letter in left_axes if letter not in right_axes)
+    columns = "".join(letter for letter in right_axes if letter not in left_axes)
+
+    def flat(x: Operand, axes: str, *groups: str) -> TensorLike:
+        """The axes in the order of the groups, those of a group as one; none for an empty group."""
+        shape = tuple(prod(sizes[letter] for letter in group) for group in groups if group)
+        return reshape(_arranged(x, axes, "".join(groups)), shape)
+
+    result = each + rows + columns
+    if not over:
+        if not each and rows and columns:
+            product = outer(flat(left, left_axes, rows), flat(right, right_axes, columns))
+        else:
+            shape = [sizes[letter] for letter in each + rows] + [1] * len(columns)
+            product = multiply(
+                reshape(_arranged(left, left_axes, each + rows), shape),
+                reshape(
+                    _arranged(right, right_axes, each + columns),
+                    [sizes[letter] for letter in each] + [1] * len(rows) + [sizes[c] for c in columns],
+                ),
+            )
+    elif each:
+        n, k = (prod(sizes[letter] for letter in group) for group in (each, over))
+        m, p = (prod(sizes[letter] for letter in group) for group in (rows, columns))
+        product = matmul(
+            reshape(_arranged(left, left_axes, each + rows + over), (n, m, k)),
+            reshape(_arranged(right, right_axes, each + over + columns), (n, k, p)),
+        )
+    else:
+        product = matmul(flat(left, left_axes, rows, over), flat(right, right_axes, over, columns))
+    return reshape(product, [sizes[letter] for letter in result]), result
+
+
+def _fixed(x: Operand) -> bool:
+    """Whether an operand is the same for all examples."""
+    return not isinstance(x, TensorLike) or x.rows == INVARIANT

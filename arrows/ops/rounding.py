@@ -1,0 +1,98 @@
+"""Rounding, remainders, and `stop_gradient`: what reverse mode takes for constants."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+
+from arrows.ops.arrays import Array, put, ufunc
+from arrows.ops.bind import bind, constant
+from arrows.ops.elementwise import binary, multiply, negative
+from arrows.ops.primitive import Gradients, Primitive, register
+from arrows.ops.shape_rules import arithmetic, floating, one_operand
+from arrows.ops.shaping import sum_to
+from arrows.ops.tensorlike import Operand, TensorLike
+
+
+def floor(x: Operand) -> TensorLike:
+    """The greatest whole number that is not above x, in the same element type; no gradient passes.
+
+    Integers stay as they are.
+
+    >>> import numpy as np
+    >>> floor(np.array([1.7, -1.2])).tolist()
+    [1.0, -2.0]
+    """
+    return _rounded(_floor, x)
+
+
+def round(x: Operand) -> TensorLike:
+    """The nearest whole number, in the same element type; halves go to the even one, as in NumPy and PyTorch.
+
+    No gradient passes.  Integers stay as they are.  To pass one as if nothing had been rounded (a
+    straight-through estimator), write `x + stop_gradient(round(x) - x)`.
+
+    >>> import numpy as np
+    >>> round(np.array([0.5, 1.5, -1.2])).tolist()
+    [0.0, 2.0, -1.0]
+    """
+    return _rounded(_round, x)
+
+
+def mod(a: Operand, b: Operand) -> TensorLike:
+    """The remainder of a division that rounds down, `a % b`: it has the sign of b, as in Python and NumPy.
+
+    The gradient of a is that of the result; that of b is multiplied by `-floor(a / b)`.
+
+    Args:
+        a: numbers.
+        b: numbers of the same element type; division by zero gives NaN, and 0 for integers.
+
+    >>> import numpy as np
+    >>> mod(np.array([7, -7]), 3).tolist(), mod(np.array([5.5, -5.5]), -2.0).tolist()
+    ([1, 2], [-0.5, -1.5])
+    """
+    return bind(_mod, a, b)
+
+
+def stop_gradient(x: Operand) -> TensorLike:
+    """x itself, through which no gradient passes: `detach` in PyTorch.
+
+    >>> import arrows as ar
+    >>> model = ar.compile(ar.Scalar(name="x") >> ar.Function(lambda x: x * ar.ops.stop_gradient(x)))
+    >>> value, grads = model.value_and_grad([3.0], inputs=["x"])
+    >>> float(value), grads["x"].tolist()
+    (9.0, [[3.0]])
+    """
+    if isinstance(x, TensorLike) and not x.type.floating:
+        return x
+    return bind(_stop_gradient, x)
+
+
+def _rounded(primitive: Primitive, x: Operand) -> TensorLike:
+    """What a primitive gives; integers are whole already."""
+    x = x if isinstance(x, TensorLike) else constant(x)
+    integral = np.dtype(x.dtype).kind in "iu"
+    return cast("TensorLike", x) if integral else bind(primitive, x)
+
+
+def _mod_vjp(g: TensorLike, result: TensorLike, a: TensorLike, b: TensorLike) -> Gradients:
+    # (a - a % b) / b is whole but for its rounding.
+    quotients = multiply(g, round((a - result) / b))
+    return sum_to(g, a.shape), negative(sum_to(quotients, b.shape))
+
+
+def _unchanged(x: Array, out: Array | None = None) -> Array:
+    return put(x, out)
+
+
+_floor = register(Primitive("floor", one_operand("floor", floating), ufunc("floor"), elementwise=True))
+
+_round = register(Primitive("round", one_operand("round", floating), ufunc("rint"), elementwise=True))
+
+_mod = binary("mod", _mod_vjp, arithmetic, function="remainder")
+
+_stop_gradient = register(
+    Primitive("stop_gradient", one_operand("stop_gradient", floating), lambda xp: _unchanged, view=True)
+)

@@ -1,0 +1,82 @@
+"""Rounding, remainders and `stop_gradient`: values as NumPy's, gradients as PyTorch's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows import ops
+from arrows.ops import ShapeError, trace
+from arrows.typesys import types as T
+
+
+def gradients(function: Any, *vectors: list[float]) -> list[list[float]]:
+    names = [f"x{n}" for n in range(len(vectors))]
+    read = ar.Record({name: ar.Vector(len(x), name=name) for name, x in zip(names, vectors, strict=True)})
+    model = ar.compile(read >> ar.Function(lambda *xs: function(*xs).sum()), float_type="float64")
+    _, grads = model.value_and_grad([dict(zip(names, vectors, strict=True))], inputs=names)
+    return [grads[name][0][0].tolist() for name in names]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_mod_is_that_of_numpy_and_python(sign: int) -> None:
+    a = np.array([7.5, -7.5, 6.0, -6.0, 0.0, np.inf, np.nan, 1.0])
+    b = sign * np.array([2.0, 2.0, 3.0, 3.0, 2.0, 2.0, 2.0, np.inf])
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(ops.mod(a, b), np.mod(a, b))
+    assert ops.mod(np.array([-7, 7]), sign * 3).tolist() == [-7 % (sign * 3), 7 % (sign * 3)]
+
+
+@pytest.mark.parametrize("device", ["cpu", "fake", "fake-kernels"])
+def test_integers_modulo_zero_are_zero(device: str) -> None:
+    both = ar.Record((ar.Scalar("int32"), ar.Scalar("int32"))) >> ar.Function(lambda a, b: a % b)
+    pairs = [(7, 0), (-7, 3), (7, -3), (-(2**31), -1), (5, 5)]
+    assert ar.to_numpy(ar.compile(both, device=device)(pairs)).tolist() == [0, 2, -2, 0, 0]
+
+
+def test_the_operator() -> None:
+    block = ar.Scalar("int32") >> ar.Function(
+        lambda x: (x % 2, 7 % (x + 1), np.mod(x, 3), np.remainder(x, 3))
+    )
+    assert [int(y) for y in block.eval(4)] == [0, 2, 1, 1]
+    assert (ar.Scalar() >> ar.Function(lambda x: np.floor(x) + np.rint(x))).eval(1.5) == 3.0
+
+
+def test_gradients_are_those_of_pytorch() -> None:
+    # torch.remainder(a, b): 1 for a, -floor(a / b) for b; torch.floor and torch.round: zero.
+    assert gradients(ops.mod, [7.5, -7.5, 7.5], [2.0, 2.0, -2.0]) == [[1.0] * 3, [-3.0, 4.0, 4.0]]
+    for function in (ops.floor, ops.round):
+        assert gradients(lambda x, f=function: f(x) * x, [1.25, -2.75]) == [
+            function(np.array([1.25, -2.75])).tolist()
+        ]
+
+
+def test_no_gradient_goes_through() -> None:
+    assert gradients(lambda x: x * ops.stop_gradient(x), [3.0, 4.0]) == [[3.0, 4.0]]
+    assert gradients(lambda x: x + ops.stop_gradient(ops.round(x) - x), [0.4, 1.7]) == [[1.0, 1.0]]
+    whole = gradients(lambda x: ops.stop_gradient(x * 2.0), [3.0])
+    assert whole == [[0.0]]
+
+
+def test_a_layer_behind_it_does_not_learn() -> None:
+    block = ar.Vector(2) >> ar.FC(2, name="a") >> ar.Function(ops.stop_gradient) >> ar.FC([], name="b")
+    _, grads = ar.compile(block).value_and_grad([[1.0, 2.0]])
+    assert not grads["a/weight"].any() and grads["b/weight"].any()
+
+
+def test_integers_are_whole_already() -> None:
+    for function in (ops.floor, ops.round, ops.stop_gradient):
+        assert not trace(function, T.Tensor((3,), "int32")).equations
+    assert ops.floor(np.array([3, -4])).tolist() == [3, -4]
+
+
+def test_refusals() -> None:
+    with pytest.raises(ShapeError, match="mod: float32 and int32 have different element types"):
+        trace(ops.mod, T.Tuple((T.Tensor(()), T.Tensor((), "int32"))))
+    with pytest.raises(ShapeError, match="floor takes floating numbers, not bool"):
+        trace(ops.floor, T.Tensor((), "bool"))
+    with pytest.raises(ShapeError, match="mod takes numbers, but bool holds truth values"):
+        trace(lambda x: x % x, T.Tensor((), "bool"))
