@@ -22,6 +22,7 @@ from arrows.data.generated_treebank import CLASSES, compose, generate, label_tre
 from arrows.data.json_lines import iterate_json_lines, read_json_lines
 from arrows.data.molecules import Molecule, parse_smiles
 from arrows.data.python_source import SyntaxTree, parse_python, read_python
+from arrows.data.ragged_arrays import from_arrow, from_awkward, from_lists, to_arrow, to_awkward
 from arrows.data.vocabularies import Vocabulary
 from arrows.data.word_vectors import Vector, read_vectors
 
@@ -38,6 +39,9 @@ __all__ = [
     "Word",
     "compose",
     "format_tree",
+    "from_arrow",
+    "from_awkward",
+    "from_lists",
     "generate",
     "iterate_csv",
     "iterate_json_lines",
@@ -54,6 +58,8 @@ __all__ = [
     "read_python",
     "read_trees",
     "read_vectors",
+    "to_arrow",
+    "to_awkward",
     "vocabulary",
     "words",
 ]
