@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from arrows import ops
-from arrows.combinators import Layer
+from arrows.combinators import AnyBlock, Apply, Layer
 from arrows.layers import initializers
 from arrows.layers.arguments import float_type, function_of, size_of
 from arrows.ops import Parameter, ShapeError, TensorLike
@@ -51,6 +51,13 @@ class Embedding(Layer[A, B]):
     >>> vectors = ar.Embedding.of(np.array([[1.0, 2.0], [3.0, 4.0]]), trainable=False)
     >>> (ar.Scalar("int32") >> vectors).eval(1).tolist()
     [3.0, 4.0]
+
+    Words in and words out of one table (`attend`), in a tagger that says each word again:
+
+    >>> embed = ar.Embedding(10, 4)
+    >>> again = ar.Scalar("int32") >> embed >> ar.FC(4, ar.ops.tanh) >> embed.attend
+    >>> list(ar.compile(again).params), again.eval(7).shape
+    (['Embedding_1/weight', 'FC_1/weight', 'FC_1/bias'], (10,))
     """
 
     buckets: int
@@ -125,6 +132,28 @@ class Embedding(Layer[A, B]):
             name=name,
         )
 
+    @property
+    def attend(self) -> Attend[Any, Any]:
+        """The product with the transposed table: from a vector [size] to its inner product with each row.
+
+        A block, and the same one each time: `h >> embed.attend`, or `embed.attend(h)` on a wire, in a
+        `Function` and on the fly.  As the scores of a word that is to come, it ties the table of the words
+        that are read to that of the words that are written: one parameter, whose gradient is dense then.
+
+        Source: Press, Wolf, "Using the Output Embedding to Improve Language Models", EACL 2017, section 3;
+        Inan, Khosravi, Socher, "Tying Word Vectors and Word Classifiers", ICLR 2017.
+
+        >>> import arrows as ar
+        >>> embed = ar.Embedding.of([[1.0, 2.0], [3.0, 4.0], [0.0, 1.0]])
+        >>> (ar.Vector(2, "float64") >> embed.attend).eval([1, 10]).tolist()
+        [21.0, 43.0, 10.0]
+        """
+        # Not made in `__init__`: most embeddings are never asked.
+        attend: Attend[Any, Any] = self.__dict__.setdefault("_attend", Attend(self))
+        if attend.embedding is not self:  # this embedding is a shallow copy, another layer
+            attend = self.__dict__["_attend"] = Attend(self)
+        return attend
+
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
         if not isinstance(input, T.Tensor) or input.floating or input.dtype == "bool":
             raise ShapeError(
@@ -137,3 +166,57 @@ class Embedding(Layer[A, B]):
     def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> TensorLike:
         (index,) = args
         return ops.lookup(parameters["weight"], index)
+
+
+class Attend(Apply[A, B]):
+    """`embed.attend`: the inner products of a vector [size] with the rows of an embedding's table, [buckets].
+
+    A matrix [n, size] gives those of each of its rows, [n, buckets].
+
+    Args:
+        embedding: whose table it is.
+
+    Raises:
+        ArrowTypeError: when types are checked, the input is no vector of the table's size, or of another
+            element type than the table.
+    """
+
+    kind = "attend"
+    embedding: Embedding[Any, Any]
+
+    def __init__(self, embedding: Embedding[Any, Any]) -> None:
+        super().__init__()
+        self.embedding = embedding
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return self._products
+
+    def compute(self, args: tuple[Any, ...]) -> Any:
+        return self._products(*args)
+
+    def _products(self, *args: Any) -> TensorLike:
+        embedding = self.embedding
+        (spec,) = embedding.parameters(T.Tensor((), "int32"))
+        table = ops.parameter(embedding, spec)
+        if len(args) != 1 or not isinstance(args[0], TensorLike):
+            raise ShapeError(f"attend takes one vector of size {embedding.size}, not {len(args)} inputs")
+        (vector,) = args
+        if vector.ndim not in (1, 2) or vector.shape[-1] != embedding.size or vector.dtype != table.dtype:
+            wanted = T.Tensor((embedding.size,), table.dtype)
+            raise ShapeError(
+                f"the rows of {embedding.label} are {wanted}, and attend takes a vector like them, "
+                f"not {vector.type}",
+                hint=f"put ar.FC({embedding.size}) before it",
+            )
+        if (
+            vector.ndim == 1
+        ):  # so the table's gradient, a sum of outer products, comes out the right way round
+            return ops.matmul(table, vector)
+        return ops.matmul(vector, ops.transpose(table))
+
+    def brief(self, depth: int) -> str:
+        return f"{self.embedding.brief(depth)}.attend"
+
+    def pieces(self) -> list[str | AnyBlock]:
+        return [*self.embedding.pieces(), ".attend"]

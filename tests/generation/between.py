@@ -7,7 +7,7 @@ from typing import Any
 import arrows as ar
 from arrows import ops
 from tests.generation import parts
-from tests.generation.build import WIDTH, Build
+from tests.generation.build import WIDTH, WORDS, Build
 
 HARDLY = 1e-12
 """A rate of dropout at which nothing is ever zeroed, and the rest grows by less than any tolerance."""
@@ -39,7 +39,12 @@ FUNCTIONS = (
 
 def change(build: Build) -> Any:
     """A block from a vector to a vector."""
-    kind = build.one_of("function", "layer", "identity", "split", "norm", "chance")
+    kind = build.one_of("function", "layer", "identity", "split", "norm", "chance", "attend")
+    if kind == "attend":
+        # The table that words are looked up in elsewhere: its gradient has rows, and is dense here.
+        table = build.layer("embedding", lambda: ar.Embedding(WORDS, WIDTH))
+        read = build.one_of(table.attend, ar.Function(lambda x: ops.tanh(table.attend(x))))
+        return read >> ar.Function(parts.fewer)
     if kind == "identity":
         return ar.Identity()
     if kind == "norm":

@@ -91,6 +91,11 @@ def split(x: Any) -> Any:
     return {"head": x[0], "tail": x[1:]}
 
 
+def fewer(x: Any) -> Any:
+    """As many numbers of `WORDS` as a vector has."""
+    return x[:WIDTH] - x[-1:] * 0.25
+
+
 def narrowed(x: Any) -> Any:
     return x[: 2 * WIDTH : 2] * 0.5 + x[-1]
 

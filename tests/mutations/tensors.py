@@ -60,6 +60,12 @@ def into_a_layer_that_stands_elsewhere(build: Build) -> Pair:
     )
 
 
+@mutation("size", "attend takes a vector like them", r"Embedding\(\d+, 3\)\.attend", *SIZES)
+def into_a_tied_table(build: Build) -> Pair:
+    f, table = reader(build), build.layer("embedding", lambda: ar.Embedding(WORDS, WIDTH))
+    return f >> table.attend, lambda: f >> LONGER >> table.attend
+
+
 @mutation("size", "Sum adds items of one type", r"Sum", *SIZES)
 def of_a_summand(build: Build) -> Pair:
     f, g = reader(build), reader(build)

@@ -69,13 +69,12 @@ def deep_copy(block: B, memo: dict[int, Any]) -> B:
     for part in order:
         if id(part) in memo:
             continue
-        copied = _empty(type(part))
+        copied = memo[id(part)] = _empty(type(part))  # before its attributes, which may lead back to it
         for key, value in part.__dict__.items():
             if key == "_parts":
                 copied.__dict__[key] = tuple(memo[id(p)] for p in value)
             else:
                 copied.__dict__[key] = value if isinstance(value, SourceLine) else copy.deepcopy(value, memo)
-        memo[id(part)] = copied
     for token in _tokens(order):
         memo[id(token)].define(memo[id(token.definition)])
     whole: B = memo[id(block)]
