@@ -169,7 +169,8 @@ def _from_awkward(layout: Any) -> Any:
         rows = _from_awkward(layout.content[: layout.length * layout.size])
         return _of_fixed_size(rows, layout.length, layout.size)
     if layout.is_list and not layout.parameter("__array__"):
-        plain = layout.to_ListOffsetArray64(True)
+        as_ours = hasattr(layout, "offsets") and layout.offsets.dtype == np.int64 and not layout.offsets[0]
+        plain = layout if as_ours else layout.to_ListOffsetArray64(True)
         offsets = np.asarray(plain.offsets.data)
         return Ragged(_from_awkward(plain.content[: int(offsets[-1])]), offsets)
     reason = f"an array of the type {layout.form.type} has no numbers to read"
