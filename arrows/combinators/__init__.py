@@ -24,7 +24,18 @@ from arrows.combinators.effects import Metric, Shared, Tap, shared
 from arrows.combinators.fanout import AllOf, AndFan, Fan, PairItem, Record
 from arrows.combinators.folds import Fold, NoDefault, Reduce
 from arrows.combinators.inputs import Input, InputTransform, Read, Scalar, Tensor, Transform, Unfit, Vector
-from arrows.combinators.items import GetItem, Item, Nth, Reverse, Slice, attributes, has_attributes, take
+from arrows.combinators.items import (
+    GetItem,
+    Item,
+    NoItem,
+    Nth,
+    Reverse,
+    Slice,
+    attributes,
+    has_attributes,
+    take,
+    take_or_default,
+)
 from arrows.combinators.layer import Layer
 from arrows.combinators.notation import Graph, arrow, unpack
 from arrows.combinators.onehot import OneHot, OneHotFromList
@@ -59,6 +70,7 @@ __all__ = [
     "Metric",
     "Min",
     "NGrams",
+    "NoItem",
     "Nth",
     "OneHot",
     "OneHotFromList",
@@ -126,5 +138,6 @@ __all__ += [
     "parts_first",
     "set_name",
     "take",
+    "take_or_default",
     "without_zero",
 ]

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from enum import Enum
 from typing import Any
 
 from arrows.combinators.base.arguments import set_name, wrong_argument, wrong_value
 from arrows.combinators.base.block import A, AnyBlock, B, Block
+from arrows.combinators.base.wires import Wire
+
+
+class NoItem(Enum):
+    """What an item gives that there is not, where the user does not say it: an error."""
+
+    ERROR = "error"
+
+    def __repr__(self) -> str:
+        return "an error"
 
 
 class Item(Block[A, B]):
@@ -16,19 +27,29 @@ class Item(Block[A, B]):
     Attributes:
         key: an index, a slice, a key or a label.
         arity: how many items the input must have if it is a tuple (`ar.unpack`), or None.
+        default: the Python object to give if there is no such item; `NoItem.ERROR` if that is an error.
     """
 
     kind = "GetItem"
     key: Any
     arity: int | None
+    default: Any
 
-    def __init__(self, key: object, *, arity: int | None = None, name: str | None = None) -> None:
+    def __init__(
+        self,
+        key: object,
+        *,
+        arity: int | None = None,
+        default: object = NoItem.ERROR,
+        name: str | None = None,
+    ) -> None:
         set_name(self, name)
         self.key = key
         self.arity = arity
+        self.default = default
 
     def arguments(self, depth: int = 2) -> str:
-        return repr(self.key)
+        return repr(self.key) if self.default is NoItem.ERROR else f"{self.key!r}, default={self.default!r}"
 
 
 class GetItem(Item[Any, Any]):
@@ -39,10 +60,13 @@ class GetItem(Item[Any, Any]):
 
     Args:
         key: index, slice, key, or name of an attribute. A tuple's labels go before positions.
+        default: the Python object to give where a Python object has no such item or attribute; left out,
+            such an example is refused. An item that is None is there, and stays None.
         name: the name in messages.
 
     Raises:
-        ArrowTypeError: at `compile`, a tuple that has no such item, or an input without items.
+        ArrowTypeError: at `compile`, a tuple that has no such item, an input without items, or a default
+            where the input is no Python object.
         InputError: at evaluation, an object or sequence that has no such item or attribute.
 
     Source: TensorFlow Fold, `td.GetItem`, `td.Slice`.
@@ -51,6 +75,8 @@ class GetItem(Item[Any, Any]):
         >>> import arrows as ar
         >>> ar.GetItem("word").eval({"word": "tree"})
         'tree'
+        >>> ar.GetItem("word", default="").eval({})
+        ''
         >>> from dataclasses import dataclass
         >>> @dataclass
         ... class Leaf:
@@ -59,8 +85,14 @@ class GetItem(Item[Any, Any]):
         'tree'
     """
 
-    def __init__(self, key: object, *, name: str | None = None) -> None:
-        super().__init__(key, name=name)
+    def __init__(self, key: object, *, default: object = NoItem.ERROR, name: str | None = None) -> None:
+        if isinstance(default, (Block, Wire)):
+            raise wrong_argument(
+                "a GetItem",
+                f"the default is a Python object, which the next block reads, not {default!r:.60}",
+                hint="for zeros, or a block's result: ar.GetItem(key, default=None) >> ar.Optional(f, block)",
+            )
+        super().__init__(key, default=default, name=name)
 
 
 class Slice(Item[Any, Any]):
@@ -172,6 +204,25 @@ def take(x: Any, key: Any) -> Any:
     if isinstance(x, tuple) and hasattr(tuple, key) and key not in attributes(x):
         raise AttributeError(f"{key!r} is a method")  # a method of every tuple, such as `count`, is no field
     return getattr(x, key)
+
+
+def take_or_default(x: Any, key: Any, default: Any) -> Any:
+    """Takes an item of a Python object as `take` does; gives the default if there is no such item.
+
+    What has no items at all, such as None or a number, raises as in `take`.
+
+    Example:
+        >>> take_or_default({"word": None}, "word", 0), take_or_default([3], 1, 0)
+        (None, 0)
+    """
+    try:
+        return take(x, key)
+    except LookupError:
+        return default
+    except AttributeError:
+        if type(x).__module__ == "builtins":
+            raise
+        return default
 
 
 def has_attributes(x: Any) -> bool:

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
-from arrows.combinators import Fan, Item, Length, Unroll
+from arrows.combinators import Fan, Item, Length, NoItem, Unroll
 from arrows.inference.explain import refused
 from arrows.inference.occurrences import CoercionPlace, Occurrence
 from arrows.inference.reasons import name_of, problem
@@ -65,6 +65,11 @@ class ItemRule(TypeRule):
         if isinstance(v.head, T.Input):
             solver.assign(self.occurrence.output, v.head, self.occurrence)
             return
+        if form.default is not NoItem.ERROR:
+            raise Misfit(
+                f"default= stands for what a Python object does not have, and the input is {type_words(v)}",
+                "leave default out: the type says which items there are",
+            )
         structure = structure_of(v)
         if structure == "tuple":
             self._run_on_tuple(solver, v)

@@ -168,6 +168,34 @@ def test_what_is_not_there_is_named(example: Any, reason: str, schedule: str) ->
         model.eval(example)
 
 
+@everywhere
+def test_a_default_stands_for_what_is_not_there(schedule: str) -> None:
+    def word(default: Any) -> Any:
+        return ar.GetItem("word", default=default) >> ar.Optional(
+            ar.Scalar("int32"), ar.Constant(-1, "int32")
+        )
+
+    for default, nothing in ((7, 7), (None, -1)):
+        model = ar.compile(word(default), schedule=schedule)
+        examples = [{"word": 3}, {}, {"word": None}, types.SimpleNamespace(), types.SimpleNamespace(word=4)]
+        assert model(examples).tolist() == [3, nothing, -1, nothing, 4]
+        assert model.prepare(examples)[[1, 0]] is not None
+        assert [int(model.eval(x)) for x in examples] == [3, nothing, -1, nothing, 4]
+    last = ar.compile(ar.GetItem(-1, default=0) >> ar.Scalar(), schedule=schedule)
+    assert last([[1, 2], []]).tolist() == [2, 0]
+    with pytest.raises(ar.InputError, match="expected something with the item 'word', got None"):
+        model([None])
+
+
+def test_a_default_is_printed_and_tells_models_apart() -> None:
+    assert repr(ar.GetItem("word", default=0)) == "GetItem('word', default=0)"
+    models = [ar.compile(ar.GetItem("a", default=d) >> ar.Scalar()) for d in (1, 1, 2)]
+    prepared = models[0].prepare([{}])
+    assert models[1](prepared).tolist() == [1]
+    with pytest.raises(ar.ArrowValueError, match=r"its block reads|holds other data"):
+        models[2](prepared)
+
+
 def test_a_method_of_all_tuples_is_no_field() -> None:
     with pytest.raises(ar.InputError, match="there is no 'count' among the attributes left, right"):
         ar.GetItem("count").eval(Named(1, 2))

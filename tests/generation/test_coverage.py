@@ -31,6 +31,7 @@ NOT_DRAWN = {
 FEATURES: dict[str, Callable[[Any], bool]] = {
     "a pair made by *": lambda b: isinstance(b, ar.combinators.fanout.Parallel),
     "an unpacked wire": lambda b: isinstance(b, ar.combinators.Item) and b.arity is not None,
+    "an item that may be missing": lambda b: isinstance(b, ar.GetItem) and b.default is None,
     "a trained constant": lambda b: isinstance(b, ar.Constant) and b.trainable,
     "a trained number": lambda b: isinstance(b, ar.Constant) and b.trainable and b.type.shape == (),
     "a reversed network": lambda b: isinstance(b, ar.RNN) and b.reverse,

@@ -108,6 +108,9 @@ def optional(build: Build, depth: int) -> Piece:
     # None must mean nothing: what the piece itself reads as None goes inside a list
     some = ar.GetItem(0) >> piece.block
     none = build.one_of(None, ar.Constant(np.ones(WIDTH, "float32")))
+    if build.one_of(True, False):
+        data = st.fixed_dictionaries({}, optional={"of": st.tuples(piece.data)})
+        return Piece(ar.GetItem("of", default=None) >> ar.Optional(some, none), data)
     return Piece(ar.Optional(some, none), st.none() | st.tuples(piece.data))
 
 

@@ -80,6 +80,14 @@ PARTS = [
         lambda s: s >> ar.Reverse(),
     ),
     Law(
+        "GetItem(k, default=d) == InputTransform(x -> x.get(k, d))",
+        ("GetItem",),
+        (),
+        lambda: ar.GetItem("x", default=0.5) >> ar.Scalar() >> _SPREAD,
+        lambda: ar.InputTransform(lambda x: x.get("x", 0.5)) >> ar.Scalar() >> _SPREAD,
+        data=st.dictionaries(st.sampled_from(["x", "y"]), words),
+    ),
+    Law(
         "Slice(a, b) == GetItem(slice(a, b))",
         ("Slice", "GetItem"),
         (sequence,),

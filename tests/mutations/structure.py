@@ -29,6 +29,12 @@ def misspelt(build: Build) -> Pair:
     return record >> ar.GetItem("b"), lambda: record >> ar.GetItem("c")
 
 
+@mutation("default", "a record has what its type says", r"GetItem", r"default")
+def of_a_missing_item(build: Build) -> Pair:
+    f, key = reader(build), build.one_of("a", "b")
+    return ar.Record({"a": f}) >> ar.GetItem("a"), lambda: ar.Record({"a": f}) >> ar.GetItem(key, default=0)
+
+
 @mutation("key", "a tuple without keys has no key", r"GetItem", r"'a'")
 def of_a_tuple_without_keys(build: Build) -> Pair:
     f, g = reader(build), reader(build)

@@ -6,7 +6,7 @@ from itertools import repeat
 
 import numpy as np
 
-from arrows.combinators import Item, NoDefault, Scan, Unroll, take, without_zero
+from arrows.combinators import Item, NoDefault, NoItem, Scan, Unroll, take, take_or_default, without_zero
 from arrows.engine.lowering.apply import constant, emit_read
 from arrows.engine.lowering.expression_writer import ExpressionWriter, Walk
 from arrows.engine.lowering.symbols import (
@@ -175,6 +175,10 @@ def emit_item(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
             return ListSymbol(writer.assign("l", code), symbol.element)
         return writer.unpacked(writer.assign("e", code), symbol.element)
     container = writer.pack(symbol)
+    if typed.form.default is not NoItem.ERROR:
+        writer.names["TAKE_OR"] = take_or_default
+        default = writer.refer("DEFAULT", typed.form.default)
+        return writer.assign_object(f"TAKE_OR({container}, {literal}, {default})")
     if type(key) is not str:
         return writer.assign_object(f"{container}[{literal}]")
     # Most records are dicts, so their subscript stands in the code; `take` looks at what else there is.

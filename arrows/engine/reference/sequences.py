@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import repeat
 from typing import Any
 
-from arrows.combinators import Item, NoDefault, Scan, Unroll, take, without_zero
+from arrows.combinators import Item, NoDefault, NoItem, Scan, Unroll, take, take_or_default, without_zero
 from arrows.engine.reference.walk import Endless, Located, Walk
 from arrows.engine.values import (
     ExamplePath,
@@ -131,6 +131,8 @@ def item(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:
         place = typed.input.index(key)
         return value[place], path.child(key if path.items is None else place)
     try:
+        if form.default is not NoItem.ERROR:
+            return take_or_default(value, key, form.default), path.child(key)
         return take(value, key), path.child(key)
     except Exception as error:  # noqa: BLE001 (an object's own __getitem__ may raise anything)
         walk.fail(typed, path, explain_no_item(value, key, error), error, hint_for_item(value, key))
