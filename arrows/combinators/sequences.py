@@ -56,15 +56,17 @@ class Zip(Block[Any, Sequence[Any]]):
     """Goes over several sequences at once: from a tuple of sequences to the sequence of tuples.
 
     Each item of the tuple is a Python container, a sequence, an endless sequence, or a tuple whose items have
-    one type. The result ends with the shortest of them; it is endless if all are. A Python object counts as a
-    container of containers.
+    one type. All must have as many elements, but for endless ones; the result is endless if all are. A Python
+    object counts as a container of containers.
 
     Args:
+        strict: whether sequences of different lengths are an error; else the result ends with the shortest.
         name: the name in messages.
 
     Raises:
-        ArrowTypeError: at `compile`, an input that is no tuple, or an item without elements.
-        InputError: at evaluation, a Python object that cannot be gone over.
+        ArrowTypeError: `strict` is no truth value; at `compile`, an input that is no tuple, or an item
+            without elements.
+        InputError: at evaluation, different lengths, or a Python object that cannot be gone over.
 
     Source: TensorFlow Fold, `td.Zip`.
 
@@ -74,7 +76,20 @@ class Zip(Block[Any, Sequence[Any]]):
         ...     {"words": ["a", "tree"], "tags": [3, 1]}
         ... )
         [('a', 3), ('tree', 1)]
+        >>> ar.Zip(strict=False).eval([[1, 2, 3], "ab"])
+        [(1, 'a'), (2, 'b')]
     """
+
+    strict: bool
+
+    def __init__(self, *, strict: bool = True, name: str | None = None) -> None:
+        set_name(self, name)
+        if not isinstance(strict, bool):
+            raise wrong_argument(f"a {self.kind}", f"strict must be True or False, not {strict!r}")
+        self.strict = strict
+
+    def arguments(self, depth: int = 2) -> str:
+        return "" if self.strict else "strict=False"
 
 
 class ZipWith(DerivedBlock[Any, Sequence[B]]):
@@ -82,6 +97,7 @@ class ZipWith(DerivedBlock[Any, Sequence[B]]):
 
     Args:
         element: what to do with one tuple of elements.
+        strict: as for `Zip`.
         name: the name in messages.
 
     Raises:
@@ -97,9 +113,11 @@ class ZipWith(DerivedBlock[Any, Sequence[B]]):
         210.0
     """
 
-    def __init__(self, element: Callable[[Wire[Any]], Wire[B]], *, name: str | None = None) -> None:
+    def __init__(
+        self, element: Callable[[Wire[Any]], Wire[B]], *, strict: bool = True, name: str | None = None
+    ) -> None:
         set_name(self, name)
-        self._parts = (Zip(), Map(as_block(element, "the block of a ZipWith")))
+        self._parts = (Zip(strict=strict), Map(as_block(element, "the block of a ZipWith")))
 
     @property
     def element(self) -> AnyBlock:
@@ -107,7 +125,8 @@ class ZipWith(DerivedBlock[Any, Sequence[B]]):
         return self.parts[1].parts[0]
 
     def written(self) -> Pieces:
-        return [self.element]
+        strict = self.parts[0].arguments()
+        return [self.element, f", {strict}"] if strict else [self.element]
 
 
 class Broadcast(AnyBlock):
@@ -219,7 +238,7 @@ class NGrams(DerivedBlock[Any, Sequence[Any]]):
                 "NGrams", f"a run is a tuple of at most {MOST:,} elements, and n is {_number(n)}"
             )
         self.n = n
-        self._parts = (Fan([_Shifted(i, n) for i in range(n)]), Zip())
+        self._parts = (Fan([_Shifted(i, n) for i in range(n)]), Zip(strict=False))
 
     def written(self) -> Pieces:
         return [str(self.n)]

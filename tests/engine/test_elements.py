@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from typing import Any
 
@@ -185,3 +186,44 @@ def test_they_print_as_they_are_written_and_pickle() -> None:
         assert repr(block) == repr(pickle.loads(pickle.dumps(block))) == text
     assert ar.NGrams(3).label == "NGrams(3)"
     assert ar.Slice(stop=2).label == "Slice(stop=2)"
+
+
+UNEVEN = r"the sequences have different lengths: item {} has {}, and item {} more"
+
+
+@pytest.mark.parametrize(
+    ("block", "example", "text"),
+    [
+        (ar.Zip() >> ar.Map(ar.GetItem(0) >> ar.Scalar()), ([1, 2], [3]), UNEVEN.format(1, "1 element", 0)),
+        (
+            ar.Record({"a": NUMBERS, "b": NUMBERS}) >> ar.ZipWith(ar.GetItem(0)),
+            {"a": [], "b": [1]},
+            UNEVEN.format("'a'", "0 elements", "'b'"),
+        ),
+        (
+            (ar.GetItem(0) >> NUMBERS & ar.GetItem(1) & ar.Zeros([]) >> ar.Broadcast())
+            >> ar.ZipWith(ar.GetItem(0)),
+            ([1, 2], itertools.count()),
+            UNEVEN.format(0, "2 elements", 1),
+        ),
+    ],
+)
+def test_sequences_side_by_side_have_one_length(block: Any, example: Any, text: str) -> None:
+    model = ar.compile(block)
+    for run in (lambda: model([example]), lambda: model.eval(example), lambda: model.prepare([example])):
+        with pytest.raises(
+            ar.InputError, match=text + r"(.|\n)*hint  with strict=False the result ends with"
+        ):
+            run()
+
+
+def test_sequences_side_by_side_may_end_with_the_shortest() -> None:
+    pair = ar.GetItem(0) >> NUMBERS & ar.GetItem(1) >> NUMBERS
+    shortest = pair >> ar.ZipWith(ar.GetItem(0), strict=False)
+    batch = [([1, 2], [3]), ([], [1]), ([4], [5])]
+    agree(shortest, batch, loss="-")
+    assert ar.compile(shortest)(batch).tolist() == [[1], [], [4]]
+    assert repr(ar.ZipWith(ar.GetItem(0), strict=False)) == "ZipWith(GetItem(0), strict=False)"
+    assert repr(ar.Zip(strict=False)) == "Zip(strict=False)"
+    even = pair >> ar.ZipWith(ar.GetItem(1))
+    agree(even, [([1, 2], [3, 4]), ([], [])], loss="-")

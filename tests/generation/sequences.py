@@ -175,17 +175,25 @@ def gated(build: Build, depth: int) -> Piece:
 
 @production
 def zipped(build: Build, depth: int) -> Piece:
-    """Sequences side by side, as long as the shortest."""
+    """Sequences side by side, of one length or as long as the shortest."""
     a, b, join = build.vector(depth), build.vector(depth), build.join(2)
-    data = st.tuples(st.lists(a.data, max_size=3), st.lists(b.data, max_size=3))
+    strict = build.one_of(True, False)
+    if strict:
+        data: Any = st.lists(st.tuples(a.data, b.data), max_size=3).map(_columns)
+    else:
+        data = st.tuples(st.lists(a.data, max_size=3), st.lists(b.data, max_size=3))
     read = ar.GetItem(0) >> ar.Map(a.block) & ar.GetItem(1) >> ar.Map(b.block)
     kind = build.one_of("tensors", "objects", "mixed", "columns")
     if kind == "tensors":
-        return Piece(read >> ar.ZipWith(join) >> ar.Sum(), data)
+        return Piece(read >> ar.ZipWith(join, strict=strict) >> ar.Sum(), data)
     pair = (ar.GetItem(0) >> a.block & ar.GetItem(1) >> b.block) >> join
     if kind == "columns":
-        return Piece(ar.Zip() >> ar.Map(pair) >> ar.Sum(), data)
+        return Piece(ar.Zip(strict=strict) >> ar.Map(pair) >> ar.Sum(), data)
     if kind == "objects":
-        return Piece((ar.GetItem(0) & ar.GetItem(1)) >> ar.ZipWith(pair) >> ar.Sum(), data)
-    mixed = (ar.GetItem(0) & ar.GetItem(1) >> ar.Map(b.block)) >> ar.Zip()
+        return Piece((ar.GetItem(0) & ar.GetItem(1)) >> ar.ZipWith(pair, strict=strict) >> ar.Sum(), data)
+    mixed = (ar.GetItem(0) & ar.GetItem(1) >> ar.Map(b.block)) >> ar.Zip(strict=strict)
     return Piece(mixed >> ar.Map((ar.GetItem(0) >> a.block & ar.GetItem(1)) >> join) >> ar.Sum(), data)
+
+
+def _columns(rows: list[tuple[Any, Any]]) -> tuple[list[Any], list[Any]]:
+    return [row[0] for row in rows], [row[1] for row in rows]

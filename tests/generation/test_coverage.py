@@ -31,6 +31,8 @@ NOT_DRAWN = {
 FEATURES: dict[str, Callable[[Any], bool]] = {
     "a pair made by *": lambda b: isinstance(b, ar.combinators.fanout.Parallel),
     "an unpacked wire": lambda b: isinstance(b, ar.combinators.Item) and b.arity is not None,
+    "a zip as long as the shortest": lambda b: isinstance(b, ar.Zip) and not b.strict,
+    "a zip of one length": lambda b: isinstance(b, ar.Zip) and b.strict,
     "an item that may be missing": lambda b: isinstance(b, ar.GetItem) and b.default is None,
     "a trained constant": lambda b: isinstance(b, ar.Constant) and b.trainable,
     "a trained number": lambda b: isinstance(b, ar.Constant) and b.trainable and b.type.shape == (),

@@ -112,15 +112,15 @@ FUNCTORS = [
         "ZipWith(f) == Zip >> Map(f)",
         ("ZipWith", "Zip", "Map"),
         (sequence, sequence, join),
-        lambda s, t, f: (s & t) >> ar.ZipWith(f),
-        lambda s, t, f: (s & t) >> ar.Zip() >> ar.Map(f),
+        lambda s, t, f: (s & t) >> ar.ZipWith(f, strict=False),
+        lambda s, t, f: (s & t) >> ar.Zip(strict=False) >> ar.Map(f),
     ),
     Law(
         "ZipWith(f) >> Map(g) == ZipWith(f >> g)",
         ("ZipWith", "Map"),
         (sequence, sequence, join, change),
-        lambda s, t, f, g: (s & t) >> ar.ZipWith(f) >> ar.Map(g),
-        lambda s, t, f, g: (s & t) >> ar.ZipWith(f >> g),
+        lambda s, t, f, g: (s & t) >> ar.ZipWith(f, strict=False) >> ar.Map(g),
+        lambda s, t, f, g: (s & t) >> ar.ZipWith(f >> g, strict=False),
     ),
     Law(
         "(Map(f) & Map(g)) >> Zip == Map(f & g)",
@@ -141,15 +141,15 @@ FUNCTORS = [
         "swap >> Zip == Zip >> Map(swap)",
         ("Zip",),
         (sequence, sequence),
-        lambda s, t: (s & t) >> SWAP >> ar.Zip(),
-        lambda s, t: (s & t) >> ar.Zip() >> ar.Map(SWAP),
+        lambda s, t: (s & t) >> SWAP >> ar.Zip(strict=False),
+        lambda s, t: (s & t) >> ar.Zip(strict=False) >> ar.Map(SWAP),
     ),
     Law(
         "(first >> Map(f) & second >> Map(g)) >> Zip == Zip >> Map(first >> f & second >> g)",
         ("Zip", "Map"),
         (sequence, sequence, change, change),
-        lambda s, t, f, g: (s >> ar.Map(f) & t >> ar.Map(g)) >> ar.Zip(),
-        lambda s, t, f, g: (s & t) >> ar.Zip() >> ar.Map(FIRST >> f & SECOND >> g),
+        lambda s, t, f, g: (s >> ar.Map(f) & t >> ar.Map(g)) >> ar.Zip(strict=False),
+        lambda s, t, f, g: (s & t) >> ar.Zip(strict=False) >> ar.Map(FIRST >> f & SECOND >> g),
     ),
     Law(
         "Zip before reading == Zip after reading",
@@ -157,11 +157,12 @@ FUNCTORS = [
         (change, change),
         lambda f, g: (
             (FIRST & SECOND)
-            >> ar.Zip()
+            >> ar.Zip(strict=False)
             >> ar.Map(FIRST >> ar.Vector(WIDTH) >> f & SECOND >> ar.Vector(WIDTH) >> g)
         ),
         lambda f, g: (
-            (FIRST >> ar.Map(ar.Vector(WIDTH) >> f) & SECOND >> ar.Map(ar.Vector(WIDTH) >> g)) >> ar.Zip()
+            (FIRST >> ar.Map(ar.Vector(WIDTH) >> f) & SECOND >> ar.Map(ar.Vector(WIDTH) >> g))
+            >> ar.Zip(strict=False)
         ),
         data=st.tuples(st.lists(vectors, max_size=3), st.lists(vectors, max_size=3)),
     ),

@@ -6,7 +6,7 @@ from itertools import repeat
 
 import numpy as np
 
-from arrows.combinators import Item, NoDefault, NoItem, Scan, Unroll, take, take_or_default, without_zero
+from arrows.combinators import Item, NoDefault, NoItem, Scan, Unroll, Zip, take, take_or_default, without_zero
 from arrows.engine.lowering.apply import constant, emit_read
 from arrows.engine.lowering.expression_writer import ExpressionWriter, Walk
 from arrows.engine.lowering.symbols import (
@@ -54,8 +54,12 @@ def emit_broadcast(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Sy
 
 
 def emit_zip(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
+    assert isinstance(typed.form, Zip)
+    strict = typed.form.strict
     if not isinstance(symbol, TupleSymbol):
-        return ListSymbol(writer.assign("l", f"ZIPPED(*ITEMS({writer.pack(symbol)}))"), ObjectSymbol(""))
+        columns = f"*ITEMS({writer.pack(symbol)})"
+        columns = f"*EVEN({columns})" if strict else columns
+        return ListSymbol(writer.assign("l", f"ZIPPED({columns})"), ObjectSymbol(""))
     codes: list[str] = []
     patterns: list[Symbol] = []
     for item in symbol.items:
@@ -68,6 +72,11 @@ def emit_zip(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
             patterns.append(pattern)
     if all(isinstance(item, EndlessSymbol) for item in symbol.items):
         return EndlessSymbol(TupleSymbol(tuple(patterns)))
+    finite = [i for i, item in enumerate(symbol.items) if not isinstance(item, EndlessSymbol)]
+    if strict and len(finite) > 1:
+        columns = writer.assign("l", f"EVEN({', '.join(codes[i] for i in finite)})")
+        for place, i in enumerate(finite):
+            codes[i] = f"{columns}[{place}]"
     row = TupleSymbol(tuple(bare(pattern) for pattern in patterns))
     return ListSymbol(writer.assign("l", f"ZIPPED({', '.join(codes)})"), row)
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from arrows.engine.lowering import ConstantSite, ObjectTap
 from arrows.engine.planning import Plan
 from arrows.engine.reading.fingerprint import described
-from arrows.engine.reading.generated_code import TooManyNodes, bounded, completed_source, drive, zipped
+from arrows.engine.reading.generated_code import TooManyNodes, bounded, completed_source, drive, even, zipped
 from arrows.engine.reading.index_arrays import index_type
 from arrows.engine.reading.index_bounds import IndexPort, first_out_of_range, index_ports
 from arrows.engine.reading.process_pool import map_chunks
@@ -100,7 +100,7 @@ class ExampleReader:
 
     def _is_one_example(self, examples: Sequence[object]) -> bool:
         """Whether the batch itself would be an example, and already its first item is none."""
-        if len(examples) > _CHUNK:  # a walk over so much takes long, and nobody writes it by mistake
+        if not _is_small(examples):
             return False
         try:
             self.explain(examples[0], 0, False)
@@ -180,6 +180,7 @@ class ExampleStreams:
         for number, leaf in enumerate(lowered.streams.reads):
             names[f"CONVERT{number}"] = partial(convert, tensor=leaf)
         names["ITEMS"] = bounded(max_nodes, replay)
+        names["EVEN"] = even(max_nodes, replay)
         names["ZIPPED"] = zipped(max_nodes, replay)
         exec(code, names)
         self.main = names["main"]
@@ -306,6 +307,25 @@ class ExampleStreams:
         self.explain(examples[number], first + number, False)
         reason = f"{error} (it could not be read a second time, to say where it is: an iterator?)"
         raise InputError(input_message(first + number, "", reason)) from error
+
+
+def _is_small(examples: Sequence[object]) -> bool:
+    """Whether a batch holds little, of the kinds that people write: to look at it closely takes no time."""
+    todo: list[Any] = [examples]
+    for _ in range(10 * _CHUNK):
+        if not todo:
+            return True
+        x = todo.pop()
+        if isinstance(x, (list, tuple, dict)):
+            if len(x) > _CHUNK:
+                return False
+            todo.extend(x.values() if isinstance(x, dict) else x)
+        elif isinstance(x, np.ndarray):
+            if x.size > _CHUNK:
+                return False
+        elif not (x is None or isinstance(x, (int, float, str, np.generic))):
+            return False
+    return False
 
 
 def _array(numbers: list[int], dtype: npt.DTypeLike) -> HostArray:

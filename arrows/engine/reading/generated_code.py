@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -124,6 +124,22 @@ def bounded(most: int, replay: IteratorReplay) -> Callable[[Any], Iterable[Any]]
             yield item
 
     return items
+
+
+def even(most: int, replay: IteratorReplay) -> Callable[..., Sequence[Sequence[Any]]]:
+    """A function that gives columns of one length, of ``most`` elements at most, or raises ValueError."""
+
+    def same_length(*columns: Any) -> Sequence[Sequence[Any]]:
+        if all(type(column) is list for column in columns):
+            if len(set(map(len, columns))) > 1:
+                raise ValueError("sequences of different lengths")
+            return columns
+        rows = list(islice(zip(*map(replay, columns), strict=True), most + 1))  # a column may be endless
+        if len(rows) > most:
+            raise TooManyNodes
+        return list(zip(*rows, strict=True)) or [()] * len(columns)
+
+    return same_length
 
 
 def zipped(most: int, replay: IteratorReplay) -> Callable[..., list[tuple[Any, ...]]]:

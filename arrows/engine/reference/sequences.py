@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import repeat
 from typing import Any
 
-from arrows.combinators import Item, NoDefault, NoItem, Scan, Unroll, take, take_or_default, without_zero
+from arrows.combinators import Item, NoDefault, NoItem, Scan, Unroll, Zip, take, take_or_default, without_zero
 from arrows.engine.reference.walk import Endless, Located, Walk
 from arrows.engine.values import (
     ExamplePath,
@@ -42,7 +43,7 @@ def zip_columns(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Loca
             walk.elements(typed, T.Input(), column, path.child(i), whole=False)
             for i, column in enumerate(walk.elements(typed, typed.input, value, path))
         ]
-        return list(zip(*columns, strict=False)), here  # it ends with the shortest column
+        return _rows(walk, typed, columns, path), here
     assert isinstance(typed.input, T.Tuple)
     if all(isinstance(column, Endless) for column in value):
         return Endless(tuple(column.element for column in value)), here
@@ -52,7 +53,33 @@ def zip_columns(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Loca
         else walk.elements(typed, type, column, path.child(i), whole=False)
         for i, (type, column) in enumerate(zip(typed.input.items, value, strict=True))
     ]
-    return list(zip(*columns, strict=False)), here
+    return _rows(walk, typed, columns, path), here
+
+
+def _rows(walk: Walk, typed: Typed, columns: list[Iterator[Any]], path: ExamplePath) -> list[tuple[Any, ...]]:
+    """The rows of columns, which end with the shortest, unless they must be of one length."""
+    assert isinstance(typed.form, Zip)
+    if not typed.form.strict:
+        return list(zip(*columns, strict=False))
+    rows: list[tuple[Any, ...]] = []
+    finite = [i for i, column in enumerate(columns) if not isinstance(column, repeat)]
+    while True:
+        row = [next(column, _END) for column in columns]
+        over = [i for i in finite if row[i] is _END]
+        if len(over) == len(finite):
+            return rows
+        if over:
+            first, second = over[0], next(i for i in finite if i not in over)
+            names = typed.input.labels if isinstance(typed.input, T.Tuple) else None
+            a, b = (f"item {i if names is None else repr(names[i])}" for i in (first, second))
+            count = f"{len(rows)} element{'s' * (len(rows) != 1)}"
+            reason = f"the sequences have different lengths: {a} has {count}, and {b} more"
+            hint = "with strict=False the result ends with the shortest"
+            walk.fail(typed, path, reason, None, hint)
+        rows.append(tuple(row))
+
+
+_END = object()
 
 
 def broadcast(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:
