@@ -208,6 +208,8 @@ class Program:
         scratch: for each region, its scratch arrays.
         stored: the values that lie in another type than their own, with this type, one of `STORED_TYPES`;
             ranges of such values are not listed.
+        delivered: the type, one of `STORED_TYPES`, in which rows of float32 results are written besides where
+            later steps read them together; None: their own.
         distinct: how repeated rows are computed once, if they are.
         kernels: whether the program is for a device with kernels.  These load what gathers and pulls without
             memory give: rows from their slab, gradients from where the readers of a row have left them.
@@ -220,6 +222,7 @@ class Program:
     memory: Mapping[Var, Memory] = field(default_factory=lambda: MappingProxyType({}))
     scratch: Mapping[str, tuple[Slot, ...]] = field(default_factory=lambda: MappingProxyType({}))
     stored: Mapping[Var, str] = field(default_factory=lambda: MappingProxyType({}))
+    delivered: str | None = None
     distinct: Distinct | None = None
     kernels: bool = False
 
@@ -236,6 +239,8 @@ class Program:
         """
         owner = LayerNames().of if owner is None else owner
         lines = [f"program {self.name}", *(["for kernels"] if self.kernels else [])]
+        if self.delivered is not None:
+            lines.append(f"rows delivered{stored_text(self.delivered)}")
         lines += [f"operand {number}: {operand}" for number, operand in enumerate(self.operands)]
         for number, (type, level) in enumerate(self.results):
             lines.append(f"result {number}: {type}{level_text(level)}")
@@ -275,6 +280,10 @@ class Program:
         for name in REGIONS:
             for instruction in self.region(name):
                 yield name, instruction
+
+    def delivered_as(self, type: T.Tensor) -> str | None:
+        """The type in which rows of a result of some type are delivered, if not in their own."""
+        return self.delivered if type.dtype == "float32" else None
 
     @property
     def next_number(self) -> int:

@@ -19,6 +19,7 @@ _FLAGS = r"(?P<early>, early)?(?P<wanted>, differentiated)?"
 _OPERAND = re.compile(rf"operand (\d+): {TYPED} of slab (?P<slab>\d+){_FLAGS}")
 _RESULT = re.compile(rf"result (\d+): {TYPED}")
 _SLOT = re.compile(rf"scratch (\d+): {TYPED}{STORED}")
+_DELIVERED = re.compile(rf"rows delivered{STORED}")
 _DISTINCT = re.compile(r"distinct rows of operand (\d+):(.*)")
 
 
@@ -87,6 +88,7 @@ class _ProgramReader:
         self.results: list[tuple[T.Tensor, int]] = []
         self.distinct: Distinct | None = None
         self.kernels = False
+        self.delivered: str | None = None
         self.regions: dict[str, list[Instruction]] = {}
         self.scratch: dict[str, list[Slot]] = {}
         self.map: list[Equation] | None = None  # the block that is open
@@ -107,6 +109,7 @@ class _ProgramReader:
             memory=MappingProxyType(self.lines.memory),
             scratch=MappingProxyType(scratch),
             stored=MappingProxyType(self.lines.stored),
+            delivered=self.delivered,
             distinct=self.distinct,
             kernels=self.kernels,
         )
@@ -136,6 +139,8 @@ class _ProgramReader:
             self.name = line.removeprefix("program ")
         elif line == "for kernels":
             self.kernels = True
+        elif match := _DELIVERED.fullmatch(line):
+            self.delivered = stored(match)
         elif match := _OPERAND.fullmatch(line):
             _in_order(match, self.operands)
             type, level = typed(match)

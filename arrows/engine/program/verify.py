@@ -103,6 +103,7 @@ def verify_program(program: Program, after: str = "") -> None:
                 stored.check(region, instruction)
             instruction = None
             memory.finish()
+            stored.finish()
     except Violation as violation:
         places = [f"after {after}"] if after else []
         if instruction is not None:

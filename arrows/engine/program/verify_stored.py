@@ -45,6 +45,15 @@ class StoredChecker:
         elif any(var.rows == INVARIANT for var in stored):
             raise Violation("products alone read what is rounded")
 
+    def finish(self) -> None:
+        """Checks what holds of the whole program.
+
+        Raises:
+            Violation: a rule is broken.
+        """
+        if self.program.delivered is not None and not self.program.kernels:
+            raise Violation("kernels alone deliver rows")
+
     def _check_memory(self, region: str, instruction: Instruction, var: Var) -> None:
         """Checks that a value may lie as it does, and that others in its memory lie so, too."""
         program, stored = self.program, self.program.stored.get(var)

@@ -232,7 +232,9 @@ class Executor:
             upload=planned.upload,
             slabs=self._slabs(planned.merged, arena),
             delivered={
-                slab: slab_array(arena, "delivered", self.plan, slab, rows)
+                slab: slab_array(
+                    arena, "delivered", self.plan, slab, rows, planned.deliveries.stored.get(slab)
+                )
                 for slab, rows in planned.deliveries.count.items()
             },
         )

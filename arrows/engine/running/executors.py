@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.device import STORED_TYPES, Arena, Device
+from arrows.engine.device import Arena, Device
 from arrows.engine.planning import LossWeights, Params, Plan, read_sites
 from arrows.engine.program import Clock, Programs, RowCounts, row_counts
+from arrows.engine.program.program import Slot
 from arrows.engine.running.batch_plan import PlannedBatch, PlannedOperation
 from arrows.engine.running.bound_operation import scratch_name
 from arrows.engine.running.executor import Executor, ExecutorChoices
 from arrows.engine.scheduling import WiredBatch, merge
+from arrows.ops import ROW
 from arrows.typesys import ArrowTypeError, ArrowValueError
 
 _UNITS = {"": 1, "b": 1, "bytes": 1}
@@ -215,29 +217,29 @@ def arena_sizes(executor: Executor, planned: PlannedBatch) -> dict[tuple[Hashabl
         _need_forward(operation, executor.memory.operations[o], need)
         if executor.receiving:
             _need_backward(operation, planned, executor.plan, need)
-    for name, counts in (("waiting", planned.waiting.count), ("delivered", planned.deliveries.count)):
-        for s, rows in counts.items():
-            row = executor.plan.slabs[s].type
-            need((name, s), (rows, *row.shape), row.dtype)
+    for s, rows in planned.waiting.count.items():
+        row = executor.plan.slabs[s].type
+        need(("waiting", s), (rows, *row.shape), row.dtype)
+    for s, rows in planned.deliveries.count.items():
+        row = executor.plan.slabs[s].type
+        slot = Slot(ROW, row.shape, row.dtype, planned.deliveries.stored.get(s))
+        need(("delivered", s), (rows, *row.shape), slot.array_dtype)
     return sizes
 
 
 def _need_forward(operation: PlannedOperation, memory: int, need: Any) -> None:
     code, distinct = operation.code, operation.distinct
     for number, gather in enumerate(operation.gathers):
-        shape, dtype = gather.layout.type.shape, gather.layout.type.dtype
-        if gather.layout.held and gather.layout.stored is not None:
-            stored = STORED_TYPES[gather.layout.stored].dtype
-            need(("operand", memory, number), (gather.count, *shape), stored)
-        elif gather.start is None and gather.layout.held and gather.delivery is None:
-            need(("operand", memory, number), (gather.count, *shape), dtype)
+        slot = gather.layout.slot
+        if gather.has_memory:
+            need(("operand", memory, number), (gather.count, *slot.shape), slot.array_dtype)
         elif gather.start is None and gather.index is not None and gather.buffered:
-            need(("gather", number), (gather.buffered, *shape), dtype)
-    for number, slot in enumerate(code.kept):
-        if slot is not None:
-            need(("kept", memory, number), operation.shape(slot.level, slot.shape), slot.array_dtype)
+            need(("gather", number), (gather.buffered, *slot.shape), slot.dtype)
+    for number, kept in enumerate(code.kept):
+        if kept is not None:
+            need(("kept", memory, number), operation.shape(kept.level, kept.shape), kept.array_dtype)
             if distinct is not None and number in distinct.layout.spread:
-                need(("distinct", number), (distinct.count, *slot.shape), str(slot.dtype))
+                need(("distinct", number), (distinct.count, *kept.shape), str(kept.dtype))
     for region in ("early", "step"):
         _need_scratch(operation, region, need)
 

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from arrows.engine.device import STORED_TYPES, Arena, Upload
+from arrows.engine.device import Arena, Upload
 from arrows.engine.planning import Plan
 from arrows.engine.program.emitters.arrays import GatherArrays, SegmentBounds
 from arrows.engine.reading import lengths_of, range_of, ranges_of
@@ -67,6 +67,12 @@ class PlannedGather:
     buffered: int
     delivery: DeliveredGather | None = None
 
+    @property
+    def has_memory(self) -> bool:
+        """Whether it has memory of its own for all rows: for a range only if they lie in another type."""
+        held = self.layout.held and self.delivery is None
+        return held and (self.start is None or self.layout.stored is not None)
+
     def bind(
         self,
         arena: Arena,
@@ -86,25 +92,25 @@ class PlannedGather:
             number: that of the gather in the program.
             delivered: by slab, where rows are delivered.
         """
-        layout, stored = self.layout, None
-        if layout.held and layout.stored is not None:
-            dtype = STORED_TYPES[layout.stored].dtype
-            stored = arena.array(("operand", memory, number), (self.count, *layout.type.shape), dtype)
+        layout, held, copied = self.layout, None, None
+        if self.delivery is not None:
+            first, copied = self.delivery.first, self.delivery.copied
+            held = delivered[layout.slab][first : first + self.count * len(layout.operands)]
+            held = held.reshape(self.count, *layout.type.shape)
+        elif self.has_memory:
+            slot = layout.slot
+            held = arena.array(("operand", memory, number), (self.count, *slot.shape), slot.array_dtype)
+        rows, stored = (held, None) if layout.stored is None else (None, held)
         if self.start is not None:
             width = len(layout.operands)
             rows = slab[self.start : self.start + self.count * width]
             if width > 1:
                 rows = rows.reshape(self.count, *layout.type.shape)
-            return GatherArrays(slab=slab, index=None, first=None, rows=rows, buffer=None, stored=stored)
-        held = buffer = copied = None
-        if self.delivery is not None:
-            first, copied = self.delivery.first, self.delivery.copied
-            held = delivered[layout.slab][first : first + self.count * len(layout.operands)]
-            held = held.reshape(self.count, *layout.type.shape)
-        elif layout.held and stored is None:
-            shape = (self.count, *layout.type.shape)
-            held = arena.array(("operand", memory, number), shape, layout.type.dtype)
-        elif self.index is not None and self.buffered:
+            return GatherArrays(
+                slab=slab, index=None, first=None, rows=rows, buffer=None, stored=stored, copied=copied
+            )
+        buffer = None
+        if not layout.held and self.index is not None and self.buffered:
             # Nobody reads the rows after the step, so all operations share these arrays.
             shape = (self.buffered, *layout.type.shape)
             buffer = arena.array(("gather", number), shape, layout.type.dtype)
@@ -113,7 +119,7 @@ class PlannedGather:
             slab=slab,
             index=index,
             first=self.first,
-            rows=held,
+            rows=rows,
             buffer=buffer,
             stored=stored,
             copied=copied,
@@ -233,14 +239,16 @@ class PlannedDeliveries:
 
     Attributes:
         count: for each slab, how many rows are read so.
+        stored: by slab, the type in which they lie, one of `STORED_TYPES`, if not in their own.
         places: by operation, where the rows of its results are written besides.
     """
 
     count: Mapping[int, int]
+    stored: Mapping[int, str]
     places: Mapping[int, Sequence[PlannedPlaces]]
 
 
-NOTHING_DELIVERED = PlannedDeliveries({}, {})
+NOTHING_DELIVERED = PlannedDeliveries({}, {}, {})
 
 
 def plan_deliveries(
@@ -260,6 +268,7 @@ def plan_deliveries(
         upload: takes the index arrays.
     """
     count: dict[int, int] = {}
+    stored: dict[int, str] = {}
     lists: dict[int, list[tuple[HostArray, HostArray]]] = {}
     for o, own in gathers.items():
         code, rows = codes[o], merged.operations[o]
@@ -267,14 +276,18 @@ def plan_deliveries(
             continue  # each component is one step
         for number, gather in enumerate(own):
             layout = gather.layout
-            delivers = layout.held and layout.stored is None  # kernels write results as float32
-            if gather.start is not None or not delivers or layout.by_component:
+            there = gather.start is not None and layout.stored is None
+            if there or not layout.held or layout.by_component:
+                continue
+            if layout.stored != code.code.program.delivered_as(layout.type):
                 continue
             row = rows.side_by_side(layout.operands)
             by = computing_components(plan, merged, layout.slab)[row]
             (here,) = (by == rows.components[reading_parts(code, rows, (layout.operands,))]).nonzero()
             if not _deliver(plan, merged, codes, layout.slab, row[here]):
                 continue
+            if layout.stored is not None:
+                stored[layout.slab] = layout.stored
             first = count.get(layout.slab, 0)
             count[layout.slab] = first + len(row)
             lists.setdefault(layout.slab, []).append((here + first, row[here]))
@@ -285,7 +298,7 @@ def plan_deliveries(
     places: dict[int, list[PlannedPlaces]] = {o: [] for o in codes}
     for slab, each in lists.items():
         plan_places(plan, merged, slab, each, places, upload)
-    return PlannedDeliveries(count, places)
+    return PlannedDeliveries(count, stored, places)
 
 
 def _deliver(

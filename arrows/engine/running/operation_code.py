@@ -44,6 +44,11 @@ class GatherLayout:
     held: bool
     stored: str | None = None
 
+    @property
+    def slot(self) -> Slot:
+        """What an array of the rows holds."""
+        return Slot(self.level, self.type.shape, self.type.dtype, self.stored)
+
 
 @dataclass(frozen=True, slots=True)
 class ScatterGroup:

@@ -270,6 +270,7 @@ def test_what_is_stored_in_another_type_is_read():
     text = """\
 program f
 for kernels
+rows delivered as float16
 once
   %0: float32[3] = parameter FC_1/bias
   %1: float32[3] as float16 = round %0
@@ -280,6 +281,7 @@ step
     program = parse_program(text)
     assert str(program) == text
     assert {var.id: name for var, name in program.stored.items()} == {1: "float16", 2: "bfloat16"}
+    assert program.delivered == "float16"
     assert program.scratch["step"] == (Slot(ROW, (3,), "float32", "bfloat16"),)
     bias, rounded = program.region("once")
     assert rounded == Round(Var(1, T.Tensor((3,)), INVARIANT), bias.result)

@@ -10,6 +10,7 @@ from arrows.engine.program.verify import ProgramError, verify_program
 RIGHT = """\
 program example
 for kernels
+rows delivered as bfloat16
 operand 0: float32[4] row of slab 0, differentiated
 result 0: float32[3] row
 once
@@ -37,6 +38,21 @@ deferred
 """
 
 
+def test_kernels_alone_deliver_rows() -> None:
+    text = """\
+program f
+rows delivered as bfloat16
+operand 0: float32 row of slab 0
+result 0: float32 row
+step
+  %0: float32 row = gather 0
+  %1: float32 row in result 0 = tanh(%0)
+  result 0 = %1"""
+    with pytest.raises(ProgramError, match="kernels alone deliver rows"):
+        verify_program(parse_program(text))
+    verify_program(parse_program(text.replace("rows", "for kernels\nrows", 1)))
+
+
 def test_a_right_program() -> None:
     verify_program(parse_program(RIGHT))
 
@@ -44,7 +60,7 @@ def test_a_right_program() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "wrong"),
     [
-        ("for kernels\n", "", "%13 cannot be stored as bfloat16"),
+        ("for kernels\nrows delivered as bfloat16\n", "", "%13 cannot be stored as bfloat16"),
         (" as bfloat16 = round", " = round", "%13 is rounded and not stored"),
         ("%3: float32[3, 4] as bfloat16", "%3: float32[3, 4]", "%3 is not stored as what it shows"),
         ("%1: float32[3, 4] =", "%1: float32[3, 4] as bfloat16 =", "%1 is not stored as what it shows"),

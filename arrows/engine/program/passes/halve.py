@@ -53,6 +53,8 @@ def halve(program: Program, storage: str) -> Program:
         program: with memory, for kernels.
         storage: one of `STORED_TYPES`.
     """
+    if any(type.dtype == "float32" for type, _ in program.results):
+        program = replace(program, delivered=storage)
     halved = _halved(program)
     if not halved:
         return program

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from arrows import ops
@@ -63,8 +65,9 @@ def lines(program: Program, *regions: str) -> list[str]:
 def test_what_is_kept_and_what_products_multiply(storage: str) -> None:
     """The matrix is rounded once a batch, and its transpose shows what lies there."""
     program = halved(HEAD + LAYER, storage)
+    head = HEAD.replace("for kernels\n", f"for kernels\nrows delivered as {storage}\n")
     assert (
-        str(program).removeprefix(HEAD)
+        str(program).removeprefix(head)
         == f"""\
 once
   %0: float32[4, 3] = parameter FC/weight
@@ -225,6 +228,9 @@ step
     ]
 
 
-def test_a_program_with_nothing_to_store_stays_as_it_is() -> None:
-    program = allocate(fuse_kernels(program_of(lambda x: ops.tanh(x) * 2.0, [3], gradients=False)))
-    assert halve(program, "bfloat16") is program
+def test_a_program_with_nothing_to_store_delivers_alone() -> None:
+    """Its rows may go to an operation that stores what it gathers."""
+    program = program_of(lambda x: ops.tanh(x) * 2.0, [3], gradients=False)
+    program = allocate(fuse_kernels(replace(program, kernels=True)))
+    expected = str(program).replace("for kernels\n", "for kernels\nrows delivered as bfloat16\n")
+    assert str(halve(program, "bfloat16")) == expected

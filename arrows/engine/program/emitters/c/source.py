@@ -276,9 +276,10 @@ def _write(writer: KernelWriter, scope: CodeBlock, var: Var, row: str, at: RowPl
     if var not in writer.program.memory:
         raise NotInC(f"%{var.id} has no memory")
     root, at = writer.root(var, at)
-    type, stored = array_type(writer.program, root), storing(writer.program, root, value)
-    address = writer.word(RowsOf(root), f"const {type}*")
-    scope.lines.append(f"(({type}*){address})[{place(row, root.type.size, at)}] = {stored};")
+    stored = writer.program.stored.get(root)
+    type = array_type(root, stored)
+    target = f"(({type}*){writer.word(RowsOf(root), f'const {type}*')})[{place(row, root.type.size, at)}]"
+    scope.lines.append(f"{target} = {storing(value, stored)};")
     match writer.program.memory[root]:
         case ResultRows(number):
             _deliver(writer, scope, number, root, row, at, value)
@@ -290,10 +291,11 @@ def _deliver(
     """Writes a number of a result where later steps read it besides: they need not gather it then."""
     offsets = writer.word(DeliveryOffsets(result), "const int*")
     places = writer.word(DeliveryPlaces(result), "const int*")
-    rows = writer.word(DeliveredRows(result), f"{c_type(var)}*")
+    stored = writer.program.delivered_as(var.type)
+    rows = writer.word(DeliveredRows(result), f"{array_type(var, stored)}*")
     start = f"int p = {offsets}[{row}]; p < {offsets}[{row} + 1]; ++p"
     target = f"{rows}[{place(f'(long long){places}[p]', var.type.size, at)}]"
-    scope.lines.append(f"if ({offsets}) for ({start}) {target} = {value};")
+    scope.lines.append(f"if ({offsets}) for ({start}) {target} = {storing(value, stored)};")
 
 
 def _kernel(writer: KernelWriter, rows: str, blocks: Iterable[tuple[int, CodeBlock]]) -> CKernel:

@@ -174,8 +174,9 @@ class KernelWriter:
 
     def _in_memory(self, var: Var, row: str, at: RowPlace) -> str:
         root, at = self.root(var, at)
-        rows = self.word(RowsOf(root), f"const {array_type(self.program, root)}*")
-        return loading(self.program, root, f"{rows}[{place(row, root.type.size, at)}]")
+        stored = self.program.stored.get(root)
+        rows = self.word(RowsOf(root), f"const {array_type(root, stored)}*")
+        return loading(f"{rows}[{place(row, root.type.size, at)}]", stored)
 
     def root(self, var: Var, at: RowPlace) -> tuple[Var, RowPlace]:
         """The value with memory of its own that a value is a range of, and the place there."""
