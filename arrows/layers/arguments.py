@@ -5,6 +5,8 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any, TypeVar
 
+import numpy as np
+
 from arrows.combinators import Wire
 from arrows.ops import ShapeError
 from arrows.typesys import ArrowTypeError, ArrowValueError
@@ -86,6 +88,29 @@ def rate_of(layer: str, rate: object) -> float:
     if not 0 <= number < 1:
         raise ArrowValueError(f"the rate of {layer} is at least 0 and below 1, got {rate}")
     return number
+
+
+def smoothing_of(layer: str, smoothing: object) -> float:
+    """A share of label smoothing, 0 <= smoothing <= 1; else an ArrowTypeError or an ArrowValueError."""
+    number = _number("label_smoothing", layer, smoothing)
+    if not 0 <= number <= 1:
+        raise ArrowValueError(f"the label_smoothing of {layer} is from 0 to 1, got {smoothing}")
+    return number
+
+
+def class_weights(layer: str, weight: object) -> tuple[float, ...] | None:
+    """A weight >= 0 for each class, or None; else an ArrowTypeError or an ArrowValueError."""
+    if weight is None:
+        return None
+    try:
+        numbers = np.asarray(weight, np.float64)
+    except (TypeError, ValueError):
+        numbers = np.zeros(())
+    if numbers.ndim != 1 or not len(numbers):
+        raise ArrowTypeError(f"the weight of {layer} is a list of a number for each class, got {weight!r}")
+    if not (np.isfinite(numbers) & (numbers >= 0)).all():
+        raise ArrowValueError(f"the weights of {layer} are finite and at least 0, got {numbers.tolist()}")
+    return tuple(numbers.tolist())
 
 
 def positive(what: str, layer: str, value: object) -> float:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from arrows import ops
 from arrows.combinators import Apply, lazy_context_of, set_name
-from arrows.layers.arguments import positive
+from arrows.layers.arguments import class_weights, positive, smoothing_of
 from arrows.ops import ShapeError, TensorLike
+from arrows.ops.arrays import HostArray
 from arrows.typesys.static import Tensor
 
 
@@ -64,6 +67,15 @@ def _repair(prediction: TensorLike, target: TensorLike) -> str | None:
     )
 
 
+def weights_of(loss: Loss, weight: tuple[float, ...], scores: TensorLike) -> HostArray:
+    """The weights of the classes beside their scores; else a ShapeError."""
+    if scores.shape != (len(weight),):
+        raise ShapeError(
+            f"{loss.kind} has {len(weight)} weights, one for each class, but the scores are {scores.type}"
+        )
+    return np.asarray(weight, scores.dtype)
+
+
 SCALAR_HINT = (
     "ar.FC([]) gives a scalar where ar.FC(1) gives a vector of one; "
     "of any vector of one: ar.Function(lambda x: x[0])"
@@ -75,36 +87,65 @@ class SoftmaxCrossEntropy(Loss):
     scalar; or `-sum(target * log(softmax(scores)))`, from (scores [k], a distribution [k]).
 
     Computed from `log_softmax`, without overflow.  In nats.  A distribution is not checked to sum to 1.
+    With weights and smoothing it is `-sum(weight * smoothed * log(softmax(scores)))`, where `smoothed` is
+    `(1 - label_smoothing) * target + label_smoothing / k`: PyTorch's `CrossEntropyLoss(reduction="none")`.
+    A batch's loss is the mean over its examples; PyTorch's default divides by the sum of their weights.
 
     Args:
+        weight: a number >= 0 for each class, by which its part of the loss is multiplied; None: 1.
+        label_smoothing: the share of the target that all classes get alike, from 0 to 1 (Szegedy et al.,
+            "Rethinking the Inception Architecture for Computer Vision", CVPR 2016, section 7).
         name: the name in messages.
 
     Raises:
+        ArrowTypeError, ArrowValueError: the weights or the smoothing are not of this kind.
         ShapeError: when types are checked, the input is not a vector of floating numbers and an integer, or
-            two such vectors of one type.
+            two such vectors of one type; or the weights are not as many as the scores.
         IndexError: the label of an example is out of range.
 
     >>> import arrows as ar
     >>> both = ar.GetItem(0) >> ar.Vector(2) & ar.GetItem(1) >> ar.Scalar("int32")
     >>> round(float((both >> ar.SoftmaxCrossEntropy()).eval(([0, 0], 1))), 4)
     0.6931
+    >>> unlikely = ar.SoftmaxCrossEntropy(weight=[1.0, 10.0], label_smoothing=0.1)
+    >>> round(float((both >> unlikely).eval(([0, 0], 1))), 4)
+    6.6196
     """
 
     example = '(scores & ar.GetItem("label") >> ar.Scalar("int32"))'
+    weight: tuple[float, ...] | None
+    label_smoothing: float
+
+    def __init__(
+        self, *, weight: Sequence[float] | None = None, label_smoothing: float = 0.0, name: str | None = None
+    ) -> None:
+        super().__init__(name=name)
+        self.weight = class_weights("SoftmaxCrossEntropy", weight)
+        self.label_smoothing = smoothing_of("SoftmaxCrossEntropy", label_smoothing)
 
     def loss(self, prediction: TensorLike, target: TensorLike) -> TensorLike:
         scores, label = prediction.type, target.type
         if scores.ndim != 1 or not scores.floating:
             raise ShapeError(f"the scores of SoftmaxCrossEntropy must be a floating vector, not {scores}")
         if label == scores:
-            return -ops.sum(target * ops.log_softmax(prediction))
+            smoothed = target
+            if self.label_smoothing:
+                smoothed = target * (1 - self.label_smoothing) + self.label_smoothing / scores.shape[0]
+            return -ops.sum(smoothed * self._weighted(ops.log_softmax(prediction)))
         if label.ndim or label.floating or label.dtype == "bool":
             raise ShapeError(
                 f"the label of SoftmaxCrossEntropy is an integer or a distribution {scores}, "
                 f"and {label} is neither",
                 hint='read it with ar.Scalar("int32")',
             )
-        return -ops.pick(ops.log_softmax(prediction), target)
+        logs = self._weighted(ops.log_softmax(prediction))
+        if not self.label_smoothing:
+            return -ops.pick(logs, target)
+        share = self.label_smoothing / scores.shape[0]
+        return -(ops.pick(logs, target) * (1 - self.label_smoothing) + ops.sum(logs) * share)
+
+    def _weighted(self, logs: TensorLike) -> TensorLike:
+        return logs if self.weight is None else logs * weights_of(self, self.weight, logs)
 
 
 class SquaredError(Loss):
@@ -134,9 +175,13 @@ class SigmoidCrossEntropy(Loss):
     `sum(softplus(scores) - target * scores)`, without overflow.  In nats.
 
     Args:
+        pos_weight: a positive number, by which the part of the targets is multiplied, as that of PyTorch's
+            `BCEWithLogitsLoss`: above 1 where they are rare.
+        label_smoothing: the share of each target that becomes 1/2, from 0 to 1, as in Keras.
         name: the name in messages.
 
     Raises:
+        ArrowTypeError, ArrowValueError: the weight or the smoothing are not of this kind.
         ShapeError: when types are checked, the scores are not floating, or the targets are neither of their
             type nor truth values of their shape.
 
@@ -146,11 +191,27 @@ class SigmoidCrossEntropy(Loss):
     0.6931
     """
 
+    pos_weight: float
+    label_smoothing: float
+
+    def __init__(
+        self, *, pos_weight: float = 1.0, label_smoothing: float = 0.0, name: str | None = None
+    ) -> None:
+        super().__init__(name=name)
+        self.pos_weight = positive("pos_weight", "SigmoidCrossEntropy", pos_weight)
+        self.label_smoothing = smoothing_of("SigmoidCrossEntropy", label_smoothing)
+
     def loss(self, prediction: TensorLike, target: TensorLike) -> TensorLike:
         if target.dtype == "bool" and prediction.type.floating:
             target = ops.cast(target, prediction.dtype)
         floating_pair("SigmoidCrossEntropy", prediction, target)
-        return ops.sum(ops.softplus(prediction) - target * prediction)
+        if self.label_smoothing:
+            target = target * (1 - self.label_smoothing) + self.label_smoothing / 2
+        if self.pos_weight == 1:
+            return ops.sum(ops.softplus(prediction) - target * prediction)
+        # log(sigmoid(x)) is -softplus(-x), and log(1 - sigmoid(x)) is -softplus(x).
+        negatives = (1 - target) * ops.softplus(prediction)
+        return ops.sum(negatives + target * self.pos_weight * ops.softplus(-prediction))
 
 
 class Hinge(Loss):
@@ -163,10 +224,12 @@ class Hinge(Loss):
 
     Args:
         margin: positive.
+        weight: a number >= 0 for each class, by which the loss of an example of this class is multiplied;
+            None: 1.  For (score, bool) the classes are False and True.
         name: the name in messages.
 
     Raises:
-        ArrowValueError: the margin is not positive.
+        ArrowTypeError, ArrowValueError: the margin is not positive, or the weights are no such numbers.
         ShapeError: when types are checked, the input has neither form.
         IndexError: the label of an example is out of range.
 
@@ -177,23 +240,37 @@ class Hinge(Loss):
     """
 
     margin: float
+    weight: tuple[float, ...] | None
 
-    def __init__(self, margin: float = 1.0, *, name: str | None = None) -> None:
+    def __init__(
+        self, margin: float = 1.0, *, weight: Sequence[float] | None = None, name: str | None = None
+    ) -> None:
         super().__init__(name=name)
         self.margin = positive("margin", "Hinge", margin)
+        self.weight = class_weights("Hinge", weight)
 
     def loss(self, prediction: TensorLike, target: TensorLike) -> TensorLike:
         scores, label = prediction.type, target.type
         if not scores.floating or label.ndim or label.floating:
             raise self._refusal(prediction, target)
         if not scores.ndim and label.dtype == "bool":
-            return ops.relu(self.margin + ops.where(target, -prediction, prediction))
+            loss = ops.relu(self.margin + ops.where(target, -prediction, prediction))
+            if self.weight is None:
+                return loss
+            if len(self.weight) != 2:
+                raise ShapeError(f"Hinge has {len(self.weight)} weights, but two classes: False and True")
+            of_false, of_true = self.weight
+            factor = ops.cast(target, loss.dtype) * (of_true - of_false) + of_false
+            return loss * factor
         if scores.ndim != 1 or label.dtype == "bool" or scores.shape[0] < 2:
             raise self._refusal(prediction, target)
         own = ops.one_hot(target, scores.shape[0], "bool")
         least = ops.min(prediction)  # in place of the label's score, which must not win; nothing overflows
         other = ops.max(ops.where(own, least, prediction))
-        return ops.relu(self.margin + other - ops.pick(prediction, target))
+        loss = ops.relu(self.margin + other - ops.pick(prediction, target))
+        if self.weight is None:
+            return loss
+        return loss * ops.lookup(weights_of(self, self.weight, prediction), target)
 
     @staticmethod
     def _refusal(prediction: TensorLike, target: TensorLike) -> ShapeError:

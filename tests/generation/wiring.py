@@ -203,7 +203,7 @@ def labelled(build: Build, depth: int) -> Piece:
         ar.SoftmaxCrossEntropy(),
         ar.SigmoidCrossEntropy(),
         ar.SquaredError(),
-        ar.Hinge(),
+        ar.Hinge(weight=[0.5, 2.0, 1.0, 0.25]),
         ar.Huber(),
         "distribution",
     )
@@ -211,7 +211,7 @@ def labelled(build: Build, depth: int) -> Piece:
     if not isinstance(loss, (ar.SoftmaxCrossEntropy, ar.Hinge)):
         target = target >> ar.Function(parts.unit)
     if loss == "distribution":
-        loss = ar.SoftmaxCrossEntropy()
+        loss = ar.SoftmaxCrossEntropy(weight=[0.5, 2.0, 1.0, 0.25], label_smoothing=0.125)
 
     @ar.arrow
     def classified(x: Any) -> Any:

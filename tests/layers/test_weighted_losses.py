@@ -1,0 +1,142 @@
+"""Class weights and label smoothing: values and gradients as PyTorch's, by its formulas and by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows.typesys import ArrowTypeError, ArrowValueError
+
+WEIGHT = [0.5, 2.0, 1.0, 0.0]
+CHOICES = [{}, {"weight": WEIGHT}, {"label_smoothing": 0.1}, {"weight": WEIGHT, "label_smoothing": 0.25}]
+SCORES = np.random.default_rng(0).standard_normal((5, 4)) * 3
+LABELS = [1, 0, 3, 2, 1]
+TARGETS = np.random.default_rng(1).dirichlet(np.ones(4), 5)
+
+
+def computed(loss: Any, scores: Any, targets: Any, target: Any) -> tuple[Any, Any]:
+    """Each example's loss, and the gradient of their sum for the scores."""
+    read = ar.Vector(np.shape(scores)[1], name="scores") if np.ndim(scores) == 2 else ar.Scalar(name="scores")
+    both = ar.Record({"scores": read, "target": target}) >> loss
+    model = ar.compile(both, float_type="float64")
+    examples = [{"scores": s, "target": t} for s, t in zip(scores, targets, strict=True)]
+    _, grads = model.value_and_grad(examples, inputs=["scores"])
+    return model(examples), grads["scores"].values * len(examples)
+
+
+def smoothed_entropy(targets: Any, weight: Any = None, label_smoothing: float = 0.0) -> tuple[Any, Any]:
+    w = np.ones(4) if weight is None else np.asarray(weight)
+    t = w * ((1 - label_smoothing) * targets + label_smoothing / 4)
+    logs = SCORES - np.log(np.exp(SCORES).sum(axis=1, keepdims=True))
+    return -(t * logs).sum(axis=1), np.exp(logs) * t.sum(axis=1, keepdims=True) - t
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_softmax_of_a_label(choice: dict[str, Any]) -> None:
+    loss = ar.SoftmaxCrossEntropy(**choice)
+    values, grads = computed(loss, SCORES.tolist(), LABELS, ar.Scalar("int32"))
+    wanted, wanted_grads = smoothed_entropy(np.eye(4)[LABELS], **choice)
+    np.testing.assert_allclose(values, wanted, atol=1e-12)
+    np.testing.assert_allclose(grads, wanted_grads, atol=1e-12)
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_softmax_of_a_distribution(choice: dict[str, Any]) -> None:
+    loss = ar.SoftmaxCrossEntropy(**choice)
+    values, grads = computed(loss, SCORES.tolist(), TARGETS.tolist(), ar.Vector(4))
+    wanted, wanted_grads = smoothed_entropy(TARGETS, **choice)
+    np.testing.assert_allclose(values, wanted, atol=1e-12)
+    np.testing.assert_allclose(grads, wanted_grads, atol=1e-12)
+
+
+@pytest.mark.parametrize("weight", [1.0, 3.0])
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+def test_sigmoids(weight: float, smoothing: float) -> None:
+    loss = ar.SigmoidCrossEntropy(pos_weight=weight, label_smoothing=smoothing)
+    values, grads = computed(loss, SCORES.tolist(), TARGETS.tolist(), ar.Vector(4))
+    t = TARGETS * (1 - smoothing) + smoothing / 2
+    p = 1 / (1 + np.exp(-SCORES))
+    np.testing.assert_allclose(
+        values, -(weight * t * np.log(p) + (1 - t) * np.log(1 - p)).sum(axis=1), atol=1e-12
+    )
+    np.testing.assert_allclose(grads, -weight * t * (1 - p) + (1 - t) * p, atol=1e-12)
+
+
+def test_large_scores_do_not_overflow() -> None:
+    loss = ar.SigmoidCrossEntropy(pos_weight=2.0)
+    values, _ = computed(loss, [1000.0, -1000.0], [1.0, 1.0], ar.Scalar())
+    assert values.tolist() == [0.0, 2000.0]
+
+
+def test_a_hinge_is_multiplied_by_the_weight_of_its_class() -> None:
+    plain, _ = computed(ar.Hinge(), SCORES.tolist(), LABELS, ar.Scalar("int32"))
+    values, _ = computed(ar.Hinge(weight=WEIGHT), SCORES.tolist(), LABELS, ar.Scalar("int32"))
+    np.testing.assert_allclose(values, plain * np.array(WEIGHT)[LABELS])
+    binary, _ = computed(ar.Hinge(weight=[1.0, 3.0]), [0.5, 0.5], [False, True], ar.Scalar("bool"))
+    assert binary.tolist() == [1.5, 1.5]
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_pytorch(choice: dict[str, Any]) -> None:
+    torch = pytest.importorskip("torch")
+    weight = None if "weight" not in choice else torch.tensor(WEIGHT, dtype=torch.float64)
+    for targets, type, theirs in (
+        (LABELS, ar.Scalar("int32"), torch.tensor(LABELS)),
+        (TARGETS.tolist(), ar.Vector(4), torch.tensor(TARGETS)),
+    ):
+        scores = torch.tensor(SCORES, requires_grad=True)
+        smoothing = choice.get("label_smoothing", 0.0)
+        function = torch.nn.CrossEntropyLoss(weight=weight, label_smoothing=smoothing, reduction="none")
+        wanted = function(scores, theirs)
+        wanted.sum().backward()
+        values, grads = computed(ar.SoftmaxCrossEntropy(**choice), SCORES.tolist(), targets, type)
+        np.testing.assert_allclose(values, wanted.detach().numpy(), atol=1e-6)
+        np.testing.assert_allclose(grads, scores.grad.numpy(), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "text"),
+    [
+        (
+            lambda: ar.SoftmaxCrossEntropy(weight=2.0),
+            ArrowTypeError,
+            "is a list of a number for each class, got 2.0",
+        ),
+        (
+            lambda: ar.SoftmaxCrossEntropy(weight=["a"]),
+            ArrowTypeError,
+            "is a list of a number for each class",
+        ),
+        (
+            lambda: ar.Hinge(weight=[1.0, -1.0]),
+            ArrowValueError,
+            "the weights of Hinge are finite and at least 0",
+        ),
+        (lambda: ar.SoftmaxCrossEntropy(label_smoothing=1.5), ArrowValueError, "is from 0 to 1, got 1.5"),
+        (
+            lambda: ar.SigmoidCrossEntropy(label_smoothing=True),
+            ArrowTypeError,
+            "label_smoothing of Sigmoid.* is a number",
+        ),
+        (
+            lambda: ar.SigmoidCrossEntropy(pos_weight=0.0),
+            ArrowValueError,
+            "the pos_weight of .* is positive, got 0.0",
+        ),
+    ],
+)
+def test_bad_arguments(make: Callable[[], Any], error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        make()
+
+
+def test_weights_are_as_many_as_the_scores() -> None:
+    for loss in (ar.SoftmaxCrossEntropy(weight=[1.0, 2.0]), ar.Hinge(weight=[1.0, 2.0])):
+        with pytest.raises(
+            ArrowTypeError, match=r"has 2 weights, one for each class, but the scores are float32\[3\]"
+        ):
+            ar.compile((ar.GetItem(0) >> ar.Vector(3) & ar.GetItem(1) >> ar.Scalar("int32")) >> loss)
