@@ -15,7 +15,7 @@ from arrows.data import read_trees, vocabulary
 from arrows.engine.device import STORED_TYPES, Arena, Device, StoredType
 from arrows.engine.device.fake_devices import FakeKernelsDevice
 from arrows.engine.device.host_compiler import host_compiler
-from arrows.engine.program.instructions import Round
+from arrows.engine.program.instructions import Downcast
 from arrows.engine.program.pipeline import without_passes
 from arrows.engine.program.text import parse_program
 from arrows.engine.running.executors import arena_sizes
@@ -155,7 +155,7 @@ def test_a_tree_lstm_in_16_bits(storage: str) -> None:
         assert error <= 16 * ROUNDING[storage] * np.abs(dense(gradient)).max(), name
     for (made,) in [programs(model)["cell"][1:]]:
         assert set(made.stored.values()) == {storage}
-        assert any(isinstance(each, Round) for each in made.region("once"))
+        assert any(isinstance(each, Downcast) for each in made.region("once"))
         assert f"in kept 0 as {storage} = tanh" in str(made)
         assert str(parse_program(str(made))) == str(made)
 

@@ -9,13 +9,13 @@ from arrows.engine.program.instructions import (
     Accumulate,
     Compute,
     Copy,
+    Downcast,
     Gather,
     Instruction,
     LoadConstant,
     LoadKeys,
     LoadParameter,
     Pull,
-    Round,
     RowMap,
     Scatter,
     Store,
@@ -67,8 +67,8 @@ def format_instruction(instruction: Instruction, var: VarFormat, owner: OwnerNam
             ]
         case LoadKeys():
             return [f"{var(instruction.result)} = dropout keys"]
-        case Round():
-            return [f"{var(instruction.result)} = round {names(instruction.reads)}"]
+        case Downcast():
+            return [f"{var(instruction.result)} = downcast {names(instruction.reads)}"]
         case Gather():
             return [f"{var(instruction.result)} = gather {_numbers(instruction.operands)}"]
         case RowMap() if instruction != instruction_of(instruction.equations[0]):

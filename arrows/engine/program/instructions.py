@@ -84,8 +84,8 @@ class Gather(_Source):
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
-    """``%1: float32[3, 4] as bfloat16 = round %0``: a value without rows, stored in another type."""
+class Downcast:
+    """``%1: float32[3, 4] as bfloat16 = downcast %0``: a value without rows, stored in another type."""
 
     result: Var
     operand: Var
@@ -268,7 +268,7 @@ Instruction: TypeAlias = (
     | LoadParameter
     | LoadKeys
     | Gather
-    | Round
+    | Downcast
     | Compute
     | RowMap
     | SumRows
@@ -326,7 +326,9 @@ def with_operands(instruction: Instruction, new: Mapping[Var, Var]) -> Instructi
             return RowMap(tuple(_reading(equation, new) for equation in equations), results)
         case SumRows(equation=Equation() as equation):
             return replace(instruction, equation=_reading(equation, new))
-        case SumRows(operand=Var() as operand) | Round(_, operand) | Store(_, operand) | Scatter(_, operand):
+        case (
+            SumRows(operand=Var() as operand) | Downcast(_, operand) | Store(_, operand) | Scatter(_, operand)
+        ):
             return replace(instruction, operand=new.get(operand, operand))
         case Accumulate(operand=operand):
             return replace(instruction, operand=new.get(operand, operand))

@@ -12,13 +12,13 @@ from arrows.engine.program.instructions import (
     Accumulate,
     Call,
     Copy,
+    Downcast,
     Gather,
     Instruction,
     LoadConstant,
     LoadKeys,
     LoadParameter,
     Pull,
-    Round,
     Scatter,
     Store,
     SumRows,
@@ -175,8 +175,8 @@ class LineReader:
                 return Gather(result, numbers_of(rest))
             case "gradient" if rest.isdecimal():
                 return Pull(result, int(rest))
-            case "round":
-                return Round(result, self._one(rest))
+            case "downcast":
+                return Downcast(result, self._one(rest))
             case "copy":
                 return Copy(self._equation(result, rest))
             case "call":

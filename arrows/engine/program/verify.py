@@ -11,6 +11,7 @@ from arrows.engine.program.instructions import (
     Call,
     Compute,
     Copy,
+    Downcast,
     Gather,
     Instruction,
     Join,
@@ -18,7 +19,6 @@ from arrows.engine.program.instructions import (
     LoadKeys,
     LoadParameter,
     Pull,
-    Round,
     RowMap,
     Scatter,
     Store,
@@ -36,7 +36,7 @@ from arrows.typesys import types as T
 _REGIONS_OF: dict[type[Instruction], tuple[str, ...]] = {
     LoadConstant: ("once",),
     LoadParameter: ("once",),
-    Round: ("once",),
+    Downcast: ("once",),
     Copy: ("once",),
     LoadKeys: ("early", "step"),
     Gather: ("early", "step"),
@@ -153,7 +153,7 @@ class _Checker:
             case LoadParameter(var, owner, spec):
                 expect(var, spec.type, INVARIANT, "the parameter")
                 self.loaded.add((id(owner), spec.name))
-            case Round(var, operand):
+            case Downcast(var, operand):
                 expect(var, operand.type, INVARIANT, "what is rounded")
             case LoadKeys(var):
                 expect(var, T.Tensor((), "uint64"), ROW, "the dropout key")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from arrows.engine.device import STORED_TYPES
 from arrows.engine.program.emitters.products import is_launched, step_product, summed_outer
-from arrows.engine.program.instructions import Instruction, Product, Round, SumRows, View
+from arrows.engine.program.instructions import Downcast, Instruction, Product, SumRows, View
 from arrows.engine.program.program import GatheredRows, Held, Program, RangeOf, Scratch
 from arrows.engine.program.verify_equation import Violation
 from arrows.ops import INVARIANT, Var
@@ -33,7 +33,7 @@ class StoredChecker:
         stored = {
             var: name for var in (*instruction.reads, *instruction.writes) if (name := self._stored(var))
         }
-        if not stored or isinstance(instruction, (View, Round)):
+        if not stored or isinstance(instruction, (View, Downcast)):
             return
         if region == "once" or not is_launched(program, instruction):
             raise Violation(f"%{min(var.id for var in stored)} is stored, and no kernel runs this")
@@ -60,7 +60,7 @@ class StoredChecker:
         place = program.memory.get(var)
         if isinstance(place, Scratch) and program.scratch[region][place.number].stored != stored:
             raise Violation(f"%{var.id} does not fit {place}")
-        if isinstance(instruction, Round) and stored is None:
+        if isinstance(instruction, Downcast) and stored is None:
             raise Violation(f"%{var.id} is rounded and not stored")
         shows = isinstance(instruction, View) and region == "once"
         if shows and stored != self._stored(instruction.reads[0]):
@@ -70,7 +70,7 @@ class StoredChecker:
         if not program.kernels or var.type.dtype != "float32" or stored not in STORED_TYPES:
             raise Violation(f"%{var.id} cannot be stored as {stored}")
         if var.rows == INVARIANT:
-            if not isinstance(instruction, (Round, View)):
+            if not isinstance(instruction, (Downcast, View)):
                 raise Violation(f"%{var.id} is stored and not rounded")
         elif not isinstance(place, (Held, GatheredRows, Scratch)):
             raise Violation(f"%{var.id} must not be stored as {stored}")

@@ -13,7 +13,7 @@ from arrows.engine.planning import ApplyOperation
 from arrows.engine.program import Program, ProgramCode
 from arrows.engine.program.emitters.arguments import DeliveredRows, OnceValue
 from arrows.engine.program.emitters.numpy import RegionCode
-from arrows.engine.program.instructions import Accumulate, LoadKeys, LoadParameter, Round, Scatter
+from arrows.engine.program.instructions import Accumulate, Downcast, LoadKeys, LoadParameter, Scatter
 from arrows.engine.program.program import GatheredRows, Held, Slot
 from arrows.ops import Var
 from arrows.typesys import types as T
@@ -176,7 +176,7 @@ def _read_by_kernels(code: ProgramCode) -> frozenset[int]:
 
 
 def _rounded_bytes(program: Program) -> int:
-    rounded = (made.result for made in program.region("once") if isinstance(made, Round))
+    rounded = (made.result for made in program.region("once") if isinstance(made, Downcast))
     types = ((var.type.size, STORED_TYPES[program.stored[var]].dtype) for var in rounded)
     return sum(size * np.dtype(dtype).itemsize for size, dtype in types)
 

@@ -12,11 +12,11 @@ from arrows.engine.program.instructions import (
     Accumulate,
     Call,
     Copy,
+    Downcast,
     Gather,
     LoadConstant,
     LoadParameter,
     Product,
-    Round,
     RowMap,
     SumRows,
     View,
@@ -248,7 +248,7 @@ STEP = "program f\nresult 0: float32 row\nstep\n%0: float32 row = gather 0\n"
         (STEP + "%1: float32 row = tanh(%0, x=)", "'x=' cannot be read"),
         (STEP + "%1: float32 row in attic 3 = tanh(%0)", "line 5 of the program: 'attic 3' is no memory"),
         (STEP + "%1: float32 row in kept 0 as int4 = tanh(%0)", "stored as bfloat16 or float16, not as int4"),
-        (STEP + "%1: float32 row = round 3", "line 5 of the program: expected values such as %4, got '3'"),
+        (STEP + "%1: float32 row = downcast 3", "line 5 of the program: expected values such as %4, got '3'"),
         (STEP + "result 0 = 3", "expected values such as %4, got '3'"),
         (STEP + "result 0 = %0, %0", "expected one value, got '%0, %0'"),
         (STEP + "scatter 0, += %0", "expected numbers, got '0,'"),
@@ -273,7 +273,7 @@ for kernels
 rows delivered as float16
 once
   %0: float32[3] = parameter FC_1/bias
-  %1: float32[3] as float16 = round %0
+  %1: float32[3] as float16 = downcast %0
 step
   scratch 0: float32[3] row as bfloat16
   %2: float32[3] row in scratch 0 as bfloat16 = gather 0
@@ -284,7 +284,7 @@ step
     assert program.delivered == "float16"
     assert program.scratch["step"] == (Slot(ROW, (3,), "float32", "bfloat16"),)
     bias, rounded = program.region("once")
-    assert rounded == Round(Var(1, T.Tensor((3,)), INVARIANT), bias.result)
+    assert rounded == Downcast(Var(1, T.Tensor((3,)), INVARIANT), bias.result)
 
 
 def test_every_memory_has_a_text_of_its_own():

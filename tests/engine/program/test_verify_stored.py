@@ -17,8 +17,8 @@ once
   %0: float32[4, 3] = parameter FC/weight
   %1: float32[3, 4] = transpose(%0, axes=(-1, -2))
   %12: float32[3] = parameter FC/bias
-  %13: float32[3] as bfloat16 = round %12
-  %2: float32[4, 3] as bfloat16 = round %0
+  %13: float32[3] as bfloat16 = downcast %12
+  %2: float32[4, 3] as bfloat16 = downcast %0
   %3: float32[3, 4] as bfloat16 = transpose(%2, axes=(-1, -2))
 step
   scratch 0: float32[3] row
@@ -61,7 +61,7 @@ def test_a_right_program() -> None:
     ("old", "new", "wrong"),
     [
         ("for kernels\nrows delivered as bfloat16\n", "", "%13 cannot be stored as bfloat16"),
-        (" as bfloat16 = round", " = round", "%13 is rounded and not stored"),
+        (" as bfloat16 = downcast", " = downcast", "%13 is rounded and not stored"),
         ("%3: float32[3, 4] as bfloat16", "%3: float32[3, 4]", "%3 is not stored as what it shows"),
         ("%1: float32[3, 4] =", "%1: float32[3, 4] as bfloat16 =", "%1 is not stored as what it shows"),
         ("%0: float32[4, 3] =", "%0: float32[4, 3] as bfloat16 =", "%0 is stored and not rounded"),
@@ -74,7 +74,7 @@ def test_a_right_program() -> None:
         ("gathered 0 as bfloat16", "gathered 0", "the factors are not stored alike"),
         ("saved 0 as bfloat16", "saved 0 as float16", "the factors are not stored alike"),
         ("= tanh(%5)", "= add(%5, %13)", "products alone read what is rounded"),
-        ("= round %0", "= round %1", "%2 is not of the type of what is rounded"),
+        ("= downcast %0", "= downcast %1", "%2 is not of the type of what is rounded"),
         ("step\n", "  %14: float32[3] = tanh(%13)\nstep\n", "%13 is stored, and no kernel runs this"),
         ("sum outer(%4, %8)", "sum sparse outer(%4, %8)", "may be row-sparse"),
     ],

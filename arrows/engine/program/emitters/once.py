@@ -11,7 +11,7 @@ import numpy as np
 from arrows.engine.device import STORED_TYPES, Device, KernelSource, kernel_source
 from arrows.engine.program.emitters.contiguous_transpose import ContiguousTranspose
 from arrows.engine.program.emitters.kernels import Kernels
-from arrows.engine.program.instructions import Compute, Copy, LoadConstant, LoadParameter, Round, RowMap
+from arrows.engine.program.instructions import Compute, Copy, Downcast, LoadConstant, LoadParameter, RowMap
 from arrows.engine.program.program import Program
 from arrows.ops.arrays import Array, HostArray
 
@@ -48,7 +48,7 @@ def emit_once(program: Program, device: Device) -> OnceCode:
             case LoadParameter():
                 value = f"parameters[{parameters}]"
                 parameters += 1
-            case Round(_, operand):
+            case Downcast(_, operand):
                 value = f"{kernels.add(rounding[program.stored[var]], 'round')}(v{operand.id})"
             case Copy(equation):
                 copy = kernels.add(ContiguousTranspose(kernels.kernel(equation)), "copy_transpose")

@@ -2,7 +2,7 @@
 
     once                                           once
       %0: float32[4, 3] = parameter FC/weight        %0: float32[4, 3] = parameter FC/weight
-                                                     %9: float32[4, 3] as bfloat16 = round %0
+                                                     %9: float32[4, 3] as bfloat16 = downcast %0
     step                                           step
       %1: float32[4] row in gathered 0 = ...   ->    %1: float32[4] row in gathered 0 as bfloat16 = ...
       %2: float32[3] row in scratch 0 =              %2: float32[3] row in scratch 0 =
@@ -31,9 +31,9 @@ from types import MappingProxyType
 
 from arrows.engine.program.emitters.products import is_launched, step_product, summed_outer
 from arrows.engine.program.instructions import (
+    Downcast,
     Instruction,
     Product,
-    Round,
     SumRows,
     View,
     equations_of,
@@ -146,7 +146,7 @@ def _with_matrices(program: Program, storage: str) -> Program:
                 once.append(View(replace(made.equation, operands=(whole,), result=copy)))
             else:
                 copy = Var(next(numbers), var.type, INVARIANT)
-                once.append(Round(copy, var))
+                once.append(Downcast(copy, var))
             rounded[var], stored[copy] = copy, storage
         return rounded[var]
 

@@ -72,7 +72,7 @@ def test_what_is_kept_and_what_products_multiply(storage: str) -> None:
 once
   %0: float32[4, 3] = parameter FC/weight
   %1: float32[3, 4] = transpose(%0, axes=(-1, -2))
-  %11: float32[4, 3] as {storage} = round %0
+  %11: float32[4, 3] as {storage} = downcast %0
   %12: float32[3, 4] as {storage} = transpose(%11, axes=(-1, -2))
 step
   scratch 0: float32[3] row
@@ -148,7 +148,7 @@ def test_a_factor_beside_one_in_float32_stays_so() -> None:
     text = LAYER.replace("outer(%2, %6)", "outer(%2, %5)")
     program = halved(HEAD + text)
     assert lines(program, "once", "step") == [
-        "%11: float32[4, 3] as bfloat16 = round %0",
+        "%11: float32[4, 3] as bfloat16 = downcast %0",
         "%12: float32[3, 4] as bfloat16 = transpose(%11, axes=(-1, -2))",
     ]
     assert "%2: float32[4] row in gathered 0 = gather 0" in str(program)
@@ -222,7 +222,7 @@ step
   result 0 = %2"""
     )
     assert lines(program, "once", "step") == [
-        "%3: float32[4] as bfloat16 = round %0",
+        "%3: float32[4] as bfloat16 = downcast %0",
         "scratch 0: float32[4] row as bfloat16",
         "%1: float32[4] row in scratch 0 as bfloat16 = gather 0",
     ]
