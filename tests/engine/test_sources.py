@@ -211,8 +211,8 @@ Record = namedtuple("Record", "x n")  # noqa: PYI024
         (None, "got NoneType"),
         (np.array(5.0), "got an array without axes"),
         (np.array({"x": 1}, dtype=object), "got an array without axes"),
-        (Frame(), r"Frame.*columns.*to_dict\('records'\)"),
-        (Table(), r"Table.*columns.*to_pylist\(\)"),
+        (Frame(), r"Frame.*columns.*as a list of dicts"),
+        (Table(), r"Table.*columns.*PyArrow"),
         (Rows(), r"Rows.*columns"),
         (Lookup(), "got Lookup"),
         (Dataset, "got the class Dataset"),
@@ -230,6 +230,23 @@ def test_what_is_no_batch(call: str, given: Any, words: str) -> None:
     with pytest.raises(ar.ArrowTypeError, match="(?s)" + words):
         calls.get(call, lambda: getattr(one, call)(given))()
     assert one.step == 0
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars", "pyarrow", "datasets"])
+def test_rows_of_tables_are_examples(package: str) -> None:
+    library = pytest.importorskip(package)
+    columns = {"x": [[1.0, 2.0], [0.5, 0.0], [3.0, 1.0]], "n": [1, 2, 3]}
+    tables = {
+        "pandas": lambda: library.DataFrame(columns),
+        "polars": lambda: library.DataFrame(columns),
+        "pyarrow": lambda: library.table(columns),
+        "datasets": lambda: library.Dataset.from_dict(columns),
+    }
+    rows = [{"x": x, "n": n} for x, n in zip(*columns.values(), strict=True)]
+    one = ar.compile((ar.GetItem("x") >> ar.Vector(2)) & (ar.GetItem("n") >> ar.Scalar("int32")))
+    for expected, got in zip(one(rows), one(tables[package]()), strict=True):
+        np.testing.assert_array_equal(expected, got)
+    assert len(one.prepare(tables[package]())) == 3
 
 
 def test_lines_of_a_file_are_examples() -> None:

@@ -58,6 +58,13 @@ class BatchInput:
         return self.wired.wirings.outputs.select(self.wired.indices)
 
 
+_ROWS_OF_TABLES: dict[str, tuple[str, ...]] = {
+    "to_dicts": (),  # Polars
+    "to_pylist": (),  # PyArrow
+    "to_dict": ("records",),  # pandas
+}
+
+
 def as_ids(ids: object, count: int) -> HostArray:
     """The caller's ids of a batch's examples.
 
@@ -76,15 +83,16 @@ def as_ids(ids: object, count: int) -> HostArray:
 
 
 def as_examples(examples: Any, purpose: str) -> Sequence[Any]:
-    """A batch as a sequence of examples, from any iterable or what can be indexed from 0.
+    """A batch as a sequence of examples, from any iterable, a table, or what can be indexed from 0.
 
     Args:
         examples: the batch; what has a length and items, and no iterator of its own, such as a PyTorch
-            `Dataset`, is asked for each item by its number.
+            `Dataset`, is asked for each item by its number. A table of pandas, Polars or PyArrow gives its
+            rows as dicts.
         purpose: what is to be done with it, for messages.
 
     Raises:
-        ArrowTypeError: it is neither, or looks like a single example or a table of columns.
+        ArrowTypeError: it is neither, or looks like a single example or another table of columns.
 
     >>> as_examples(iter("ab"), "run a model")
     ['a', 'b']
@@ -98,11 +106,13 @@ def as_examples(examples: Any, purpose: str) -> Sequence[Any]:
     if getattr(examples, "shape", None) == ():
         raise _no_batch(purpose, "an array without axes", "a single example makes a batch of one: [example]")
     if hasattr(examples, "columns") and (hasattr(examples, "shape") or hasattr(examples, "num_rows")):
+        for method, arguments in _ROWS_OF_TABLES.items():
+            if callable(getattr(examples, method, None)):
+                return list(getattr(examples, method)(*arguments))
         raise _no_batch(
             purpose,
             f"{_short_type(examples)}, which is a table of columns",
-            "its rows as dicts: table.to_dict('records') in pandas, to_dicts() in Polars, to_pylist() in "
-            "PyArrow",
+            "its rows as a list of dicts; tables of pandas, Polars and PyArrow are taken as they are",
         )
     if not listed and hasattr(examples, "__len__"):
         return [examples[number] for number in range(len(examples))]

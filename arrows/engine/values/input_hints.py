@@ -46,7 +46,7 @@ def _hint_for_leaf(value: Any, tensor: T.Tensor, depth: int) -> str:
     if value is None:
         return OPTIONAL
     if hasattr(value, "columns") and hasattr(value, "shape"):
-        return "its rows are examples, as dicts: frame.to_dict('records') in pandas, to_dicts() in Polars"
+        return "its rows are examples, as dicts: model(frame), not model([frame])"
     if isinstance(value, Mapping):
         return f"take a field out of it: ar.GetItem({next(iter(value), 'key')!r}) >> {leaf_of(tensor)}"
     if isinstance(value, np.ndarray) and value.ndim != 1:

@@ -18,7 +18,7 @@ ANY_LENGTH = "ar.Map(ar.Scalar()) takes lists of any length"
 MISSING = "where it may be missing: ar.GetItem('word', default=...)"
 ROUND = "; to round it: ar.InputTransform(round) >> ar.Scalar('int32')"
 WORDS = "words become numbers by a dict of yours: ar.InputTransform(numbers.get) >> ar.Scalar('int32')"
-ROWS = "its rows are examples, as dicts: frame.to_dict('records') in pandas, to_dicts() in Polars"
+ROWS = "its rows are examples, as dicts: model(frame), not model([frame])"
 
 
 class Hostile:
@@ -111,6 +111,6 @@ def test_one_example_in_place_of_a_batch(block: Any, batch: Any, wanted: str) ->
 
 def test_a_table_of_columns_as_a_batch() -> None:
     with pytest.raises(
-        ar.ArrowTypeError, match=r"(?s)Frame, which is a table of columns.*to_dict\('records'\)"
+        ar.ArrowTypeError, match=r"(?s)Frame, which is a table of columns.*as a list of dicts"
     ):
         ar.compile(WORD)(type("Frame", (Frame,), {"__iter__": lambda self: iter(["word"])})())
