@@ -99,6 +99,7 @@ if TYPE_CHECKING:
     from arrows import models as models
     from arrows import testing as testing
     from arrows import training as training
+    from arrows.data import Vocabulary as Vocabulary
 else:
     # `import arrows` does not load these rooms, so that it stays quick.  A type checker must not see
     # `__getattr__`: it would accept any misspelt name as one of them.
@@ -107,9 +108,11 @@ else:
     def _room(name: str) -> ModuleType:
         return initializers if name == "initializers" else importlib.import_module(f"arrows.{name}")
 
-    def __getattr__(name: str) -> ModuleType:
+    def __getattr__(name: str) -> object:
         if name in _LATER:
             return _room(name)
+        if name == "Vocabulary":
+            return _room("data").Vocabulary
         raise foreign_names.no_attribute("module 'arrows'", name, _likely(name))
 
     def _likely(name: str) -> str:
@@ -123,7 +126,7 @@ else:
         return foreign_names.did_you_mean(name, names, foreign_names.PACKAGE)
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *_LATER})
+        return sorted({*globals(), *_LATER, "Vocabulary"})
 
 
 __all__ = [
@@ -191,6 +194,7 @@ __all__ = [
     "Tensor",
     "TreeLSTM",
     "Vector",
+    "Vocabulary",
     "Void",
     "Wire",
     "Zeros",

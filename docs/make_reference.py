@@ -28,6 +28,7 @@ CHAPTERS = {
     "Blocks": {"combinators"},
     "Layers and losses": {"layers"},
     "Types and models": {"inference", "engine"},
+    "Data": {"data"},
     "On the fly": {"onthefly"},
     "Errors": {"typesys"},
     "The machine": {"machine"},
