@@ -155,7 +155,7 @@ def _target(path: Path) -> tuple[Path, int | None]:
         raise IsADirectoryError(errno.EISDIR, "this is a folder, and a file is wanted", str(path))
     if not stat.S_ISREG(status.st_mode):
         words = "this is a device, a pipe or a socket, and only a file can be replaced"
-        raise OSError(errno.EINVAL, words, str(path))
+        raise OSError(f"{words}: {str(path)!r}")
     return target, stat.S_IMODE(status.st_mode)
 
 

@@ -38,6 +38,10 @@ def unpinned(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name not in PINS}
 
 
+MOST_THREADS = 1024
+"""More than any machine that NumPy's products run on; libraries crash when asked for far more."""
+
+
 def set_threads(count: int) -> None:
     """Sets the number of threads that NumPy's matrix products use in this process from now on.
 
@@ -49,7 +53,7 @@ def set_threads(count: int) -> None:
 
     Raises:
         ArrowTypeError: `count` is not an integer.
-        ArrowValueError: `count` is below 1.
+        ArrowValueError: `count` is below 1, or above 1024.
 
     Warns:
         RuntimeWarning: NumPy's library for matrix products (Apple's Accelerate, say) does not allow it.
@@ -62,6 +66,11 @@ def set_threads(count: int) -> None:
         raise ArrowTypeError(f"the number of threads must be an integer, not {value!r}")
     if int(value) < 1:
         raise ArrowValueError(f"the number of threads must be at least 1, not {value}")
+    if int(value) > MOST_THREADS:
+        raise ArrowValueError(
+            f"the number of threads must be at most {MOST_THREADS:,}, not {value}; "
+            f"this machine has {cores()} cores"
+        )
     libraries = _products().lib_controllers
     for library in libraries:
         library.set_num_threads(int(value))

@@ -154,3 +154,10 @@ def test_an_option_that_is_no_number_of_threads(text: str, capsys: pytest.Captur
         cli.main([f"--threads={text}", "check", "model.py"])
     assert caught.value.code == 2
     assert f"expected a whole number from 1, got {text!r}" in capsys.readouterr().err
+
+
+def test_far_too_many_threads_are_refused() -> None:
+    with pytest.raises(
+        ar.ArrowValueError, match=r"must be at most 1,024, not 1000000000; this machine has \d+ core"
+    ):
+        ar.set_threads(10**9)

@@ -170,14 +170,17 @@ class Record(Fan[Any, Any]):
 
     def __init__(self, fields: object, *, name: str | None = None) -> None:
         labels: tuple[Hashable, ...] | None
+        keys: Iterable[Any]
         if isinstance(fields, Mapping):
-            labels = tuple(fields)
+            keys = tuple(fields)
+            labels = tuple(map(_label, keys))
             blocks = list(fields.values())
         elif isinstance(fields, tuple):
-            labels = None
+            labels, keys = None, range(len(fields))
             blocks = list(fields)
         elif isinstance(fields, list) and all(isinstance(p, tuple) and len(p) == 2 for p in fields):
-            labels = tuple(key for key, _ in fields)
+            keys = [key for key, _ in fields]
+            labels = tuple(map(_label, keys))
             blocks = [block for _, block in fields]
         else:
             raise wrong_argument(
@@ -198,7 +201,6 @@ class Record(Fan[Any, Any]):
                 f"a key appears twice in {labels!r}",
                 hint="read a field twice with ar.AllOf(ar.GetItem(key) >> f, ar.GetItem(key) >> g)",
             )
-        keys: Iterable[Hashable] = labels if labels is not None else range(len(blocks))
         parts = []
         for key, block in zip(keys, blocks, strict=True):
             child = as_block(block, f"the field {key!r} of a Record")
@@ -210,6 +212,15 @@ class Record(Fan[Any, Any]):
 
     def brief(self, depth: int) -> str:
         return self.name if self.name is not None else f"Record({self.arguments()})"
+
+
+def _label(key: Any) -> Hashable:
+    """A key as a label; a slice, which Python 3.11 cannot hash, as its text."""
+    if not isinstance(key, slice):
+        label: Hashable = key
+        return label
+    places = (key.start, key.stop, key.step)
+    return ":".join("" if place is None else str(place) for place in places)
 
 
 class PairItem(Item[Any, Any]):

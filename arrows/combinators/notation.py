@@ -228,18 +228,28 @@ class _Labelling(Fan[Any, Any]):
 
 
 def output_source(recorder: CallRecorder, result: object, attempt: str) -> Source:
-    """Returns the source of a result: a wire, or a (nested) tuple, NamedTuple or dict of wires."""
-    if isinstance(result, tuple) and hasattr(result, "_fields"):
-        result = dict(zip(result._fields, result, strict=True))
-    if isinstance(result, dict):
-        if not result:
-            return ()
-        labels = tuple(result)
-        source = recorder.source(tuple(result.values()), attempt)
-        labelling = _Labelling([Item(i) for i in range(len(labels))], labels)
-        recorder.calls.append(BlockCall(labelling, source, recorder.site))
-        return len(recorder.calls)
-    return recorder.source(result, attempt)
+    """Returns the source of a result: a wire, or a nested tuple, NamedTuple or dict of wires."""
+    done: list[Source] = []
+    todo: list[tuple[Any, bool]] = [(result, False)]
+    while todo:
+        x, ready = todo.pop()
+        if not isinstance(x, (tuple, dict)):
+            done.append(recorder.source(x, attempt))
+            continue
+        items = tuple(x.values()) if isinstance(x, dict) else x
+        if not ready:
+            todo.append((x, True))
+            todo.extend((item, False) for item in reversed(items))
+            continue
+        cut = len(done) - len(items)
+        source: Source = tuple(done[cut:])
+        labels = tuple(x) if isinstance(x, dict) else getattr(x, "_fields", None)
+        if labels:
+            labelling = _Labelling([Item(i) for i in range(len(labels))], labels)
+            recorder.calls.append(BlockCall(labelling, source, recorder.site))
+            source = len(recorder.calls)
+        done[cut:] = [source]
+    return done[0]
 
 
 def _parameter_names(body: Callable[..., Any], name: str) -> tuple[str, ...]:

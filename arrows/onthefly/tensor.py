@@ -96,13 +96,25 @@ class LazyTensor(TensorLike):
 
     def item(self) -> Any:
         """The value of a tensor of one element, as a Python number."""
-        return self.numpy().item()
+        return self._one("item()").item()
 
     def __float__(self) -> float:
-        return float(self.numpy())
+        return float(self._one("float()").item())
 
     def __int__(self) -> int:
-        return int(self.numpy())
+        return int(self._one("int()").item())
+
+    def _one(self, call: str) -> HostArray:
+        """Its value, which must be of one element."""
+        if self.type.size != 1:
+            raise ArrowTypeError(
+                message(
+                    f"cannot take {call} of {self.type} at {SourceLine.here()}",
+                    reason="only a tensor of one element is a Python number",
+                    hint="x.numpy() gives the array, x[0] and ar.ops.sum(x) give scalars",
+                )
+            )
+        return self.numpy()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
         return np.asarray(self.numpy(), dtype)

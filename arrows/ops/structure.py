@@ -53,9 +53,9 @@ def spread(input: T.Type, leaf: Callable[[T.Tensor, int], object]) -> tuple[obje
         elif item is ROW:
             level = ROW
         else:
+            inside = "" if item is input else f", with {item} in it"
             raise ShapeError(
-                f"a Function takes tensors, tuples and sequences of tensors, but its input is {input}, "
-                f"with {item} in it"
+                f"a Function takes tensors, tuples and sequences of tensors, and its input is {input}{inside}"
             )
     argument = built[0][0]
     return argument if isinstance(argument, tuple) and isinstance(input, T.Tuple) else (argument,)

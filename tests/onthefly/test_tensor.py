@@ -113,3 +113,13 @@ def test_tensors_of_a_function_and_of_a_batch_do_not_mix():
         with pytest.raises(ar.ArrowTypeError) as error:
             ar.FC(2)(x, kept[0])
         assert "a tensor of a Function got into a batch" in str(error.value)
+
+
+@pytest.mark.parametrize("call", [float, int, lambda x: x.item()])
+def test_a_vector_is_no_python_number(call):
+    net = ar.OnTheFly()
+    with net.batch() as g:
+        x = g.tensor([1.0, 2.0])
+        with pytest.raises(ar.ArrowTypeError, match=r"(?s)of float32\[2\] at test_tensor.py.*x\[0\] and"):
+            call(x)
+        assert call(g.tensor([3.0])) == 3

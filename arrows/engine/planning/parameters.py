@@ -10,7 +10,7 @@ import numpy as np
 
 from arrows.engine.device import Device, FakeArray, ParameterLock, host_array
 from arrows.engine.planning.layer_names import Key, LayerNames, owned_parameters
-from arrows.engine.values import ForeignArrayError, import_array, lends_memory
+from arrows.engine.values import ForeignArrayError, describe_error, import_array, lends_memory
 from arrows.inference import Typed
 from arrows.ops import Parameter
 from arrows.ops.arrays import Array, HostArray
@@ -295,14 +295,16 @@ class GrowingParams(Params):
 
 def first_values(spec: Parameter, seed: int, name: str) -> HostArray:
     generator = np.random.default_rng([seed, zlib.crc32(name.encode())])
-    values = spec.initializer(generator, spec.shape, spec.dtype)
+    try:
+        values = spec.initializer(generator, spec.shape, spec.dtype)
+    except Exception as error:
+        raise ArrowValueError(f"the initializer of {name!r} raised {describe_error(error)}") from error
     if masked_elements(values):
         raise ArrowValueError(f"the initializer of {name!r} gave {_described(values)}; fill it first")
     array = np.asarray(values)
-    if array.shape != spec.shape:
-        raise ArrowValueError(
-            f"the initializer of {name!r} gave an array of shape {list(array.shape)}, not {list(spec.shape)}"
-        )
+    if array.shape != spec.shape or array.dtype.kind not in "biuf":
+        result = f"an array of shape {list(array.shape)}" if array.dtype.kind in "biuf" else "no numbers"
+        raise ArrowValueError(f"the initializer of {name!r} gave {result}, not {list(spec.shape)}")
     # A copy, since an initializer may return the same array to two models.
     return np.array(array, dtype=spec.dtype, order="C")
 

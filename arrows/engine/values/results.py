@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from itertools import chain, pairwise
 from types import MappingProxyType
-from typing import Any, NoReturn, Self, SupportsIndex
+from typing import Any, NoReturn, Self, SupportsIndex, overload
 
 import numpy as np
 
@@ -47,6 +47,15 @@ class Labelled(tuple[Any, ...]):  # noqa: SLOT001 (a tuple has no room for slots
         if isinstance(key, SupportsIndex):
             return super().__getitem__(key)
         raise KeyError(f"no {key!r} among {', '.join(map(T.label, self.labels))}")
+
+    def __getattr__(self, name: str) -> Any:
+        labels: tuple[Hashable, ...] = self.__dict__.get("labels", ())
+        if name in labels:
+            return super().__getitem__(labels.index(name))
+        raise AttributeError(f"no {name!r} among {', '.join(map(T.label, labels))}")
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *filter(str.isidentifier, map(str, self.labels))})
 
     def __reduce__(self) -> tuple[type[Labelled], tuple[Any, ...]]:
         return Labelled, (tuple(self), self.labels)
@@ -87,13 +96,26 @@ class Ragged:
         """The number of elements of each sequence, `[n]`."""
         return np.diff(self.offsets)
 
-    def __getitem__(self, i: int) -> Any:
+    @overload
+    def __getitem__(self, i: int) -> Any: ...
+    @overload
+    def __getitem__(self, i: slice) -> Ragged: ...
+    def __getitem__(self, i: int | slice) -> Any:
         """The elements of sequence `i`: views of the arrays, as tuples where the elements are tuples.
 
+        A slice of step 1 gives a `Ragged` of several sequences, whose values are views too.
+
         Raises:
-            IndexError: there is no such sequence.
+            IndexError: there is no such sequence, or the step of a slice is another.
         """
         n = len(self)
+        if isinstance(i, slice):
+            first, last, step = i.indices(n)
+            if step != 1:
+                raise IndexError(f"sequences are sliced one after the other, not by steps of {step}")
+            offsets = self.offsets[first : max(first, last) + 1]
+            values = trampoline(_slice_rows(self.values, int(offsets[0]), int(offsets[-1])))
+            return Ragged(values, offsets - offsets[0])
         if not -n <= i < n:
             raise IndexError(f"no sequence {i} among {n}")
         i %= n

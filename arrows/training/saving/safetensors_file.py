@@ -10,7 +10,6 @@ checked first, before memory is taken for it; after that, reading is only copyin
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import math
@@ -164,7 +163,7 @@ def open_file(path: Path) -> Iterator[OpenFile]:
         OSError: the file cannot be read.
     """
     if path.exists() and not path.is_file():  # to open a pipe would wait for its writer
-        raise OSError(errno.EINVAL, "this is not a file", str(path))
+        raise OSError(f"this is not a file: {str(path)!r}")
     with open(path, "rb") as file:
         try:
             header = read_header(file, os.fstat(file.fileno()).st_size)

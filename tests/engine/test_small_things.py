@@ -1,0 +1,96 @@
+"""Results with keys, slices of ragged values, initializers that fail, slices as keys of a record."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from tests.agree import agree
+
+NUMBERS = ar.Map(ar.Scalar())
+
+
+def test_results_of_arrows_nest_dicts_as_those_of_functions_do() -> None:
+    @ar.arrow
+    def wires(x: Any) -> Any:
+        number = ar.Scalar()(x)
+        return {"a": number, "b": {"c": number, "d": (number, {"e": number})}}
+
+    computed = ar.Scalar() >> ar.Function(lambda x: {"a": x, "b": {"c": x, "d": (x, {"e": x})}})
+    assert repr(ar.infer(wires).output) == repr(ar.infer(computed).output)
+    result = ar.compile(wires)([1, 2])
+    assert result["b"]["d"][1]["e"].tolist() == [1, 2]
+    agree(wires, [1.0, 2.0], loss="-")
+
+    composition: ar.Composition[Any, Any] = ar.Composition()
+    with composition.scope():
+        number = ar.Scalar().reads(composition.input)
+        composition.output.reads({"a": number, "b": {"c": number}})
+    assert str(ar.infer(composition).output) == "(a: float32, b: (c: float32,))"
+
+
+def test_items_with_keys_are_attributes() -> None:
+    result = ar.compile(ar.Record({"word": ar.Scalar(), "count": ar.Scalar(), 3: ar.Scalar()}))(
+        [{"word": 1, "count": 2, 3: 4}]
+    )
+    assert result.word.tolist() == [1]
+    assert callable(result.count)  # the method of every tuple stays
+    assert "word" in dir(result) and "3" not in dir(result)
+    with pytest.raises(AttributeError, match="no 'words' among word, count, 3"):
+        _ = result.words
+    for again in (copy.copy(result), copy.deepcopy(result), pickle.loads(pickle.dumps(result))):
+        assert again.word.tolist() == [1]
+
+
+def test_a_slice_of_a_ragged_value_is_one() -> None:
+    result = ar.compile(NUMBERS)([[1, 2], [], [3], [4, 5, 6]])
+    assert result[0:1].tolist() == [[1, 2]]
+    assert result[1:].tolist() == [[], [3], [4, 5, 6]]
+    assert result[-1:].tolist() == [[4, 5, 6]]
+    assert result[3:1].tolist() == [] and len(result[9:]) == 0
+    assert result[:].tolist() == result.tolist()
+    assert np.shares_memory(result[2:].values, result.values)
+    nested = ar.compile(ar.Map(NUMBERS))([[[1], []], [], [[2, 3]]])
+    assert nested[0:2].tolist() == [[[1], []], []]
+    assert nested[2:].tolist() == [[[2, 3]]]
+    pairs = ar.compile(ar.Map(ar.Record((ar.Scalar(), ar.Scalar()))))([[(1, 2)], [(3, 4)]])
+    assert pairs[1:].tolist() == [[(3, 4)]]
+    with pytest.raises(IndexError, match="not by steps of 2"):
+        _ = result[::2]
+
+
+def failing(generator: Any, shape: Any, dtype: Any) -> Any:
+    raise ZeroDivisionError("no")
+
+
+@pytest.mark.parametrize(
+    ("initializer", "text"),
+    [
+        (failing, "the initializer of 'scores/weight' raised ZeroDivisionError: no"),
+        (lambda generator, shape: 0, "the initializer of 'scores/weight' raised TypeError"),
+        (
+            lambda *_: np.zeros(5),
+            r"the initializer of 'scores/weight' gave an array of shape \[5\], not \[3, 2\]",
+        ),
+        (lambda *_: None, "the initializer of 'scores/weight' gave no numbers"),
+        (lambda g, shape, dtype: np.full(shape, "a"), "the initializer of 'scores/weight' gave no numbers"),
+    ],
+)
+def test_an_initializer_that_fails_names_its_parameter(initializer: Any, text: str) -> None:
+    with pytest.raises(ar.ArrowValueError, match=text):
+        ar.compile(ar.Vector(3) >> ar.FC(2, initializer=initializer, name="scores"))
+
+
+def test_slices_are_keys_of_a_record() -> None:
+    halves = ar.Record([(slice(0, 2), NUMBERS), (slice(2, None), NUMBERS), ("n", ar.Constant(1.0))][:2])
+    assert ar.infer(halves).output.labels == ("0:2:", "2::")
+    model = ar.compile(halves)
+    first, rest = model([[1, 2, 3]])
+    assert (first.tolist(), rest.tolist()) == ([[1, 2]], [[3]])
+    with pytest.raises(ar.ArrowValueError, match="a key appears twice"):
+        ar.Record([(slice(1), NUMBERS), (slice(1), NUMBERS)])
