@@ -7,14 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from arrows.ops.arrays import Array, ArrayModule, module_of
+from arrows.ops.arrays import Array, ArrayModule, HostArray, module_of
 from arrows.ops.segments import Segments, reduce_segments
-from arrows.typesys import ArrowValueError
+from arrows.typesys import ArrowTypeError, ArrowValueError
 
 
 @dataclass(frozen=True, eq=False)
 class RowSparse:
     """An array that is zero except for some rows.  A row that occurs twice is the sum of both values.
+
+    It may be multiplied and divided by a number, negated, and added to another one, which gives a row-sparse
+    array, or to a dense array, which gives a dense one; `sum` adds up several.  `np.asarray(x)` and
+    `x.to_dense()` are the whole array.
 
     Args:
         rows: integers [m].
@@ -22,9 +26,13 @@ class RowSparse:
         shape: of the whole array, [size, ...].
 
     >>> a = RowSparse(np.array([1, 1]), np.array([[1.0], [2.0]]), (3, 1))
-    >>> (a + a).to_dense(np).tolist()
-    [[0.0], [6.0], [0.0]]
+    >>> (sum([a, a, -a / 2])).to_dense().tolist()
+    [[0.0], [4.5], [0.0]]
+    >>> (np.ones((3, 1)) - a).tolist(), np.asarray(a).shape
+    ([[1.0], [-2.0], [1.0]], (3, 1))
     """
+
+    __array_ufunc__ = None  # NumPy's arrays then leave operators to this class
 
     rows: Array
     values: Array
@@ -35,8 +43,13 @@ class RowSparse:
         """Element type of the values."""
         return self.values.dtype
 
-    def to_dense(self, xp: ArrayModule) -> Array:
-        """The whole array, on the device of `xp`, where the rows and values are."""
+    def to_dense(self, xp: ArrayModule | None = None) -> Array:
+        """The whole array, where the rows and values are.
+
+        Args:
+            xp: the array module of their device, if it is at hand.
+        """
+        xp = module_of(self.values) if xp is None else xp
         return add_rows(xp, self.rows, self.values, self.shape[0])
 
     def add_to(self, dense: Array, xp: ArrayModule) -> None:
@@ -75,10 +88,24 @@ class RowSparse:
         sums = reduce_segments(xp, "add", self.values, segments, 0, order=order)
         return RowSparse(rows[starts], sums, self.shape)
 
-    def __add__(self, other: RowSparse) -> RowSparse:
-        if not isinstance(other, RowSparse):
-            return NotImplemented
-        return self.add(other, module_of(self.values))
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, RowSparse):
+            return self.add(other, module_of(self.values))
+        if not hasattr(other, "shape"):
+            # `sum` begins with the number 0.
+            return self if isinstance(other, int) and other == 0 else NotImplemented
+        if tuple(other.shape) != self.shape:
+            shapes = f"{list(self.shape)} and an array of shape {list(other.shape)}"
+            raise ArrowValueError(f"cannot add a row-sparse array of shape {shapes}")
+        return other + self.to_dense()
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self + (-other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
 
     def add(self, other: RowSparse, xp: ArrayModule) -> RowSparse:
         """The sum with another one of the same shape, on the device of `xp`: it lists the rows of both."""
@@ -89,13 +116,40 @@ class RowSparse:
             xp.concatenate([self.rows, other.rows]), xp.concatenate([self.values, other.values]), self.shape
         )
 
-    def __mul__(self, factor: float) -> RowSparse:
-        return RowSparse(self.rows, self.values * factor, self.shape)
+    def __mul__(self, factor: Any) -> RowSparse:
+        return RowSparse(self.rows, self.values * _number("multiply", factor), self.shape)
 
     __rmul__ = __mul__
 
+    def __truediv__(self, divisor: Any) -> RowSparse:
+        return RowSparse(self.rows, self.values / _number("divide", divisor), self.shape)
+
+    def __neg__(self) -> RowSparse:
+        return RowSparse(self.rows, -self.values, self.shape)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
+        if copy is False:
+            raise ValueError("a row-sparse array has no dense array to lend: leave out copy=False")
+        if not isinstance(self.values, np.ndarray):
+            raise TypeError("this row-sparse array lies on a device: np.asarray(ar.to_numpy(gradient))")
+        return np.asarray(self.to_dense(), dtype)
+
     def __repr__(self) -> str:
         return f"RowSparse({self.rows.shape[0]} rows of {self.values.dtype}{list(self.shape)})"
+
+
+def _number(verb: str, factor: Any) -> Any:
+    """A number, perhaps on a device: anything larger would be taken for one of each listed row."""
+    if (
+        isinstance(factor, RowSparse)
+        or getattr(factor, "shape", ()) != ()
+        or isinstance(factor, (list, tuple))
+    ):
+        raise ArrowTypeError(
+            f"can {verb} a row-sparse array by a number only, not by {type(factor).__name__}; "
+            "to_dense() gives the whole array"
+        )
+    return factor
 
 
 def _rises(xp: ArrayModule, rows: Array) -> bool:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from arrows.engine.device import get_device
 from arrows.ops import RowSparse
-from arrows.typesys import ArrowValueError
+from arrows.typesys import ArrowTypeError, ArrowValueError
 
 
 @pytest.mark.parametrize("device", ["cpu", "fake", pytest.param("cuda", marks=pytest.mark.gpu)])
@@ -47,3 +47,68 @@ def test_sums_of_different_shapes_are_refused():
         ArrowValueError, match=r"cannot add row-sparse arrays of shapes \[5, 2\] and \[5, 3\]"
     ):
         gradient + RowSparse(np.zeros(0, int), np.zeros((0, 3)), (5, 3))
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_arithmetic_is_that_of_the_whole_arrays(device):
+    place = get_device(device)
+    random = np.random.default_rng(0)
+
+    def sparse(*rows):
+        values = random.normal(size=(len(rows), 2))
+        return RowSparse(place.to_device(np.array(rows, np.int64)), place.to_device(values), (4, 2))
+
+    def whole(x):
+        return place.to_numpy(x.to_dense() if isinstance(x, RowSparse) else x)
+
+    a, b, c = sparse(1, 3, 1), sparse(), sparse(0)
+    dense = random.normal(size=(4, 2))
+    there = place.to_device(dense)
+    for found, wanted, kind in [
+        (a / 2, whole(a) / 2, RowSparse),
+        (-a, -whole(a), RowSparse),
+        (np.float64(3.0) * a, 3 * whole(a), RowSparse),
+        (place.to_device(np.asarray(3.0)) * a, 3 * whole(a), RowSparse),
+        (sum([a, b, c]), whole(a) + whole(c), RowSparse),
+        (a - c, whole(a) - whole(c), RowSparse),
+        (a + there, whole(a) + dense, object),
+        (there + a, whole(a) + dense, object),
+        (a - there, whole(a) - dense, object),
+        (there - a, dense - whole(a), object),
+        (sum([a, there, c]), whole(a) + dense + whole(c), object),
+    ]:
+        assert isinstance(found, kind) and isinstance(found, RowSparse) == (kind is RowSparse)
+        np.testing.assert_allclose(whole(found), wanted, atol=1e-14)
+    np.testing.assert_array_equal(place.to_numpy(there), dense)  # not added in place
+
+
+def test_numpy_takes_the_whole_array():
+    a = RowSparse(np.array([1, 1]), np.array([[1.0], [2.0]], "float32"), (3, 1))
+    assert np.asarray(a).tolist() == [[0], [3], [0]] and np.asarray(a).dtype == "float32"
+    assert np.asarray(a, "float64").dtype == "float64"
+    assert np.linalg.norm(a) == 3 and np.shape(a) == (3, 1)
+    with pytest.raises(ValueError, match="no dense array to lend"):
+        np.array(a, copy=False)
+    place = get_device("fake")
+    there = RowSparse(place.to_device(a.rows), place.to_device(a.values), a.shape)
+    with pytest.raises(TypeError, match=r"np\.asarray\(ar\.to_numpy\(gradient\)\)"):
+        np.asarray(there)
+
+
+@pytest.mark.parametrize(
+    "factor", [np.ones(2), np.ones((3, 1)), [1.0], RowSparse(np.array([0]), np.ones(1), (3,))]
+)
+def test_a_factor_is_a_number(factor):
+    a = RowSparse(np.array([1, 1]), np.array([[1.0], [2.0]]), (3, 1))
+    for verb, attempt in [("multiply", lambda: a * factor), ("divide", lambda: a / factor)]:
+        with pytest.raises(ArrowTypeError, match=f"can {verb} a row-sparse array by a number only"):
+            attempt()
+
+
+def test_other_shapes_and_other_things_are_not_added():
+    a = RowSparse(np.array([1]), np.ones((1, 2)), (3, 2))
+    with pytest.raises(ArrowValueError, match=r"of shape \[3, 2\] and an array of shape \[2\]"):
+        a + np.ones(2)
+    for other in (1, 0.5, "a", None):
+        with pytest.raises(TypeError):
+            a + other
