@@ -21,7 +21,7 @@ class Adadelta(Optimizer):
         rho: decay of the running averages of squares, in [0, 1).
         epsilon: above 0; the first steps are about as large as its square root.
         weight_decay: coupled L2 regularization: this times the parameter is added to the clipped gradient.
-        clip_norm, rates, average: see `Optimizer`.
+        clip_norm, rates, average, dense: see `Optimizer`.
 
     Raises:
         ArrowValueError: a hyperparameter is out of range.
@@ -40,9 +40,10 @@ class Adadelta(Optimizer):
         clip_norm: float | None = None,
         rates: Mapping[str, Rate] | None = None,
         average: float | None = None,
+        dense: bool = False,
     ) -> None:
         rule = FadingDeltas(learning_rate, rho, epsilon, weight_decay)
-        super().__init__(rule, clip_norm=clip_norm, rates=rates, average=average)
+        super().__init__(rule, clip_norm=clip_norm, rates=rates, average=average, dense=dense)
 
 
 @dataclass(frozen=True, slots=True)

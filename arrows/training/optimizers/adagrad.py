@@ -19,7 +19,7 @@ class Adagrad(Optimizer):
         epsilon: above 0, added to the square root of the sum of squares.
         initial_accumulator: the value from which the sum of squares starts.
         weight_decay: coupled L2 regularization: this times the parameter is added to the clipped gradient.
-        clip_norm, rates, average: see `Optimizer`.
+        clip_norm, rates, average, dense: see `Optimizer`.
 
     Raises:
         ArrowValueError: a hyperparameter is out of range.
@@ -38,9 +38,10 @@ class Adagrad(Optimizer):
         clip_norm: float | None = None,
         rates: Mapping[str, Rate] | None = None,
         average: float | None = None,
+        dense: bool = False,
     ) -> None:
         rule = AdaptiveSquares(learning_rate, epsilon, initial_accumulator, weight_decay)
-        super().__init__(rule, clip_norm=clip_norm, rates=rates, average=average)
+        super().__init__(rule, clip_norm=clip_norm, rates=rates, average=average, dense=dense)
 
 
 @dataclass(frozen=True, slots=True)

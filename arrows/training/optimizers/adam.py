@@ -21,7 +21,7 @@ class Adam(Optimizer):
         beta1, beta2: decay of the running averages of the gradient and of its square, in [0, 1).
         epsilon: above 0, added to the square root.
         weight_decay: coupled L2 regularization: this times the parameter is added to the clipped gradient.
-        clip_norm, rates, average: see `Optimizer`.
+        clip_norm, rates, average, dense: see `Optimizer`.
 
     Raises:
         ArrowValueError: a hyperparameter is out of range.
@@ -41,9 +41,10 @@ class Adam(Optimizer):
         clip_norm: float | None = None,
         rates: Mapping[str, Rate] | None = None,
         average: float | None = None,
+        dense: bool = False,
     ) -> None:
         rule = Moments(learning_rate, beta1, beta2, epsilon, weight_decay=weight_decay)
-        super().__init__(rule, clip_norm=clip_norm, rates=rates, average=average)
+        super().__init__(rule, clip_norm=clip_norm, rates=rates, average=average, dense=dense)
 
 
 class AdamW(Optimizer):
@@ -58,7 +59,7 @@ class AdamW(Optimizer):
         epsilon: above 0, added to the square root.
         weight_decay: decoupled: in each step a parameter loses this times the learning rate as a share of
             itself; neither the gradient nor a running average contains it.
-        clip_norm, rates, average: see `Optimizer`.
+        clip_norm, rates, average, dense: see `Optimizer`.
 
     Raises:
         ArrowValueError: a hyperparameter is out of range.
@@ -78,9 +79,10 @@ class AdamW(Optimizer):
         clip_norm: float | None = None,
         rates: Mapping[str, Rate] | None = None,
         average: float | None = None,
+        dense: bool = False,
     ) -> None:
         rule = Moments(learning_rate, beta1, beta2, epsilon, decoupled_decay=weight_decay)
-        super().__init__(rule, clip_norm=clip_norm, rates=rates, average=average)
+        super().__init__(rule, clip_norm=clip_norm, rates=rates, average=average, dense=dense)
 
 
 @dataclass(frozen=True, slots=True)

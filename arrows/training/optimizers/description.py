@@ -22,6 +22,7 @@ class Settings:
         clip_norm: see `Optimizer`.
         rates: pattern -> learning rate.
         average: the decay of the averages; None without.
+        dense: whether row-sparse gradients count as dense ones.
     """
 
     optimizer: str
@@ -29,6 +30,7 @@ class Settings:
     clip_norm: float | None
     rates: Mapping[str, Rate]
     average: float | None
+    dense: bool
 
     def text(self, learning_rate: Rate) -> str:
         """The `repr` of the optimizer with this learning rate."""
@@ -41,6 +43,8 @@ class Settings:
                 extras += f", learning_rate={learning_rate}"
         if self.average is not None:
             extras += f", average={self.average}"
+        if self.dense:
+            extras += ", dense=True"
         return f"{self.optimizer}({rule}, clip_norm={self.clip_norm}{extras})"
 
     def description(self, learning_rate: Rate) -> str:

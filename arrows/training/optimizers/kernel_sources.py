@@ -127,6 +127,24 @@ def merge_source(dtype: str, width: int, index: str, order: str) -> KernelSource
     )
 
 
+@cache
+def write_source(dtype: str, width: int, index: str) -> KernelSource:
+    """Words: rows, their numbers in rising order, their values (0: zeros), the array where they go."""
+    kind = "float" if dtype == "float32" else "double"
+    return _source(
+        f"""\
+  const {index}* rows = (const {index}*)WORD(1);
+  ITEMS(i, WORD(0) * {width}) {{
+    const long long first = i / {width};
+    if (!first || rows[first - 1] != rows[first])
+      (({kind}*)WORD(3))[(long long)rows[first] * {width} + i % {width}] =
+          WORD(2) ? ((const {kind}*)WORD(2))[i] : 0;
+  }}""",
+        words=4,
+        columns=width,
+    )
+
+
 def _numbers(code: RuleCode, first: int) -> str:
     numbers = ", ".join(f"OPTIMIZER_NUMBER({first + n})" for n in range(code.numbers)) or "0.0"
     return f"const double number[] = {{{numbers}}};\n  (void)number;"

@@ -28,6 +28,7 @@ from arrows.training.optimizers.kernel_sources import (
     merge_source,
     rank_source,
     rows_source,
+    write_source,
 )
 from arrows.training.optimizers.rule_code import RuleCode
 
@@ -169,6 +170,13 @@ class OptimizerKernels:
         words = [count, rows.rows, rows.values, parameter, change.count, unless, scale, *slots, *numbers]
         self._launch(source, words)
         self._launch(count_source(_index(rows.rows)), [count, rows.rows, change.count, unless])
+
+    def write_rows(self, target: Array, rows: MergedRows, *, zeros: bool) -> None:
+        """Writes rows into an array of the parameter's shape, or zeros in their place."""
+        count = rows.rows.shape[0]
+        if rows.values.size:
+            source = write_source(rows.values.dtype.name, rows.values.size // count, _index(rows.rows))
+            self._launch(source, [count, rows.rows, None if zeros else rows.values, target])
 
     def _table(self, tensors: Sequence[Sequence[Array | int]]) -> list[int]:
         """The words of a table: how many chunks, and where the chunks and the tensors are listed.

@@ -37,6 +37,7 @@ class Optimizer:
             stays as it is, gets no state, and its gradient does not count for `clip_norm`.
         average: the decay of parameter averages over the steps (`Averages`): 1.0 for Polyak's plain mean,
             0.999 for an exponential one. See `use_averages`. None: no averages.
+        dense: moments fade, and weights decay, in all rows of a table at each step, as PyTorch's do.
 
     Attributes:
         learning_rate: for the parameters that match no pattern of `rates`, a number or a schedule; starts as
@@ -74,6 +75,7 @@ class Optimizer:
         clip_norm: float | None = None,
         rates: Mapping[str, Rate] | None = None,
         average: float | None = None,
+        dense: bool = False,
     ) -> None:
         if isinstance(rule, type) or not hasattr(rule, "update"):
             raise ArrowTypeError(
@@ -88,6 +90,7 @@ class Optimizer:
         self.clip_norm = clip_norm
         self.rates = Rates(rates)
         self.averages = None if average is None else Averages(average)
+        self.dense = bool(dense)
         self.steps = 0
         self.state: dict[str, dict[str, Array]] = {}
         self.counts: dict[str, StepCount] = {}
@@ -146,6 +149,7 @@ class Optimizer:
             clip_norm=self.clip_norm,
             rates=self.rates.by_pattern,
             average=None if self.averages is None else self.averages.decay,
+            dense=self.dense,
         )
 
     def only_reads_gradients(self) -> bool:
@@ -264,7 +268,7 @@ class Optimizer:
         self.steps += 1  # whatever can fail has been done before this line
         changes = []
         for name, (parameter, merged) in pairs.items():
-            rows = merged.rows if isinstance(merged, Rows) else None
+            rows = merged.rows if isinstance(merged, Rows) and not self.dense else None
             if self.averages is not None:
                 self.averages.before(device, name, parameter, self.steps, rows, self.unless)
             changes.append(
@@ -275,6 +279,7 @@ class Optimizer:
                     state=self._state_of(device, name, parameter),
                     rate=rates[name],
                     count=self._count_step(device, name, parameter, by_row=rows is not None),
+                    dense=rows is None,
                 )
             )
         self._updater.apply(device, changes, scale, self.unless)

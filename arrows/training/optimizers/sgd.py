@@ -18,7 +18,7 @@ class SGD(Optimizer):
         learning_rate: at least 0, or a schedule (`Optimizer`).
         momentum: the share of the last step that this one continues, in [0, 1).
         weight_decay: coupled L2 regularization: this times the parameter is added to the clipped gradient.
-        clip_norm, rates, average: see `Optimizer`.
+        clip_norm, rates, average, dense: see `Optimizer`.
 
     Raises:
         ArrowValueError: a hyperparameter is out of range.
@@ -36,9 +36,10 @@ class SGD(Optimizer):
         clip_norm: float | None = None,
         rates: Mapping[str, Rate] | None = None,
         average: float | None = None,
+        dense: bool = False,
     ) -> None:
         rule = Momentum(learning_rate, momentum, weight_decay)
-        super().__init__(rule, clip_norm=clip_norm, rates=rates, average=average)
+        super().__init__(rule, clip_norm=clip_norm, rates=rates, average=average, dense=dense)
 
 
 @dataclass(frozen=True, slots=True)

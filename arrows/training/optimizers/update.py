@@ -3,13 +3,14 @@
 A device with kernels runs the rule in these; everything else runs it on arrays.
 Dense gradients are processed in blocks of rows. A row-sparse gradient, such as an embedding's, costs time for
 its own rows only: those rows of the parameter and of its state are gathered, updated and put back. So a row
-moves, decays and loses momentum only in the steps that touch it.
+moves, decays and loses momentum only in the steps that touch it. A `dense` change writes the rows into an
+array of zeros instead, so that all rows take part, and makes it zeros again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -41,6 +42,7 @@ class Change:
         rate: its learning rate.
         count: how many steps have changed it, this one included; for a row-sparse gradient an array of how
             many have changed each row before, which counts this one.
+        dense: whether rows that the gradient does not list change too, by a gradient of zeros.
     """
 
     parameter: Array
@@ -49,6 +51,7 @@ class Change:
     state: Mapping[str, Array]
     rate: float
     count: StepCount
+    dense: bool
 
 
 class Updater:
@@ -56,6 +59,7 @@ class Updater:
 
     def __init__(self) -> None:
         self._buffers: dict[tuple[str, np.dtype[Any]], Array] = {}
+        self._zeros: dict[int, Array] = {}  # by the identity of a parameter: zeros, but for `_whole`
         self._kernels: tuple[Device, OptimizerKernels] | None = None
 
     def kernels(self, device: Device) -> OptimizerKernels | None:
@@ -117,6 +121,20 @@ class Updater:
             scale: the factor of gradient clipping.
             unless: float64 [1]; where it is 0, nothing changes.
         """
+        whole = [self._whole(device, change) for change in changes]
+        try:
+            self._apply_whole(device, whole, scale, unless)
+        except BaseException:
+            self._zeros.clear()  # they may not be zeros again
+            raise
+        for change, filled in zip(changes, whole, strict=True):
+            if filled is not change:
+                assert isinstance(change.gradient, Rows) and not isinstance(filled.gradient, Rows)
+                self._write_rows(device, filled.gradient, change.gradient, zeros=True)
+
+    def _apply_whole(
+        self, device: Device, changes: Sequence[Change], scale: Array | None, unless: Array | None
+    ) -> None:
         kernels = self.kernels(device)
         if kernels is not None:
             changes = _launch(kernels, changes, scale, unless)
@@ -126,6 +144,35 @@ class Updater:
                 self._apply_to_rows(device, change, change.gradient, cast, unless)
             else:
                 self._apply_dense(device, change, change.gradient, cast, unless)
+
+    def _whole(self, device: Device, change: Change) -> Change:
+        """The change with its rows in an array of zeros, where it is to change all rows."""
+        if not change.dense or not isinstance(change.gradient, Rows):
+            return change
+        parameter, key = change.parameter, id(change.parameter)
+        zeros = self._zeros.get(key)
+        if (
+            zeros is None
+            or not device.is_array(zeros)
+            or (zeros.shape, zeros.dtype)
+            != (
+                parameter.shape,
+                parameter.dtype,
+            )
+        ):
+            # Kept from step to step: a kernel need not be told anew where it lies, and few rows are written.
+            zeros = self._zeros[key] = device.zeros(parameter.shape, parameter.dtype)
+        self._write_rows(device, zeros, change.gradient)
+        return replace(change, gradient=zeros)
+
+    def _write_rows(self, device: Device, target: Array, rows: Rows, *, zeros: bool = False) -> None:
+        """Writes the rows of a gradient, or zeros in their place."""
+        if not isinstance(rows, MergedRows):
+            target[rows.rows] = 0 if zeros else rows.values
+            return
+        kernels = self.kernels(device)
+        assert kernels is not None  # they merged the rows
+        kernels.write_rows(target, rows, zeros=zeros)
 
     def _apply_dense(
         self, device: Device, change: Change, gradient: Array, scale: Array | None, unless: Array | None

@@ -7,7 +7,7 @@ row-sparse gradient touches.
 On a row-sparse gradient the rules are lazy: running averages fade, and rows move and decay, only in the steps
 that touch them; Adam corrects its bias by the number of steps that have touched the row. So each row behaves
 as if it had an optimizer of its own that sleeps between its gradients. In the papers, and for dense gradients
-here, running averages fade in every step.
+here, running averages fade in every step; `Optimizer(dense=True)` has all gradients count as dense.
 """
 
 from __future__ import annotations

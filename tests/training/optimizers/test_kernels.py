@@ -98,8 +98,14 @@ def trained(device: str | Device, optimizer: Any, steps: int = 4) -> dict[str, n
 @every_optimizer
 @pytest.mark.parametrize(
     "more",
-    [{}, {"clip_norm": 1.0}, {"rates": {"b*": 0.5, "long": lambda step: 1 / (step + 1), "chunk": 0}}],
-    ids=["plain", "clipped", "rates"],
+    [
+        {},
+        {"clip_norm": 1.0},
+        {"rates": {"b*": 0.5, "long": lambda step: 1 / (step + 1), "chunk": 0}},
+        {"dense": True},
+        {"dense": True, "clip_norm": 1.0, "average": 0.9},
+    ],
+    ids=["plain", "clipped", "rates", "dense", "dense, clipped"],
 )
 def test_kernels_compute_what_arrays_do(make: Any, more: Any) -> None:
     expected, optimizer = make(**more), make(**more)
@@ -173,6 +179,22 @@ def test_a_step_is_one_launch(make: Any) -> None:
     step = model.device.counts - before
     # Of each table: sort, add up, update, count.
     assert (step.launches, step.downloads, step.synchronizations) == (1 + 4 * len(tables), 0, 0)
+
+
+@needs_compiler
+def test_a_dense_step_sends_nothing() -> None:
+    """Of each table: sort, add up, write into zeros, make them zeros again; and one launch for all."""
+    model, optimizer = mixed("fake-kernels"), Adam(0.01, dense=True)
+    model.params = {name: array for name, array in model.params.items() if array.dtype == "float32"}
+    grads = grads_of(model, np.random.default_rng(1))
+    tables = [name for name in grads if name.startswith("table")]
+    for _ in range(2):
+        optimizer.step(model, grads)
+    before = model.device.counts
+    optimizer.step(model, grads)
+    step = model.device.counts - before
+    counted = (step.launches, step.uploads, step.downloads, step.synchronizations)
+    assert counted == (1 + 4 * len(tables), 0, 0, 0)
 
 
 @needs_compiler

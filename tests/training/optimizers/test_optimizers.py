@@ -254,3 +254,97 @@ def test_gradients_of_inputs_are_passed_over():
     inputs = Ragged(np.ones((2, 3)), np.array([0, 1, 2]))
     SGD(1.0, clip_norm=1e9).step(model, {"w": np.ones(2), "x": inputs})
     assert model.numpy("w").tolist() == [-1.0, -1.0]
+
+
+ON_EMBEDDINGS = {
+    "SGD": (
+        lambda **more: SGD(0.1, weight_decay=0.01, **more),
+        lambda t, w: t.SGD(w, 0.1, weight_decay=0.01),
+    ),
+    "momentum": (lambda **more: SGD(0.1, momentum=0.9, **more), lambda t, w: t.SGD(w, 0.1, momentum=0.9)),
+    "Adam": (lambda **more: Adam(0.01, **more), lambda t, w: t.Adam(w, 0.01)),
+    "AdamW": (
+        lambda **more: AdamW(0.01, weight_decay=0.1, **more),
+        lambda t, w: t.AdamW(w, 0.01, weight_decay=0.1),
+    ),
+    "Adagrad": (lambda **more: Adagrad(0.05, **more), lambda t, w: t.Adagrad(w, 0.05)),
+    "RMSprop": (lambda **more: RMSprop(0.01, rho=0.9, **more), lambda t, w: t.RMSprop(w, 0.01, alpha=0.9)),
+    "Adadelta": (lambda **more: Adadelta(rho=0.9, **more), lambda t, w: t.Adadelta(w, rho=0.9)),
+}
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", ON_EMBEDDINGS)
+@pytest.mark.parametrize("clip", [None, 1.5])
+def test_dense_steps_on_embeddings_are_pytorch_s(device, name, clip):
+    torch = pytest.importorskip("torch")
+    make, theirs = ON_EMBEDDINGS[name]
+    random = np.random.default_rng(0)
+    start = random.normal(size=(6, 3))
+    model, optimizer = Model.of(device, table=start), make(dense=True, clip_norm=clip)
+    layer = torch.nn.Embedding.from_pretrained(torch.tensor(start), freeze=False)
+    other = theirs(torch.optim, layer.parameters())
+    for rows in ([1, 1, 4], [2], [4, 0, 2], [], [5]):
+        values = random.normal(size=(len(rows), 3))
+        optimizer.step(model, {"table": model.sparse(rows, values, (6, 3))})
+        other.zero_grad()
+        (layer(torch.tensor(rows, dtype=torch.int64)) * torch.tensor(values)).sum().backward()
+        if clip is not None:  # not clip_grad_norm_, which adds 1e-6 to the norm
+            norm = layer.weight.grad.norm()
+            layer.weight.grad *= min(1.0, clip / max(norm.item(), 1e-30))
+        other.step()
+        np.testing.assert_allclose(model.numpy("table"), layer.weight.detach().numpy(), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(("make", "paper"), CASES, ids=NAMES)
+def test_dense_steps_are_the_papers_on_whole_gradients(device, make, paper):
+    random = np.random.default_rng(0)
+    start = random.normal(size=(5, 2))
+    model, optimizer = Model.of(device, w=start), make()
+    optimizer.dense = True
+    whole = []
+    for rows in ([1, 3, 1], [], [0], [4, 4, 4, 3], [2]):
+        gradient = model.sparse(rows, random.normal(size=(len(rows), 2)), (5, 2))
+        whole.append(model.device.to_numpy(gradient.to_dense(model.device.xp)))
+        optimizer.step(model, {"w": gradient})
+    assert optimizer.counts == {"w": 5}
+    np.testing.assert_allclose(model.numpy("w"), paper(start, whole), rtol=1e-12)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_dense_steps_differ_from_lazy_ones_where_moments_fade(device):
+    """A row that one step touches moves on in a dense optimizer, and stays in a lazy one."""
+    models = []
+    for dense in (False, True):
+        model, optimizer = Model.of(device, w=np.zeros((2, 1))), Adam(0.1, dense=dense)
+        for rows in ([0], [1], [1]):
+            optimizer.step(model, {"w": model.sparse(rows, np.ones((1, 1)), (2, 1))})
+        models.append(model.numpy("w")[0, 0])
+    np.testing.assert_allclose(models[0], -0.1, rtol=1e-6)
+    assert models[1] < -0.15
+
+
+def test_a_dense_step_that_fails_half_way_leaves_no_trace_in_the_next():
+    model, optimizer, right = (
+        Model.of("cpu", w=np.zeros((3, 1))),
+        Adam(0.1, dense=True),
+        Adam(0.1, dense=True),
+    )
+    other = Model.of("cpu", w=np.zeros((3, 1)))
+    optimizer.step(model, {"w": model.sparse([0], np.ones((1, 1)), (3, 1))})
+    right.step(other, {"w": other.sparse([0], np.ones((1, 1)), (3, 1))})
+    rule, optimizer.rule = optimizer.rule, None
+    with pytest.raises(AttributeError):
+        optimizer.step(model, {"w": model.sparse([1], np.ones((1, 1)), (3, 1))})
+    optimizer.rule = rule
+    optimizer.counts["w"] -= 1
+    optimizer.step(model, {"w": model.sparse([2], np.ones((1, 1)), (3, 1))})
+    right.step(other, {"w": other.sparse([2], np.ones((1, 1)), (3, 1))})
+    np.testing.assert_array_equal(model.numpy("w"), other.numpy("w"))
+
+
+def test_whether_steps_are_dense_tells_optimizers_apart():
+    lazy, dense = Adam(0.1), Adam(0.1, dense=True)
+    assert "dense" not in lazy.description and dense.description.endswith("dense=True)")
+    assert not dense.continues(lazy.description, lazy.began, None)
