@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, Literal, TypeVar, overload
 
-from arrows.combinators.base.arguments import set_name
+from arrows.combinators.base.arguments import set_name, wrong_argument, wrong_value
 from arrows.combinators.base.block import A, AnyBlock, Block
 from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.printing import Pieces
 from arrows.combinators.base.wires import Wire
+from arrows.combinators.compose import Identity
 from arrows.combinators.constant import InferredZeros
 
 S = TypeVar("S")
@@ -21,11 +22,16 @@ class Fold(Block[Sequence[A], S]):
     Args:
         step: from the pair (state, element) to the next state.
         start: the first state; it gets no input (`Zeros`, `Constant`).
+        start_from_input: the input is the pair (elements, first state), and `start` is not given.
         name: the name in messages.
 
+    Attributes:
+        start_from_input: as given.
+
     Raises:
-        ArrowTypeError: an argument is no block; at `compile`, an input without elements or without end, or a
-            step that gives another type than the start.
+        ArrowTypeError: an argument is no block, or there is no start; at `compile`, an input without elements
+            or without end, or a step that gives another type than the start.
+        ArrowValueError: a start, and `start_from_input`.
 
     Source: TensorFlow Fold, `td.Fold`.
 
@@ -34,17 +40,54 @@ class Fold(Block[Sequence[A], S]):
         >>> total = ar.Map(ar.Scalar()) >> ar.Fold(ar.Function(lambda state, x: state + x), ar.Zeros([]))
         >>> float(total.eval([1, 2, 3]))
         6.0
+        >>> both = ar.GetItem(0) >> ar.Map(ar.Scalar()) & ar.GetItem(1) >> ar.Scalar()
+        >>> add = ar.Function(lambda state, x: state + x)
+        >>> float((both >> ar.Fold(add, start_from_input=True)).eval(([1, 2, 3], 10)))
+        16.0
     """
 
+    start_from_input: bool
+
+    @overload
     def __init__(
         self,
         step: Callable[[Wire[tuple[S, A]]], Wire[S]],
         start: Callable[[Wire[None]], Wire[S]],
         *,
+        start_from_input: Literal[False] = False,
+        name: str | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Fold[Any, S],
+        step: Callable[[Wire[tuple[S, Any]]], Wire[S]],
+        *,
+        start_from_input: Literal[True],
+        name: str | None = None,
+    ) -> None: ...
+    def __init__(
+        self,
+        step: object,
+        start: object = None,
+        *,
+        start_from_input: bool = False,
         name: str | None = None,
     ) -> None:
         set_name(self, name)
-        self._parts = (as_block(step, "the step of a Fold"), as_block(start, "the start of a Fold"))
+        if not isinstance(start_from_input, bool):
+            raise wrong_argument(
+                "a Fold", f"start_from_input must be True or False, not {start_from_input!r}"
+            )
+        if start_from_input and start is not None:
+            raise wrong_value(
+                "a Fold", "start_from_input takes the first state from the input, but a start is given too"
+            )
+        if start is None and not start_from_input:
+            hint = "ar.Fold(step, ar.Zeros(type)), or start_from_input=True"
+            raise wrong_argument("a Fold", "there is no first state to start from", hint=hint)
+        first = Identity() if start_from_input else as_block(start, "the start of a Fold")
+        self._parts = (as_block(step, "the step of a Fold"), first)
+        self.start_from_input = start_from_input
 
     @property
     def step(self) -> AnyBlock:
@@ -55,6 +98,11 @@ class Fold(Block[Sequence[A], S]):
     def start(self) -> AnyBlock:
         """The first state."""
         return self.parts[1]
+
+    def written(self) -> Pieces:
+        return (
+            [self.step, ", start_from_input=True"] if self.start_from_input else [self.step, ", ", self.start]
+        )
 
 
 class Reduce(Block[Sequence[A], A]):

@@ -19,13 +19,12 @@ from arrows.inference.reasons import (
 )
 from arrows.inference.rules import (
     Misfit,
+    StartRule,
     TypeRule,
     explain_element,
-    is_no_object,
     sequence_of,
     spread_elements,
     structure_of,
-    type_words,
 )
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
@@ -40,11 +39,11 @@ def constrain_fold(inference: Inference, fold: Occurrence) -> None:
     solver = inference.solver
     pair, step, element = TypeVariable(), TypeVariable(), TypeVariable()
     start_in, start = TypeVariable(), TypeVariable()
-    solver.coerce(TypeVariable(T.Void()), start_in, CoercionPlace(fold, 1, _explain_start_input))
+    container = _container(inference, fold, start_in)
     solver.coerce(start, fold.output, CoercionPlace(fold, 1, _explain_fold_state))
     solver.coerce(solver.make("tuple", [fold.output, element]), pair, CoercionPlace(fold, 0, _explain_pair))
     solver.coerce(step, fold.output, CoercionPlace(fold, 0, _explain_fold_state))
-    inference.expect(FoldRule(fold, fold.input, element), fold.input)
+    inference.expect(FoldRule(fold, container, element), container)
     inference.enter(fold, fold.form.parts[0], pair, None, "step", result=step)
     inference.enter(fold, fold.form.parts[1], start_in, None, "start", result=start)
 
@@ -69,12 +68,7 @@ def constrain_scan(inference: Inference, scan: Occurrence) -> None:
     pair, step, start_in, start = TypeVariable(), TypeVariable(), TypeVariable(), TypeVariable()
     element, state, output = TypeVariable(), TypeVariable(), TypeVariable()
     solver.bind(scan.output, "tuple", [solver.make("sequence", [output]), state], None, scan, None)
-    container = scan.input
-    if form.start_from_input:
-        container = TypeVariable()
-        inference.expect(StartRule(scan, container, start_in), scan.input)
-    else:
-        solver.coerce(TypeVariable(T.Void()), start_in, CoercionPlace(scan, 1, _explain_start_input))
+    container = _container(inference, scan, start_in)
     solver.coerce(start, state, CoercionPlace(scan, 1, _explain_scan_state))
     solver.coerce(solver.make("tuple", [element, state]), pair, CoercionPlace(scan, 0, _explain_pair))
     if form.by_state:
@@ -87,6 +81,18 @@ def constrain_scan(inference: Inference, scan: Occurrence) -> None:
     inference.expect(FoldRule(scan, container, element), container)
     inference.enter(scan, form.step, pair, None, "cell" if form.by_state else "step", result=step)
     inference.enter(scan, form.start, start_in, None, "start", result=start)
+
+
+def _container(inference: Inference, fold: Occurrence, start: TypeVariable) -> TypeVariable:
+    """Returns what holds the elements, and says what the block that gives the first state gets as `start`."""
+    assert isinstance(fold.form, (Fold, Scan))
+    if not fold.form.start_from_input:
+        place = CoercionPlace(fold, 1, _explain_start_input)
+        inference.solver.coerce(TypeVariable(T.Void()), start, place)
+        return fold.input
+    container = TypeVariable()
+    inference.expect(StartRule(fold, container, start), fold.input)
+    return container
 
 
 # Rules that wait for a type
@@ -151,38 +157,6 @@ class OutputRule(TypeRule):
                 "for a step with outputs of its own use ar.Scan(step, start)",
             )
         solver.unify(self.output, items[0])
-
-
-class StartRule(TypeRule):
-    """`RNN` and `Scan` with `start_from_input`: the input is the pair of a sequence and a start."""
-
-    __slots__ = ("pair",)
-
-    def __init__(self, occurrence: Occurrence, container: TypeVariable, start: TypeVariable) -> None:
-        super().__init__(occurrence)
-        self.pair = [container, start]
-
-    def run(self, solver: Solver) -> None:
-        v = find(self.occurrence.input)
-        if self.done or v.head is None:
-            return
-        self.done = True
-        items = solver.view(v).args if structure_of(v) == "tuple" else None
-        if items is None or len(items) != 2:
-            actual = type_words(v) if items is None else f"a tuple of {len(items)}"
-            raise Misfit(
-                f"with start_from_input it takes the pair of a sequence and a start, and it gets {actual}",
-                "put them side by side first: (sequence & start) >> "
-                f"ar.{self.occurrence.form.kind}(..., start_from_input=True)",
-            )
-        for part, item in zip(self.pair, items, strict=True):
-            solver.unify(part, item)
-
-    def default(self, solver: Solver) -> bool:
-        if find(self.occurrence.input).head is not None or not any(is_no_object(v) for v in self.pair):
-            return False
-        solver.bind(self.occurrence.input, "tuple", self.pair, None, self.occurrence, None)
-        return True
 
 
 # Explanations

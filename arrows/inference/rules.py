@@ -184,6 +184,38 @@ def _without_map(occurrence: Occurrence, element: TypeVariable) -> str:
     return "apply the block to it directly, without Map"
 
 
+class StartRule(TypeRule):
+    """`Fold`, `RNN` and `Scan` with `start_from_input`: the input is the pair of a sequence and a start."""
+
+    __slots__ = ("pair",)
+
+    def __init__(self, occurrence: Occurrence, container: TypeVariable, start: TypeVariable) -> None:
+        super().__init__(occurrence)
+        self.pair = [container, start]
+
+    def run(self, solver: Solver) -> None:
+        v = find(self.occurrence.input)
+        if self.done or v.head is None:
+            return
+        self.done = True
+        items = solver.view(v).args if structure_of(v) == "tuple" else None
+        if items is None or len(items) != 2:
+            actual = type_words(v) if items is None else f"a tuple of {len(items)}"
+            raise Misfit(
+                f"with start_from_input it takes the pair of a sequence and a start, and it gets {actual}",
+                "put them side by side first: (sequence & start) >> "
+                f"ar.{self.occurrence.form.kind}(..., start_from_input=True)",
+            )
+        for part, item in zip(self.pair, items, strict=True):
+            solver.unify(part, item)
+
+    def default(self, solver: Solver) -> bool:
+        if find(self.occurrence.input).head is not None or not any(is_no_object(v) for v in self.pair):
+            return False
+        solver.bind(self.occurrence.input, "tuple", self.pair, None, self.occurrence, None)
+        return True
+
+
 def explain_element(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
     """Explains why an element cannot pass to the block that a form applies to each."""
     owner = place.owner

@@ -227,3 +227,12 @@ def test_sequences_side_by_side_may_end_with_the_shortest() -> None:
     assert repr(ar.Zip(strict=False)) == "Zip(strict=False)"
     even = pair >> ar.ZipWith(ar.GetItem(1))
     agree(even, [([1, 2], [3, 4]), ([], [])], loss="-")
+
+
+def test_a_fold_may_start_from_its_input() -> None:
+    both = ar.GetItem(0) >> NUMBERS & ar.GetItem(1) >> ar.Scalar()
+    block = both >> ar.Fold(ar.Function(lambda state, x: state * x + x), start_from_input=True)
+    batch = [([1, 2], 3.0), ([], 5.0), ([4], 0.5)]
+    assert ar.compile(block)(batch).tolist() == [10, 5, 6]
+    agree(block, batch)
+    assert repr(block.parts[-1]) == "Fold(Function(lambda), start_from_input=True)"

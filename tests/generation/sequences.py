@@ -39,7 +39,12 @@ def folded_input(build: Build, depth: int) -> Piece:
     """A fold over Python objects, which are read inside its step."""
     element, join = build.vector(depth), build.join(2)
     step = (ar.GetItem(0) & ar.GetItem(1) >> element.block) >> join
-    return Piece(ar.Fold(step, ar.Zeros([WIDTH])), st.lists(element.data, max_size=3))
+    data = st.lists(element.data, max_size=3)
+    if build.one_of(False, True):
+        first = build.vector(depth)
+        both = ar.GetItem(0) & ar.GetItem(1) >> first.block
+        return Piece(both >> ar.Fold(step, start_from_input=True), st.tuples(data, first.data))
+    return Piece(ar.Fold(step, ar.Zeros([WIDTH])), data)
 
 
 @production

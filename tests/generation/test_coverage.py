@@ -46,6 +46,7 @@ FEATURES: dict[str, Callable[[Any], bool]] = {
     "a tree of pairs with a default": lambda b: isinstance(b, ar.Reduce) and b.default is not None,
     "attention that gives its weights": lambda b: isinstance(b, ar.Attention) and b.weights,
     "a network that starts from its input": lambda b: isinstance(b, ar.RNN) and b.start_from_input,
+    "a fold that starts from its input": lambda b: isinstance(b, ar.Fold) and b.start_from_input,
     "a scan that starts from its input": lambda b: type(b) is ar.Scan and b.start_from_input,
     "a choice after a block": lambda b: type(b).__name__ == "OneOfWithPreBlock",
     "a layer that gives a scalar": lambda b: isinstance(b, ar.FC) and b.scalar,

@@ -177,6 +177,13 @@ FOLDS = [
         lambda s, f, step, c: s >> ar.Fold((FIRST & SECOND >> f) >> step, c),
     ),
     Law(
+        "(s & c) >> Fold(step, start_from_input=True) == s >> Fold(step, c)",
+        ("Fold",),
+        (sequence, join, start),
+        lambda s, step, c: (s & c) >> ar.Fold(step, start_from_input=True),
+        lambda s, step, c: s >> ar.Fold(step, c),
+    ),
+    Law(
         "Fold(step, c) >> h == Fold(step', c >> h)",
         ("Fold",),
         (sequence, start),

@@ -6,7 +6,18 @@ from itertools import repeat
 
 import numpy as np
 
-from arrows.combinators import Item, NoDefault, NoItem, Scan, Unroll, Zip, take, take_or_default, without_zero
+from arrows.combinators import (
+    Fold,
+    Item,
+    NoDefault,
+    NoItem,
+    Scan,
+    Unroll,
+    Zip,
+    take,
+    take_or_default,
+    without_zero,
+)
 from arrows.engine.lowering.apply import constant, emit_read
 from arrows.engine.lowering.expression_writer import ExpressionWriter, Walk
 from arrows.engine.lowering.symbols import (
@@ -83,7 +94,12 @@ def emit_zip(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
 
 def emit_fold(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
     step, start = typed.parts
-    state: Symbol = yield _start_state(writer, start, VOID, typed.output)
+    assert isinstance(typed.form, Fold)
+    start_input: Symbol = VOID
+    if typed.form.start_from_input:
+        assert isinstance(symbol, TupleSymbol)
+        symbol, start_input = symbol.items
+    state: Symbol = yield _start_state(writer, start, start_input, typed.output)
     code, pattern = elements(writer, symbol)
     item = writer.fresh("e")
     with writer.block(f"for {item} in {code}:"):

@@ -6,7 +6,18 @@ from collections.abc import Iterator
 from itertools import repeat
 from typing import Any
 
-from arrows.combinators import Item, NoDefault, NoItem, Scan, Unroll, Zip, take, take_or_default, without_zero
+from arrows.combinators import (
+    Fold,
+    Item,
+    NoDefault,
+    NoItem,
+    Scan,
+    Unroll,
+    Zip,
+    take,
+    take_or_default,
+    without_zero,
+)
 from arrows.engine.reference.walk import Endless, Located, Walk
 from arrows.engine.values import (
     ExamplePath,
@@ -88,9 +99,15 @@ def broadcast(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Locate
 
 def fold(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Recursion[Located]:
     step, start = typed.parts
-    state, state_path = yield walk.visit(start, None, path)
+    assert isinstance(typed.form, Fold)
+    container, first, first_path = typed.input, None, path
+    if typed.form.start_from_input:
+        assert isinstance(container, T.Tuple)
+        container, (value, first) = container.items[0], value
+        path, first_path = path.child(0), path.child(1)
+    state, state_path = yield walk.visit(start, first, first_path)
     outer = walk.repeated
-    for i, element in enumerate(walk.elements(typed, typed.input, value, path)):
+    for i, element in enumerate(walk.elements(typed, container, value, path)):
         walk.repeated = {}
         below = path.child(i)
         state, state_path = yield walk.visit(step, (state, element), below.joined((state_path, below)))
