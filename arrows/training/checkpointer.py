@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import partial
 from pathlib import Path
 
@@ -17,6 +18,14 @@ from arrows.training.optimizers import Optimizer
 from arrows.training.progress import Progress
 from arrows.training.saving import load_state, save_state
 from arrows.typesys import ArrowValueError
+
+
+class Newest(Enum):
+    """What stands where the newest state of a run is to stand."""
+
+    FOREIGN = "nothing, or what another run has left"
+    OWN = "a state of this run"
+    DAMAGED = "what could not be restored, so that the state before is the last good one"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -31,8 +40,7 @@ class Checkpointer:
         metadata: texts to save with the state.
         stop_at_nan: refuse to go on with a loss or parameters that are not finite.
         keep: how many states to keep, the newest at `path`.
-        is_first: whether this run has not saved or restored a state yet.
-        is_last_good: whether the state at `path` could be read.
+        newest: what is at `path`.
         last: when the state was last saved, by the monotonic clock.
     """
 
@@ -45,8 +53,7 @@ class Checkpointer:
     metadata: Mapping[str, str]
     stop_at_nan: bool
     keep: int = 1
-    is_first: bool = True
-    is_last_good: bool = True
+    newest: Newest = Newest.FOREIGN
     last: float = field(default_factory=time.monotonic)
 
     def resume(self) -> None:
@@ -70,8 +77,7 @@ class Checkpointer:
                 continue
             for name in Progress.__slots__:
                 setattr(self.run, name, getattr(saved, name))
-            self.is_last_good = not refusals
-            self.is_first = False
+            self.newest = Newest.DAMAGED if refusals else Newest.OWN
             if refusals:
                 warnings.warn(
                     f"{refusals[0]}\n  The run goes on from the state before, {path}, at step "
@@ -92,14 +98,13 @@ class Checkpointer:
         """Saves the state, unless it would replace a good one by parameters that are not finite."""
         if self.path is not None:
             self.require_finite()
-            if self.is_last_good and not self.is_first:
+            if self.newest is Newest.OWN:
                 keep_previous(self.path, self.keep - 1)
             save_state(self.path, self.model, self.optimizer, self.run, self.metadata)
-            if self.is_first:  # what another run has left is not what this one was before
+            if self.newest is Newest.FOREIGN:  # what another run has left is not what this one was before
                 for number in range(1, self.keep):
                     previous(self.path, number).unlink(missing_ok=True)
-            self.is_first, self.is_last_good = False, True
-            self.last = time.monotonic()
+            self.newest, self.last = Newest.OWN, time.monotonic()
 
     def require_finite(self) -> None:
         """Stops the run if parameters are not finite."""
