@@ -65,14 +65,14 @@ def compile(
         precision: on a GPU, to what matrix products of float32 round the numbers that they multiply:
             ``"float32"`` (not at all), ``"tf32"``, ``"bfloat16"`` or ``"float16"``, which tensor cores
             multiply several times as fast; sums stay float32.  On the CPU nothing is rounded.
-        storage: on a GPU, in what values of float32 lie between kernels: ``"float32"``, ``"bfloat16"`` or
-            ``"float16"``, which take half of the memory, and which tensor cores multiply as they lie.  That
-            are the values that the way back reads, the rows and matrices that products multiply; everything
-            is computed in float32, products sum in float32, and parameters, their gradients, an optimizer's
-            state, losses and results stay float32.  What is stored is rounded to 8 or 11 bits.  bfloat16 has
-            the range of float32; float16 ends at 65,504, and gradients below 6e-8 become 0, so scale the
-            loss: ``loss={"loss": 1024.0}`` (docs/gpu.md).  ``precision`` is about products alone, and what
-            they multiply in float32; nothing lies in fewer bits for it.
+        storage: on a GPU, the type in which the engine keeps values of float32 that the way back reads, and
+            those that products multiply: ``"float32"``, or ``"bfloat16"`` or ``"float16"``, which take half
+            of the memory, and which tensor cores multiply as they lie.  Everything is computed in float32,
+            products sum in float32, and parameters, their gradients, an optimizer's state, losses and
+            results stay float32.  What is stored is rounded, to 8 bits (bfloat16) or 11 (float16).  bfloat16
+            has the range of float32.  float16 ends at 65,504, and its gradients below 6e-8 become 0, so
+            scale the loss: ``loss={"loss": 1024.0}`` (docs/gpu.md).  It is apart from ``precision``, which
+            rounds what products multiply and saves no memory: both may be given.
         fingerprint: stands for the data that the block's functions read examples with, a vocabulary say: a
             prepared set of another model, or from a file, is taken where both models say the same, whatever
             their functions hold.  Say something else when the data changes.  Left out: all that functions

@@ -7,6 +7,7 @@ out of range, and addresses that are no multiple of their number's size, which a
 from __future__ import annotations
 
 import sys
+from itertools import product
 
 import numpy as np
 from hypothesis import HealthCheck, given, settings
@@ -40,12 +41,13 @@ def random_models(count: int) -> None:
 
 
 def training() -> None:
-    """Steps of training of the models of `test_gpu`, in float32."""
+    """Steps of training of the models of `test_gpu`, in float32, and with values in 16 bits."""
     from tests.engine.test_gpu import MODELS
 
-    for make in MODELS.values():
+    for make, storage in product(MODELS.values(), ("float32", "bfloat16", "float16")):
         block, examples = make()
-        model, optimizer = ar.compile(block, loss="loss", device=FakeKernelsDevice()), Adam(0.05)
+        model = ar.compile(block, loss="loss", device=FakeKernelsDevice(), storage=storage)
+        optimizer = Adam(0.05)
         for batch in (examples, examples[:1], []):
             model.train_step(batch, optimizer)
 
