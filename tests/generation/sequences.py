@@ -123,7 +123,7 @@ def woven(build: Build, depth: int) -> Piece:
         last = with_own >> ar.Fold(build.join(2), ar.Zeros([WIDTH]))
     else:
         last = with_own >> ar.Map(change) >> ar.RNN(lstm(build)) >> ar.GetItem(0) >> ar.Sum()
-    return Piece((sequences & owned) >> ar.ZipWith(last) >> ar.Sum(), data)
+    return Piece((sequences & owned) >> ar.ZipWith(last, strict=False) >> ar.Sum(), data)
 
 
 @production
