@@ -15,7 +15,15 @@ from contextlib import nullcontext
 from types import ModuleType
 from typing import NoReturn
 
-from arrows.cli import check, demo, predict_sentiment, show, train_sentiment, train_tagger
+from arrows.cli import (
+    check,
+    demo,
+    predict_sentiment,
+    predict_tagger,
+    show,
+    train_sentiment,
+    train_tagger,
+)
 from arrows.cli.exit_codes import LINE, exit_status, open_streams
 from arrows.cli.option_types import positive
 from arrows.machine import limited_to, set_threads
@@ -88,6 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     predict = commands.add_parser("predict", help="apply a trained model")
     models = predict.add_subparsers(dest="model_kind", required=True, metavar="MODEL")
     _add(models, "sentiment", "classify trees", predict_sentiment)
+    _add(models, "tagger", "tag the words of sentences", predict_tagger)
 
     command = commands.add_parser("bench", help="moved: python -m benchmarks, in a clone of the repository")
     command.add_argument("arguments", nargs=argparse.REMAINDER)

@@ -1,19 +1,21 @@
 """Reads sentences with parts of speech, and their trees: the CoNLL-U files of Universal Dependencies.
 
 A sentence is a list of words, and a word a plain dict: `{"word": form, "tag": part of speech}`, with the
-keys "head" and "relation" where its tree is read too.
+keys "head" and "relation" where its tree is read too, "lemma" and "features" where these are.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from arrows.data.utf8 import decoded
 from arrows.typesys import InputError
 from arrows.typesys.quoting import quoted
 
-Word = dict[str, str]
+Word = dict[str, Any]
 Sentence = list[Word]
 
 TAGS = (
@@ -29,24 +31,30 @@ NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 HEAD = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
-def read_conllu(path: str | Path, *, trees: bool = False) -> list[Sentence]:
-    """Reads a file in the CoNLL-U format: words, their universal parts of speech, and dependency trees.
+def read_conllu(
+    path: str | Path, *, trees: bool = False, lemmas: bool = False, features: bool = False
+) -> list[Sentence]:
+    """Reads a file in the CoNLL-U format: words, their universal parts of speech, and what else is asked for.
 
-    Lines end with a line feed, and tabs separate columns; other blanks have no meaning. Comments, ranges of
-    words, empty nodes, and blank lines between sentences are skipped.
+    Lines end with a line feed, and tabs separate columns; other blanks have no meaning. A byte-order mark,
+    comments, ranges of words, empty nodes, and blank lines between sentences are skipped.
 
     Args:
         path: the file, in UTF-8.
         trees: also read the head of each word, and its relation to the head.
+        lemmas: also read the lemma of each word.
+        features: also read the morphological features of each word.
 
     Returns:
         A list of sentences, each a list of `{"word": form, "tag": one of TAGS}`. With `trees`, each word also
-        has a "head", the number of a word as text, "0" for the root, and a "relation".
+        has a "head", the number of a word as text, "0" for the root, and a "relation"; with `lemmas` a
+        "lemma"; with `features` the "features", a dict such as `{"Number": "Sing"}`.
 
     Raises:
         InputError: a line without ten columns, words that are not numbered 1, 2, ..., a word without form, a
             tag that is not in `TAGS`, a sentence without words, or bytes that are not UTF-8; with `trees`, a
-            head that is no word of the sentence, a word without relation, or heads that form a cycle. The
+            head that is no word of the sentence, a word without relation, or heads that form a cycle; with
+            `lemmas`, a word without lemma; with `features`, one without name or value, or a name twice. The
             error names file, line and column (in characters, from 1).
         OSError: the file cannot be read.
 
@@ -63,20 +71,51 @@ def read_conllu(path: str | Path, *, trees: bool = False) -> list[Sentence]:
     [[{'word': 'Trees', 'tag': 'NOUN'}, {'word': 'grow', 'tag': 'VERB'}]]
     """
     path = Path(path)
+    columns = Columns(trees=trees, lemmas=lemmas, features=features)
+    return parse_conllu(path.read_bytes(), path, columns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """Which columns of a CoNLL-U file are read besides the form.
+
+    Attributes:
+        trees, lemmas, features: as in `read_conllu`.
+        tags: whether each word must have a tag; else a word whose tag is `_` has none.
+    """
+
+    trees: bool = False
+    lemmas: bool = False
+    features: bool = False
+    tags: bool = True
+
+
+def parse_conllu(data: bytes, source: object, columns: Columns) -> list[Sentence]:
+    """Reads the bytes of a CoNLL-U file; otherwise as `read_conllu`.
+
+    Args:
+        data: the bytes.
+        source: the name of the text in errors.
+        columns: what to read.
+
+    >>> row = b"1\\tTrees\\t_\\t_\\t_\\t_\\t_\\t_\\t_\\t_"
+    >>> parse_conllu(row, "standard input", Columns(tags=False))
+    [[{'word': 'Trees'}]]
+    """
     sentences: list[Sentence] = []
     sentence: Sentence = []
     rows: list[_ConlluLine] = []  # the line of each word
     began: int | None = None  # the line where the sentence begins, with its comments; None between sentences
-    lines = path.read_bytes().split(b"\n")
+    lines = data.split(b"\n")
     for number, raw in enumerate([*lines, b""], start=1):
-        line = _ConlluLine(path, number, raw)
+        line = _ConlluLine(source, number, raw)
         if not line.text:
             if sentence:
-                if trees:
+                if columns.trees:
                     _check_tree(sentence, rows)
                 sentences.append(sentence)
             elif began is not None:
-                raise InputError(f"{path}:{began}:1: the sentence that begins here has no words")
+                raise InputError(f"{source}:{began}:1: the sentence that begins here has no words")
             sentence, rows, began = [], [], None
             continue
         began = number if began is None else began
@@ -84,7 +123,7 @@ def read_conllu(path: str | Path, *, trees: bool = False) -> list[Sentence]:
             if sentence:
                 raise line.error(0, "a comment stands inside a sentence; end the sentence by a blank line")
             continue
-        word = line.word(len(sentence) + 1, trees=trees)
+        word = line.word(len(sentence) + 1, columns)
         if word is not None:
             sentence.append(word)
             rows.append(line)
@@ -113,14 +152,14 @@ def _check_tree(sentence: Sentence, rows: list[_ConlluLine]) -> None:
 class _ConlluLine:
     """One line of a file; its errors name file, line and column."""
 
-    def __init__(self, path: Path, number: int, raw: bytes) -> None:
-        self.path, self.number = path, number
-        self.text = decoded(raw, path, number).removesuffix("\r")
+    def __init__(self, source: object, number: int, raw: bytes) -> None:
+        self.source, self.number = source, number
+        self.text = decoded(raw, source, number).removesuffix("\r")
 
     def error(self, position: int, reason: str) -> InputError:
-        return InputError(f"{self.path}:{self.number}:{position + 1}: {reason}")
+        return InputError(f"{self.source}:{self.number}:{position + 1}: {reason}")
 
-    def word(self, expected: int, *, trees: bool) -> Word | None:
+    def word(self, expected: int, wanted: Columns) -> Word | None:
         """The word in this line; None if it holds a range or an empty node."""
         columns = self.text.split("\t")
         identity = columns[0]
@@ -134,18 +173,41 @@ class _ConlluLine:
         form, tag = columns[1], columns[3]
         if not form:
             raise self.error(self.start(1), "this word has no form")
-        if tag not in TAGS:
-            reason = f"expected a universal part of speech such as NOUN, got {quoted(tag)}"
-            raise self.error(self.start(3), reason)
-        if not trees:
-            return {"word": form, "tag": tag}
+        word: Word = {"word": form}
+        if tag != "_" or wanted.tags:
+            if tag not in TAGS:
+                reason = f"expected a universal part of speech such as NOUN, got {quoted(tag)}"
+                raise self.error(self.start(3), reason)
+            word["tag"] = tag
+        if wanted.lemmas:
+            if columns[2] == "" or (columns[2] == "_" and form != "_"):
+                raise self.error(self.start(2), "this word has no lemma")
+            word["lemma"] = columns[2]
+        if wanted.features:
+            word["features"] = self._features(columns[5])
+        if not wanted.trees:
+            return word
         head, relation = columns[6], columns[7]
         if not HEAD.fullmatch(head):
             reason = f"expected the number of the head, or 0 for the root, got {quoted(head)}"
             raise self.error(self.start(6), reason)
         if relation in ("", "_"):
             raise self.error(self.start(7), "this word has no relation to its head")
-        return {"word": form, "tag": tag, "head": head, "relation": relation}
+        return word | {"head": head, "relation": relation}
+
+    def _features(self, text: str) -> dict[str, str]:
+        """The features of a column such as `Case=Nom|Number=Sing`; `_` is none."""
+        features: dict[str, str] = {}
+        place = self.start(5)
+        for feature in [] if text == "_" else text.split("|"):
+            name, equals, value = feature.partition("=")
+            if not (name and equals and value):
+                raise self.error(place, f"expected a feature such as Number=Sing, got {quoted(feature)}")
+            if name in features:
+                raise self.error(place, f"the feature {quoted(name)} is there twice")
+            features[name] = value
+            place += len(feature) + 1
+        return features
 
     def start(self, column: int) -> int:
         """The position where a column starts."""

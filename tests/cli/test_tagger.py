@@ -148,3 +148,60 @@ def test_a_file_that_holds_something_else(tmp_path):
     assert read_metadata(tmp_path / "m")["characters"] == '{"é": 1}'
     with pytest.raises(ArrowValueError, match="does not fit"):
         restore_tagger(tmp_path / "m")
+
+
+@pytest.fixture
+def trained(folder: Path, tmp_path: Path) -> Path:
+    assert run(folder, "--save", tmp_path / "m") == 0
+    return tmp_path / "m"
+
+
+def test_predict_tags_a_treebank_and_says_how_well(folder, trained, capsys):
+    path = folder / "xx-ud-test.conllu"
+    capsys.readouterr()
+    assert cli.main(["predict", "tagger", str(trained), str(path)]) == 0
+    out, err = capsys.readouterr()
+    model, lexicon = restore_tagger(trained)
+    sentences = read_conllu(path)
+    found = [[line.split("\t") for line in part.splitlines()] for part in out.split("\n\n")[:-1]]
+    assert [[word for _, _, word in part] for part in found] == [[w["word"] for w in s] for s in sentences]
+    assert all(0 < float(share) <= 1 for part in found for _, share, _ in part)
+    tags = [tag for part in found for tag, _, _ in part]
+    accuracy = np.mean(
+        [tag == word["tag"] for tag, word in zip(tags, [w for s in sentences for w in s], strict=True)]
+    )
+    assert accuracy == pytest.approx(TagExamination.of(model, sentences, lexicon)()["accuracy"])
+    assert err == f"{len(tags)} words: accuracy {accuracy:.4f}\n"
+
+
+def test_predict_tags_plain_sentences(trained, tmp_path, capsys, monkeypatch):
+    from io import BytesIO, TextIOWrapper
+
+    lines = "\ufeffthe tree grows\r\n\n  a tree \n"
+    (tmp_path / "plain.txt").write_bytes(lines.encode())
+    untagged = "\n".join("\t".join([str(n), w, *"_" * 8]) for n, w in enumerate(["the", "tree", "grows"], 1))
+    capsys.readouterr()
+    assert cli.main(["predict", "tagger", str(trained), str(tmp_path / "plain.txt")]) == 0
+    out, err = capsys.readouterr()
+    words = [line.split("\t")[-1] for line in out.splitlines()]
+    assert (words, err) == (["the", "tree", "grows", "", "a", "tree", ""], "")
+    for more, text in (([], lines), (["--conllu"], untagged)):
+        monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(text.encode())))
+        assert cli.main(["predict", "tagger", str(trained), *more]) == 0
+        again, err = capsys.readouterr()
+        assert (again, err) == (out if not more else "".join(out.partition("\n\n")[:2]), "")
+
+
+def test_predict_names_what_it_cannot_read(folder, trained, tmp_path, capsys):
+    bad = tmp_path / "bad.conllu"
+    bad.write_bytes(b"1\ttree\n")
+    (tmp_path / "bytes").write_bytes(b"a\n\xff")
+    capsys.readouterr()
+    for path, words in (
+        (bad, f"{bad}:1:7: expected 10 columns with tabs between them, got 2"),
+        (tmp_path / "bytes", f"{tmp_path / 'bytes'}:2:1: this byte is not UTF-8: 0xff"),
+        (tmp_path / "nothing", "No such file or directory"),
+    ):
+        assert cli.main(["predict", "tagger", str(trained), str(path)]) == 2
+        out, err = capsys.readouterr()
+        assert out == "" and err.startswith("arrows predict tagger: ") and words in err

@@ -135,3 +135,51 @@ def test_what_is_no_tree_is_said_with_its_place(
     with pytest.raises(InputError) as caught:
         read_conllu(path, trees=True)
     assert str(caught.value) == f"{path}:{place}: {reason}"
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path: Path) -> None:
+    for first in ("# text = a", row(1)):
+        path = tmp_path / "bom.conllu"
+        path.write_bytes("\r\n".join(["\ufeff" + first, *([row(1)] if first[0] == "#" else []), ""]).encode())
+        assert read_conllu(path) == [[{"word": "tree", "tag": "NOUN"}]]
+
+
+def full(number: int, lemma: str, features: str) -> str:
+    return "\t".join([str(number), "trees", lemma, "NOUN", "_", features, "0", "root", "_", "_"])
+
+
+def test_lemmas_and_features_are_read_where_they_are_asked_for(tmp_path: Path) -> None:
+    path = write(tmp_path, full(1, "tree", "Case=Nom,Acc|Number=Sing"), full(2, "to grow", "_"))
+    assert read_conllu(path, lemmas=True, features=True) == [
+        [
+            {
+                "word": "trees",
+                "tag": "NOUN",
+                "lemma": "tree",
+                "features": {"Case": "Nom,Acc", "Number": "Sing"},
+            },
+            {"word": "trees", "tag": "NOUN", "lemma": "to grow", "features": {}},
+        ]
+    ]
+    assert read_conllu(path)[0][0] == {"word": "trees", "tag": "NOUN"}
+
+
+@pytest.mark.parametrize(
+    ("line", "place", "reason"),
+    [
+        (full(1, "_", "_"), "1:9", "this word has no lemma"),
+        (full(1, "", "_"), "1:9", "this word has no lemma"),
+        (full(1, "tree", "Case"), "1:21", "expected a feature such as Number=Sing, got 'Case'"),
+        (full(1, "tree", "A=b|=c"), "1:25", "expected a feature such as Number=Sing, got '=c'"),
+        (full(1, "tree", ""), "1:21", "expected a feature such as Number=Sing, got ''"),
+        (full(1, "tree", "A=b|B=c|A=d"), "1:29", "the feature 'A' is there twice"),
+    ],
+)
+def test_bad_lemmas_and_features_are_said_with_their_place(
+    tmp_path: Path, line: str, place: str, reason: str
+) -> None:
+    path = write(tmp_path, line)
+    with pytest.raises(InputError) as caught:
+        read_conllu(path, lemmas=True, features=True)
+    assert str(caught.value) == f"{path}:{place}: {reason}"
+    assert len(read_conllu(path)) == 1  # what is not read is not checked

@@ -1,0 +1,39 @@
+"""The language model with tied embeddings: batched as one by one, trained, without data."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.agree import agree
+
+EXAMPLE = Path(__file__).resolve().parent.parent.parent / "examples" / "tied_language_model.py"
+
+
+@pytest.fixture(scope="module")
+def names() -> dict[str, Any]:
+    return runpy.run_path(str(EXAMPLE))
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_batch_is_its_sentences_one_by_one(names: dict[str, Any], tied: bool) -> None:
+    block = names["language_model"](6, 3, tied=tied, dropout=0.0)
+    agree(block, [[1, 2, 3, 1], [1, 1], [1, 5, 5, 4, 1]], loss="loss")
+
+
+def test_it_trains_all_three_models(names: dict[str, Any], tmp_path: Path, capsys: Any) -> None:
+    rows = ["\t".join([str(n), word, "_", "X", *"______"]) for n, word in enumerate([*"ababc"], 1)]
+    for part in ("train", "dev", "test"):
+        (tmp_path / f"xx-{part}.conllu").write_text("\n".join([*rows, "", *rows, "", ""]))
+    assert names["main"](["--data", str(tmp_path), "--size", "4", "--epochs", "2", "--seeds", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "5 words, 2 sentences to learn from, 12 words to predict"
+    assert [line.partition(":")[0] for line in lines[1:]] == ["tied", "untied", "untied, as many parameters"]
+
+
+def test_without_a_treebank_it_says_so(names: dict[str, Any], tmp_path: Path, capsys: Any) -> None:
+    assert names["main"](["--data", str(tmp_path)]) == 0
+    assert "has no treebank" in capsys.readouterr().out
