@@ -39,6 +39,7 @@ from arrows.combinators.items import (
 from arrows.combinators.layer import Layer
 from arrows.combinators.notation import Graph, arrow, unpack
 from arrows.combinators.onehot import OneHot, OneHotFromList
+from arrows.combinators.places import At, Shift, Window
 from arrows.combinators.recursion import Fix, Reference, Token, fix
 from arrows.combinators.reductions import Max, Mean, Min, Stack, Sum
 from arrows.combinators.scans import RNN, Bidirectional, Scan
@@ -48,6 +49,7 @@ from arrows.combinators.sequences import Broadcast, Length, Map, NGrams, Unroll,
 __all__ = [
     "RNN",
     "AllOf",
+    "At",
     "Attention",
     "Bidirectional",
     "Block",
@@ -82,6 +84,7 @@ __all__ = [
     "Reverse",
     "Scalar",
     "Scan",
+    "Shift",
     "Slice",
     "Stack",
     "Sum",
@@ -89,6 +92,7 @@ __all__ = [
     "Tensor",
     "Vector",
     "Void",
+    "Window",
     "Wire",
     "Zeros",
     "Zip",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from arrows.layers import initializers
 from arrows.layers.cells import LSTMCell
+from arrows.layers.conv1d import Conv1d
 from arrows.layers.dropout import Dropout
 from arrows.layers.embedding import Embedding
 from arrows.layers.fc import FC, Linear
@@ -28,6 +29,7 @@ from arrows.layers.tree_lstm import TreeLSTM
 
 __all__ = [
     "FC",
+    "Conv1d",
     "Dropout",
     "Embedding",
     "GRUCell",

@@ -87,6 +87,7 @@ from arrows.ops.segment_ops import (
     segment_softmax,
     segment_sum,
 )
+from arrows.ops.segment_places import segment_shift, segment_take
 from arrows.ops.segments import Segments
 from arrows.ops.shaping import broadcast_to, cast, reshape, sum_to, transpose
 from arrows.ops.sorting import argsort, sort, top_k
@@ -190,8 +191,10 @@ __all__ = [
     "segment_mean",
     "segment_min",
     "segment_position",
+    "segment_shift",
     "segment_softmax",
     "segment_sum",
+    "segment_take",
     "selu",
     "sigmoid",
     "sign",

@@ -178,6 +178,13 @@ def _levels(
                 f"{primitive.name} takes a sequence, but {kind} is one tensor for each example",
                 hint="sum, max, mean and softmax work along the axes of one tensor",
             )
+        if primitive.collapses:
+            if any(value.rows >= 0 for value in values[1:]):
+                raise ShapeError(
+                    f"{primitive.name}: what stands beside the sequence has one value for each example, not "
+                    f"one for each element"
+                )
+            return ROW, values
     levels = {value.rows for value in values}
     highest = builtins.max(levels, default=INVARIANT)
     if highest < 0:

@@ -37,7 +37,7 @@ def check_primitive(
     Args:
         primitive: what to check.
         operands: arrays; floating ones should be float64.  Those of a segmented primitive are sequences, with
-            at least 5 elements along axis 0.
+            at least 5 elements along axis 0; of one that collapses them, the first alone.
         device: where the kernels run: `"cpu"`, `"cuda"`, or `"fake"`, which refuses what a GPU cannot do or
             what would make the host wait, on a machine without one.
         tolerance: of gradients; values must agree to 1e-9.
@@ -69,6 +69,14 @@ def check_primitive(
         )
         return
     if primitive.segmented:
+        if primitive.collapses:
+            check_grads(
+                lambda x, *xs: bind(primitive, x, *xs, **attributes),
+                Elements(arrays[0]),
+                *arrays[1:],
+                tolerance=tolerance,
+            )
+            return
         elements = Elements(*arrays)  # of one sequence
         check_grads(
             lambda xs: bind(primitive, *(xs if isinstance(xs, tuple) else (xs,)), **attributes),
@@ -144,8 +152,11 @@ class _Check:
         primitive, attributes, xp = self.primitive, self.attributes, self.device.xp
         types = tuple(map(_type, self.arrays))
         spread = "domain" in attributes  # from one row for each sequence to a row for each element
-        if not spread:
-            types = tuple(Tensor(type.shape[1:], type.dtype) for type in types)  # those of one element
+        sequences = 0 if spread else 1 if primitive.collapses else len(types)
+        types = tuple(
+            Tensor(type.shape[1:], type.dtype) if number < sequences else type  # that of one element
+            for number, type in enumerate(types)
+        )
         type = primitive.rule(*types, **attributes)
         alone = primitive.kernel(np, **attributes)
         lifted = primitive.lift(attributes, (True,) * len(self.arrays), types)
@@ -155,17 +166,18 @@ class _Check:
             count, total = len(ranges), bounds[-1]
             if attributes.get("default", 0) is None and any(a == b for a, b in ranges):
                 continue
-            if spread:
-                variants = [_variant(self.arrays[0], i) for i in range(count)]
-                rows = [np.array(variants).reshape(count, *self.arrays[0].shape)]
-            else:
-                rows = [array[:total] for array in self.arrays]
+            rows = [array[:total] for array in self.arrays[:sequences]]
+            for array in self.arrays[sequences:]:
+                variants = np.array([_variant(array, i) for i in range(count)], array.dtype)
+                rows.append(variants.reshape(count, *array.shape))
             wanted = np.zeros((count if primitive.collapses else total, *type.shape), type.dtype)
             for i, (a, b) in enumerate(ranges):
                 single = Segments.of(np, np.array([0, b - a]))
                 target: int | slice = i if primitive.collapses else slice(a, b)
-                part: int | slice = i if spread else slice(a, b)
-                wanted[target] = alone(*(array[part] for array in rows), segments=single)
+                example = [
+                    array[a:b] if number < sequences else array[i] for number, array in enumerate(rows)
+                ]
+                wanted[target] = alone(*example, segments=single)
             on_host = Segments.of(np, np.array(bounds))
             offsets = self.device.to_device(np.array(bounds))
             ids = self.device.to_device(host_array(on_host.ids))

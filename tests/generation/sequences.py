@@ -140,6 +140,31 @@ def attended(build: Build, depth: int) -> Piece:
     return Piece(ar.Map(block >> last) >> heads(build) >> ar.Sum(), st.lists(data, max_size=3))
 
 
+@production
+def placed(build: Build, depth: int) -> Piece:
+    """Elements at other places: shifted ones, windows, convolutions, and one at a computed place."""
+    element = build.vector(depth)
+    data = st.lists(element.data, max_size=4)
+    block = ar.Map(element.block)
+    kind = build.one_of("shift", "window", "convolution", "place")
+    if kind == "place":
+        dtype = build.one_of("int32", "int64")
+        at = ar.Function(lambda x: ar.ops.cast(ar.ops.argmax(x), dtype))
+        where = build.vector(depth)
+        pair = ar.GetItem(0) >> block & ar.GetItem(1) >> where.block >> at
+        return Piece(pair >> ar.At(default=build.one_of(0, 0.25)), st.tuples(data, where.data))
+    if kind == "shift":
+        moved = ar.Shift(build.one_of(1, -1, 2), default=build.one_of(None, 0.5))
+        return Piece(block >> (ar.Identity() & moved) >> ar.ZipWith(build.join(2)) >> ar.Sum(), data)
+    padding, stride = build.one_of("same", "valid", "causal", 1), build.one_of(1, 2)
+    if kind == "window":
+        windows = ar.Window(3, padding=padding, stride=stride, dilation=build.one_of(1, 2))
+        return Piece(block >> windows >> ar.Map(ar.Function(lambda x: x.mean(axis=0))) >> ar.Sum(), data)
+    key = ("convolution", padding, stride)
+    filters = build.layer(key, lambda: ar.Conv1d(WIDTH, 3, stride, padding))
+    return Piece(block >> filters >> ar.Sum(), data)
+
+
 def heads(build: Build, causal: bool | None = None) -> Any:
     """A layer from a sequence of vectors to such a sequence."""
     causal = build.one_of(False, True) if causal is None else causal

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import arrows as ar
 from tests.generation.build import WIDTH, Build, vectors
 from tests.generation.sequences import heads
-from tests.laws.law import Law, cell, change, gru, integers, join, reader, sequence, start
+from tests.laws.law import Law, cell, change, gru, integers, join, reader, sequence, some, start
 
 FIRST, SECOND = ar.GetItem(0), ar.GetItem(1)
 SWAP = SECOND & FIRST
@@ -55,6 +55,66 @@ ATTENTION = [
         lambda s, f: s >> ar.Slice(stop=2) >> f,
         lambda s, f: s >> f >> ar.Slice(stop=2),
         "no element sees those after it",
+    ),
+]
+
+PLACES = [
+    Law(
+        "Shift(1) >> Shift(2) == Shift(3)",
+        ("Shift",),
+        (sequence,),
+        lambda s: s >> ar.Shift(1) >> ar.Shift(2),
+        lambda s: s >> ar.Shift(3),
+    ),
+    Law(
+        "Reverse >> Shift(1) == Shift(-1) >> Reverse",
+        ("Shift", "Reverse"),
+        (sequence,),
+        lambda s: s >> ar.Reverse() >> ar.Shift(1, default=0.5),
+        lambda s: s >> ar.Shift(-1, default=0.5) >> ar.Reverse(),
+    ),
+    Law(
+        "Map(f) >> Shift(1) == Shift(1) >> Map(f)",
+        ("Shift", "Map"),
+        (sequence,),
+        lambda s: s >> ar.Map(ar.Function(double)) >> ar.Shift(1),
+        lambda s: s >> ar.Shift(1) >> ar.Map(ar.Function(double)),
+        "f(0) == 0",
+    ),
+    Law(
+        "Window(3) == (Shift(1) & Identity & Shift(-1)) >> Zip >> Map(Stack(3))",
+        ("Window", "Shift", "Stack"),
+        (sequence,),
+        lambda s: s >> ar.Window(3),
+        lambda s: s >> (ar.Shift(1) & ar.Identity() & ar.Shift(-1)) >> ar.Zip() >> ar.Map(ar.Stack(3)),
+    ),
+    Law(
+        "Window(2, padding='valid') == NGrams(2) >> Map(Stack(2))",
+        ("Window", "NGrams", "Stack"),
+        (sequence,),
+        lambda s: s >> ar.Window(2, padding="valid"),
+        lambda s: s >> ar.NGrams(2) >> ar.Map(ar.Stack(2)),
+    ),
+    Law(
+        "Window(3, stride=2) == Window(3) >> Slice(step=2)",
+        ("Window", "Slice"),
+        (sequence,),
+        lambda s: s >> ar.Window(3, stride=2),
+        lambda s: s >> ar.Window(3) >> ar.Slice(step=2),
+    ),
+    Law(
+        "(s & 0) >> At == s >> GetItem(0)",
+        ("At", "GetItem"),
+        (some,),
+        lambda s: (s & ar.Constant(0, "int32")) >> ar.At(),
+        lambda s: s >> ar.GetItem(0),
+    ),
+    Law(
+        "(s & 1) >> At(default=c) == Shift(-1, default=c) >> At(0)",
+        ("At", "Shift"),
+        (some,),
+        lambda s: (s & ar.Constant(1, "int32")) >> ar.At(default=0.5),
+        lambda s: (s >> ar.Shift(-1, default=0.5) & ar.Constant(0, "int32")) >> ar.At(),
     ),
 ]
 
@@ -357,4 +417,4 @@ NETWORKS = [
     ),
 ]
 
-LAWS = [*ATTENTION, *FUNCTORS, *FOLDS, *NETWORKS]
+LAWS = [*ATTENTION, *PLACES, *FUNCTORS, *FOLDS, *NETWORKS]

@@ -93,7 +93,7 @@ NAMES = sorted(CASES)
 
 def test_every_layer_stands_in_the_table() -> None:
     there = {type(layer).__name__ for layer, _ in CASES.values()}
-    assert there == set(layers.__all__) - {"initializers", "Loss"}
+    assert there == set(layers.__all__) - {"initializers", "Loss", "Conv1d"}
 
 
 @pytest.mark.parametrize("name", NAMES)

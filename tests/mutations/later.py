@@ -15,7 +15,7 @@ from tests.mutations.mutation import KEY, LONGER, SIZES, Pair, mutation, reader,
 FIRST, SECOND = ar.GetItem(0), ar.GetItem(1)
 ADD = ar.Function(total)
 # A clash of sizes names the axis, one of types the whole type.
-SIZE = r"float32\[3\]|axis 0 is 3"
+SIZE = r"float32\[3\]|axis 0 is 3|element type is float32"
 
 
 @mutation("result", "what is combined has the type of the elements", r"Reduce|combine|reduce", *SIZES)

@@ -110,6 +110,19 @@ def within_one_vector(build: Build) -> Pair:
     return f >> heads >> ar.Sum(), lambda: f >> ar.Map(heads) >> ar.Sum()
 
 
+@mutation("type", "a window goes over a sequence", r"Window|Shift", r"is not a sequence")
+def of_neighbours(build: Build) -> Pair:
+    first = ar.Map(ar.Function(lambda x: x[0]))
+    f, moved = sequence(build), build.one_of(ar.Shift(1), ar.Window(3, padding="valid") >> first)
+    return f >> moved >> ar.Sum(), lambda: f >> ar.Sum() >> moved >> ar.Sum()
+
+
+@mutation("dtype", "a place is an integer", r"At", r"a place is one integer", r"float32")
+def of_a_place(build: Build) -> Pair:
+    f, at = sequence(build), ar.At(default=0)
+    return (f & ar.Constant(1, "int32")) >> at, lambda: (f & ar.Constant(1.0)) >> at
+
+
 @mutation("dtype", "an index is an integer", r"Embedding", r"float")
 def of_an_index(build: Build) -> Pair:
     table = ar.Embedding(WORDS, WIDTH)

@@ -74,6 +74,7 @@ def pool() -> dict[str, Any]:
         "numbered": ar.Function(lambda xs: xs * (0.25 * ops.cast(ops.segment_position(xs), xs.dtype))),
         "heads": ar.MultiHeadAttention(3),
         "seen": ar.Function(lambda xs: ops.segment_attention(xs, ops.tanh(xs), xs, causal=True)),
+        "shifted": ar.Function(lambda xs: ops.segment_shift(xs, 1) - 0.5 * ops.segment_shift(xs, -2)),
         "drop_rows": ar.Function(lambda xs: ops.segment_sum(ops.drop(xs, 0.5))),
         "total": ar.Sum(),
         "average": ar.Mean(),

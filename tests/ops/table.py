@@ -281,3 +281,19 @@ CASES += [
     )
     for causal in (False, True)
 ]
+CASES += [
+    ("segment_shift", (x,), {"by": by})
+    for x in (n(5), n(5, 3), n(5, 2, 3), n(5, 0), i(5, 2))
+    for by in (1, -1, 2, -4, 9)
+]
+CASES += [
+    ("segment_take", (n(5, *shape), place), {"default": default})
+    for shape in ((), (3,), (2, 3), (0,))
+    for place, default in (
+        (np.asarray(0, "int32"), None),
+        (np.asarray(2, "int64"), -1.5),
+        (np.asarray(-1, "int8"), 0.0),
+        (np.asarray(4, "uint8"), 0.5),
+    )
+]
+CASES += [("segment_take", (i(5), np.asarray(1, "int32")), {"default": 7})]

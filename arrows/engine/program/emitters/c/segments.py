@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from arrows.engine.device import KernelSource, kernel_source
-from arrows.engine.program.emitters.arguments import SegmentOffsets
+from arrows.engine.program.emitters.arguments import SegmentOffsets, SegmentRows
 from arrows.engine.program.emitters.c.functions import TYPES, c_type, number
-from arrows.engine.program.emitters.c.places import RowPlace
+from arrows.engine.program.emitters.c.places import RowPlace, column
 from arrows.ops import Equation, Var
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Write = Callable[["CodeBlock", str, RowPlace, str], None]
 """``write(scope, element, place, name)`` writes a number of an element of the result."""
 
-COLLAPSING = frozenset({"segment_sum", "segment_max", "segment_min", "segment_count"})
+COLLAPSING = frozenset({"segment_sum", "segment_max", "segment_min", "segment_count", "segment_take"})
 """Primitives that make one row of a sequence; their numbers are computed where they are read."""
 
 
@@ -35,9 +35,11 @@ def collapsed(writer: KernelWriter, scope: CodeBlock, equation: Equation, row: s
         row: of the result.
         at: the number's place.
     """
-    (x,) = equation.operands
+    x = equation.operands[0]
     name, type, dtype = equation.primitive.name, c_type(equation.result), x.type.dtype
     offsets = _offsets(writer, x)
+    if name == "segment_take":
+        return _taken(writer, scope, equation, row, at)
     if name == "segment_count":
         return f"({type})({offsets}[{row} + 1] - {offsets}[{row}])"
     if name == "segment_sum":
@@ -50,6 +52,43 @@ def collapsed(writer: KernelWriter, scope: CodeBlock, equation: Equation, row: s
     better = f"{{e}} == {offsets}[{row}] || {{x}} {sign} {best} || {{x}} != {{x}}"
     _over(writer, scope, x, row, at, f"if ({better}) {best} = {{x}};")
     return best
+
+
+def _taken(writer: KernelWriter, scope: CodeBlock, equation: Equation, row: str, at: RowPlace) -> str:
+    """A number of the element at a computed place; beyond the ends the default, or 0."""
+    x, place = equation.operands
+    offsets, default = _offsets(writer, x), dict(equation.attributes)["default"]
+    where = scope.name("const long long", f"(long long){writer.value(scope, place, row, RowPlace('', 0, 1))}")
+    fill = number(0 if default is None else float(str(default)), x.type.dtype)
+    found = scope.name(c_type(equation.result), fill)
+    element = scope.name("const long long", f"{offsets}[{row}] + {where}")
+    inside = scope.inner(f"if ({where} >= 0 && {element} < {offsets}[{row} + 1])")
+    inside.lines.append(f"{found} = {writer.value(inside, x, element, at)};")
+    scope.close(inside)
+    return found
+
+
+def write_shift(
+    writer: KernelWriter, scope: CodeBlock, equation: Equation, at: str, write: Callable[..., None]
+) -> None:
+    """Writes the code of a number of element ``r`` of a `segment_shift`.
+
+    Args:
+        writer: of the kernel.
+        scope: where the code goes.
+        equation: a `segment_shift`.
+        at: the number's place.
+        write: ``write(scope, place, name)`` writes a number of the result.
+    """
+    (x,) = equation.operands
+    offsets, rows = _offsets(writer, x), writer.word(SegmentRows(x.rows), "const int*")
+    place = column(at, x.type.size)
+    source = scope.name("const long long", f"r - ({dict(equation.attributes)['by']}LL)")
+    moved = scope.name(c_type(x), "0")
+    inside = scope.inner(f"if ({source} >= {offsets}[{rows}[r]] && {source} < {offsets}[{rows}[r] + 1])")
+    inside.lines.append(f"{moved} = {writer.value(inside, x, source, place)};")
+    scope.close(inside)
+    write(scope, place, moved)
 
 
 def write_softmax(

@@ -31,7 +31,7 @@ from arrows.engine.program.emitters.c.functions import ELEMENTWISE, TYPES, NotIn
 from arrows.engine.program.emitters.c.lanes import WARP, is_shared, over_lanes, write_shared
 from arrows.engine.program.emitters.c.places import RowPlace, column, place
 from arrows.engine.program.emitters.c.rows import is_reduction, items, write_item
-from arrows.engine.program.emitters.c.segments import COLLAPSING, write_softmax
+from arrows.engine.program.emitters.c.segments import COLLAPSING, write_shift, write_softmax
 from arrows.engine.program.emitters.c.stored import array_type, functions_of, storing
 from arrows.engine.program.emitters.c.writer import INDEXING, CodeBlock, KernelWriter
 from arrows.engine.program.instructions import (
@@ -103,6 +103,8 @@ def c_kernel(program: Program, instruction: Instruction) -> CKernel | None:
                 return _softmax_kernel(program, equation)
             case Compute(equation) if equation.primitive.name in ATTENTION:
                 return _item_kernel(program, equation, attention_items(equation), write_attention)
+            case Compute(equation) if equation.primitive.name == "segment_shift":
+                return _item_kernel(program, equation, equation.result.type.size, write_shift)
             case Compute(equation) if is_shared(equation) and not is_short(equation):
                 return _lane_kernel(program, (equation,), (equation.result,))
             case Compute(equation) if is_reduction(equation):

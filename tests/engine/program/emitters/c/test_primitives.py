@@ -33,10 +33,11 @@ OFFSETS = [0, *np.cumsum(LENGTHS).tolist()]
 def program_of(name: str, types: list[T.Tensor], attributes: dict[str, Any]) -> Program:
     """The program of one equation, whose operands are gathered."""
     primitive = ops.get(name)
-    elements = primitive.segmented and name != "segment_broadcast"
+    sequences = sequence_count(name, len(types))
+    levels = [0 if number < sequences else ROW for number in range(len(types))]
     result = primitive.rule(*types, **attributes)
     level = ROW if not primitive.segmented or primitive.collapses else 0
-    body = [f"%{n}: {t}{level_text(0 if elements else ROW)} = gather {n}" for n, t in enumerate(types)]
+    body = [f"%{n}: {t}{level_text(levels[n])} = gather {n}" for n, t in enumerate(types)]
     reads = ", ".join([f"%{n}" for n in range(len(types))] + [f"{k}={v!r}" for k, v in attributes.items()])
     return allocate(
         parse_program(
@@ -44,10 +45,7 @@ def program_of(name: str, types: list[T.Tensor], attributes: dict[str, Any]) -> 
                 [
                     "program example",
                     "for kernels",
-                    *(
-                        f"operand {n}: {t}{level_text(0 if elements else ROW)} of slab {n}"
-                        for n, t in enumerate(types)
-                    ),
+                    *(f"operand {n}: {t}{level_text(levels[n])} of slab {n}" for n, t in enumerate(types)),
                     f"result 0: {result}{level_text(level)}",
                     "step",
                     *body,
@@ -57,6 +55,14 @@ def program_of(name: str, types: list[T.Tensor], attributes: dict[str, Any]) -> 
             )
         )
     )
+
+
+def sequence_count(name: str, operands: int) -> int:
+    """How many of the operands of a primitive are sequences, which stand first."""
+    primitive = ops.get(name)
+    if not primitive.segmented or name == "segment_broadcast":
+        return 0
+    return 1 if primitive.collapses else operands
 
 
 def rows_like(operand: Any, dtype: str, count: int, seed: int) -> Any:
@@ -70,20 +76,19 @@ def cases(float_type: str) -> Iterator[tuple[str, Program, Batch]]:
     for number, (name, operands, attributes) in enumerate(CASES):
         attributes = {k: float_type if v == "float64" else v for k, v in attributes.items()}
         arrays = [x.astype(float_type) if x.dtype.kind == "f" else x for x in operands]
-        if name.startswith("segment") and name != "segment_broadcast":
-            arrays = [x[0] for x in arrays]
+        sequences = sequence_count(name, len(arrays))
+        arrays = [x[0] if n < sequences else x for n, x in enumerate(arrays)]
         types = [T.Tensor(x.shape, x.dtype.name) for x in arrays]
         if attributes.get("default", 0) is None:
             attributes["default"] = 0.5  # some sequence is empty
         program = program_of(name, types, attributes)
         slabs = {n: rows_like(x, x.dtype.name, 12 + len(arrays), number + n) for n, x in enumerate(arrays)}
         rng = np.random.default_rng(number)
-        level = program.operands[0].level
-        count = OFFSETS[-1] if level == 0 else ROWS
+        counts = [OFFSETS[-1] if operand.level == 0 else ROWS for operand in program.operands]
         if number % 3:
-            rows = [rng.integers(0, 12, count).tolist() for _ in arrays]
+            rows = [rng.integers(0, 12, count).tolist() for count in counts]
         else:
-            rows = [list(range(1 + n, 1 + n + count)) for n in range(len(arrays))]
+            rows = [list(range(1 + n, 1 + n + count)) for n, count in enumerate(counts)]
         yield name, program, Batch([0, 2, ROWS], slabs, rows, offsets={0: OFFSETS})
 
 

@@ -1,0 +1,305 @@
+"""Elements at other places of a sequence: `Shift`, `Window`, and `At`, a place that is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from arrows import ops
+from arrows.combinators.apply import Apply, Misfit, Tensors
+from arrows.combinators.base.arguments import set_name, wrong_argument, wrong_value
+from arrows.combinators.base.block import A, AnyBlock, B
+from arrows.combinators.base.printing import Pieces
+from arrows.combinators.compose import DerivedBlock
+from arrows.combinators.default_result import DefaultResult, as_default_result, shown, unfit
+from arrows.combinators.items import Slice
+from arrows.combinators.reductions import each, has_sequence
+from arrows.combinators.sequences import MOST
+from arrows.ops import TensorLike
+from arrows.typesys import types as T
+
+FARTHEST = 2**31 - 1
+"""A sequence is shifted by at most so many places: more elements no batch has."""
+
+
+class _Moved(Apply[Any, Any]):
+    """What `Shift` and `Window` share: a function of a sequence's tensors, with a default beyond its ends.
+
+    Attributes:
+        default: what stands for elements beyond the ends, a number or an array; None: zeros.
+        verb: the verb for what the block does with elements, in messages.
+    """
+
+    default: DefaultResult | None
+    verb: str
+
+    def check(self, input: T.Type) -> Misfit:
+        kind = self.kind
+        if isinstance(input, T.Input):
+            read = f"read the elements first: ar.Map(ar.Scalar()) >> ar.{kind}({self.arguments()})"
+            return f"{kind} {self.verb} tensors, and the input is a Python object", read
+        if isinstance(input, T.Broadcast):
+            return f"all elements of {input} are the same, and it has no end", "drop the Broadcast"
+        if not isinstance(input, T.Sequence):
+            return f"{kind} {self.verb} the elements of a sequence, but {input} is not a sequence"
+        if not isinstance(input.element, T.Tensor):
+            hint = "one item at a time: ar.Map(ar.GetItem(0)) before it; ar.Zip() puts results together"
+            return f"{kind} {self.verb} elements that are tensors, not {input.element}", hint
+        return None if self.default is None else unfit(self.default, input.element)
+
+    def moved(self, x: TensorLike, by: int) -> TensorLike:
+        """The elements moved by so many places, with the default where none is left."""
+        moved = ops.segment_shift(x, by)
+        if self.default is None or by == 0:
+            return moved
+        inside = ops.segment_shift(ops.segment_position(x) >= 0, by)
+        return ops.where(inside, moved, np.full(x.shape, self.default, x.dtype))
+
+
+class Shift(_Moved):
+    """Moves the elements of a sequence: element i becomes element i + by. The length stays.
+
+    Elements are tensors. One operation, whatever the lengths.
+
+    Args:
+        by: by how many places; negative moves towards the beginning.
+        default: what enters at the end that is left free: a number, or an array of the element's shape; zeros
+            if not given.
+        name: the name in messages.
+
+    Raises:
+        ArrowTypeError: `by` is no integer, or no such default; at `compile`, an input that is no sequence of
+            tensors, or a default that does not fit the elements.
+        ArrowValueError: more places than any sequence has.
+
+    Example:
+        >>> import arrows as ar
+        >>> before = ar.Map(ar.Scalar("int32")) >> ar.Shift(1, default=-1)
+        >>> [int(x) for x in before.eval([5, 6, 7])]
+        [-1, 5, 6]
+    """
+
+    verb = "moves"
+    by: int
+
+    def __init__(self, by: int = 1, *, default: object = None, name: str | None = None) -> None:
+        set_name(self, name)
+        if isinstance(by, bool) or not isinstance(by, int):
+            raise wrong_argument("a Shift", f"the number of places must be an integer, not {by!r}")
+        if abs(by) > FARTHEST:
+            raise wrong_value("a Shift", f"it moves by at most {FARTHEST:,} places")
+        self.by = by
+        self.default = as_default_result(default, "Shift")
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return self._shift
+
+    def _shift(self, x: TensorLike) -> TensorLike:
+        return self.moved(x, self.by)
+
+    def arguments(self, depth: int = 2) -> str:
+        return f"{self.by}" + ("" if self.default is None else f", default={shown(self.default)}")
+
+
+class Window(DerivedBlock[Sequence[A], Sequence[Any]]):
+    """Each element with its neighbours: a sequence of tensors [size, ...], the elements in a window.
+
+    Elements are tensors. What lies beyond the ends is the default. A window is `size` elements, each
+    `dilation` places behind the one before it.
+
+    Args:
+        size: how many elements a window has, >= 1.
+        padding: where windows may reach over the ends. "same": one window for each element, around it, if the
+            size is even with one element more after it than before; "causal": one for each, which ends with
+            it; "valid": only windows that lie inside; a number: so many places at each end, at most half of
+            what a window spans.
+        stride: of these windows each `stride`-th is taken, >= 1.
+        dilation: the distance between a window's elements, >= 1.
+        default: what stands for elements beyond the ends: a number, or an array of the element's shape; zeros
+            if not given.
+        name: the name in messages.
+
+    Raises:
+        ArrowTypeError: an argument has a wrong type; at `compile`, an input that is no sequence of tensors,
+            or a default that does not fit the elements.
+        ArrowValueError: an argument is out of range.
+
+    Source: PyTorch, `torch.nn.Conv1d` and `Tensor.unfold`; Keras, `padding="causal"`.
+
+    Example:
+        >>> import arrows as ar
+        >>> windows = ar.Map(ar.Scalar()) >> ar.Window(3)
+        >>> [x.tolist() for x in windows.eval([1, 2, 3, 4])]
+        [[0.0, 1.0, 2.0], [1.0, 2.0, 3.0], [2.0, 3.0, 4.0], [3.0, 4.0, 0.0]]
+    """
+
+    def __init__(
+        self,
+        size: int,
+        *,
+        padding: int | str = "same",
+        stride: int = 1,
+        dilation: int = 1,
+        default: object = None,
+        name: str | None = None,
+    ) -> None:
+        set_name(self, name)
+        self._parts = _parts(size, padding, stride, dilation, default)
+        self._written = _written(size, padding, stride, dilation, default)
+
+    def written(self) -> Pieces:
+        return [self._written]
+
+
+def _written(size: int, padding: int | str, stride: int, dilation: int, default: object) -> str:
+    words = [str(size)]
+    if padding != "same":
+        words.append(f"padding={padding!r}")
+    if stride != 1:
+        words.append(f"stride={stride}")
+    if dilation != 1:
+        words.append(f"dilation={dilation}")
+    checked = as_default_result(default, "Window")
+    return ", ".join(words if checked is None else [*words, f"default={shown(checked)}"])
+
+
+def _parts(
+    size: object, padding: object, stride: object, dilation: object, default: object
+) -> tuple[AnyBlock, ...]:
+    """The steps of a `Window`."""
+    block = "a Window"
+    width, step, apart = (
+        _count(what, value) for what, value in (("size", size), ("stride", stride), ("dilation", dilation))
+    )
+    span = apart * (width - 1)
+    if span > FARTHEST:
+        raise wrong_value(block, f"a window spans at most {FARTHEST:,} places")
+    before = span if padding == "causal" else span // 2
+    if padding in ("same", "causal"):
+        first, last = 0, 0
+    elif padding == "valid":
+        first, last = before, span - before
+    elif isinstance(padding, int) and not isinstance(padding, bool):
+        if not 0 <= padding <= span // 2:
+            raise wrong_value(
+                block,
+                f"the padding is at least 0 and at most half of what a window spans, {span // 2}, "
+                f"not {_short(padding)}",
+            )
+        first, last = before - padding, span - before - padding
+    else:
+        raise wrong_argument(
+            block, f"the padding is 'same', 'causal', 'valid' or a number of places, not {padding!r}"
+        )
+    windows: AnyBlock = _Windows(width, apart, before, as_default_result(default, "Window"))
+    if (first, last, step) == (0, 0, 1):
+        return (windows,)
+    return windows, Slice(start=first or None, stop=-last or None, step=None if step == 1 else step)
+
+
+def _count(what: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise wrong_argument("a Window", f"the {what} must be an integer, not {value!r}")
+    if not 1 <= value <= MOST:
+        raise wrong_value("a Window", f"the {what} is at least 1 and at most {MOST:,}, not {_short(value)}")
+    return value
+
+
+def _short(n: int) -> str:
+    return str(n) if abs(n) < 10**20 else f"an integer of {n.bit_length()} bits"
+
+
+class _Windows(_Moved):
+    """The window of each element, `before` places of which lie before it."""
+
+    kind = "Window"
+    verb = "joins"
+
+    def __init__(self, size: int, dilation: int, before: int, default: DefaultResult | None) -> None:
+        self.size = size
+        self.dilation = dilation
+        self.before = before
+        self.default = default
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return self._stack
+
+    def _stack(self, x: TensorLike) -> TensorLike:
+        return ops.stack([self.moved(x, self.before - k * self.dilation) for k in range(self.size)])
+
+    def arguments(self, depth: int = 2) -> str:
+        return str(self.size)
+
+
+class At(Apply[Any, B]):
+    """The element at a place that is computed: from (sequence, place) to the element.
+
+    The place is an integer tensor, counted from 0; one that stands in the data as a Python object is for
+    `Nth`. Elements are tensors or nested tuples of tensors. One look-up for all examples of a batch.
+
+    Args:
+        default: the number in place of an element beyond the ends, before the first and of no elements
+            included. Left out, the place must be one of an element.
+        name: the name in messages.
+
+    Attributes:
+        default: as given.
+
+    Raises:
+        ArrowTypeError: no such default; at `compile`, an input that is no pair of a sequence of tensors and
+            an integer, or a default that does not fit the elements.
+        InputError: at evaluation, a place beyond the ends, and no default. On a device that is not seen, and
+            zeros stand for the element.
+
+    Example:
+        >>> import arrows as ar
+        >>> numbers = ar.Map(ar.Scalar())
+        >>> best = ar.GetItem("scores") >> ar.Vector(3) >> ar.Function(ar.ops.argmax)
+        >>> block = (ar.GetItem("numbers") >> numbers & best) >> ar.At()
+        >>> float(block.eval({"numbers": [5, 6, 7], "scores": [0, 2, 1]}))
+        6.0
+    """
+
+    default: int | float | None
+
+    def __init__(self, *, default: object = None, name: str | None = None) -> None:
+        set_name(self, name)
+        if default is not None and (isinstance(default, bool) or not isinstance(default, (int, float))):
+            raise wrong_argument("an At", f"the default must be a number, not {default!r}")
+        self.default = default
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return self._take
+
+    def _take(self, rows: Tensors, place: TensorLike) -> Tensors:
+        return each(lambda x, _: ops.segment_take(x, place, self.default), rows, None)
+
+    def check(self, input: T.Type) -> Misfit:
+        items = input.items if isinstance(input, T.Tuple) else ()
+        if len(items) != 2:
+            hint = "put them side by side first: (sequence & place) >> ar.At()"
+            return f"At takes the pair of a sequence and a place, and it gets {input}", hint
+        sequence, place = items
+        if isinstance(sequence, T.Input):
+            return "item 0 is a Python object, and At takes tensors", "read the elements: ar.Map(ar.Scalar())"
+        if not isinstance(sequence, T.Sequence):
+            endless = "which has no end" if isinstance(sequence, T.Broadcast) else "which has no elements"
+            return f"item 0 is {sequence}, {endless}"
+        if isinstance(place, T.Input):
+            hint = "ar.Nth() takes such a place; ar.Scalar('int32') reads it into a tensor"
+            return "the place is a Python object, and At takes a tensor", hint
+        if not isinstance(place, T.Tensor) or place.shape or place.floating or place.dtype == "bool":
+            hint = "cast it: ar.Function(lambda i: i.cast('int32'))" if place == T.Tensor(()) else ""
+            return f"a place is one integer, and item 1 is {place}", hint
+        element = sequence.element
+        if element.has_input or has_sequence(element):
+            return f"At takes elements that are tensors or tuples of tensors, not {element}"
+        return None if self.default is None else unfit(self.default, element)
+
+    def arguments(self, depth: int = 2) -> str:
+        return "" if self.default is None else f"default={self.default!r}"

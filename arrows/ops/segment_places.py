@@ -1,0 +1,155 @@
+"""Elements at other places of their sequence: all of them shifted, and the one at a computed place."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arrows.ops.arrays import Array, ArrayModule, HostArray, take
+from arrows.ops.bind import bind, constant
+from arrows.ops.comparison import equal, where
+from arrows.ops.errors import IndexOutOfRange, ShapeError
+from arrows.ops.primitive import Gradients, Primitive, Run, lift_each, register
+from arrows.ops.segment_ops import segment_broadcast, segment_position
+from arrows.ops.segments import Segments
+from arrows.ops.shape_rules import integral
+from arrows.ops.shaping import cast
+from arrows.ops.tensorlike import Operand, TensorLike
+from arrows.typesys.types import Tensor
+
+
+def segment_shift(x: TensorLike, by: int) -> TensorLike:
+    """Moves the elements of a sequence: element i becomes element i + by; zeros enter at the end left free.
+
+    Args:
+        x: the sequence.
+        by: a whole number; negative moves towards the beginning.
+
+    >>> from arrows.ops import Evaluation
+    >>> xs = Evaluation().value(np.array([1.0, 2.0, 3.0]), rows=0)
+    >>> segment_shift(xs, 1).array.tolist(), segment_shift(xs, -2).array.tolist()
+    ([0.0, 1.0, 2.0], [3.0, 0.0, 0.0])
+    """
+    if isinstance(by, bool) or not isinstance(by, int):
+        raise ShapeError(f"segment_shift: a sequence is shifted by a whole number, got {by!r}")
+    return x if by == 0 and x.rows >= 0 else bind(_shift, x, by=by)
+
+
+def segment_take(x: TensorLike, place: Operand, default: float | None = None) -> TensorLike:
+    """The element of a sequence at an integer place, counted from 0.
+
+    Args:
+        x: the sequence.
+        place: an integer for each example, which may be computed; no gradient passes to it.
+        default: what stands for an element beyond the ends, a negative place included, as a Python number;
+            None promises that there is none.
+
+    Raises:
+        IndexOutOfRange: when computed, a place is beyond the ends, and there is no default (not checked on a
+            device, where zeros stand for it).
+
+    >>> from arrows.ops import Evaluation
+    >>> xs = Evaluation().value(np.array([1.0, 2.0, 3.0]), rows=0)
+    >>> (
+    ...     segment_take(xs, np.array(2)).array.tolist(),
+    ...     segment_take(xs, np.array(3), default=7.0).array.tolist(),
+    ... )
+    (3.0, 7.0)
+    """
+    if default is not None and (isinstance(default, bool) or not isinstance(default, (int, float))):
+        raise ShapeError(
+            f"segment_take: the default is a Python number or None, got {type(default).__name__}"
+        )
+    # A plain integer must not take the element type of the sequence beside it.
+    return bind(_take, x, place if isinstance(place, TensorLike) else constant(place), default=default)
+
+
+def _shift_kernel(xp: ArrayModule, by: int) -> Run:
+    def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
+        if out is None:
+            out = xp.empty(x.shape, x.dtype)
+        total = segments.total
+        if not total:
+            return out
+        if abs(by) >= total:
+            out[...] = 0
+            return out
+        places = xp.arange(total)
+        source = places - by
+        first, stop = (take(xp, ends, segments.ids, 0, None) for ends in _ends(segments))
+        inside = xp.logical_and(xp.less_equal(first, source), xp.less(source, stop))
+        if xp is not np:
+            rows = take(xp, x, xp.where(inside, source, places), 0, None)
+            out[...] = xp.where(inside.reshape((-1, *(1,) * (x.ndim - 1))), rows, 0)
+            return out
+        if by > 0:
+            out[by:] = x[:-by]
+        else:
+            out[:by] = x[-by:]
+        out[xp.invert(inside)] = 0
+        return out
+
+    return run
+
+
+def _ends(segments: Segments) -> tuple[Array, Array]:
+    """Where each sequence starts, and where it stops."""
+    return segments.offsets[:-1], segments.offsets[1:]
+
+
+def _take_kernel(xp: ArrayModule, default: float | None, rows: tuple[bool, bool] = (False, False)) -> Run:
+    def run(x: Array, place: Array, *, segments: Segments, out: Array | None = None) -> Array:
+        lengths, place = segments.lengths, place.astype("int64")
+        inside = xp.logical_and(xp.less_equal(0, place), xp.less(place, lengths))
+        if xp is np and default is None and not bool(inside.all()):
+            _refuse(np.asarray(place), np.asarray(lengths), np.asarray(inside), any(rows))
+        if out is None:
+            out = xp.empty((*(lengths.shape if any(rows) else ()), *x.shape[1:]), x.dtype)
+        target = out if any(rows) else out.reshape((1, *out.shape))
+        fill = 0 if default is None else default
+        if not segments.total:
+            target[...] = fill
+            return out
+        found = take(xp, x, xp.where(inside, segments.offsets[:-1] + place, 0), 0, None)
+        target[...] = xp.where(inside.reshape((-1, *(1,) * (x.ndim - 1))), found, fill)
+        return out
+
+    return run
+
+
+def _refuse(place: HostArray, lengths: HostArray, inside: HostArray, rows: bool) -> None:
+    """Raises the error of the first place that is beyond the ends of its sequence."""
+    at = int(np.argmin(inside))
+    wrong = int(np.broadcast_to(place, lengths.shape)[at])
+    raise IndexOutOfRange("segment_take", wrong, int(lengths[at]), at if rows else None)
+
+
+def _take_rule(x: Tensor, place: Tensor, default: float | None) -> Tensor:
+    integral("segment_take", place)
+    if place.shape:
+        raise ShapeError(f"segment_take: a place is one integer for each example, not {place}")
+    if default is not None and (x.dtype == "bool" or (isinstance(default, float) and not x.floating)):
+        raise ShapeError(f"segment_take: the default {default!r} is not {x.dtype}")
+    return x
+
+
+def _take_vjp(
+    g: TensorLike, result: TensorLike, x: TensorLike, place: TensorLike, default: float | None
+) -> Gradients:
+    spread = segment_broadcast(cast(place, "int64"), x)
+    return where(equal(segment_position(x), spread), segment_broadcast(g, x), 0.0), None
+
+
+_shift = register(
+    Primitive(
+        "segment_shift",
+        lambda x, by: x,
+        _shift_kernel,
+        lambda g, result, x, by: (segment_shift(g, -by),),
+        segmented=True,
+    )
+)
+_take = register(
+    Primitive(
+        "segment_take", _take_rule, _take_kernel, _take_vjp, lift=lift_each, segmented=True, collapses=True
+    )
+)
