@@ -161,3 +161,11 @@ def test_far_too_many_threads_are_refused() -> None:
         ar.ArrowValueError, match=r"must be at most 1,024, not 1000000000; this machine has \d+ core"
     ):
         ar.set_threads(10**9)
+
+
+def test_threads_may_follow_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr("arrows.cli.command_line.set_threads", asked.append)
+    for words in (["demo", "--threads", "1", "(good film"], ["--threads", "1", "demo", "(good film"]):
+        assert cli.main(words) == 2
+    assert asked == [1, 1]

@@ -120,6 +120,10 @@ def _add(
     """
     command = commands.add_parser(name, help=help)
     module.add_options(command)
+    # Without a default, so that it does not undo `--threads` before the command.
+    command.add_argument(
+        "--threads", type=positive, metavar="N", default=argparse.SUPPRESS, help="as before the command"
+    )
     command.set_defaults(run=module.run, default_threads=threads)
 
 

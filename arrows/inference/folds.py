@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from arrows.combinators import RNN, Fold, InferredZeros, NoDefault, Reduce, Scan
+from arrows.combinators import RNN, Fold, InferredZeros, Layer, NoDefault, Reduce, Scan
 from arrows.inference.occurrences import CoercionPlace, Occurrence
 from arrows.inference.reasons import (
     first_of,
@@ -157,6 +158,25 @@ class OutputRule(TypeRule):
                 "for a step with outputs of its own use ar.Scan(step, start)",
             )
         solver.unify(self.output, items[0])
+
+
+def check_fold(inference: Inference, fold: Occurrence) -> None:
+    """Warns of a recurrent cell as the step, if types cannot tell that it gets element and state swapped."""
+    cell = first_of(fold.parts[0])
+    pair, state = ground(cell.input), getattr(cell.form, "state", None)
+    if not isinstance(cell.form, Layer) or not isinstance(state, T.Type) or not isinstance(pair, T.Tuple):
+        return
+    if len(pair.items) != 2 or pair.items[0] != pair.items[1]:
+        return
+    site, name = fold.form.site, name_of(cell)
+    warnings.warn_explicit(
+        f"a Fold gives (state, element) to {name}, which takes (element, state), and both are "
+        f"{pair.items[0]}: use ar.RNN({name}), or swap them, (ar.GetItem(1) & ar.GetItem(0)) >> {name}; "
+        f"if it is meant, (ar.GetItem(0) & ar.GetItem(1)) >> {name} does not warn",
+        UserWarning,
+        site.file,
+        site.line,
+    )
 
 
 # Explanations

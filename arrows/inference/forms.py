@@ -48,6 +48,7 @@ CONSTRAINTS: dict[type[AnyBlock], FormFunction] = {
 FINAL_CHECKS: dict[type[AnyBlock], FormFunction] = {
     core.Graph: wiring.check_graph,
     core.Choice: choice_and_recursion.check_choice,
+    core.Fold: folds.check_fold,
     core.Item: elements.check_item,
     core.Apply: apply.finish_apply,
     core.Constant: apply.check_constant,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -360,3 +361,15 @@ def test_no_key_error_leaks_from_user_layers() -> None:
         out(ar.Vector(2) >> Broken(3))
     assert "mine" in str(caught.value)
     assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_a_cell_in_a_fold_that_may_be_swapped_is_warned_of() -> None:
+    cell, words = ar.GRUCell(3), ar.Map(ar.Vector(3))
+    with pytest.warns(UserWarning, match=r"GRUCell\(3\), which takes \(element, state\), and both are f"):
+        ar.infer(words >> ar.Fold(cell, ar.Zeros(cell.state)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for pair in (ar.GetItem(0) & ar.GetItem(1), ar.GetItem(1) & ar.GetItem(0)):
+            ar.infer(words >> ar.Fold(pair >> cell, ar.Zeros(cell.state)))
+        ar.infer(words >> ar.RNN(cell))
+        ar.infer(words >> ar.Fold(ar.Function(lambda state, x: state + x), ar.Zeros([3])))
