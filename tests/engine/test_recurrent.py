@@ -119,17 +119,17 @@ def test_a_scan_of_objects_alone() -> None:
 
 def test_zip_ends_with_the_shortest() -> None:
     pair = ar.GetItem(0) >> NUMBERS & ar.GetItem(1) >> NUMBERS
-    block = pair >> ar.ZipWith(ar.Function(lambda x, y: x * y))
+    block = pair >> ar.ZipWith(ar.Function(lambda x, y: x * y), strict=False)
     assert floats(block.eval(([1, 2, 3], [10, 100]))) == [10, 200]
     assert ar.compile(block)([([1, 2, 3], [10, 100]), ([], [1])]).tolist() == [[10, 200], []]
 
 
 def test_zip_of_python_objects() -> None:
-    assert ar.Zip().eval(["ab", [1, 2, 3]]) == [("a", 1), ("b", 2)]
-    assert ar.Zip().eval([]) == []
-    rows = ar.Zip() >> ar.Map(ar.GetItem(1) >> ar.Scalar())
+    assert ar.Zip(strict=False).eval(["ab", [1, 2, 3]]) == [("a", 1), ("b", 2)]
+    assert ar.Zip(strict=False).eval([]) == []
+    rows = ar.Zip(strict=False) >> ar.Map(ar.GetItem(1) >> ar.Scalar())
     assert ar.compile(rows)([["ab", [1, 2, 3]]]).tolist() == [[1, 2]]
-    mixed = (ar.GetItem(0) & ar.GetItem(1) >> NUMBERS) >> ar.Zip() >> ar.Map(ar.GetItem(1))
+    mixed = (ar.GetItem(0) & ar.GetItem(1) >> NUMBERS) >> ar.Zip(strict=False) >> ar.Map(ar.GetItem(1))
     assert ar.compile(mixed)([("a", [1, 2, 3]), ("", [1])]).tolist() == [[1], []]
 
 
