@@ -63,7 +63,7 @@ def test_reduce_of_tuples_sequences_and_integers() -> None:
     states = ar.Map(ar.Scalar() & ar.Scalar("int64"))
     both = states >> ar.Reduce(ar.Function(lambda x, y: (x[0] * y[0], x[1] + y[1])))
     assert [tuple(floats(v)) for v in agree(both, [[2, 3, 4], []], loss="-")] == [(24, 9), (0, 0)]
-    nested = ar.Map(NUMBERS) >> ar.Reduce(ar.Zip() >> ar.Map(ar.Function(lambda x, y: x + y)))
+    nested = ar.Map(NUMBERS) >> ar.Reduce(ar.Zip(strict=False) >> ar.Map(ar.Function(lambda x, y: x + y)))
     assert [floats(v) for v in agree(nested, [[[1, 2], [3], [4, 5]], []], loss="-")] == [[8], []]
 
 
