@@ -24,13 +24,16 @@ from arrows.engine.device.kernel import (
 )
 from arrows.engine.device.parameter_lock import ParameterLock, locks_parameters
 from arrows.engine.device.upload import Upload
+from arrows.engine.device.writes import WRITE_RANGES, ArrayWrite, write_arrays
 
 __all__ = [
     "PRECISIONS",
     "PRELUDE",
     "STORED_TYPES",
+    "WRITE_RANGES",
     "Arena",
     "ArenaFull",
+    "ArrayWrite",
     "Counts",
     "Device",
     "FakeArray",
@@ -47,4 +50,5 @@ __all__ = [
     "jit",
     "kernel_source",
     "locks_parameters",
+    "write_arrays",
 ]

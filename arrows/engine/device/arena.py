@@ -58,8 +58,8 @@ class Arena:
                 raise ArenaFull(name, spare * np.dtype(dtype).itemsize) from error
         return kept[:size].reshape(shape)
 
-    def zeros(self, name: Hashable, shapes: Sequence[tuple[tuple[int, ...], str]]) -> list[Any]:
-        """Returns arrays of zeros, side by side in one memory: a device writes all in one launch.
+    def side_by_side(self, name: Hashable, shapes: Sequence[tuple[tuple[int, ...], str]]) -> list[Any]:
+        """Returns arrays of unspecified content, side by side in one memory.
 
         Args:
             name: who wants them.
@@ -68,7 +68,6 @@ class Arena:
         sizes = [math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in shapes]
         places = np.cumsum([0, *(-(-size // _ALIGNED) * _ALIGNED for size in sizes)]).tolist()
         memory = self.array(name, (places.pop(),), "uint8")
-        memory[...] = 0
         return [
             memory[start : start + size].view(dtype).reshape(shape)
             for start, size, (shape, dtype) in zip(places, sizes, shapes, strict=True)

@@ -180,8 +180,8 @@ class BatchRunner:
                 parts.append(copy_rows(run, result=False))
                 part = run.loss(seeds, parts[-1].metrics)
                 loss = part if loss is None else loss + part
-                backward = run.start_backward()
-                for key, gradient in backward.from_loss().items():
+                backward = run.start_from_loss()
+                for key, gradient in backward.flow().items():
                     if key in sums:
                         sums[key] = add_gradients(device, sums[key], gradient)
                     else:  # the next run writes to the same memory

@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeAlias
 
 from arrows.engine.program.emitters.arrays import PlacesOfRows, RegionArrays, SegmentBounds
 from arrows.engine.running.bound_operation import BoundOperation, held_arrays, scratch_arrays
 from arrows.engine.running.kernel_sums import WaitingRows
+from arrows.ops import RowSparse
 from arrows.ops.arrays import Array
+
+RunDeferred: TypeAlias = Callable[
+    [Sequence[Array | None], Sequence[Array | None]], Sequence[Array | RowSparse | None]
+]
+"""``run_deferred(targets, added)`` gives the gradients of parameters: see `BatchGradients`."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -78,12 +85,13 @@ class BoundBackward:
         run_steps: runs ``step_back`` on some steps; None where the program has no such region.
         finish: finishes a component: sums by distinct row, ``late``, gradients of other rows.
         run_deferred: runs ``deferred`` on the arrays to write gradients of parameters to (None: to new
-            arrays) and returns the values; None where the program has no such region.
+            arrays) and those to add them to, and returns the values, None for what has been added; None where
+            the program has no such region.
     """
 
     run_steps: Callable[[int, int], None] | None
     finish: Callable[[int], None]
-    run_deferred: Callable[[Sequence[Array | None]], Sequence[Array]] | None
+    run_deferred: RunDeferred | None
 
     def run(self, first: int, stop: int, part: int | None) -> None:
         """Runs some steps in the reverse order, and what is left to do after the first of a component."""

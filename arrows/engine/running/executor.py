@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 
 import numpy as np
 
-from arrows.engine.device import Arena, Device, Upload
+from arrows.engine.device import WRITE_RANGES, Arena, ArrayWrite, Device, Upload, write_arrays
 from arrows.engine.planning import (
     ApplyOperation,
     CarriedOperation,
@@ -107,7 +107,8 @@ class Executor:
             if isinstance(operation, ApplyOperation)
         }
         if device.has_kernels:  # all in one unit
-            device.compile([source for code in self.codes.values() for source in code.code.sources])
+            sources = [source for code in self.codes.values() for source in code.code.sources]
+            device.compile([*sources, WRITE_RANGES])
         accumulates = {o: code.accumulates for o, code in self.codes.items()}
         self.parameter_gradients = GradientMemory(accumulates, device)
         self._program_constants = {
@@ -238,18 +239,22 @@ class Executor:
                 for slab, rows in planned.deliveries.count.items()
             },
         )
-        self._write_streams(planned, arrays.slabs, carry)
+        writes = self._stream_writes(planned, arrays.slabs, carry)
         operations = {
             o: self._bind(planned, o, operation, arrays) for o, operation in planned.operations.items()
         }
         constants = deque(self.memory.constants)
         for component, ranges in planned.spans:
             while constants and constants[0][0] <= component:
-                self._write_constants(arrays.slabs, constants.popleft()[1])
+                writes += self._constant_writes(arrays.slabs, constants.popleft()[1])
+            if writes:
+                write_arrays(self.device, writes)
+                writes = []
             for o, first, stop, part in ranges:
                 operations[o].run(first, stop, part)
         for _, slab in constants:
-            self._write_constants(arrays.slabs, slab)
+            writes += self._constant_writes(arrays.slabs, slab)
+        write_arrays(self.device, writes)
         return Run(self, planned, arrays, operations)
 
     def _slabs(self, merged: Merged, arena: Arena) -> list[Array]:
@@ -258,9 +263,11 @@ class Executor:
             for number, slab, rows in zip(self.memory.slabs, self.plan.slabs, merged.slab_rows, strict=True)
         ]
 
-    def _write_streams(self, planned: PlannedBatch, slabs: Sequence[Array], carry: Carry | None) -> None:
-        """Writes what is there before anything is computed."""
-        merged = planned.merged
+    def _stream_writes(
+        self, planned: PlannedBatch, slabs: Sequence[Array], carry: Carry | None
+    ) -> list[ArrayWrite]:
+        """What is there before anything is computed; what is carried is written at once."""
+        merged, writes = planned.merged, []
         for operation in self.plan.operations:
             if isinstance(operation, StreamOperation) and merged.operations[operation.index].count:
                 rows = rows_of_output(self.plan, merged, slabs, operation.index, 0)
@@ -268,13 +275,15 @@ class Executor:
                     assert carry is not None
                     carry(rows, merged.raw[operation.stream])
                 else:
-                    rows[...] = planned.upload.get(planned.sent.streams[operation.index])
+                    values = planned.upload.get(planned.sent.streams[operation.index])
+                    writes.append(ArrayWrite(rows, values))
+        return writes
 
-    def _write_constants(self, slabs: Sequence[Array], slab: int) -> None:
+    def _constant_writes(self, slabs: Sequence[Array], slab: int) -> Iterator[ArrayWrite]:
         for row, number in enumerate(self.plan.slabs[slab].constants):
             if number not in self._constants:
                 self._constants[number] = self.device.to_device(self.plan.lowered.constants[number])
-            slabs[slab][row] = self._constants[number]
+            yield ArrayWrite(slabs[slab][row : row + 1], self._constants[number][None])
 
     def _bind(
         self, planned: PlannedBatch, o: int, operation: PlannedOperation, arrays: BatchArrays

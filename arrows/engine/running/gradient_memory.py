@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from arrows.engine.device import Device
+from arrows.engine.device import ArrayWrite, Device
 from arrows.engine.program.boxes import Subscript, overlap, subscript, uncovered
 from arrows.engine.program.instructions import Accumulate, Region
 from arrows.ops import Parameter, RowSparse
@@ -31,6 +31,7 @@ class _Part:
         operation, number: whose `Accumulate` it is, and which of those of its program.
         region: the range of the parameter; None: row-sparse.
         in_place: nothing else is written there before it, so it may be written in place.
+        adds: a product may add it: what is written there in place, other operations have written before.
     """
 
     key: ParameterKey
@@ -38,6 +39,7 @@ class _Part:
     number: int
     region: Region | None
     in_place: bool
+    adds: bool
 
 
 class GradientMemory:
@@ -82,42 +84,42 @@ class GradientMemory:
         return sum(prod(spec.shape) * np.dtype(spec.dtype).itemsize for spec in specs)
 
     def begin(self, operations: Iterable[int]) -> BatchGradients:
-        """The gradients of a batch in which the given operations take part, ready to be written."""
+        """The gradients of a batch in which these operations take part; `blanks` are still to be written."""
         parts = {o: self._parts.get(o, []) for o in operations}
         reached: dict[ParameterKey, list[_Part]] = {}
         for own in parts.values():
             for part in own:
                 reached.setdefault(part.key, []).append(part)
-        arrays = {key: self._array(key, reached[key]) for key in reached if key in self._dense}
-        return BatchGradients(self._device, parts, arrays)
+        arrays = {key: self._array(key, self._specs[key]) for key in reached if key in self._dense}
+        blanks = [blank for key in arrays for blank in self._blank(key, reached[key])]
+        return BatchGradients(self._device, parts, arrays, blanks)
 
     def zero(self, key: ParameterKey, spec: Parameter) -> Gradient:
         """The gradient of a parameter that a batch does not reach: of the kind that it has otherwise."""
         if key in self._dense or key not in self._specs:
             # The same array in each batch: an optimizer's kernel need not be told anew where it lies.
-            if key not in self._arrays:
-                self._arrays[key] = self._device.empty(spec.shape, spec.dtype)
-            self._arrays[key][...] = 0
-            return self._arrays[key]
+            array = self._array(key, spec)
+            array[...] = 0
+            return array
         rows = self._device.zeros((0,), self._device.index_dtype)
         return RowSparse(rows, self._device.zeros((0, *spec.shape[1:]), spec.dtype), spec.shape)
 
-    def _array(self, key: ParameterKey, parts: Sequence[_Part]) -> Array:
-        """A parameter's array, zero wherever no part is written in place.
+    def _array(self, key: ParameterKey, spec: Parameter) -> Array:
+        if key not in self._arrays:
+            self._arrays[key] = self._device.empty(spec.shape, spec.dtype)
+        return self._arrays[key]
+
+    def _blank(self, key: ParameterKey, parts: Sequence[_Part]) -> list[ArrayWrite]:
+        """Writes zeros to a parameter's array wherever no part is written in place.
 
         What the last batch left is not relied on: an optimizer has had the array in its hands since.
         """
-        spec = self._specs[key]
-        if key not in self._arrays:
-            self._arrays[key] = self._device.empty(spec.shape, spec.dtype)
         in_place = tuple(part for part in parts if part.in_place)
         if (key, in_place) not in self._blanks:
             regions = [part.region for part in in_place if part.region is not None]
-            self._blanks[key, in_place] = [subscript(region) for region in uncovered(spec.shape, regions)]
-        array = self._arrays[key]
-        for blank in self._blanks[key, in_place]:
-            array[blank] = 0
-        return array
+            shape = self._specs[key].shape
+            self._blanks[key, in_place] = [subscript(region) for region in uncovered(shape, regions)]
+        return [ArrayWrite(self._arrays[key][blank]) for blank in self._blanks[key, in_place]]
 
 
 class BatchGradients:
@@ -127,6 +129,7 @@ class BatchGradients:
         device: the device.
         parts: those of each operation.
         arrays: of the parameters whose gradients are dense.
+        blanks: what is to be written before the first part is.
     """
 
     def __init__(
@@ -134,7 +137,9 @@ class BatchGradients:
         device: Device,
         parts: Mapping[int, Sequence[_Part]],
         arrays: Mapping[ParameterKey, Array],
+        blanks: Sequence[ArrayWrite],
     ) -> None:
+        self.blanks = blanks
         self._device = device
         self._parts = parts
         self._arrays = arrays
@@ -143,16 +148,28 @@ class BatchGradients:
     def targets(self, operation: int, count: int) -> list[Array | None]:
         """For each `Accumulate` of an operation's program, the range to write to; None: it is added
         afterwards, or sparse."""
-        targets: list[Array | None] = [None] * count
-        for part in self._parts[operation]:
-            if part.in_place:
-                targets[part.number] = self._range(part)
-        return targets
+        return [
+            self._range(part) if part is not None and part.in_place else None
+            for part in self._by_number(operation, count)
+        ]
 
-    def add(self, operation: int, values: Sequence[Array | RowSparse]) -> None:
-        """Adds the parts of an operation that were not written in place."""
+    def added(self, operation: int, count: int) -> list[Array | None]:
+        """For each, on a device with kernels, the range that a product may be added to."""
+        return [
+            self._range(part) if part is not None and part.adds and self._device.has_kernels else None
+            for part in self._by_number(operation, count)
+        ]
+
+    def _by_number(self, operation: int, count: int) -> list[_Part | None]:
+        parts = {part.number: part for part in self._parts[operation]}
+        return [parts.get(number) for number in range(count)]
+
+    def add(self, operation: int, values: Sequence[Array | RowSparse | None]) -> None:
+        """Adds the parts of an operation that were neither written in place nor added already (None)."""
         for part in self._parts[operation]:
             value = values[part.number]
+            if value is None:
+                continue
             if part.region is None:
                 assert isinstance(value, RowSparse)
                 rows = self._rows.get(part.key)
@@ -178,14 +195,16 @@ class BatchGradients:
 def _parts(key: ParameterKey, regions: Sequence[tuple[int, int, Region | None]]) -> list[_Part]:
     """The parts of one parameter: the first that is written to its region may be written in place, if none
     is written to a part of that region alone."""
-    parts = []
+    parts: list[_Part] = []
     for n, (o, number, region) in enumerate(regions):
-        in_place = region is not None
+        in_place = adds = region is not None
         if region is not None:
-            for m, (_, _, other) in enumerate(regions):
+            for m, (other_operation, _, other) in enumerate(regions):
                 if m != n and other is not None and overlap(other, region):
                     in_place &= other == region and m > n
-        parts.append(_Part(key=key, operation=o, number=number, region=region, in_place=in_place))
+                    adds &= other_operation != o
+        adds &= not in_place
+        parts.append(_Part(key=key, operation=o, number=number, region=region, in_place=in_place, adds=adds))
     return parts
 
 

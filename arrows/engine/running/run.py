@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from arrows.engine.device import Arena
+from arrows.engine.device import Arena, ArrayWrite, write_arrays
 from arrows.engine.planning import Plan
 from arrows.engine.program.emitters.arrays import StepRefused
 from arrows.engine.program.program import Slot
@@ -21,7 +21,7 @@ from arrows.engine.running.bound_backward import (
     bind_scatters,
 )
 from arrows.engine.running.bound_operation import BatchArrays, BoundOperation
-from arrows.engine.running.gradient_memory import Gradient, ParameterKey
+from arrows.engine.running.gradient_memory import BatchGradients, Gradient, ParameterKey
 from arrows.engine.scheduling import Merged, WiredBatch
 from arrows.ops import ROW
 from arrows.ops.arrays import Array, HostArray, quiet
@@ -97,6 +97,23 @@ class Run:
 
     def start_backward(self) -> BackwardRun:
         """The way back, with gradients that are zero everywhere."""
+        gradients, writes = self._gradients({})
+        write_arrays(self.executor.device, writes)
+        return BackwardRun(self, gradients, None)
+
+    def start_from_loss(self) -> BackwardRun:
+        """The way back, with the gradients of the loss, by the weights that the batch was planned with."""
+        gradients, writes = self._gradients(self.planned.sent.weights)
+        totals = self.executor.parameter_gradients.begin(self.operations)
+        write_arrays(self.executor.device, [*writes, *totals.blanks])
+        return BackwardRun(self, gradients, totals)
+
+    def _gradients(self, seeds: Mapping[int, int]) -> tuple[list[Array | None], list[ArrayWrite]]:
+        """Memory for the gradients of all slabs, and what is to be written there.
+
+        Args:
+            seeds: by slab, the number in the upload of the gradients that come in.
+        """
         plan, arena = self.executor.plan, self.arrays.arena
         slabs = [s for s in range(len(plan.slabs)) if s in self.executor.receiving]
         types = [plan.slabs[s].type for s in slabs]
@@ -105,9 +122,11 @@ class Run:
             for s, type in zip(slabs, types, strict=True)
         ]
         gradients: list[Array | None] = [None] * len(plan.slabs)
-        for s, array in zip(slabs, arena.zeros("gradients", shapes), strict=True):
+        writes = []
+        for s, array in zip(slabs, arena.side_by_side("gradients", shapes), strict=True):
             gradients[s] = array
-        return BackwardRun(self, gradients)
+            writes.append(ArrayWrite(array, self.arrays.upload.get(seeds[s]) if s in seeds else None))
+        return gradients, writes
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -117,25 +136,22 @@ class BackwardRun:
     Attributes:
         run: the batch, after it has run forwards.
         gradients: for each slab, the gradients of its rows; None where none come in.
+        totals: the gradients of parameters, if they are ready to be written.
     """
 
     run: Run
     gradients: Sequence[Array | None]
-
-    def from_loss(self) -> dict[ParameterKey, Gradient]:
-        """Computes the gradients of all parameters, from the weights that the batch was planned with."""
-        if not self.run.executor.receiving:  # the loss depends on nothing that can change
-            return {}
-        for slab, number in self.run.planned.sent.weights.items():
-            gradients = self.gradients[slab]
-            if gradients is not None:
-                gradients[...] = self.run.arrays.upload.get(number)
-        return self.flow()
+    totals: BatchGradients | None
 
     @quiet
     def flow(self) -> dict[ParameterKey, Gradient]:
         """Computes the gradients of all parameters, from what has been put into ``gradients``."""
-        operations, executor = self.run.operations, self.run.executor
+        if not self.run.executor.receiving:  # the loss depends on nothing that can change
+            return {}
+        operations, totals, executor = self.run.operations, self.totals, self.run.executor
+        if totals is None:
+            totals = executor.parameter_gradients.begin(operations)
+            write_arrays(executor.device, totals.blanks)
         waiting = self._waiting()
         scatters = {o: bind_scatters(operation, waiting) for o, operation in operations.items()}
         bound = {o: self._bind(o, operation, scatters, waiting) for o, operation in operations.items()}
@@ -145,11 +161,11 @@ class BackwardRun:
                     bound[o].run(first, stop, part)
         except StepRefused as refused:
             raise refused.__cause__ or refused from None
-        totals = executor.parameter_gradients.begin(operations)
         for o, backward in bound.items():
             if backward.run_deferred is not None:
-                targets = totals.targets(o, len(operations[o].planned.code.accumulates))
-                totals.add(o, backward.run_deferred(targets))
+                count = len(operations[o].planned.code.accumulates)
+                values = backward.run_deferred(totals.targets(o, count), totals.added(o, count))
+                totals.add(o, values)
         return totals.total()
 
     def _waiting(self) -> WaitingArrays:

@@ -38,16 +38,17 @@ def test_the_same_name_is_the_same_memory(device: str) -> None:
 
 
 @devices
-def test_zeros_lie_side_by_side(device: str) -> None:
+def test_arrays_side_by_side_are_apart(device: str) -> None:
     arena = Arena(get_device(device))
     shapes = [((2, 3), "float32"), ((0, 4), "float64"), ((5,), "int64"), ((), "float64")]
-    for array in arena.zeros("a", shapes):
-        array[...] = 7
+    arrays = arena.side_by_side("a", shapes)
     held = arena.bytes
-    for (shape, dtype), array in zip(shapes, arena.zeros("a", shapes), strict=True):
+    for number, array in enumerate(arrays):
+        array[...] = number
+    for number, (array, (shape, dtype)) in enumerate(zip(arrays, shapes, strict=True)):
         assert (array.shape, array.dtype) == (shape, dtype)
-        assert not ar.to_numpy(array).any()
-        array[...] = 7  # which the next does not see
+        assert (ar.to_numpy(array) == number).all()
+    arena.side_by_side("a", shapes)
     assert arena.bytes == held
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine.device import get_device
+from arrows.engine.device import get_device, write_arrays
+from arrows.engine.device.host_compiler import host_compiler
 from arrows.engine.program.instructions import Accumulate, Region
 from arrows.engine.running.gradient_memory import GradientMemory, add_gradients, own
 from arrows.layers import initializers
@@ -30,6 +31,10 @@ def box(rows: tuple[int, int], columns: tuple[int, int] = (0, 3)) -> Region:
     return rows, columns
 
 
+KERNELS = pytest.param(
+    "fake-kernels",
+    marks=pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler"),
+)
 REGIONS: dict[str, list[list[Region]]] = {
     "halves": [[box((0, 2)), box((2, 4))]],
     "halves of two operations": [[box((0, 2))], [box((2, 4))]],
@@ -41,7 +46,7 @@ REGIONS: dict[str, list[list[Region]]] = {
 
 
 @pytest.mark.parametrize("name", REGIONS)
-@pytest.mark.parametrize("device_name", ["cpu", "fake"])
+@pytest.mark.parametrize("device_name", ["cpu", "fake", KERNELS])
 def test_parts_add_up(name: str, device_name: str) -> None:
     device, regions = get_device(device_name), REGIONS[name]
     accumulates = {o: [accumulate(region) for region in own_regions] for o, own_regions in enumerate(regions)}
@@ -52,16 +57,21 @@ def test_parts_add_up(name: str, device_name: str) -> None:
             continue
         wanted = np.zeros(SPEC.shape)
         batch = memory.begin(operations)
+        write_arrays(device, batch.blanks)
         for o in operations:
             values: list[Any] = []
-            targets = batch.targets(o, len(regions[o]))
-            for number, (region, target) in enumerate(zip(regions[o], targets, strict=True)):
-                (a, z), (b, y) = region
+            targets, added = batch.targets(o, len(regions[o])), batch.added(o, len(regions[o]))
+            for number, ((a, z), (b, y)) in reversed([*enumerate(regions[o])]):
                 value = np.full((z - a, y - b), 1.0 + o + 10 * number)
                 wanted[a:z, b:y] += value
-                values.append(device.to_device(value))
+                values.insert(0, device.to_device(value))
+                target, total = targets[number], added[number]
+                assert target is None or total is None
                 if target is not None:  # the emitted function writes there
-                    target[...] = values[-1]
+                    target[...] = values[0]
+                if total is not None:
+                    total += values[0]
+                    values[0] = None
             batch.add(o, values)
         assert (device.to_numpy(batch.total()[KEY]) == wanted).all()
     assert len(memory.kept) == 1
@@ -99,6 +109,7 @@ def test_rows_stay_sparse_until_they_meet_an_array() -> None:
     memory = GradientMemory({0: [accumulate(None)], 1: [accumulate(box((0, 2)))]}, device)
     assert not isinstance(memory.zero(KEY, SPEC), RowSparse)
     batch = memory.begin([0, 1])
+    write_arrays(device, batch.blanks)
     (target,) = batch.targets(1, 1)
     assert target is not None
     target[...] = 1.0
@@ -117,3 +128,15 @@ def test_gradients_of_both_kinds_add_up() -> None:
         assert isinstance(total, RowSparse) == (isinstance(left, RowSparse) and isinstance(right, RowSparse))
         assert (dense(total) == before[0] + before[1]).all()
         assert (dense(left) == before[0]).all() and (dense(right) == before[1]).all()
+
+
+@pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
+def test_a_product_adds_to_what_other_operations_have_written() -> None:
+    device = get_device("fake-kernels")
+    memory = GradientMemory({0: [accumulate(box((0, 4)))], 1: [accumulate(box((0, 4)))]}, device)
+    batch = memory.begin([0, 1])
+    assert batch.added(0, 1) == batch.targets(1, 1) == [None]
+    assert batch.added(1, 1)[0] is not None
+    # Of one operation, nobody says which part is computed first.
+    memory = GradientMemory({0: [accumulate(box((0, 4)))] * 2}, device)
+    assert memory.begin([0]).added(0, 2) == [None, None]

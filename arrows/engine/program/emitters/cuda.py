@@ -132,8 +132,8 @@ class _LaunchWriter(RegionWriter):
 
     def _sum_in_product(self, instruction: SumRows) -> bool:
         """Writes a sum over all rows as a matrix product, if it is one; returns whether it is."""
-        var = instruction.result
-        out = self.target_of(instruction)
+        var, number = instruction.result, self.target_number(instruction)
+        out = "None, None" if number is None else f"targets[{number}], added[{number}]"
         if (rows := summed_rows(self.program, instruction)) is not None:
             name = self._constant(rows)
             self.values.assign(var, f"launches.sum_rows({name}, {var.type.shape}, {out})")

@@ -122,28 +122,41 @@ class RegionLaunches:
         words[:, 5] = self._first(result)
         return partial(_launch, self._device.products(layout, words), (matrix,))
 
-    def sum_outer(self, a: RowMatrix, b: RowMatrix, out: Array | None) -> Array:
-        """The sum over all rows of the outer product of two vectors."""
+    def sum_outer(self, a: RowMatrix, b: RowMatrix, out: Array | None, total: Array | None) -> Array | None:
+        """The sum over all rows of the outer product of two vectors.
+
+        Args:
+            a, b: the vectors.
+            out: where it is written; None: to a new array.
+            total: where it may be added instead, without a launch for that; None is returned then.
+        """
         shape = a.width, b.width
-        stride = None if out is None else _row_stride(out)
-        if out is None or stride is None:
-            out, stride = self._device.empty(shape, a.dtype), shape[1]
+        adds = total is not None and _row_stride(total) is not None
+        array = total if adds else out
+        stride = None if array is None else _row_stride(array)
+        if array is None or stride is None:
+            array, stride = self._device.empty(shape, a.dtype), shape[1]
         layout = ProductLayout(
             dtype=a.dtype,
             a_stride=a.stride,
             b_stride=b.stride,
             c_stride=stride,
             a_transposed=True,
+            accumulate=adds,
             precision=self._precision,
             stored=a.stored,
         )
-        self._one_product(layout, *shape, self._first(a), self._first(b), a.level, out)
-        return out
+        self._one_product(layout, *shape, self._first(a), self._first(b), a.level, array)
+        return None if adds else array
 
-    def sum_rows(self, rows: RowMatrix, shape: tuple[int, ...], out: Array | None) -> Array:
-        """The sum of a value over all rows."""
-        if out is None or not out.flags.c_contiguous:
-            out = self._device.empty(shape, rows.dtype)
+    def sum_rows(
+        self, rows: RowMatrix, shape: tuple[int, ...], out: Array | None, total: Array | None
+    ) -> Array | None:
+        """The sum of a value over all rows; ``out`` and ``total`` as in `sum_outer`."""
+        adds = total is not None and total.flags.c_contiguous
+        array = total if adds else out
+        if array is None or not array.flags.c_contiguous:
+            array = self._device.empty(shape, rows.dtype)
         count = int(self._lengths(rows.level)[0])
         assert self._arrays.ones is not None
         ones = self._arrays.ones(count, rows.dtype, rows.stored)
@@ -153,11 +166,12 @@ class RegionLaunches:
             b_stride=rows.stride,
             c_stride=rows.width,
             stored=rows.stored,
+            accumulate=adds,
         )
         self._one_product(
-            layout, 1, rows.width, self._device.address(ones), self._first(rows), rows.level, out
+            layout, 1, rows.width, self._device.address(ones), self._first(rows), rows.level, array
         )
-        return out
+        return None if adds else array
 
     def _one_product(
         self,

@@ -147,7 +147,7 @@ class RegionWriter:
                 lines.append(f"if {target} is not None and {value} is not {target}:")
                 lines.append(f"    {target}[...] = {value}")
         lines.append(f"return ({''.join(value + ', ' for value in values)})")
-        return ["def run(targets):", *("    " + line for line in lines)]
+        return ["def run(targets, added):", *("    " + line for line in lines)]
 
     def _bounds(self, step: str) -> list[str]:
         """Where the rows of a step start and stop, and how many there are."""
@@ -312,8 +312,11 @@ class RegionWriter:
 
     def target_of(self, instruction: SumRows) -> str | None:
         """Code for the part of a gradient that a sum is written to, if it is one: an array or None."""
+        number = self.target_number(instruction)
+        return None if number is None else f"targets[{number}]"
+
+    def target_number(self, instruction: SumRows) -> int | None:
+        """The number of the `Accumulate` that alone reads a sum, if one does."""
         var = instruction.result
         targets = [number for number, each in enumerate(self.accumulates) if each.operand == var]
-        return (
-            f"targets[{targets[0]}]" if targets and self.reads[var] == 1 and not instruction.sparse else None
-        )
+        return targets[0] if targets and self.reads[var] == 1 and not instruction.sparse else None
