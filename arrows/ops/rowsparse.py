@@ -24,6 +24,7 @@ class RowSparse:
         rows: integers [m].
         values: [m, ...], what is added to each of these rows.
         shape: of the whole array, [size, ...].
+        distinct: whether each row is known to stand once, in rising order.
 
     >>> a = RowSparse(np.array([1, 1]), np.array([[1.0], [2.0]]), (3, 1))
     >>> (sum([a, a, -a / 2])).to_dense().tolist()
@@ -37,6 +38,7 @@ class RowSparse:
     rows: Array
     values: Array
     shape: tuple[int, ...]
+    distinct: bool = False
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -76,7 +78,7 @@ class RowSparse:
         [2.0, 4.0]
         """
         total = self.rows.shape[0]
-        if not total or _rises(xp, self.rows):
+        if not total or self.distinct or _rises(xp, self.rows):
             return self
         order = xp.argsort(self.rows)
         rows = self.rows[order]
@@ -117,7 +119,8 @@ class RowSparse:
         )
 
     def __mul__(self, factor: Any) -> RowSparse:
-        return RowSparse(self.rows, self.values * _number("multiply", factor), self.shape)
+        values = self.values * _number("multiply", factor)
+        return RowSparse(self.rows, values, self.shape, self.distinct)
 
     __rmul__ = __mul__
 

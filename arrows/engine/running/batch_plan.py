@@ -22,7 +22,7 @@ from arrows.engine.running.gathers import (
     plan_segments,
 )
 from arrows.engine.running.gradient_flow import OperationFlow, plan_flows, plan_kernel_flows
-from arrows.engine.running.kernel_sums import NOTHING_WAITS, WaitingRows
+from arrows.engine.running.kernel_sums import NOTHING_WAITS, WaitingRows, plan_indices
 from arrows.engine.running.operation_code import OperationCode
 from arrows.engine.scheduling import Merged, OperationRows
 from arrows.ops import INVARIANT, ROW
@@ -108,6 +108,7 @@ class SentValues:
         keys: by operation, the dropout keys.
         results, metrics: for each leaf of the result, for each metric stream, the rows of its slab.
         weights: by slab, how much each of its rows weighs in the loss.
+        terms: on a device with kernels, for each term of the loss, how much each of its values weighs.
     """
 
     streams: Mapping[int, int]
@@ -115,6 +116,7 @@ class SentValues:
     results: Sequence[int]
     metrics: Sequence[int]
     weights: Mapping[int, int]
+    terms: Sequence[int]
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
@@ -179,6 +181,8 @@ def plan_batch(
     gathers = {o: _plan_gathers(code, rows_of[o], distinct[o], upload) for o, code in present.items()}
     deliveries = NOTHING_DELIVERED
     if upload.device.has_kernels:
+        if backward:
+            _plan_indices(plan, merged, gathers, upload)
         deliveries = plan_deliveries(plan, merged, present, gathers, upload)
     planned = {
         o: _plan_operation(code, rows_of[o], gathers[o], distinct[o], flows.get(o, OperationFlow()), upload)
@@ -196,6 +200,9 @@ def plan_batch(
         results=[upload.add(column.values) for column in merged.outputs.results],
         metrics=[upload.add(column.values) for column in merged.outputs.metrics],
         weights={} if seeds is None else _send_weights(plan, merged, seeds, upload),
+        terms=[]
+        if seeds is None or not upload.device.has_kernels
+        else _send_terms(plan, merged, seeds, upload),
     )
     upload.send()
     spans = step_ranges(merged, {o: operation.first_steps for o, operation in planned.items()})
@@ -210,14 +217,27 @@ def plan_batch(
     )
 
 
-def _send_weights(plan: Plan, merged: Merged, seeds: LossSeeds, upload: Upload) -> dict[int, int]:
-    """Sends how much each row weighs in the loss, by slab."""
+def _send_terms(plan: Plan, merged: Merged, seeds: LossSeeds, upload: Upload) -> list[int]:
+    """Sends how much each value of a term weighs in the loss, which then is one product."""
+    return [
+        upload.add_values(np.full(len(rows), weight, plan.slabs[slab].type.dtype))
+        for slab, rows, weight in _terms(plan, merged, seeds)
+    ]
+
+
+def _terms(plan: Plan, merged: Merged, seeds: LossSeeds) -> list[tuple[int, HostArray, float]]:
+    """What the loss is made of: the slab of each term, its rows there, and how much it weighs."""
     outputs = merged.outputs
     terms = [(plan.metrics[m], outputs.metrics[m].values, weight) for m, weight in seeds.metrics.items()]
     if seeds.result is not None:
         terms.append((plan.results[0], outputs.results[0].values, seeds.result))
+    return terms
+
+
+def _send_weights(plan: Plan, merged: Merged, seeds: LossSeeds, upload: Upload) -> dict[int, int]:
+    """Sends how much each row weighs in the loss, by slab."""
     weights: dict[int, HostArray] = {}
-    for slab, rows, weight in terms:
+    for slab, rows, weight in _terms(plan, merged, seeds):
         # A value may count more than once: under two names, or returned by two branches.
         counted = np.bincount(rows, minlength=merged.slab_rows[slab]) * weight
         weights[slab] = weights[slab] + counted if slab in weights else counted
@@ -242,6 +262,18 @@ def _plan_gathers(
             bounds = rows.offsets[layout.level][bounds]
         gathers.append(plan_gather(layout, rows, bounds, upload, kernels=code.code.program.kernels))
     return gathers
+
+
+def _plan_indices(
+    plan: Plan, merged: Merged, gathers: Mapping[int, list[PlannedGather]], upload: Upload
+) -> None:
+    """Sorts the indices of tables whose gradients are row-sparse."""
+    for o, own in gathers.items():
+        for number, gather in enumerate(own):
+            layout = gather.layout
+            if layout.indexes:
+                rows = merged.operations[o].side_by_side(layout.operands)
+                own[number] = replace(gather, indices=plan_indices(plan, merged, layout.slab, rows, upload))
 
 
 def _plan_operation(

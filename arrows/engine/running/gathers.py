@@ -23,7 +23,7 @@ from arrows.engine.running.gradient_flow import (
     plan_places,
     reading_parts,
 )
-from arrows.engine.running.kernel_sums import PlannedPlaces
+from arrows.engine.running.kernel_sums import PlannedIndices, PlannedPlaces
 from arrows.engine.running.operation_code import GatherLayout, OperationCode
 from arrows.engine.scheduling import Merged, OperationRows
 from arrows.ops import ROW, Segments
@@ -57,6 +57,7 @@ class PlannedGather:
         count: how many rows the value has, over all steps.
         buffered: for how many rows, the most of one step, a buffer is needed; 0 for kernels, which need none.
         delivery: how the steps that compute rows deliver them, if they do.
+        indices: the gathered numbers, if the host knows them and a gradient is summed by them.
     """
 
     layout: GatherLayout
@@ -66,6 +67,7 @@ class PlannedGather:
     count: int
     buffered: int
     delivery: DeliveredGather | None = None
+    indices: PlannedIndices | None = None
 
     @property
     def has_memory(self) -> bool:
@@ -93,6 +95,7 @@ class PlannedGather:
             delivered: by slab, where rows are delivered.
         """
         layout, held, copied = self.layout, None, None
+        indices = None if self.indices is None else self.indices.bind(upload)
         if self.delivery is not None:
             first, copied = self.delivery.first, self.delivery.copied
             held = delivered[layout.slab][first : first + self.count * len(layout.operands)]
@@ -107,7 +110,14 @@ class PlannedGather:
             if width > 1:
                 rows = rows.reshape(self.count, *layout.type.shape)
             return GatherArrays(
-                slab=slab, index=None, first=None, rows=rows, buffer=None, stored=stored, copied=copied
+                slab=slab,
+                index=None,
+                first=None,
+                rows=rows,
+                buffer=None,
+                stored=stored,
+                copied=copied,
+                indices=indices,
             )
         buffer = None
         if not layout.held and self.index is not None and self.buffered:
@@ -123,6 +133,7 @@ class PlannedGather:
             buffer=buffer,
             stored=stored,
             copied=copied,
+            indices=indices,
         )
 
 

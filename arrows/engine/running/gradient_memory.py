@@ -211,7 +211,7 @@ def _parts(key: ParameterKey, regions: Sequence[tuple[int, int, Region | None]])
 def own(gradient: Gradient) -> Gradient:
     """The gradient in memory of its own: what a batch computes is the next batch's memory."""
     if isinstance(gradient, RowSparse):
-        return RowSparse(gradient.rows.copy(), gradient.values.copy(), gradient.shape)
+        return RowSparse(gradient.rows.copy(), gradient.values.copy(), gradient.shape, gradient.distinct)
     copied: Array = gradient.copy()
     return copied
 

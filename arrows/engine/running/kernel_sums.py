@@ -13,11 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from arrows.engine.device import Device, Launch, Upload
-from arrows.engine.program.emitters.arrays import PlacesOfRows
+from arrows.engine.planning import CarriedOperation, Plan, StreamOperation
+from arrows.engine.program.emitters.arrays import DistinctIndices, PlacesOfRows
 from arrows.engine.program.emitters.c import segment_sum_kernel
-from arrows.engine.reading import lengths_of, with_stop
+from arrows.engine.reading import lengths_of, starts_of_runs, with_stop
 from arrows.engine.running.scatters import RowSums
-from arrows.ops.arrays import Array
+from arrows.engine.scheduling import Merged
+from arrows.ops.arrays import Array, HostArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,3 +101,54 @@ class WaitingRows:
 
 
 NOTHING_WAITS = WaitingRows({}, {})
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedIndices:
+    """Indices that examples hold, sorted: see `DistinctIndices`.
+
+    Attributes:
+        rows, order, starts: the numbers of the arrays in the upload.
+    """
+
+    rows: int
+    order: int
+    starts: int
+
+    def bind(self, upload: Upload) -> DistinctIndices:
+        """The arrays on the device."""
+        return DistinctIndices(*(upload.get(number) for number in (self.rows, self.order, self.starts)))
+
+
+def plan_indices(
+    plan: Plan, merged: Merged, slab: int, rows: HostArray, upload: Upload
+) -> PlannedIndices | None:
+    """Sorts indices that examples hold, so that the device need not; None if it computes some of them.
+
+    Args:
+        plan: the model's plan.
+        merged: the batch.
+        slab: where the indices lie.
+        rows: those that are gathered.
+        upload: takes the arrays.
+    """
+    values = np.zeros(merged.slab_rows[slab], plan.slabs[slab].type.dtype)
+    for row, number in enumerate(plan.slabs[slab].constants):
+        values[row] = plan.lowered.constants[number]
+    for o, output in plan.slabs[slab].outputs:
+        operation, own = plan.operations[o], merged.operations[o]
+        if not own.count:
+            continue
+        if not isinstance(operation, StreamOperation) or isinstance(operation, CarriedOperation):
+            return None
+        first = own.first_rows[output]
+        values[first : first + own.count] = merged.raw[operation.stream]
+    indices = values[rows]
+    order = np.argsort(indices, kind="stable")
+    indices = indices[order]
+    starts = starts_of_runs(indices)
+    return PlannedIndices(
+        rows=upload.add(indices[starts]),
+        order=upload.add(order),
+        starts=upload.add(with_stop(starts, len(order))),
+    )

@@ -13,7 +13,15 @@ from arrows.engine.planning import ApplyOperation
 from arrows.engine.program import Program, ProgramCode
 from arrows.engine.program.emitters.arguments import DeliveredRows, OnceValue
 from arrows.engine.program.emitters.numpy import RegionCode
-from arrows.engine.program.instructions import Accumulate, Downcast, LoadKeys, LoadParameter, Scatter
+from arrows.engine.program.emitters.row_matrix import sparse_index
+from arrows.engine.program.instructions import (
+    Accumulate,
+    Downcast,
+    LoadKeys,
+    LoadParameter,
+    Scatter,
+    SumRows,
+)
 from arrows.engine.program.program import GatheredRows, Held, Slot
 from arrows.ops import Var
 from arrows.typesys import types as T
@@ -34,6 +42,7 @@ class GatherLayout:
         by_component: whether all rows of a component are gathered at once.
         held: whether later regions read the rows.
         stored: the type, one of `STORED_TYPES`, in which they are held; None: their own.
+        indexes: whether the gradient of a table is summed by the gathered numbers.
     """
 
     operands: tuple[int, ...]
@@ -43,6 +52,7 @@ class GatherLayout:
     by_component: bool
     held: bool
     stored: str | None = None
+    indexes: bool = False
 
     @property
     def slot(self) -> Slot:
@@ -182,6 +192,8 @@ def _rounded_bytes(program: Program) -> int:
 
 
 def _gathers(program: Program) -> tuple[GatherLayout, ...]:
+    sums = (each for each in program.region("deferred") if isinstance(each, SumRows) and program.kernels)
+    indices = {sparse_index(program, each) for each in sums}
     return tuple(
         GatherLayout(
             operands=gather.operands,
@@ -191,8 +203,9 @@ def _gathers(program: Program) -> tuple[GatherLayout, ...]:
             by_component=region in COMPONENT_REGIONS,
             held=isinstance(program.memory.get(gather.result), GatheredRows),
             stored=program.stored.get(gather.result),
+            indexes=number in indices,
         )
-        for region, gather in program.gathers
+        for number, (region, gather) in enumerate(program.gathers)
     )
 
 

@@ -90,7 +90,12 @@ class Run:
         terms = [(metrics[metric], weight) for metric, weight in seeds.metrics.items()]
         if seeds.result is not None:
             terms.append((self.result_values(0), seeds.result))
-        total, *rest = (values.sum() * weight for values, weight in terms)
+        sent = [self.arrays.upload.get(number) for number in self.planned.sent.terms]
+        matmul = self.executor.device.xp.matmul
+        if sent:
+            total, *rest = (matmul(values, weights) for (values, _), weights in zip(terms, sent, strict=True))
+        else:
+            total, *rest = (values.sum() * weight for values, weight in terms)
         for term in rest:
             total = total + term
         return total

@@ -225,7 +225,7 @@ def _map(part: object, change: Callable[[object], HostArray]) -> Recursion[objec
     if isinstance(part, Ragged):
         return Ragged((yield _map(part.values, change)), part.offsets)
     if isinstance(part, RowSparse):
-        return RowSparse(change(part.rows), change(part.values), part.shape)
+        return RowSparse(change(part.rows), change(part.values), part.shape, part.distinct)
     return change(part)
 
 

@@ -87,6 +87,8 @@ class OptimizerKernels:
 
     def merge(self, gradient: RowSparse) -> MergedRows:
         """Adds up the values of equal rows, without asking how many different ones there are."""
+        if gradient.distinct:  # the host has known them
+            return MergedRows(gradient=gradient, rows=gradient.rows, values=gradient.values)
         device, xp = self._device, self._device.xp
         count, values = gradient.rows.shape[0], gradient.values
         if count > _RANKED:

@@ -13,6 +13,21 @@ SegmentBounds = tuple[int, int, Segments]
 """Of one step: where the elements of a sequence start and stop, and the bounds of each row's elements."""
 
 
+@dataclass(frozen=True, slots=True)
+class DistinctIndices:
+    """Indices that a gather reads from examples, which the host has sorted, on a device with kernels.
+
+    Attributes:
+        rows: the distinct indices, ascending.
+        order: int32, the places of the indices among the gathered rows, sorted by index.
+        starts: int32, where the places of each of ``rows`` start in ``order``, and where the last end.
+    """
+
+    rows: Array
+    order: Array
+    starts: Array
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatherArrays:
     """How one gather of a batch gets its rows.
@@ -28,6 +43,7 @@ class GatherArrays:
         copied: for each step, how many rows it copies, if these are not its own: the first of a component
             copies all, since later ones are delivered.  None otherwise.
         stored: memory for all rows in another type than their own, for a program that stores them so.
+        indices: the gathered numbers, if a table's gradient is summed by them and the host knows them.
     """
 
     slab: Array
@@ -37,6 +53,7 @@ class GatherArrays:
     buffer: Array | None
     copied: HostArray | None = None
     stored: Array | None = None
+    indices: DistinctIndices | None = None
 
 
 @dataclass(frozen=True, slots=True)

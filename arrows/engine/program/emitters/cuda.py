@@ -17,7 +17,7 @@ from arrows.engine.program.emitters.c import CKernel, c_kernel
 from arrows.engine.program.emitters.launches import RegionLaunches
 from arrows.engine.program.emitters.numpy import RegionCode, RegionWriter, Tick
 from arrows.engine.program.emitters.products import step_product, summed_outer, summed_rows
-from arrows.engine.program.emitters.row_matrix import RowMatrix
+from arrows.engine.program.emitters.row_matrix import RowMatrix, flat, row_matrix, sparse_index
 from arrows.engine.program.emitters.values import suffix
 from arrows.engine.program.instructions import (
     Accumulate,
@@ -143,6 +143,20 @@ class _LaunchWriter(RegionWriter):
             self.values.assign(var, f"launches.sum_outer({a}, {b}, {out})")
             return True
         return False
+
+    def known_sum(self, instruction: SumRows) -> str:
+        gather = sparse_index(self.program, instruction)
+        if gather is None:
+            return ""
+        assert instruction.equation is not None
+        x = instruction.equation.operands[0]
+        rows = row_matrix(self.program, x)
+        vectors = None if rows is None else flat(rows, x.type.size)
+        if vectors is None or vectors.stored is not None:
+            return ""
+        return (
+            f"launches.sum_by_row({gather}, {self._constant(vectors)}, {instruction.result.type.shape}) or "
+        )
 
     def _constant(self, rows: RowMatrix) -> str:
         name = f"rows{len(self.kernels.namespace)}"

@@ -29,7 +29,7 @@ from arrows.engine.program.emitters.arguments import (
     SlabRows,
 )
 from arrows.engine.program.emitters.arrays import PlacesOfRows, RegionArrays
-from arrows.engine.program.emitters.c import CKernel
+from arrows.engine.program.emitters.c import CKernel, sum_by_row_kernel
 from arrows.engine.program.emitters.products import StepProduct
 from arrows.engine.program.emitters.row_matrix import RowMatrix
 from arrows.engine.program.program import (
@@ -41,7 +41,7 @@ from arrows.engine.program.program import (
     ScatterRows,
     Scratch,
 )
-from arrows.ops import INVARIANT, ROW, Var
+from arrows.ops import INVARIANT, ROW, RowSparse, Var
 from arrows.ops.arrays import Array, HostArray
 
 
@@ -172,6 +172,27 @@ class RegionLaunches:
             layout, 1, rows.width, self._device.address(ones), self._first(rows), rows.level, array
         )
         return None if adds else array
+
+    def sum_by_row(self, gather: int, rows: RowMatrix, shape: tuple[int, ...]) -> RowSparse | None:
+        """The sum over all rows of vectors that go to rows of a table; None if the host does not know where.
+
+        Args:
+            gather: the number of the gather that reads the rows of the table.
+            rows: the vectors.
+            shape: of the table.
+        """
+        indices = self._arrays.gathers[gather].indices
+        if indices is None:
+            return None
+        count, address = indices.rows.shape[0], self._device.address
+        sums = self._device.empty((count, *shape[1:]), rows.dtype)
+        kernel = sum_by_row_kernel(rows.width, rows.dtype)
+        words = np.empty((1, 6), np.int64)
+        words[:, 0], words[:, 1] = count, address(sums)
+        words[:, 2], words[:, 3] = self._first(rows), rows.stride
+        words[:, 4], words[:, 5] = address(indices.order), address(indices.starts)
+        self._device.compile([kernel])[kernel.name].bind(words)(0)
+        return RowSparse(indices.rows, sums, shape, distinct=True)
 
     def _one_product(
         self,

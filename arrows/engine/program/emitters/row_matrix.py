@@ -7,7 +7,7 @@ from typing import Any
 
 from arrows.engine.device import STORED_TYPES
 from arrows.engine.program.emitters.arguments import Argument, RowsOf
-from arrows.engine.program.instructions import View
+from arrows.engine.program.instructions import SumRows, View
 from arrows.engine.program.program import Program, RangeOf
 from arrows.ops import INVARIANT, Equation, Var
 
@@ -110,3 +110,15 @@ def _part(whole: RowMatrix | None, var: Var, start: int, stop: int) -> RowMatrix
     if whole is None or len(var.type.shape) != 1:
         return None
     return replace(whole, offset=whole.offset + start, width=stop - start)
+
+
+def sparse_index(program: Program, instruction: SumRows) -> int | None:
+    """The number of the gather that reads the rows of a table to which a row-sparse sum goes, if one does."""
+    equation = instruction.equation
+    if not instruction.sparse or equation is None or equation.primitive.name != "scatter_row":
+        return None
+    x, index = equation.operands
+    if x.rows != index.rows or index.type.shape != () or instruction.result.type.shape[1:] != x.type.shape:
+        return None
+    number = program.gather_numbers.get(index)
+    return None if number is None or len(program.gathers[number][1].operands) > 1 else number

@@ -7,7 +7,7 @@ and computed, `rows` reductions over a row, `lanes` those over a long one, `segm
 
 from arrows.engine.program.emitters.c.lanes import is_shared
 from arrows.engine.program.emitters.c.rows import is_reduction
-from arrows.engine.program.emitters.c.segments import segment_sum_kernel
+from arrows.engine.program.emitters.c.segments import segment_sum_kernel, sum_by_row_kernel
 from arrows.engine.program.emitters.c.source import CKernel, c_kernel, in_c, in_columns, is_short
 
 __all__ = [
@@ -19,4 +19,5 @@ __all__ = [
     "is_shared",
     "is_short",
     "segment_sum_kernel",
+    "sum_by_row_kernel",
 ]

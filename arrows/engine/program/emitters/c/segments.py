@@ -156,3 +156,28 @@ def segment_sum_kernel(width: int, dtype: str) -> KernelSource:
     target[(long long)rows[s] * {width} + j] += total;
   }}"""
     return kernel_source(body, words=6, columns=width)
+
+
+def sum_by_row_kernel(width: int, dtype: str) -> KernelSource:
+    """The kernel of sums of vectors by row, which gives each row once.
+
+    ``out[s] = values[order[starts[s]]] + ... + values[order[starts[s + 1] - 1]]`` for all s.  Its words: how
+    many s, out, values, how many numbers lie from one vector to the next, order, starts.
+
+    Args:
+        width: how many numbers a vector has.
+        dtype: their element type.
+    """
+    type, wide = TYPES[dtype], "double" if dtype == "float32" else TYPES[dtype]
+    body = f"""\
+  {type}* out = ({type}*)WORD(1);
+  const {type}* values = (const {type}*)WORD(2);
+  const int* order = (const int*)WORD(4);
+  const int* starts = (const int*)WORD(5);
+  ITEMS(i, WORD(0) * {width}) {{
+    const long long s = i / {width}, j = i % {width};
+    {wide} total = 0;
+    for (int k = starts[s]; k < starts[s + 1]; ++k) total += values[(long long)order[k] * WORD(3) + j];
+    out[i] = total;
+  }}"""
+    return kernel_source(body, words=6, columns=width)
