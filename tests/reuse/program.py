@@ -455,7 +455,7 @@ def mapped(draft: Draft) -> Statement:
     j = draft.pick("join")
     if kind == "zip":
         other = draft.pick("sequence")
-        return draft.add("sequence", f"({s} & {other}) >> ar.ZipWith({j})", s, other, j)
+        return draft.add("sequence", f"({s} & {other}) >> ar.ZipWith({j}, strict=False)", s, other, j)
     if kind == "broadcast":
         v = draft.pick("vector")
         return draft.add("sequence", f"({s} & {v} >> ar.Broadcast()) >> ar.ZipWith({j})", s, v, j)
