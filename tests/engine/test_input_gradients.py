@@ -62,7 +62,8 @@ CASES: dict[str, tuple[Any, list[Any], list[str]]] = {
                         >> ar.Map(total) >> ar.Sum(),
                         [[[1, 2, 3], [0.5, 0, 1]], [[1, 0, 0]]], ["x"]),
     "zip": ((ar.GetItem(0) >> ar.Map(x()) & ar.GetItem(1) >> ar.Map(x(name="y")))
-            >> ar.ZipWith(add, strict=False) >> ar.Sum() >> total, [([[1, 2], [3, 4]], [[5, 6]]), ([], [])], ["x", "y"]),
+            >> ar.ZipWith(add, strict=False) >> ar.Sum() >> total,
+             [([[1, 2], [3, 4]], [[5, 6]]), ([], [])], ["x", "y"]),
     "recursion": (tree >> total, [TREE, [1, 2], {"left": TREE, "bias": [2, 2], "right": [0, 0]}],
                   ["x", "bias"]),
     "shared": (graph >> total, [diamond(), {"own": [1, 2], "in": []}], ["x"]),
