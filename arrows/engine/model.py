@@ -170,14 +170,17 @@ class Model(Observed):
             self.executors.release()
             self.device.release_memory()
 
-    def __call__(self, examples: Examples, *, training: bool = False, ids: Any = None) -> Any:
+    def __call__(
+        self, examples: Examples, *, training: bool = False, ids: Any = None, step: int | None = None
+    ) -> Any:
         """The block's results for a batch.
 
         Args:
             examples: Python objects, each of its own shape, or a batch of a prepared set.
             training: let dropout act, and count as a step.
-            ids: an integer for each example, which its dropout masks depend on; by default its place in the
-                prepared set, else in the batch.
+            ids: an integer for each example, which its dropout masks and random numbers depend on; by default
+                its place in the prepared set, else in the batch.
+            step: the step whose random numbers are drawn; by default the model's.
 
         Returns:
             By the block's output type: an array ``[examples, *shape]`` for a tensor, a tuple (with keys where
@@ -191,7 +194,9 @@ class Model(Observed):
                 would fit. Nothing is lost, and `memory_limit` runs such a batch in parts.
         """
         with self._lock.mutex:
-            result, record, outputs = self._runner.evaluate(self._call(examples, ids), training=training)
+            result, record, outputs = self._runner.evaluate(
+                self._call(examples, ids, step), training=training
+            )
             self._records.latest = record
             self.step += training
             show_taps(self.plan.lowered.streams.taps, record.taps, outputs)
@@ -281,14 +286,23 @@ class Model(Observed):
         with self._lock.mutex:
             return self._runner.first_not_finite(self._call(examples, ids))
 
-    def eval(self, example: Any) -> Any:
+    def eval(self, example: Any, *, id: int = 0, step: int | None = None) -> Any:
         """The result of one example by the reference: node by node, without batching; for looking at things.
+
+        Args:
+            example: the example.
+            id, step: what random numbers (`ops.normal`) depend on, as `ids` and `step` of `__call__`.
 
         Returns:
             NumPy arrays, tuples, lists, Python objects, as the output type says.
         """
         outcome = reference.evaluate(
-            self.typed, example, self.params.host, max_nodes=self.max_nodes, float_type=self.float_type
+            self.typed,
+            example,
+            self.params.host,
+            max_nodes=self.max_nodes,
+            float_type=self.float_type,
+            draw=(self.seed, self.step if step is None else step, id),
         )
         show_tapped(outcome.tapped)
         return outcome.value
@@ -323,8 +337,8 @@ class Model(Observed):
         def __getattr__(self, name: str) -> NoReturn:
             no_model_attribute(self, name)
 
-    def _call(self, examples: Examples, ids: Any) -> ModelCall:
-        return ModelCall(examples, ids, self.seed, self.step)
+    def _call(self, examples: Examples, ids: Any, step: int | None = None) -> ModelCall:
+        return ModelCall(examples, ids, self.seed, self.step if step is None else step)
 
     def _differentiate(
         self, examples: Examples, inputs: tuple[str, ...], ids: Any

@@ -47,7 +47,8 @@ class CallSite:
         simple: how many outputs there are, if the result is one tensor or a plain tuple of tensors; else 0.
         element_sites: for each domain whose elements get rows, the site of these rows and their types.
         limits: place of an operand that is used as an index -> the number of rows that it may select from.
-        random: whether it has dropout.
+        random: whether it has dropout, or draws random numbers.
+        draws: whether it draws random numbers, in prediction too.
         line: the line of the call.
     """
 
@@ -58,6 +59,7 @@ class CallSite:
     element_sites: dict[int, tuple[int, tuple[T.Tensor, ...]]]
     limits: Mapping[int, int]
     random: bool
+    draws: bool
     line: SourceLine
 
 
@@ -227,6 +229,7 @@ class CallSites:
             element_sites=element_sites,
             limits={place: limit for place, limit in limits if limit is not None},
             random=trace.dropout_key is not None,
+            draws=trace.draws,
             line=line,
         )
 

@@ -38,6 +38,13 @@ if TYPE_CHECKING:
     from arrows.onthefly.network import OnTheFly
 
 
+_DRAWS: dict[str, core.AnyBlock] = {
+    "normal": core.Function(ops.normal_like, name="normal"),
+    "uniform": core.Function(ops.uniform_like, name="uniform"),
+}
+"""The functions that stand for a draw."""
+
+
 class LazyCalls(LazyValues):
     """The part of a batch that records calls; `LazyBatch` adds what users call.
 
@@ -112,6 +119,11 @@ class LazyCalls(LazyValues):
         result: TensorLike = self.call_block(dropouts[rate], (x,))
         return result
 
+    def call_draw(self, name: str, like: TensorLike) -> TensorLike:
+        block = _DRAWS[name]
+        result: TensorLike = self.call_block(block, (like,))
+        return result
+
     def _where(self, frame: FrameType | None) -> tuple[int, int, int]:
         """Identifies the call site: the user's innermost code, the place in it, and the way from there."""
         inside, way = self.net.inside, 0
@@ -133,7 +145,7 @@ class LazyCalls(LazyValues):
         """
         if not self.open:
             self.check_open(f"compute at {site.line}")
-        if sequences or (site.random and self.training) or not self.net.shares:
+        if sequences or self._is_random(site) or not self.net.shares:
             return self._node(site, ids, sequences)
         if self._updates != self._lock.updates:
             self.forget_calls()
@@ -142,6 +154,9 @@ class LazyCalls(LazyValues):
         if result is None:
             result = self._made[key] = self._node(site, ids, ())
         return result
+
+    def _is_random(self, site: CallSite) -> bool:
+        return site.draws or (site.random and self.training)
 
     def _node(self, site: CallSite, ids: list[int], sequences: Sequences | tuple[()]) -> Any:
         recording = self.recording
@@ -155,7 +170,7 @@ class LazyCalls(LazyValues):
                     sources += column
             recording.lengths[node] = tuple([length for _, length in sequences])
         recording.start.append(len(sources))
-        if site.random and self.training:
+        if self._is_random(site):
             count = self._dropout_calls.get(self.instance, 0)
             self._dropout_calls[self.instance] = count + 1
             recording.dropout[node] = self.instance, count

@@ -74,6 +74,7 @@ from arrows.ops.linear import dot, matmul, outer
 from arrows.ops.lookup import gather, lookup, one_hot, pick, place, scatter_row
 from arrows.ops.norms import norm, normalize, standardize, variance
 from arrows.ops.primitive import INVARIANT, ROW, Primitive, get, keep_own, primitives, register, unregister
+from arrows.ops.random_draws import normal, normal_like, uniform, uniform_like
 from arrows.ops.reductions import argmax, argmin, cumsum, log_softmax, logsumexp, max, mean, min, softmax, sum
 from arrows.ops.rounding import floor, mod, round, stop_gradient
 from arrows.ops.rowsparse import RowSparse
@@ -168,6 +169,8 @@ __all__ = [
     "multiply",
     "negative",
     "norm",
+    "normal",
+    "normal_like",
     "normalize",
     "not_equal",
     "one_hot",
@@ -217,6 +220,8 @@ __all__ = [
     "top_k",
     "trace",
     "transpose",
+    "uniform",
+    "uniform_like",
     "unregister",
     "variance",
     "where",

@@ -177,6 +177,10 @@ class LazyContext:
         """Records dropout."""
         raise NotImplementedError
 
+    def call_draw(self, name: str, like: TensorLike) -> TensorLike:
+        """Records a draw, `"normal"` or `"uniform"`, of a tensor's type."""
+        raise NotImplementedError
+
     def call_block(self, block: Any, arguments: tuple[Any, ...]) -> Any:
         """Records a block on tensors of this context, plain values, and tuples and lists of these."""
         raise NotImplementedError

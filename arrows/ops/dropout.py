@@ -58,10 +58,14 @@ def dropout(x: Operand, key: Operand, rate: float) -> TensorLike:
     if isinstance(key, int) and not isinstance(key, bool):
         key = np.uint64(key % 2**64)
     if isinstance(x, TensorLike) and x.rows >= 0 and isinstance(key, TensorLike) and key.rows < 0:
-        # Each element of the sequence gets a key of its own.
-        spread = segment_broadcast(key, x) if key.type == Tensor((), "uint64") else key
-        key = spread + cast(segment_position(x), "uint64") * ELEMENT
+        key = spread_key(x, key)
     return bind(_dropout, x, key, rate=float(rate))
+
+
+def spread_key(x: TensorLike, key: TensorLike) -> TensorLike:
+    """A key of its own for each element of the sequence x, made of one for the sequence."""
+    spread = segment_broadcast(key, x) if key.type == Tensor((), "uint64") else key
+    return spread + cast(segment_position(x), "uint64") * ELEMENT
 
 
 def drop(x: TensorOrOther, rate: float) -> TensorOrOther | TensorLike:

@@ -106,6 +106,7 @@ class Evaluation(Entered):
         self._tape: list[_Applied | _Joined | _Split] = []
         self._parameters: dict[tuple[object, str], Value] = {}
         self._frozen: set[Value] = set()
+        self._key, self._draws = 0, 0
 
     def value(self, array: npt.ArrayLike, rows: int = ROW, type: Tensor | None = None) -> Value:
         """Wraps the array of one row, or, with `rows >= 0`, of the elements of a sequence along axis 0.
@@ -146,6 +147,19 @@ class Evaluation(Entered):
             if not spec.trainable:
                 self._frozen.add(self._parameters[key])
         return self._parameters[key]
+
+    def begin_draws(self, key: int) -> None:
+        """Sets the key of the function that runs next, from which it draws random numbers."""
+        self._key, self._draws = key, 0
+
+    def draw_key(self) -> Value:
+        """The key of random numbers, uint64."""
+        return self.value(np.asarray(self._key, np.uint64))
+
+    def next_draw(self) -> int:
+        """The number of the function's next draw."""
+        self._draws += 1
+        return self._draws - 1
 
     def join(self, values: Sequence[Value], rows: int, type: Tensor) -> Value:
         """Joins the elements of a sequence, each of this type, into one value at the level `rows` >= 0."""

@@ -123,6 +123,11 @@ class Trace:
         )
         return inputs, dropout_key, parameters, constants, equations, tuple(map(number, self.results))
 
+    @cached_property
+    def draws(self) -> bool:
+        """Whether it draws random numbers, in prediction too; dropout does not."""
+        return any(equation.primitive.name in ("normal", "uniform") for equation in self.equations)
+
     def __str__(self) -> str:
         lines = ["inputs " + ", ".join(map(str, self.inputs))]
         lines += [f"{var} = parameter {spec.name}" for _, spec, var in self.parameters]

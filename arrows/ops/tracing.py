@@ -71,6 +71,7 @@ class TraceRecorder(Entered):
         self.constants: list[tuple[HostArray, Var]] = []
         self.equations: list[Equation] = []
         self.dropout_key: Var | None = None
+        self._draws = 0
         self._tokens = []
         self._count = 0
         self._tracers: dict[Hashable, Tracer] = {}
@@ -134,6 +135,15 @@ class TraceRecorder(Entered):
         if self.dropout_key is None:
             self.dropout_key = self._new(T.Tensor((), "uint64"), ROW).var
         return Tracer(self, self.dropout_key)
+
+    def draw_key(self) -> Tracer:
+        """The key of random numbers, which is that of dropout."""
+        return self.dropout_key_input()
+
+    def next_draw(self) -> int:
+        """The number of the next draw, so that equal draws are no equal equations."""
+        self._draws += 1
+        return self._draws - 1
 
     def bind(
         self, primitive: Primitive, *operands: Operand, like: TensorLike | None = None, **attributes: Hashable

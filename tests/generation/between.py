@@ -51,7 +51,7 @@ def change(build: Build) -> Any:
         return build.layer("norm", lambda: ar.LayerNorm(0.25))
     if kind == "chance":
         # All that dropout needs goes along, and the numbers are those of the reference.
-        return ar.Dropout(0.0)
+        return build.one_of(ar.Dropout(0.0), ar.Function(parts.noisy))
     if kind == "layer":
         return build.layer(("fc", WIDTH), lambda: dense(build))
     if kind == "split":

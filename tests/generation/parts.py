@@ -165,6 +165,11 @@ def rounded(x: Any) -> Any:
     return (x * 0.37 + 0.1) % 1.5 + whole * 0.25 + ops.stop_gradient(ops.tanh(x)) * x
 
 
+def noisy(x: Any) -> Any:
+    """All that draws need goes along, and what is computed does not depend on them."""
+    return x + ops.floor(ops.uniform_like(x)) + ops.normal([WIDTH]) * 0.0
+
+
 def ranked(x: Any) -> Any:
     values, _ = ops.sort(x + np.array([0.3711, 0.5307, 0.7123], "float32"))
     best, places = ops.top_k(ops.tanh(x * 0.5), 2)

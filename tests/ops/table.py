@@ -251,6 +251,13 @@ CASES += [
     for key, rate in ((5, 0.5), (2**64 - 1, 0.25), (0, 0.0))
 ]
 
+CASES += [
+    (name, (np.asarray(key, "uint64"),), {"shape": shape, "dtype": "float64", "number": number})
+    for name in ("normal", "uniform")
+    for shape in ((), (3,), (2, 3), (0,))
+    for key, number in ((5, 0), (2**64 - 1, 3))
+]
+
 for _name in ("segment_sum", "segment_softmax"):
     CASES += [(_name, (n(5, *shape),), {}) for shape in ((), (3,), (2, 3), (0,))]
 CASES += [

@@ -25,10 +25,10 @@ from arrows import combinators as core
 from arrows.combinators import AnyBlock
 from arrows.engine.lowering import apply, control_flow, sequences
 from arrows.engine.lowering.expression_writer import Emitter, ExpressionWriter, KeyLine
-from arrows.engine.lowering.sites import ReachingProducers, Site
+from arrows.engine.lowering.sites import ApplySite, ReachingProducers, Site
 from arrows.engine.lowering.streams import Streams
 from arrows.engine.lowering.symbols import ObjectSymbol
-from arrows.engine.values import trampoline
+from arrows.engine.values import drawing_occurrences, trampoline
 from arrows.inference import Typed
 from arrows.ops.arrays import HostArray
 
@@ -85,6 +85,7 @@ class Lowered:
         sites: the sites.
         constants: the values of the constants.
         reaching: which outputs of sites can reach each place of the flow graph.
+        draws: by site, the number of its occurrence among those that draw random numbers.
     """
 
     source: WrittenSource
@@ -92,6 +93,7 @@ class Lowered:
     sites: Sequence[Site]
     constants: Sequence[HostArray]
     reaching: ReachingProducers
+    draws: Mapping[int, int]
 
 
 def lower(root: Typed) -> Lowered:
@@ -106,4 +108,14 @@ def lower(root: Typed) -> Lowered:
         sites=writer.sites.sites,
         constants=writer.sites.constants,
         reaching=writer.flow.solve(),
+        draws=_draws(root, writer.sites.sites),
     )
+
+
+def _draws(root: Typed, sites: Sequence[Site]) -> Mapping[int, int]:
+    numbers = drawing_occurrences(root)
+    return {
+        site.index: numbers[id(site.typed)]
+        for site in sites
+        if isinstance(site, ApplySite) and id(site.typed) in numbers
+    }

@@ -44,4 +44,5 @@ def observed_sites(
         sites=sites,
         constants=constants,
         reaching=flow,
+        draws={},
     )

@@ -35,7 +35,7 @@ def build(operation: ApplyOperation, differentiated: Sequence[bool], *, training
         new[var] = recorder.parameter(owner, spec)
     for array, var in trace.constants:
         new[var] = recorder.constant(array)
-    if trace.dropout_key is not None and training:
+    if trace.dropout_key is not None and (training or trace.draws):
         new[trace.dropout_key] = recorder.dropout_key_input()
         loads.append(LoadKeys(new[trace.dropout_key].var))
     for equation in trace.equations:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,7 +11,15 @@ import numpy as np
 from arrows.combinators import Apply, Constant, Metric, Read, Tap
 from arrows.engine.reference.interpreter import interpret
 from arrows.engine.reference.walk import Endless, Semantics
-from arrows.engine.values import Recursion, convert, each, make_tuple, trampoline
+from arrows.engine.values import (
+    Recursion,
+    convert,
+    draw_keys,
+    drawing_occurrences,
+    each,
+    make_tuple,
+    trampoline,
+)
 from arrows.inference import Typed
 from arrows.ops import INVARIANT, Evaluation, Value
 from arrows.ops.arrays import HostArray
@@ -26,6 +35,7 @@ class ArraySemantics(Semantics):
         lookup: gives the parameters' values.
         float_type: the element type that all floats have, if `infer` was told one.
         record: whether gradients will be wanted.
+        draw: what random numbers depend on: the model's seed and step, and the example's id.
 
     Attributes:
         evaluation: what runs the functions; it has the tape.
@@ -35,7 +45,16 @@ class ArraySemantics(Semantics):
         tapped: for each visit of a `Tap`, the tap, the value's type, and the value.
     """
 
-    def __init__(self, lookup: Lookup, float_type: str | None, record: bool) -> None:
+    def __init__(
+        self,
+        lookup: Lookup,
+        float_type: str | None,
+        record: bool,
+        draw: tuple[int, int, int] = (0, 0, 0),
+    ) -> None:
+        self._draw = draw
+        self._drawing: Mapping[int, int] = {}
+        self._visits: Counter[int] = Counter()
         self.evaluation = Evaluation(lookup, record=record, float_type=float_type)
         self.metrics: dict[str, list[Value]] = {}
         self.labels: dict[str, list[object]] = {}
@@ -44,6 +63,7 @@ class ArraySemantics(Semantics):
 
     def run(self, typed: Typed, example: object, number: int | None, max_nodes: int) -> Any:
         """Walks an example; arguments as those of `interpret`."""
+        self._drawing = drawing_occurrences(typed)
         return interpret(typed, example, self, number=number, max_nodes=max_nodes)
 
     def loss_terms(self, loss: str | Mapping[str, float]) -> list[tuple[Value, float]]:
@@ -81,11 +101,20 @@ class ArraySemantics(Semantics):
         assert isinstance(form, Apply)
         argument, _ = trampoline(self._argument(typed.input, value, 0))
         arguments = argument if isinstance(typed.input, T.Tuple) else (argument,)
+        if typed.trace is not None and typed.trace.draws:
+            self.evaluation.begin_draws(self._draw_key(typed))
         with self.evaluation:
             returned = form.function(*arguments)
             leaves, _ = collect(returned, self.evaluation, form.label)
         own_leaves = iter([self._of_node(leaf) for leaf in leaves])
         return trampoline(_rebuild(typed.output, own_leaves, self.evaluation))
+
+    def _draw_key(self, typed: Typed) -> int:
+        """The key of this visit of an occurrence that draws."""
+        seed, step, example = self._draw
+        place = np.array([[example], [self._drawing[id(typed)]], [self._visits[id(typed)]]])
+        self._visits[id(typed)] += 1
+        return int(draw_keys(seed, step, *place)[0])
 
     def _argument(self, input: T.Type, value: Any, level: int) -> Recursion[tuple[Any, int]]:
         """What the function gets for a value, and the next free level; each sequence has a level, and its

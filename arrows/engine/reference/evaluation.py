@@ -69,8 +69,11 @@ def evaluate(
     number: int | None = None,
     max_nodes: int = MAX_NODES,
     float_type: str | None = None,
+    draw: tuple[int, int, int] = (0, 0, 0),
 ) -> ReferenceResult:
     """The value of a typed expression, inferred with the same `float_type`, on one example.
+
+    Random numbers depend on `draw`: the model's seed and step, and the example's id.
 
     Raises:
         InputError: the example, which is the `number`-th of its batch, does not fit; see `interpret`.
@@ -79,7 +82,7 @@ def evaluate(
     >>> evaluate(ar.infer(ar.Map(ar.Scalar()) >> ar.Sum()), [1, 2, 3], lambda owner, parameter: None).value
     array(6., dtype=float32)
     """
-    arrays = ArraySemantics(lookup, float_type, record=False)
+    arrays = ArraySemantics(lookup, float_type, record=False, draw=draw)
     value = arrays.run(typed, example, number, max_nodes)
     return ReferenceResult(
         value=unwrap(typed.output, value),
@@ -99,12 +102,16 @@ def value_and_grad(
     inputs: Sequence[str] = (),
     max_nodes: int = MAX_NODES,
     float_type: str | None = None,
+    seed: int = 0,
+    step: int = 0,
+    ids: Sequence[int] | None = None,
 ) -> ReferenceGradient:
     """The mean loss of a batch and its gradients, one example after the other.
 
     The `loss` is the expression's own result, a scalar (None), the sum of a `Metric` within an example (its
     name), or the weighted sum of several metrics.  A metric that is no scalar counts with its elements' sum.
-    `inputs` names the inputs (`Scalar(name=...)`, ...) whose gradients are wanted.
+    `inputs` names the inputs (`Scalar(name=...)`, ...) whose gradients are wanted.  Random numbers depend on
+    `seed` and `step`, those of the model, and on the examples' `ids`, by default their places.
 
     Raises:
         InputError: an example does not fit.
@@ -128,7 +135,8 @@ def value_and_grad(
         sums[owner, spec.name] = np.zeros(array.shape, np.float64)
     input_gradients: list[dict[str, list[HostArray]]] = []
     for number, example in enumerate(examples):
-        arrays = ArraySemantics(lookup, float_type, record=True)
+        draw = seed, step, number if ids is None else ids[number]
+        arrays = ArraySemantics(lookup, float_type, record=True, draw=draw)
         value = arrays.run(typed, example, number, max_nodes)
         terms = [(value, 1.0)] if loss is None else arrays.loss_terms(loss)
         total += _weighted_sum(terms)

@@ -98,7 +98,8 @@ class Executor:
         keep_values = self.receiving or choices.keep_values
         self.memory = separate_memory(plan) if keep_values else shared_memory(plan)
         # Inputs whose gradients are wanted are told apart by their place, not by their value.
-        self._share = not inputs and not (choices.training and plan.has_dropout)
+        # So are nodes whose results depend on chance.
+        self._share = not inputs and not plan.lowered.draws and not (choices.training and plan.has_dropout)
         self._constants: dict[int, Array] = {}
         self._once: dict[int, tuple[Array, ...]] = {}
         self.codes = {
@@ -182,12 +183,19 @@ class Executor:
         if self.clock is not None:
             self.clock.tick("prepare")
         merged = merge(self.plan, batch, share=self._share)
-        keys = {o: dropout_keys(batch, merged, o, seed) for o, code in self.codes.items() if code.has_keys}
+        keys = {
+            o: dropout_keys(batch, merged, o, seed, self._draws(code))
+            for o, code in self.codes.items()
+            if code.has_keys
+        }
         planned = self.plan_batch(merged, keys, seeds)
         if self.clock is not None:
             self.clock.count(merged)
             self.clock.tick("merge")
         return planned
+
+    def _draws(self, code: OperationCode) -> Mapping[int, int]:
+        return self.plan.lowered.draws if code.operation.trace.draws else {}
 
     def plan_batch(
         self,

@@ -93,7 +93,8 @@ class Executors:
         differentiated = self.weights.missing is None
         codes = self.get(training=differentiated, gradients=differentiated).codes
         if batch is not None:
-            share = not (differentiated and self.plan.has_dropout)  # as the executor does
+            # As the executor does.
+            share = not self.plan.lowered.draws and not (differentiated and self.plan.has_dropout)
             counts = (row_counts(merge(self.plan, batch, share=share)),)
         layers: dict[int, str] = {}
         for parameter in self.params:

@@ -6,14 +6,16 @@ neither on the batch that an example is in, nor on its place there, nor on the s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
 from arrows.engine.scheduling.merge import Merged
 from arrows.engine.scheduling.prepared_set import WiredBatch
+from arrows.engine.values import draw_keys, next_words
 from arrows.ops.arrays import HostArray
-from arrows.ops.splitmix import GOLDEN, finalise
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +37,42 @@ class DropoutSeed:
         return DropoutSeed(self.seed, self.step, self.ids[first : first + count])
 
 
-def dropout_keys(batch: WiredBatch, merged: Merged, operation: int, dropout: DropoutSeed) -> HostArray:
-    """The dropout keys of an operation's nodes, in the order of its rows (uint64)."""
+def dropout_keys(
+    batch: WiredBatch,
+    merged: Merged,
+    operation: int,
+    dropout: DropoutSeed,
+    draws: Mapping[int, int] = MappingProxyType({}),
+) -> HostArray:
+    """The dropout keys of an operation's nodes, in the order of its rows (uint64).
+
+    Args:
+        batch, merged: the batch.
+        operation: the operation.
+        dropout: what the keys depend on beside the nodes.
+        draws: where the operation draws random numbers: by site, the number of its occurrence among those
+            that draw.  Its keys are then those that the reference makes.
+    """
     example, number = merged.nodes(operation)
     sites = batch.wirings.site
     site = sites.values[sites.offsets[batch.indices[example]] + number]
+    if draws:
+        occurrences = np.zeros(max(draws) + 1, np.int64)
+        occurrences[list(draws)] = list(draws.values())
+        visits = _visits(example, site, number)
+        return draw_keys(dropout.seed, dropout.step, dropout.ids[example], occurrences[site], visits)
     keys = np.full(len(number), dropout.seed % 2**64, np.uint64)
     for words in (np.uint64(dropout.step % 2**64), dropout.ids[example], site, number):
-        keys = _next(keys) ^ words.astype(np.uint64)
-    return _next(keys)
+        keys = next_words(keys) ^ words.astype(np.uint64)
+    return next_words(keys)
 
 
-def _next(words: HostArray) -> HostArray:
-    """One step of SplitMix64."""
-    return finalise(np, words + np.uint64(GOLDEN))
+def _visits(example: HostArray, site: HostArray, number: HostArray) -> HostArray:
+    """How often each node's site was visited before in the example."""
+    order = np.lexsort((number, site, example))
+    first = np.ones(len(order), bool)
+    first[1:] = (np.diff(example[order]) != 0) | (np.diff(site[order]) != 0)
+    places = np.arange(len(order))
+    visits = np.empty_like(places)
+    visits[order] = places - np.maximum.accumulate(np.where(first, places, 0))
+    return visits

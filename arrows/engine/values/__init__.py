@@ -16,6 +16,7 @@ from arrows.engine.values.descriptions import (
     explain_no_item,
 )
 from arrows.engine.values.dlpack import ForeignArrayError, import_array, lends_memory
+from arrows.engine.values.draws import draw_keys, drawing_occurrences, next_words
 from arrows.engine.values.input_hints import OPTIONAL, hint_for_item
 from arrows.engine.values.results import (
     Labelled,
@@ -46,6 +47,8 @@ __all__ = [
     "describe",
     "describe_error",
     "describe_key",
+    "draw_keys",
+    "drawing_occurrences",
     "each",
     "explain_no_element",
     "explain_no_item",
@@ -54,6 +57,7 @@ __all__ = [
     "import_array",
     "lends_memory",
     "make_tuple",
+    "next_words",
     "nth",
     "to_numpy",
     "trampoline",

@@ -66,8 +66,22 @@ FUNCTION unsigned long long finalise(unsigned long long x) {
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
   return x ^ (x >> 31);
 }
-FUNCTION int drops(unsigned long long key, long long place, unsigned long long least) {
-  return finalise(finalise(key + GOLDENULL) + (unsigned long long)(place + 1) * GOLDENULL) < least;
+FUNCTION unsigned long long hashed(unsigned long long key, long long place) {
+  return finalise(finalise(key + GOLDENULL) + (unsigned long long)(place + 1) * GOLDENULL);
+}
+FUNCTION float uniformf(unsigned long long key, long long place) {
+  return (float)(hashed(key, place) >> 40) * 5.9604644775390625e-8f;
+}
+FUNCTION double uniform(unsigned long long key, long long place) {
+  return (double)(hashed(key, place) >> 11) * 1.1102230246251565e-16;
+}
+FUNCTION float normalf(unsigned long long key, long long place) {
+  float radius = sqrtf(-2.0f * logf(1.0f - uniformf(key, 2 * place)));
+  return radius * cosf(6.28318530717958648f * uniformf(key, 2 * place + 1));
+}
+FUNCTION double normal(unsigned long long key, long long place) {
+  double radius = sqrt(-2.0 * log(1.0 - uniform(key, 2 * place)));
+  return radius * cos(6.28318530717958648 * uniform(key, 2 * place + 1));
 }
 FUNCTION long long clipped(long long index, long long size) {
   return index < 0 ? 0 : index < size ? index : size - 1;

@@ -41,10 +41,12 @@ from arrows.engine.program.emitters.c.stored import array_type, loading
 from arrows.engine.program.instructions import Gather, LoadKeys, Pull, View
 from arrows.engine.program.program import Program, RangeOf
 from arrows.ops import INVARIANT, Equation, Var
+from arrows.ops.random_draws import key_offset
 
 INDEXING = {
     "index", "reshape", "transpose", "broadcast_to", "concat", "pad_slice", "lookup", "pick", "place",
     "one_hot", "outer", "dropout", "segment_broadcast", "segment_position", "stop_gradient",
+    "normal", "uniform",
 }  # fmt: skip
 """Primitives that are not element-wise, each number of whose result is made of few of the operands'."""
 
@@ -263,9 +265,13 @@ class KernelWriter:
                 return f"{row} - {offsets}[{rows}[{row}]]"
             case "dropout":
                 least = number(int(attributes["rate"] * 2**64), "uint64")
-                dropped = f"drops({operand(operands[1], RowPlace('', 0, 1))}, {at}, {least})"
+                dropped = f"(hashed({operand(operands[1], RowPlace('', 0, 1))}, {at}) < {least})"
                 scale = number(1 / (1 - attributes["rate"]), x.type.dtype)
                 return f"{operand(x, at)} * ({c_type(x)})(!{dropped}) * {scale}"
+            case "normal" | "uniform":
+                function = name + ("f" if attributes["dtype"] == "float32" else "")
+                key = f"{operand(x, RowPlace('', 0, 1))} + {key_offset(attributes['number'])}ULL"
+                return f"{function}({key}, {at})"
             case "lookup":
                 size = prod(x.type.shape[1:])
                 index = operand(operands[1], quotient(at, size, prod(shape) // max(size, 1)))

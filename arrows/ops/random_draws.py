@@ -1,0 +1,195 @@
+"""Random numbers inside of functions: `normal` and `uniform`, hashed from counters as dropout's masks are.
+
+A number is a hash of a key and of its place, so there is no generator, and no order of execution counts.  The
+key of a visit is made of the model's seed and step, the example, the place in the expression, and the visit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import pi, prod
+
+import numpy as np
+
+from arrows.ops.arrays import Array, ArrayModule, put
+from arrows.ops.bind import bind
+from arrows.ops.context import LazyContext
+from arrows.ops.dropout import spread_key
+from arrows.ops.elementwise import multiply
+from arrows.ops.errors import ShapeError
+from arrows.ops.evaluate import Evaluation
+from arrows.ops.innermost import current_context
+from arrows.ops.primitive import Primitive, Run, ShapeRule, lift_rows, register
+from arrows.ops.shape_rules import sizes
+from arrows.ops.shaping import cast
+from arrows.ops.splitmix import GOLDEN, finalise
+from arrows.ops.tensorlike import TensorLike
+from arrows.ops.tracing import TraceRecorder
+from arrows.typesys import ArrowTypeError
+from arrows.typesys.dtypes import dtype_name, is_float
+from arrows.typesys.types import Tensor
+
+DRAW = 0xD6E8FEB86659FD93
+"""An odd multiplier, by which the draws of one function get different keys."""
+
+
+def normal(shape: int | Sequence[int] = (), dtype: str = "float32") -> TensorLike:
+    """Numbers from the standard normal distribution, drawn anew at each visit of each step; for functions.
+
+    They depend on the model's seed and step, the example's id, the place in the expression and the visit,
+    and on nothing else: not on the batch, not on the schedule; two calls give different numbers.  They are
+    drawn in prediction as in training: `model(examples, step=7)` draws those of step 7.
+
+    Each is `sqrt(-2 log u) cos(2 pi v)`, of two uniform numbers (Box, Muller, "A Note on the Generation of
+    Random Normal Deviates", 1958): no table, no rejection, and functions that every device has.
+
+    Args:
+        shape: sizes of the axes.
+        dtype: a floating element type; `compile(float_type=...)` replaces it.
+
+    Raises:
+        ShapeError: there is no function around, or the element type is not floating.
+
+    >>> import arrows as ar
+    >>> noise = ar.compile(ar.Scalar() >> ar.Function(lambda x: x + normal([2])))
+    >>> bool((noise([0.0, 0.0]) == noise([0.0, 0.0])).all())  # of one step
+    True
+    >>> bool((noise([0.0, 0.0]) == noise([0.0, 0.0], step=1)).any())
+    False
+    """
+    return _drawn("normal", shape, dtype, None)
+
+
+def normal_like(x: TensorLike) -> TensorLike:
+    """`normal` of the shape and element type of x; for a sequence, of each element.
+
+    >>> import arrows as ar
+    >>> latent = ar.Function(lambda mean, log_std: mean + ar.ops.exp(log_std) * normal_like(mean))
+    >>> model = ar.compile(ar.Record((ar.Vector(3), ar.Vector(3))) >> latent)  # a variational autoencoder's
+    >>> model([([1, 2, 3], [-50, -50, -50])]).tolist()
+    [[1.0, 2.0, 3.0]]
+    """
+    return _drawn("normal", x.shape, x.dtype, x)
+
+
+def uniform(
+    shape: int | Sequence[int] = (), low: float = 0.0, high: float = 1.0, dtype: str = "float32"
+) -> TensorLike:
+    """Numbers spread evenly from low to below high, drawn anew at each visit of each step; as `normal`.
+
+    Args:
+        shape: sizes of the axes.
+        low: the least number.
+        high: the bound above.
+        dtype: a floating element type; `compile(float_type=...)` replaces it.
+
+    Raises:
+        ShapeError: there is no function around, or the element type is not floating.
+
+    >>> import arrows as ar
+    >>> model = ar.compile(ar.Scalar() >> ar.Function(lambda x: uniform([1000], -1.0, 1.0)))
+    >>> numbers = model([0.0])[0]
+    >>> bool(-1 <= numbers.min() < -0.9 and 0.9 < numbers.max() < 1)
+    True
+    """
+    return _between(_drawn("uniform", shape, dtype, None), low, high)
+
+
+def uniform_like(x: TensorLike, low: float = 0.0, high: float = 1.0) -> TensorLike:
+    """`uniform` of the shape and element type of x; for a sequence, of each element.
+
+    >>> import arrows as ar
+    >>> keep = ar.Function(lambda x: ar.ops.where(uniform_like(x) < 0.5, x, 0.0))
+    >>> sorted(set(ar.compile(ar.Vector(99) >> keep)([[1.0] * 99])[0].tolist()))
+    [0.0, 1.0]
+    """
+    return _between(_drawn("uniform", x.shape, x.dtype, x), low, high)
+
+
+def _between(x: TensorLike, low: float, high: float) -> TensorLike:
+    spread = x if (low, high) == (0, 1) or high - low == 1 else multiply(x, high - low)
+    return spread if low == 0 else spread + low
+
+
+def _drawn(name: str, shape: int | Sequence[int], dtype: str, like: TensorLike | None) -> TensorLike:
+    if like is not None and isinstance(like.context, LazyContext):
+        return like.context.call_draw(name, like)
+    context = current_context.get()
+    if not isinstance(context, (TraceRecorder, Evaluation)):
+        raise ShapeError(
+            f"{name} is called outside of any function, where no example says which numbers to draw",
+            hint=f"call it in an ar.Function; in a batch on the fly: ops.{name}_like(x)",
+        )
+    try:
+        kind = dtype_name(dtype)
+    except ArrowTypeError as error:
+        raise ShapeError(f"{name}: {error}") from None
+    if not is_float(kind):
+        raise ShapeError(
+            f"{name} draws floating numbers, not {kind}", hint=f'cast them: ops.cast(x, "{kind}")'
+        )
+    kind = context.float_type or kind
+    key: TensorLike = context.draw_key()
+    if like is not None and like.rows >= 0:
+        key = spread_key(like, key)
+    drawn = "float32" if kind == "float16" else kind
+    axes = sizes(name, tuple(shape) if isinstance(shape, list) else shape)
+    number = context.next_draw()
+    return cast(bind(_PRIMITIVES[name], key, shape=axes, dtype=drawn, number=number), kind)
+
+
+def key_offset(number: int) -> int:
+    """What is added to a function's key for its draw of this number, before it is hashed."""
+    return (number + 1) * DRAW % 2**64
+
+
+def _rule(name: str) -> ShapeRule:
+    def rule(key: Tensor, shape: tuple[int, ...], dtype: str, number: int) -> Tensor:
+        if key != Tensor((), "uint64"):
+            raise ShapeError(f"{name}: the key must be a uint64 scalar, not {key}")
+        return Tensor(shape, dtype)
+
+    return rule
+
+
+def _words(xp: ArrayModule, key: Array, count: int, number: int) -> Array:
+    """Hashed words, a row for each key."""
+    # Arrays throughout: NumPy's scalars would warn where the hash wraps around.
+    first = np.uint64((GOLDEN + key_offset(number)) % 2**64)
+    keys = finalise(xp, key.reshape((-1, 1)) + first)
+    counters = xp.multiply(xp.arange(1, count + 1, dtype="uint64"), np.uint64(GOLDEN))
+    return finalise(xp, keys + counters)
+
+
+def _unit(xp: ArrayModule, words: Array, dtype: str) -> Array:
+    """As many high bits as the element type holds, as numbers from 0 to below 1."""
+    bits = 24 if dtype == "float32" else 53
+    return xp.multiply(xp.right_shift(words, np.uint64(64 - bits)).astype(dtype), 2.0**-bits)
+
+
+def _uniform_kernel(
+    xp: ArrayModule, shape: tuple[int, ...], dtype: str, number: int, rows: bool = False
+) -> Run:
+    def run(key: Array, out: Array | None = None) -> Array:
+        drawn = _unit(xp, _words(xp, key, prod(shape), number), dtype)
+        return put(drawn.reshape((drawn.shape[0], *shape) if rows else shape), out)
+
+    return run
+
+
+def _normal_kernel(
+    xp: ArrayModule, shape: tuple[int, ...], dtype: str, number: int, rows: bool = False
+) -> Run:
+    def run(key: Array, out: Array | None = None) -> Array:
+        numbers = _unit(xp, _words(xp, key, 2 * prod(shape), number), dtype)
+        radius = xp.sqrt(xp.multiply(xp.log(xp.subtract(1, numbers[:, ::2])), -2))  # 1 - u is never 0
+        drawn = xp.multiply(radius, xp.cos(xp.multiply(numbers[:, 1::2], 2 * pi)))
+        return put(drawn.reshape((drawn.shape[0], *shape) if rows else shape), out)
+
+    return run
+
+
+_PRIMITIVES = {
+    name: register(Primitive(name, _rule(name), kernel, lift=lift_rows))
+    for name, kernel in (("normal", _normal_kernel), ("uniform", _uniform_kernel))
+}

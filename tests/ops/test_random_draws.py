@@ -1,0 +1,159 @@
+"""Random numbers in functions: the same by the reference and in batches, fresh at each step, never shared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows import ops
+from arrows.engine import reference
+from arrows.ops import ShapeError
+from arrows.training import Adam
+from tests.compare import close
+
+SETTINGS = [
+    ("cpu", "strata"), ("cpu", "depth"), ("cpu", "agenda"), ("cpu", "none"), ("fake", "strata"),
+    ("fake-kernels", "strata"),
+]  # fmt: skip
+
+noisy = ar.Function(
+    lambda x: x * (1.0 + ops.uniform_like(x)) + ops.normal_like(x) * ops.uniform([2], -1.0, 2.0)
+)
+
+
+@ar.fix
+def tree(me: Any) -> Any:
+    leaf = ar.Vector(2) >> noisy
+    pair = (ar.GetItem("l") >> me & ar.GetItem("r") >> me) >> ar.Function(
+        lambda a, b: (a + b) * ops.normal([2])
+    )
+    return ar.OneOf(lambda t: isinstance(t, dict)).case(True, pair).case(False, leaf)
+
+
+BLOCKS: dict[str, tuple[Any, list[Any]]] = {
+    "function": (ar.Vector(2) >> noisy >> noisy, [[1.0, 2.0], [1.0, 2.0], [3.0, 4.0]]),
+    "map and sum": (ar.Map(ar.Vector(2) >> noisy) >> ar.Sum(), [[[1, 2]] * 3, [], [[1, 2], [5, 6]]]),
+    "a sequence at once": (
+        ar.Map(ar.Vector(2)) >> ar.Function(lambda xs: ops.segment_sum(xs * ops.normal_like(xs))),
+        [[[1, 2]] * 3, [[1, 2], [5, 6]]],
+    ),
+    "two places": (ar.Vector(2) >> (noisy & noisy) >> ar.Concat(), [[1.0, 2.0], [1.0, 2.0]]),
+    "fold": (
+        ar.Map(ar.Vector(2)) >> ar.Fold(ar.Function(lambda s, x: s + x * ops.normal([2])), ar.Zeros([2])),
+        [[[1, 2]] * 4, [[1, 2]], []],
+    ),
+    "tree": (tree, [{"l": [1, 2], "r": {"l": [1, 2], "r": [1, 2]}}, [1, 2], {"l": [1, 2], "r": [1, 2]}]),
+}
+
+
+@pytest.mark.parametrize(("device", "schedule"), SETTINGS)
+@pytest.mark.parametrize("name", BLOCKS)
+def test_a_batch_draws_what_the_reference_draws(name: str, device: str, schedule: str) -> None:
+    block, examples = BLOCKS[name]
+    model = ar.compile(block, device=device, schedule=schedule, float_type="float64", seed=7)
+    prepared = model.prepare(examples)
+    order = list(range(len(examples)))[::-1]
+    for step in (0, 5):
+        wanted = [model.eval(x, id=n, step=step) for n, x in enumerate(examples)]
+        assert close(ar.to_numpy(model(examples, step=step)), np.array(wanted), 1e-12)
+        assert close(ar.to_numpy(model(prepared[order], step=step)), np.array(wanted)[order], 1e-12)
+
+
+@pytest.mark.parametrize(("device", "schedule"), SETTINGS)
+@pytest.mark.parametrize("name", BLOCKS)
+def test_gradients_are_those_of_the_drawn_numbers(name: str, device: str, schedule: str) -> None:
+    block, examples = BLOCKS[name]
+    scalar = block >> ar.FC(3, activation=ops.tanh, name="fc") >> ar.Function(lambda x: x.sum())
+    model = ar.compile(scalar, device=device, schedule=schedule, float_type="float64")
+    for step in range(2):
+        wanted = reference.value_and_grad(
+            model.typed, examples, model.params.host, float_type="float64", step=step
+        )
+        value, grads = model.value_and_grad(examples)
+        assert close(ar.to_numpy(value), wanted.value, 1e-10)
+        for (owner, parameter), gradient in wanted.parameters.items():
+            assert close(ar.to_numpy(grads[f"fc/{parameter}"]), gradient, 1e-10), owner
+
+
+def test_no_two_draws_are_the_same() -> None:
+    block = ar.Vector(2) >> ar.Function(lambda x: ops.concat([ops.normal([2]), ops.normal([2])]))
+    twice = (block & block) >> ar.Concat()
+    model = ar.compile(twice)
+    numbers = [model([[1.0, 2.0]] * 5, step=step).ravel() for step in range(3)]
+    assert len(np.unique(np.concatenate(numbers))) == 3 * 5 * 8
+    assert not np.intersect1d(numbers[0], ar.compile(twice, seed=1)([[1.0, 2.0]] * 5)).size
+
+
+def test_each_step_of_training_draws_anew_from_a_prepared_set() -> None:
+    model = ar.compile(ar.Scalar() >> ar.Function(lambda x: x * 0.0 + ops.normal()))
+    batch = model.prepare([1.0, 1.0])[[0, 1]]
+    losses = [float(model.value_and_grad(batch)[0]) for _ in range(4)]
+    assert len(set(losses)) == 4
+    assert model(batch, step=1).mean() == pytest.approx(losses[1], rel=1e-6)
+
+
+def test_ids_and_not_places_count() -> None:
+    model = ar.compile(ar.Scalar() >> ar.Function(lambda x: ops.normal([3])))
+    rows = model([0.0] * 4, ids=[9, 4, 9, 2])
+    assert (rows[0] == rows[2]).all() and not (rows[0] == rows[1]).any()
+    assert (rows[1:2] == model([0.0], ids=[4])).all()
+
+
+def test_distributions() -> None:
+    model = ar.compile(
+        ar.Scalar() >> ar.Function(lambda x: (ops.normal([200]), ops.uniform([200], 2.0, 5.0)))
+    )
+    normal, uniform = model([0.0] * 500)
+    for moment, wanted in ((1, 0.0), (2, 1.0), (3, 0.0), (4, 3.0)):
+        assert abs((normal.astype("float64") ** moment).mean() - wanted) < 0.1
+    assert 2 <= uniform.min() < 2.001 and 4.999 < uniform.max() < 5 and abs(uniform.mean() - 3.5) < 0.02
+    assert np.abs(np.corrcoef(normal[:, :20].T) - np.eye(20)).max() < 0.25
+    assert np.histogram(uniform, 10, (2, 5))[0].min() > 9500
+
+
+def test_a_small_variational_autoencoder_learns() -> None:
+    """Kingma, Welling, "Auto-Encoding Variational Bayes", ICLR 2014: the reparameterisation trick."""
+    half = ar.FC(1, name="mean") & ar.FC(1, name="log_std")
+    encode = ar.FC(8, activation=ops.tanh) >> half
+    decode = ar.FC(8, activation=ops.tanh) >> ar.FC(2)
+
+    @ar.Function
+    def latent(mean: Any, log_std: Any) -> Any:
+        kl = (ops.exp(2.0 * log_std) + mean * mean - 1.0 - 2.0 * log_std).sum() * 0.5
+        return mean + ops.exp(log_std) * ops.normal_like(mean), kl
+
+    @ar.arrow
+    def bound(x: Any) -> Any:
+        z, kl = ar.unpack(latent(encode(x)), 2)
+        return ar.Function(lambda error, kl: error * 10.0 + kl)(ar.SquaredError()(decode(z), x), kl)
+
+    rng = np.random.default_rng(0)
+    t = rng.uniform(-1.5, 1.5, 200)
+    examples = np.stack([t, np.sin(t)], axis=1).tolist()
+    model = ar.compile(ar.Vector(2) >> bound)
+    optimizer = Adam(0.02)
+    prepared = model.prepare(examples)
+    before = model(prepared[:]).mean()
+    for _ in range(150):
+        model.train_step(prepared[:], optimizer)
+    assert model(prepared[:]).mean() < before / 3
+
+
+def test_on_the_fly() -> None:
+    net = ar.OnTheFly(seed=2)
+    with net.batch() as batch:
+        x = batch.tensor(np.zeros(3, "float32"))
+        first, second, third = ops.normal_like(x), ops.uniform_like(x, 1.0, 2.0), ops.normal_like(x)
+        numbers = first.numpy(), second.numpy(), third.numpy()
+    assert len(np.unique(np.concatenate(numbers))) == 9
+    assert ((numbers[1] >= 1) & (numbers[1] < 2)).all()
+
+
+def test_refusals() -> None:
+    with pytest.raises(ShapeError, match="normal is called outside of any function"):
+        ops.normal([2])
+    with pytest.raises(ar.ArrowTypeError, match="uniform draws floating numbers, not int32"):
+        ar.compile(ar.Scalar() >> ar.Function(lambda x: ops.uniform([2], dtype="int32")))
