@@ -71,7 +71,7 @@ from arrows.combinators import (
     shared,
     unpack,
 )
-from arrows.engine import Model, Prepared, Ragged, compile, to_numpy
+from arrows.engine import BatchMemoryError, Model, Prepared, Ragged, compile, to_numpy
 from arrows.inference import infer
 from arrows.layers import (
     FC,
@@ -141,6 +141,7 @@ __all__ = [
     "ArrowValueError",
     "At",
     "Attention",
+    "BatchMemoryError",
     "Bidirectional",
     "Block",
     "Broadcast",

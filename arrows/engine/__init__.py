@@ -5,7 +5,18 @@ from __future__ import annotations
 from arrows.engine.compile import compile, evaluate
 from arrows.engine.device import Device
 from arrows.engine.model import Model
+from arrows.engine.running import BatchMemoryError
 from arrows.engine.scheduling import Batch, Prepared
 from arrows.engine.values import Ragged, to_numpy
 
-__all__ = ["Batch", "Device", "Model", "Prepared", "Ragged", "compile", "evaluate", "to_numpy"]
+__all__ = [
+    "Batch",
+    "BatchMemoryError",
+    "Device",
+    "Model",
+    "Prepared",
+    "Ragged",
+    "compile",
+    "evaluate",
+    "to_numpy",
+]

@@ -55,6 +55,11 @@ class Upload:
             part.reshape(array.shape)[...] = array
         self._sent = self.device.to_device(staged) if size else self.device.empty((0,), np.uint8)
 
+    @property
+    def bytes(self) -> int:
+        """The device's memory for what has been sent; 0 on the CPU, which reads the arrays where they are."""
+        return 0 if self._sent is None else self._sent.nbytes
+
     def get(self, number: int) -> Array:
         """The array of that number, on the device; after `send`."""
         view = self._views.get(number)

@@ -268,10 +268,11 @@ class BatchRunner:
         if limit is None:
             return 1
         sizes, fixed = arena_sizes(executor, planned), executor.fixed_bytes
-        if arena.bytes_with(sizes) + fixed <= limit:
+        sent = planned.upload.bytes
+        if arena.bytes_with(sizes) + sent + fixed <= limit:
             return 1
         arena.clear()  # what other batches have left there may be in the way
-        need = arena.bytes_with(sizes)
+        need = arena.bytes_with(sizes) + sent
         if need + fixed <= limit:
             return 1
         if alone is not None:

@@ -28,7 +28,19 @@ from arrows.typesys.errors import input_message, message
 
 
 class BatchMemoryError(MemoryError):
-    """A batch needs more memory than there is, or than the limit of the model allows."""
+    """A batch needs more memory than there is, or than the limit of the model allows.
+
+    Nothing is lost: model and optimizer are as they were, and a smaller batch may run.
+
+    Example:
+        >>> import arrows as ar
+        >>> model = ar.compile(ar.Map(ar.Vector(100)) >> ar.Sum(), memory_limit=1000)
+        >>> try:
+        ...     model([[[0.0] * 100] * 1000])
+        ... except ar.BatchMemoryError as error:
+        ...     print(str(error).splitlines()[0])
+        cannot run example 0
+    """
 
 
 def raise_input_error(
@@ -167,7 +179,7 @@ def no_memory_to_plan(count: int, device: str) -> BatchMemoryError:
 def out_of_memory(executor: Executor, planned: PlannedBatch, error: MemoryError) -> BatchMemoryError:
     """What to say when memory ran out in a batch: for what, how much, and how many examples would fit."""
     sizes = arena_sizes(executor, planned)
-    need = executor.arena.bytes_with(sizes)
+    need = executor.arena.bytes_with(sizes) + planned.upload.bytes
     held, count = executor.arena.bytes, planned.merged.examples
     if isinstance(error, ArenaFull):
         reason = f"memory ran out at {in_words(error.bytes)} for {describe(executor, error.name)}"

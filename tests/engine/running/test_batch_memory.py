@@ -52,9 +52,26 @@ def need(model: ar.Model, batch: Any, *, gradients: bool) -> int:
     """What a batch would take of an empty arena, with the gradients of parameters."""
     executor = model.executors.get(training=gradients, gradients=gradients)
     wired = model.prepare(batch)[:].wired
-    planned = executor.merge(wired, DropoutSeed(0, 0, np.arange(len(batch))))
+    seeds = model._runner._seeds(len(batch)) if gradients else None  # they are sent as well
+    planned = executor.merge(wired, DropoutSeed(0, 0, np.arange(len(batch))), seeds)
     sizes = arena_sizes(executor, planned)
-    return Arena(model.device).bytes_with(sizes) + executor.parameter_gradients.dense_bytes
+    sent = planned.upload.bytes
+    return Arena(model.device).bytes_with(sizes) + sent + executor.parameter_gradients.dense_bytes
+
+
+def sent_bytes(model: ar.Model, batch: Any, *, gradients: bool) -> int:
+    """How much of that is sent: index arrays, inputs, dropout keys."""
+    executor = model.executors.get(training=gradients, gradients=gradients)
+    wired = model.prepare(batch)[:].wired
+    seeds = model._runner._seeds(len(batch)) if gradients else None
+    return executor.merge(wired, DropoutSeed(0, 0, np.arange(len(batch))), seeds).upload.bytes
+
+
+@devices
+def test_what_is_sent_counts(device: str) -> None:
+    model = ar.compile(block(), loss="loss", device=device)
+    few, many = (sent_bytes(model, examples(count), gradients=True) for count in (10, 100))
+    assert few == many == 0 if device == "cpu" else many > 3 * few > 0
 
 
 def parts_of(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -127,8 +144,10 @@ def test_gradients_of_inputs_in_parts(device: str) -> None:
     whole, cut = (ar.compile(squares, device=device) for _ in range(2))
     batch = [[1, 2, 3], [], [4], [5, 6]]
     executor = whole.executors.get(("x",), training=True, gradients=True)
-    planned = executor.merge(whole.prepare(batch[:1])[:].wired, DropoutSeed(0, 0, np.arange(1)))
-    cut.memory_limit = Arena(whole.device).bytes_with(arena_sizes(executor, planned))
+    wired, seeds = whole.prepare(batch[:1])[:].wired, whole._runner._seeds(1)
+    planned = executor.merge(wired, DropoutSeed(0, 0, np.arange(1)), seeds)
+    sizes = arena_sizes(executor, planned)
+    cut.memory_limit = Arena(whole.device).bytes_with(sizes) + planned.upload.bytes
     got, wanted = (model.value_and_grad(batch, inputs=["x"])[1]["x"] for model in (cut, whole))
     assert isinstance(got, ar.Ragged) and isinstance(wanted, ar.Ragged)
     assert got.tolist() == wanted.tolist() and got.offsets.tolist() == wanted.offsets.tolist()
@@ -164,7 +183,8 @@ def test_the_estimate_is_what_the_arena_holds(device: str, schedule: str, gradie
     """But for what an operation computes within a step."""
     model = ar.compile(block(), loss="loss", device=device, schedule=schedule)
     batch = examples(40)
-    size = need(model, batch, gradients=gradients) - (
+    size = need(model, batch, gradients=gradients) - sent_bytes(model, batch, gradients=gradients)
+    size -= (
         model.executors.get(training=True, gradients=True).parameter_gradients.dense_bytes if gradients else 0
     )
     (model.value_and_grad if gradients else model)(batch)
