@@ -93,7 +93,7 @@ def pairwise_attention_tagger(
     """The same with a node for each pair of words, as it was written before there was a layer for it.
 
     >>> ar.infer(pairwise_attention_tagger(5, 4, 2, 3)).output
-    Void
+    Sequence(Void)
     """
     into, out = ar.FC(3 * size, name="into"), ar.FC(size, name="out")
     wide = size // heads

@@ -109,7 +109,7 @@ class ZipWith(DerivedBlock[Any, Sequence[B]]):
         >>> import arrows as ar
         >>> pair = ar.AllOf(ar.GetItem(0) >> ar.Map(ar.Scalar()), ar.GetItem(1) >> ar.Map(ar.Scalar()))
         >>> products = pair >> ar.ZipWith(ar.Function(lambda x, y: x * y)) >> ar.Sum()
-        >>> float(products.eval(([1, 2, 3], [10, 100])))
+        >>> float(products.eval(([1, 2], [10, 100])))
         210.0
     """
 

@@ -70,7 +70,7 @@ def make(function: Any, *args: Any, **keywords: Any) -> Any:
     return function(*args, **keywords)
 
 
-ADAM = "it takes learning_rate, beta1, beta2, epsilon, weight_decay, clip_norm, rates, average"
+ADAM = "it takes learning_rate, beta1, beta2, epsilon, weight_decay, clip_norm, rates, average, dense"
 
 
 @pytest.mark.parametrize(

@@ -357,7 +357,7 @@ class Bound:
             else None
             for one in made
         ]
-        values = run(arrays)
+        values = run(arrays, [None] * len(arrays))  # no other operation has begun these gradients
         self.accumulated = [
             value if array is None else array for value, array in zip(values, arrays, strict=True)
         ]
