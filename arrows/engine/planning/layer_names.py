@@ -44,7 +44,7 @@ def _parameters(typed: Typed) -> Iterator[tuple[object, Parameter]]:
 
 
 class LayerNames:
-    """Names layers: by their ``name``, else by their class and a number in the order in which they come."""
+    """Names layers: by their ``name``, else by their kind and a number in the order in which they come."""
 
     def __init__(self) -> None:
         self._names: dict[int, str] = {}
@@ -61,9 +61,9 @@ class LayerNames:
             return self._names[id(owner)]
         name = getattr(owner, "name", None)
         if name is None:
-            class_name = type(owner).__name__
-            self._counts[class_name] += 1
-            name = f"{class_name}_{self._counts[class_name]}"
+            kind = owner.kind if isinstance(owner, Block) else type(owner).__name__
+            self._counts[kind] += 1
+            name = f"{kind}_{self._counts[kind]}"
         if name in self._owners:
             raise ArrowTypeError(
                 message(
