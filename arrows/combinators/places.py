@@ -172,7 +172,8 @@ def _parts(
     """The steps of a `Window`."""
     block = "a Window"
     width, step, apart = (
-        _count(what, value) for what, value in (("size", size), ("stride", stride), ("dilation", dilation))
+        _count(argument, value)
+        for argument, value in (("size", size), ("stride", stride), ("dilation", dilation))
     )
     span = apart * (width - 1)
     if span > FARTHEST:
@@ -200,11 +201,13 @@ def _parts(
     return windows, Slice(start=first or None, stop=-last or None, step=None if step == 1 else step)
 
 
-def _count(what: str, value: object) -> int:
+def _count(argument: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise wrong_argument("a Window", f"the {what} must be an integer, not {value!r}")
+        raise wrong_argument("a Window", f"the {argument} must be an integer, not {value!r}")
     if not 1 <= value <= MOST:
-        raise wrong_value("a Window", f"the {what} is at least 1 and at most {MOST:,}, not {_short(value)}")
+        raise wrong_value(
+            "a Window", f"the {argument} is at least 1 and at most {MOST:,}, not {_short(value)}"
+        )
     return value
 
 

@@ -286,15 +286,15 @@ def _declared(type: object) -> T.Type | None:
     return None if type is None else T.as_type(type)
 
 
-def _for_each(names: list[str], what: str, types: object) -> list[T.Type | None]:
+def _for_each(names: list[str], argument: str, types: object) -> list[T.Type | None]:
     """The declared types of several blocks, one for each."""
     if types is None:
         return [None] * len(names)
     if not isinstance(types, tuple) or len(types) != len(names):
         raise wrong_argument(
             f"the recursive blocks {', '.join(names)}",
-            f"{what}= takes a tuple with a type for each of the {len(names)} blocks, got {types!r}",
-            hint=f"{what}=([4], None): None leaves a type to inference",
+            f"{argument}= takes a tuple with a type for each of the {len(names)} blocks, got {types!r}",
+            hint=f"{argument}=([4], None): None leaves a type to inference",
         )
     return [_declared(type) for type in types]
 

@@ -107,8 +107,8 @@ def compile(
             f"the precision must be one of {', '.join(map(repr, PRECISIONS))}, not {precision!r}"
         )
     if storage not in ("float32", *STORED_TYPES):
-        known = ", ".join(map(repr, ("float32", *STORED_TYPES)))
-        raise ArrowValueError(f"the storage must be one of {known}, not {storage!r}")
+        choices = ", ".join(map(repr, ("float32", *STORED_TYPES)))
+        raise ArrowValueError(f"the storage must be one of {choices}, not {storage!r}")
     chosen = get_device(device)
     check_storage(storage, chosen)
     use_jit(jit, chosen.name)  # refuses what cannot be

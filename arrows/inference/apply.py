@@ -129,12 +129,12 @@ def finish_apply(inference: Inference, occurrence: Occurrence) -> None:
 def settle_place(inference: Inference) -> bool:
     """Gives a place of a layer that stays open the input type of another; returns whether there was one."""
     for places in inference.layers.values():
-        known = next((place for place in places if place.trace is not None), None)
-        if known is None:
+        traced = next((place for place in places if place.trace is not None), None)
+        if traced is None:
             continue
         for place in places:
             if find(place.input).head is None and find(place.output).head is None:
-                inference.solver.unify(place.input, known.input)
+                inference.solver.unify(place.input, traced.input)
                 return True
     return False
 

@@ -112,7 +112,7 @@ def check_choice(inference: Inference, choice: Occurrence) -> None:
     """Refuses an `Optional` whose None case reads data: it would be given None, and could only fail."""
     if not isinstance(choice.form, Optional):
         return
-    some, none = choice.parts
+    present, none = choice.parts
     todo = [none]
     while todo:
         occurrence = todo.pop()
@@ -121,7 +121,7 @@ def check_choice(inference: Inference, choice: Occurrence) -> None:
                 f"cannot use {name_of(none)} as the None case of {name_of(choice)}",
                 occurrence,
                 f"the None case is given None, and {name_of(occurrence)} reads data",
-                f"say what None becomes: ar.Optional({name_of(some)}, ar.Constant({_zero(choice)})); "
+                f"say what None becomes: ar.Optional({name_of(present)}, ar.Constant({_zero(choice)})); "
                 "left out, it is zeros",
             )
         todo += [part for part in reversed(occurrence.parts) if part.value is none.value]

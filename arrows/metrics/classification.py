@@ -117,9 +117,9 @@ class ConfusionMatrix(Metric):
             )
         }
 
-    def _shares(self, of: HostArray) -> dict[str, float]:
+    def _shares(self, totals: HostArray) -> dict[str, float]:
         right = self.counts.diagonal().tolist()
-        return {name: ratio(r, n) for name, r, n in zip(self.names, right, of.tolist(), strict=True)}
+        return {name: ratio(r, n) for name, r, n in zip(self.names, right, totals.tolist(), strict=True)}
 
     def __str__(self) -> str:
         cells = [["", *self.names]]

@@ -147,7 +147,7 @@ def _padded(xp: ArrayModule, segments: Segments) -> _Group:
     rows = xp.minimum(rows, segments.total - 1).reshape((-1,))
     starts = take(xp, offsets, segments.ids, 0, None)
     places = segments.ids * length + (xp.arange(segments.total) - starts)
-    return _Group(segments.count, length, rows, along < own, places)
+    return _Group(segments.count, length, rows, inside=along < own, places=places)
 
 
 def _unseen(xp: ArrayModule, group: _Group, causal: bool, dtype: str) -> Array | None:
@@ -245,13 +245,13 @@ def _rule(q: Tensor, k: Tensor, v: Tensor, heads: int, causal: bool) -> Tensor:
     same_dtype(name, q, k, v)
     if isinstance(heads, bool) or not isinstance(heads, int) or heads < 1:
         raise ShapeError(f"{name}: the number of heads is a whole number >= 1, got {heads!r}")
-    for what, kind in (("queries", q), ("keys", k), ("values", v)):
+    for word, kind in (("queries", q), ("keys", k), ("values", v)):
         floating(name, kind)
         if kind.ndim != 1 or kind.shape[0] % heads:
             raise ShapeError(
-                f"{name}: {what} are vectors whose length {heads} heads divide, not {kind}"
+                f"{name}: {word} are vectors whose length {heads} heads divide, not {kind}"
                 if kind.ndim == 1
-                else f"{name}: {what} are vectors, not {kind}"
+                else f"{name}: {word} are vectors, not {kind}"
             )
     if q != k:
         raise ShapeError(f"{name}: queries and keys have one length, not {q} and {k}")

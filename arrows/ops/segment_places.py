@@ -109,8 +109,8 @@ def _take_kernel(xp: ArrayModule, default: float | None, rows: tuple[bool, bool]
         if not segments.total:
             target[...] = fill
             return out
-        found = take(xp, x, xp.where(inside, segments.offsets[:-1] + place, 0), 0, None)
-        target[...] = xp.where(inside.reshape((-1, *(1,) * (x.ndim - 1))), found, fill)
+        values = take(xp, x, xp.where(inside, segments.offsets[:-1] + place, 0), 0, None)
+        target[...] = xp.where(inside.reshape((-1, *(1,) * (x.ndim - 1))), values, fill)
         return out
 
     return run

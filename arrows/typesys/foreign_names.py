@@ -159,7 +159,7 @@ def did_you_mean(name: str, names: Mapping[str, str], foreign: Mapping[str, str]
     """
     if name in foreign:
         return foreign[name]
-    by_case = {known.lower(): written for known, written in names.items()}
+    by_case = {own.lower(): written for own, written in names.items()}
     close = difflib.get_close_matches(name.lower(), by_case, n=1, cutoff=0.75)
     return by_case[close[0]] if close else ""
 
@@ -176,7 +176,7 @@ def no_attribute(owner: str, name: str, likely: str) -> AttributeError:
 
 def no_model_attribute(model: object, name: str) -> NoReturn:
     """Raises the error for an attribute that a model has not."""
-    names = {known: f"model.{known}" for known in dir(model) if not known.startswith("_")}
+    names = {own: f"model.{own}" for own in dir(model) if not own.startswith("_")}
     likely = "" if name.startswith("_") else did_you_mean(name, names, MODEL)
     raise no_attribute(f"{type(model).__name__!r} object", name, likely)
 
@@ -195,7 +195,7 @@ def check_keywords(
     unknown = [] if names is None else [name for name in keywords if name not in names]
     if names is None or not unknown:
         return
-    name, written = unknown[0], {known: f"{known}=" for known in names}
+    name, written = unknown[0], {keyword: f"{keyword}=" for keyword in names}
     likely = did_you_mean(name, written, foreign)
     if likely.endswith("=") and likely.split("=")[0] not in names:  # another function of this kind has it
         likely = did_you_mean(name, written, {})

@@ -81,15 +81,15 @@ class Arena:
             dtype: their element type.
             stored: one of `STORED_TYPES`, if they lie in such a type.
         """
-        one: Any = 1
+        unit: Any = 1
         if stored is not None:
             dtype = STORED_TYPES[stored].dtype
-            one = STORED_TYPES[stored].store(np.ones(1, np.float32))[0].item()
-        key = (("ones", one), dtype)
+            unit = STORED_TYPES[stored].store(np.ones(1, np.float32))[0].item()
+        key = (("ones", unit), dtype)
         kept = self._arrays.get(key)
         if kept is None or kept.shape[0] < count:
             kept = self._arrays[key] = self.device.empty((_with_spare(count, count),), dtype)
-            kept[...] = one
+            kept[...] = unit
         return kept[:count]
 
     @property

@@ -19,7 +19,7 @@ class StoredChecker:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.made_by = {var: made for _, made in program for var in made.writes}
+        self.made_by = {var: instruction for _, instruction in program for var in instruction.writes}
 
     def check(self, region: str, instruction: Instruction) -> None:
         """Checks an instruction.
@@ -75,10 +75,10 @@ class StoredChecker:
         elif not isinstance(place, (Held, GatheredRows, Scratch)):
             raise Violation(f"%{var.id} must not be stored as {stored}")
 
-    def _check_product(self, made: Product) -> None:
-        product = step_product(self.program, made.equation)
+    def _check_product(self, instruction: Product) -> None:
+        product = step_product(self.program, instruction.equation)
         assert product is not None
-        (matrix,) = (var for var in made.reads if var.rows == INVARIANT)
+        (matrix,) = (var for var in instruction.reads if var.rows == INVARIANT)
         if product.rows.stored != self._stored(matrix):
             raise Violation("the factors are not stored alike")
         if product.result.stored not in (None, product.rows.stored):
@@ -88,10 +88,10 @@ class StoredChecker:
         """The type in which the numbers of a value lie, if not in their own."""
         memory = self.program.memory
         while True:
-            place, made = memory.get(var), self.made_by.get(var)
+            place, instruction = memory.get(var), self.made_by.get(var)
             if isinstance(place, RangeOf):
                 var = place.whole
-            elif isinstance(made, View) and var not in self.program.stored:
-                var = made.reads[0]
+            elif isinstance(instruction, View) and var not in self.program.stored:
+                var = instruction.reads[0]
             else:
                 return self.program.stored.get(var)

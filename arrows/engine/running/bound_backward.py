@@ -134,7 +134,13 @@ def bind_backward(
             for number, total in zip(summed, sums, strict=True):
                 saved_late[number] = total
     pulled = {each.result: each.bind(upload, waiting.arrays) for each in planned.flow.pulled}
-    arrays = _BackwardArrays(operation, gradients, scatters[index].scatters, sums, pulled)
+    arrays = _BackwardArrays(
+        operation=operation,
+        gradients=gradients,
+        scatters=scatters[index].scatters,
+        sums=sums,
+        pulled=pulled,
+    )
 
     run_steps = run_late = run_deferred = None
     if code.step_back is not None:

@@ -201,12 +201,12 @@ class PlannedSegments:
         for step, (first, last) in enumerate(pairwise(self.bounds)):
             start, stop = self.elements[step], self.elements[step + 1]
             segments = Segments(
-                offsets[first + step : last + step + 1],
-                ids[start:stop],
-                last - first,
-                stop - start,
-                self.longest,
-                self.gapless,
+                offsets=offsets[first + step : last + step + 1],
+                ids=ids[start:stop],
+                count=last - first,
+                total=stop - start,
+                longest=self.longest,
+                gapless=self.gapless,
             )
             bound.append((start, stop, segments))
         return bound

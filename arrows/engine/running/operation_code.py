@@ -186,7 +186,7 @@ def _read_by_kernels(code: ProgramCode) -> frozenset[int]:
 
 
 def _rounded_bytes(program: Program) -> int:
-    rounded = (made.result for made in program.region("once") if isinstance(made, Downcast))
+    rounded = (each.result for each in program.region("once") if isinstance(each, Downcast))
     types = ((var.type.size, STORED_TYPES[program.stored[var]].dtype) for var in rounded)
     return sum(size * np.dtype(dtype).itemsize for size, dtype in types)
 

@@ -67,7 +67,11 @@ def halve(program: Program, storage: str) -> Program:
 def _shown(program: Program) -> dict[Var, Var]:
     """For each view, and each value that lies in a range of another, that other value."""
     shown = {var: place.whole for var, place in program.memory.items() if isinstance(place, RangeOf)}
-    return shown | {made.result: made.reads[0] for _, made in program if isinstance(made, View)}
+    return shown | {
+        instruction.result: instruction.reads[0]
+        for _, instruction in program
+        if isinstance(instruction, View)
+    }
 
 
 def _halved(program: Program) -> set[Var]:
@@ -82,18 +86,18 @@ def _halved(program: Program) -> set[Var]:
     products: list[tuple[Var, Var]] = []  # rows and result
     sums: list[tuple[Var, Var]] = []  # both factors
     exact: set[Var] = set()
-    for region, made in program:
-        touched = [owner(var) for var in (*made.reads, *made.writes)]
-        if region == "once" or isinstance(made, View):
+    for region, instruction in program:
+        touched = [owner(var) for var in (*instruction.reads, *instruction.writes)]
+        if region == "once" or isinstance(instruction, View):
             continue
-        if not is_launched(program, made):
+        if not is_launched(program, instruction):
             exact.update(touched)
-        elif any(equation.primitive.name in _EXACT for equation in equations_of(made)):
-            exact.update(owner(var) for var in made.writes)
-        elif isinstance(made, Product):
+        elif any(equation.primitive.name in _EXACT for equation in equations_of(instruction)):
+            exact.update(owner(var) for var in instruction.writes)
+        elif isinstance(instruction, Product):
             (rows,) = (var for var in touched[:2] if var.rows != INVARIANT)
             products.append((rows, touched[2]))
-        elif isinstance(made, SumRows) and summed_outer(program, made) is not None:
+        elif isinstance(instruction, SumRows) and summed_outer(program, instruction) is not None:
             sums.append((touched[0], touched[1]))
     multiplied = {rows for rows, _ in products} | {var for factors in sums for var in factors}
     halved = {
@@ -116,7 +120,7 @@ def _apart(
     """Memory and scratch arrays, of which each holds values of one type."""
     memory, scratch = dict(program.memory), dict(program.scratch)
     for region, slots in program.scratch.items():
-        values = [var for made in program.region(region) for var in made.writes]
+        values = [var for instruction in program.region(region) for var in instruction.writes]
         apart: list[Slot] = []
         for number, slot in enumerate(slots):
             here = [var for var in values if program.memory.get(var) == Scratch(number)]
@@ -132,18 +136,18 @@ def _apart(
 def _with_matrices(program: Program, storage: str) -> Program:
     """The program in which products of rows in 16 bits multiply matrices in 16 bits."""
     once = list(program.region("once"))
-    made_by: dict[Var, Instruction] = {var: made for made in once for var in made.writes}
+    made_by: dict[Var, Instruction] = {var: instruction for instruction in once for var in instruction.writes}
     stored, numbers = dict(program.stored), count(program.next_number)
     rounded: dict[Var, Var] = {}
 
     def in_16_bits(var: Var) -> Var:
         """The matrix in 16 bits; a transpose shows the matrix that lies there."""
         if var not in rounded:
-            made = made_by[var]
-            if isinstance(made, View) and made.equation.primitive.name == "transpose":
-                whole = in_16_bits(made.reads[0])
+            instruction = made_by[var]
+            if isinstance(instruction, View) and instruction.equation.primitive.name == "transpose":
+                whole = in_16_bits(instruction.reads[0])
                 copy = Var(next(numbers), var.type, INVARIANT)
-                once.append(View(replace(made.equation, operands=(whole,), result=copy)))
+                once.append(View(replace(instruction.equation, operands=(whole,), result=copy)))
             else:
                 copy = Var(next(numbers), var.type, INVARIANT)
                 once.append(Downcast(copy, var))
@@ -153,12 +157,12 @@ def _with_matrices(program: Program, storage: str) -> Program:
     regions: dict[str, tuple[Instruction, ...]] = {}
     for region in program.regions:
         instructions: list[Instruction] = []
-        for made in program.region(region):
-            if region != "once" and isinstance(made, Product):
-                product = step_product(program, made.equation)
+        for instruction in program.region(region):
+            if region != "once" and isinstance(instruction, Product):
+                product = step_product(program, instruction.equation)
                 if product is not None and product.rows.stored is not None:
-                    (matrix,) = (var for var in made.reads if var.rows == INVARIANT)
-                    made = with_operands(made, {matrix: in_16_bits(matrix)})
-            instructions.append(made)
+                    (matrix,) = (var for var in instruction.reads if var.rows == INVARIANT)
+                    instruction = with_operands(instruction, {matrix: in_16_bits(matrix)})
+            instructions.append(instruction)
         regions[region] = tuple(instructions)
     return replace(program.with_regions(**(regions | {"once": tuple(once)})), stored=MappingProxyType(stored))

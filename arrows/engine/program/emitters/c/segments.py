@@ -60,12 +60,12 @@ def _taken(writer: KernelWriter, scope: CodeBlock, equation: Equation, row: str,
     offsets, default = _offsets(writer, x), dict(equation.attributes)["default"]
     where = scope.name("const long long", f"(long long){writer.value(scope, place, row, RowPlace('', 0, 1))}")
     fill = number(0 if default is None else float(str(default)), x.type.dtype)
-    found = scope.name(c_type(equation.result), fill)
+    value = scope.name(c_type(equation.result), fill)
     element = scope.name("const long long", f"{offsets}[{row}] + {where}")
     inside = scope.inner(f"if ({where} >= 0 && {element} < {offsets}[{row} + 1])")
-    inside.lines.append(f"{found} = {writer.value(inside, x, element, at)};")
+    inside.lines.append(f"{value} = {writer.value(inside, x, element, at)};")
     scope.close(inside)
-    return found
+    return value
 
 
 def write_shift(
