@@ -192,7 +192,7 @@ def test_training_on_the_second_gpu(network: str) -> None:
         assert float(ar.to_numpy(losses[0])) == pytest.approx(float(losses[1]), rel=1e-5)
     for name in here.params:
         np.testing.assert_allclose(ar.to_numpy(there.params[name]), here.params[name], rtol=1e-3, atol=1e-5)
-    assert len(pretend_cupy.LAUNCHES) > 100
+    assert len(pretend_cupy.LAUNCHES) > 50
     assert pretend_cupy.Device.current == 1
     there.release_memory()
     assert pretend_cupy.RELEASED == [1, 1]  # memory of the GPU, and pinned memory
