@@ -49,12 +49,14 @@ class ModelCall:
         examples: the batch, as the user hands it in.
         ids: what the dropout masks of each example depend on; None: its number.
         seed, step: the model's.
+        at_once: how many examples run at once at most; None: all, or one without batching.
     """
 
     examples: Examples
     ids: Any
     seed: int
     step: int
+    at_once: int | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -211,7 +213,7 @@ class BatchRunner:
     def _runs(
         self, executor: Executor, batch: BatchInput, call: ModelCall, seeds: LossSeeds | None = None
     ) -> Iterator[PartialRun]:
-        """Runs a batch, in parts where its memory has a limit, or, without batching, each example.
+        """Runs a batch, in parts where its memory has a limit or the call says so.
 
         Each run is done with before the next takes its memory.
 
@@ -223,7 +225,8 @@ class BatchRunner:
         """
         executor.refresh()
         dropout = DropoutSeed(call.seed, call.step, batch.ids)
-        parts = list(batch.parts(executor.plan.schedule == "none"))[::-1]
+        most = 1 if executor.plan.schedule == "none" else call.at_once
+        parts = list(batch.parts(most))[::-1]
         while parts:
             first, part = parts.pop()
             part_dropout = dropout.part(first, len(part))

@@ -43,13 +43,14 @@ class BatchInput:
     numbers: HostArray
     ids: HostArray
 
-    def parts(self, one_by_one: bool) -> Iterator[tuple[int, WiredBatch]]:
-        """Yields what runs at once, the batch or each example, with the number of its first example."""
-        if not one_by_one:
+    def parts(self, most: int | None) -> Iterator[tuple[int, WiredBatch]]:
+        """Yields what runs at once, at most so many examples, with the number of its first example."""
+        count = len(self.wired)
+        if most is None or count <= most:
             yield 0, self.wired
             return
-        for number in range(len(self.wired)):
-            yield number, self.wired.part(number, 1)
+        for first in range(0, count, most):
+            yield first, self.wired.part(first, min(most, count - first))
 
     def outputs(self, merged: Sequence[Merged]) -> Outputs:
         """Returns the outputs of the batch, which ran in ``parts`` parts."""
