@@ -60,7 +60,6 @@ FLOORS = [
     "scheduling",
     "program",
     "running",
-    "observed",
     "model",
     "compile",
     "prepared",

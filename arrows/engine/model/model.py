@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from arrows.engine import reference
-from arrows.engine.device import Device, get_device
+from arrows.engine.device import Device
 from arrows.engine.lowering import lower
-from arrows.engine.observed import Observed
+from arrows.engine.model.observed import Observed
+from arrows.engine.model.placement import Placed
 from arrows.engine.planning import (
     LossCheck,
     SupportsStep,
@@ -30,11 +31,9 @@ from arrows.engine.running import (
     Gradient,
     ModelCall,
     Records,
-    check_storage,
     collect_record,
     only_reads,
     own,
-    parse_memory,
     show_tapped,
     show_taps,
 )
@@ -46,7 +45,7 @@ from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.foreign_names import no_model_attribute
 
 
-class Model(Observed):
+class Model(Placed, Observed):
     """A compiled block: its plan, its parameters, and the device it runs on.  Made by `compile`.
 
     Attributes:
@@ -103,72 +102,6 @@ class Model(Observed):
         self.executors.memory_limit = memory_limit
         self._runner = BatchRunner(self._batches, self.executors, self._weights, explain)
         self._records = Records(collect_record(self.plan, device, [], None))
-
-    @property
-    def device(self) -> Device:
-        """Where the model runs, and its parameters lie."""
-        return self.params.device
-
-    @property
-    def memory_limit(self) -> int | None:
-        """The bytes that a batch may take on the device; as `compile(memory_limit=)`, and may be set anew."""
-        return self.executors.memory_limit
-
-    @memory_limit.setter
-    def memory_limit(self, limit: int | str | None) -> None:
-        self.executors.memory_limit = parse_memory(limit)
-
-    @property
-    def held_memory(self) -> int:
-        """Bytes of the device that are kept for further calls, beside the parameters."""
-        with self._lock.mutex:
-            return self.executors.bytes
-
-    def to(self, device: str | Device) -> Self:
-        """Moves the model to a device: its parameters, and those of all models that share some with it.
-
-        An optimizer's state follows in its next step.  What calls have handed out, the last call's metrics
-        included, stays where it is.
-
-        Args:
-            device: as for `compile`.
-
-        Returns:
-            The model itself.
-
-        Raises:
-            ArrowValueError: no such device, or one that cannot store values as the model says
-                (``compile(storage=)``); or a network on the fly shares parameters, and cannot move.
-
-        Example:
-            >>> import arrows as ar
-            >>> model = ar.compile(ar.Vector(2) >> ar.FC(3)).to("cpu")
-            >>> model.device
-            get_device('cpu')
-        """
-        target = get_device(device)
-        check_storage(self.executors.storage, target)
-        with self._lock.mutex:
-            self.params.shared.move(target)
-            self.executors.release()
-        return self
-
-    def release_memory(self) -> None:
-        """Lets go of all memory that is kept for further calls, which take it anew, and make their programs.
-
-        On a GPU, the memory that CuPy keeps for later goes back to the system.
-
-        Example:
-            >>> import arrows as ar
-            >>> model = ar.compile(ar.Vector(2) >> ar.FC(3))
-            >>> _ = model([[n, 2] for n in range(1000)])
-            >>> model.release_memory()
-            >>> model.held_memory
-            0
-        """
-        with self._lock.mutex:
-            self.executors.release()
-            self.device.release_memory()
 
     def __call__(
         self, examples: Examples, *, training: bool = False, ids: Any = None, step: int | None = None
@@ -232,12 +165,18 @@ class Model(Observed):
             return differentiated.loss, grads | differentiated.inputs
 
     def train_step(
-        self, examples: Examples, optimizer: SupportsStep, *, ids: Any = None, check: LossCheck | None = None
+        self,
+        examples: Examples,
+        optimizer: SupportsStep,
+        *,
+        ids: Any = None,
+        check: LossCheck | None = None,
+        at_once: int | None = None,
     ) -> Array:
         """Computes gradients, shows the loss to ``check``, lets the optimizer make a step, returns the loss.
 
-        On a GPU it waits for nothing: the loss is a number of the GPU until somebody reads it, and the next
-        batch can be merged meanwhile.
+        On a GPU it waits for nothing: the loss is a number of the GPU until somebody reads it.  At most
+        ``at_once`` examples run at a time, whose gradients are summed up; None: as many as memory allows.
 
         A step that raises counts as none: `step`, metrics and taps are those of the call before, and the
         parameters are as they were if the optimizer left them so. What taps show comes last, when all has
@@ -253,7 +192,7 @@ class Model(Observed):
             )
         with self._lock.mutex:
             before = self.step, self._records.state
-            differentiated, record, outputs = self._differentiate(examples, (), ids)
+            differentiated, record, outputs = self._differentiate(examples, (), ids, at_once)
             self.executors.tick("host")
             try:
                 if check is not None:
@@ -273,18 +212,19 @@ class Model(Observed):
             show_taps(self.plan.lowered.streams.taps, record.taps, outputs)
             return differentiated.loss
 
-    def first_not_finite(self, examples: Examples, *, ids: Any = None) -> str | None:
+    def first_not_finite(
+        self, examples: Examples, *, ids: Any = None, at_once: int | None = None
+    ) -> str | None:
         """What is first not finite where a training step on a batch computes its loss, in words.
 
         That is an input, or what an operation computes of operands that are finite; None if all is finite.
         The model must have the parameters and the step that it had before that training step.
 
         Args:
-            examples: as `train_step` takes them.
-            ids: likewise.
+            examples, ids, at_once: as `train_step` takes them.
         """
         with self._lock.mutex:
-            return self._runner.first_not_finite(self._call(examples, ids))
+            return self._runner.first_not_finite(self._call(examples, ids, at_once=at_once))
 
     def eval(self, example: Any, *, id: int = 0, step: int | None = None) -> Any:
         """The result of one example by the reference: node by node, without batching; for looking at things.
@@ -337,14 +277,17 @@ class Model(Observed):
         def __getattr__(self, name: str) -> NoReturn:
             no_model_attribute(self, name)
 
-    def _call(self, examples: Examples, ids: Any, step: int | None = None) -> ModelCall:
-        return ModelCall(examples, ids, self.seed, self.step if step is None else step)
+    def _call(
+        self, examples: Examples, ids: Any, step: int | None = None, at_once: int | None = None
+    ) -> ModelCall:
+        return ModelCall(examples, ids, self.seed, self.step if step is None else step, at_once)
 
     def _differentiate(
-        self, examples: Examples, inputs: tuple[str, ...], ids: Any
+        self, examples: Examples, inputs: tuple[str, ...], ids: Any, at_once: int | None = None
     ) -> tuple[Differentiated, CallRecord, Outputs]:
         """Differentiates a batch; counts as a step."""
-        differentiated, record, outputs = self._runner.differentiate(self._call(examples, ids), inputs)
+        call = self._call(examples, ids, at_once=at_once)
+        differentiated, record, outputs = self._runner.differentiate(call, inputs)
         self._records.latest = record
         self.step += 1
         return differentiated, record, outputs
