@@ -20,6 +20,7 @@ from arrows.training import (
     Evaluation,
     JsonLines,
     Optimizer,
+    Plateau,
     save,
     train,
 )
@@ -59,6 +60,13 @@ def add_training_options(
         help=f"where to save the best model (default: {save}); FILE.state holds the state of the run, "
         "FILE.state.1 the one before",
     )
+    add(
+        "--accumulate",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="take each step on N batches, whose gradients are summed up (default: 1)",
+    )
     add("--resume", action="store_true", help="continue from FILE.state if it exists")
     add("--evaluate-every", type=positive, metavar="N", help="evaluate on dev after every N steps, too")
     add(
@@ -66,6 +74,12 @@ def add_training_options(
         type=count,
         metavar="N",
         help="stop after more than N evaluations without improvement",
+    )
+    add(
+        "--plateau",
+        type=count,
+        metavar="N",
+        help="halve the learning rates after more than N evaluations without improvement",
     )
     add("--log", type=Path, metavar="FILE", help="append a line of JSON for each step, evaluation and epoch")
     add("--plot", type=Path, metavar="FILE", help="draw the curves after each epoch, with arrows[plot]")
@@ -130,12 +144,14 @@ def train_best(
             optimizer,
             epochs=options.epochs,
             batch_size=options.batch_size,
+            accumulate=options.accumulate,
             seed=options.seed,
             evaluate=evaluate,
             evaluate_every=options.evaluate_every,
             callbacks=callbacks,
             best_by=best_by,
             stop_when=None if options.patience is None else EarlyStopping(best_by, options.patience),
+            plateau=None if options.plateau is None else Plateau(best_by, 0.5, options.plateau),
             checkpoint_path=checkpoint_path(options.save),
             resume=options.resume,
             metadata=metadata,

@@ -56,6 +56,11 @@ class LazyBatch(LazyCalls):
         self._differentiation = Differentiation(net, self._runs)
         self._zeros_of: dict[T.Type, Any] = {}
 
+    def follow(self, earlier: LazyBatch) -> None:
+        """Counts on from an earlier batch of the same step, so that dropout draws other numbers."""
+        self.instances = earlier.instances
+        self._dropout_calls = earlier._dropout_calls
+
     def __enter__(self) -> Self:
         if self.entered:
             raise ArrowValueError("a batch is entered once: make another by net.batch()")

@@ -41,23 +41,12 @@ class Differentiation:
 
     def train_step(self, loss: int, optimizer: SupportsStep, check: LossCheck | None) -> Array:
         """Computes gradients and lets an optimizer make a step; returns the value."""
-        net = self._net
         if isinstance(optimizer, type) or not hasattr(optimizer, "step"):
             raise ArrowTypeError(
                 f"train_step: the optimizer must be one such as Adam(0.001), not {optimizer!r}"
             )
-        with net.lock.mutex:
-            value, gradients = self._differentiate(loss)
-            if check is not None:
-                check(value)
-            if not only_reads(optimizer):
-                gradients = {name: own(gradient) for name, gradient in gradients.items()}
-            net.tick("host")
-            with net.lock.updating():
-                optimizer.step(net, gradients)
-            net.tick("update")
-            net.step += 1
-            return value
+        with self._net.lock.mutex:
+            return take_step(self._net, *self._differentiate(loss), optimizer, check)
 
     def _differentiate(self, loss: int) -> tuple[Array, dict[str, Gradient]]:
         runs, device = self._runs, self._net.device
@@ -136,6 +125,27 @@ class Differentiation:
     def _index(self, rows: HostArray) -> Any:
         device = self._net.device
         return device.to_device(rows.astype(device.index_dtype))
+
+
+def take_step(
+    net: OnTheFly,
+    loss: Array,
+    gradients: Mapping[str, Gradient],
+    optimizer: SupportsStep,
+    check: LossCheck | None,
+) -> Array:
+    """Shows the loss to `check`, lets an optimizer make a step with the gradients, and returns the loss."""
+    with net.lock.mutex:
+        if check is not None:
+            check(loss)
+        if not only_reads(optimizer):
+            gradients = {name: own(gradient) for name, gradient in gradients.items()}
+        net.tick("host")
+        with net.lock.updating():
+            optimizer.step(net, gradients)
+        net.tick("update")
+        net.step += 1
+        return loss
 
 
 def _carried(run: Run) -> dict[int, HostArray]:

@@ -11,8 +11,10 @@ import numpy as np
 from arrows.combinators import function_name
 from arrows.engine.device import Device
 from arrows.engine.planning import LossCheck, Params, SupportsStep
+from arrows.engine.running import Gradient, add_gradients
 from arrows.engine.scheduling import as_examples
 from arrows.onthefly.batch import LazyBatch
+from arrows.onthefly.gradients import take_step
 from arrows.onthefly.tensor import LazyTensor
 from arrows.ops.arrays import Array
 from arrows.typesys import ArrowTypeError
@@ -88,18 +90,46 @@ class LearnerOnTheFly:
         return prepared
 
     def train_step(
-        self, batch: ExampleSet, optimizer: SupportsStep, *, check: LossCheck | None = None
+        self,
+        batch: ExampleSet,
+        optimizer: SupportsStep,
+        *,
+        check: LossCheck | None = None,
+        at_once: int | None = None,
     ) -> Array:
-        """Takes an optimizer's step on the mean loss of a batch, and returns that loss."""
-        with self.net.batch(training=True) as g:
-            losses = self._losses(g, list(batch.examples))
-            return g.train_step(g.mean(losses), optimizer, check=check)
+        """Takes an optimizer's step on the mean loss of a batch, and returns that loss.
 
-    def _losses(self, g: LazyBatch, examples: Sequence[Any]) -> list[LazyTensor]:
+        At most `at_once` examples run at a time, whose gradients are summed up; None: all of them.
+        """
+        examples = list(batch.examples)
+        if at_once is None or len(examples) <= at_once:
+            with self.net.batch(training=True) as g:
+                return g.train_step(g.mean(self._losses(g, examples)), optimizer, check=check)
+        loss: Array | None = None
+        sums: dict[str, Gradient] = {}
+        earlier: LazyBatch | None = None
+        for first in range(0, len(examples), at_once):
+            part = examples[first : first + at_once]
+            with self.net.batch(training=True) as g:
+                if earlier is not None:
+                    g.follow(earlier)
+                share = g.sum(self._losses(g, part, first)) * (1 / len(examples))
+                assert isinstance(share, LazyTensor)
+                value, gradients = g.value_and_grad(share)
+            earlier = g
+            loss = value if loss is None else loss + value
+            for name, gradient in gradients.items():
+                summed = sums.get(name)
+                sums[name] = gradient if summed is None else add_gradients(self.device, summed, gradient)
+        assert loss is not None
+        return take_step(self.net, loss, sums, optimizer, check)
+
+    def _losses(self, g: LazyBatch, examples: Sequence[Any], first: int = 0) -> list[LazyTensor]:
+        """The losses of consecutive examples of a batch, from the `first` on."""
         results = [self._function(g, example) for example in examples]
         if results and all(isinstance(result, Generator) for result in results):
             results = g.run_all(results)
-        for number, loss in enumerate(results):
+        for number, loss in enumerate(results, first):
             if not isinstance(loss, LazyTensor) or loss.type.shape or not loss.type.floating:
                 result = str(loss.type) if isinstance(loss, LazyTensor) else f"{loss!r:.60}"
                 raise ArrowTypeError(

@@ -119,6 +119,7 @@ class Checkpointer:
             for name, there, here in [
                 ("seed", saved.seed, run.seed),
                 ("batch_size", saved.batch_size, run.batch_size),
+                ("accumulate", saved.accumulate, run.accumulate),
                 ("examples", saved.examples, run.examples),
                 ("plateau", saved.plateau or "none", run.plateau or "none"),
                 *((key, texts.get(key), self.metadata.get(key)) for key in sorted({*texts, *self.metadata})),

@@ -20,14 +20,17 @@ def require_finite_parameters(model: Trainable, epoch: int, step: int) -> None:
         raise _with_advice(f"epoch {epoch}, step {step}: after it, {problem}")
 
 
-def refuse_loss(model: Trainable, batch: Batch, value: float, *, epoch: int, step: int) -> NoReturn:
+def refuse_loss(
+    model: Trainable, batch: Batch, value: float, *, epoch: int, step: int, at_once: int | None = None
+) -> NoReturn:
     """Refuses a loss that is not finite; the model has the parameters and the step from before it.
 
     The error names epoch, step, and the first parameter, input or operation that is not finite.
     """
     source = not_finite_parameter(model)
     if source is None and isinstance(model, Model):
-        source = model.first_not_finite(batch) or "its terms are finite, but their sum is not"
+        origin = model.first_not_finite(batch, at_once=at_once)
+        source = origin or "its terms are finite, but their sum is not"
     because = f": {source}" if source else ""
     raise _with_advice(f"epoch {epoch}, step {step}: the loss is {value}{because}")
 

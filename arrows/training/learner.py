@@ -25,6 +25,15 @@ class Learner(Trainable, Protocol):
         """Reads the examples once for all epochs; returns a prepared set as it is."""
 
     def train_step(
-        self, batch: Any, optimizer: Optimizer, /, *, check: Callable[[Array], None] | None = None
+        self,
+        batch: Any,
+        optimizer: Optimizer,
+        /,
+        *,
+        check: Callable[[Array], None] | None = None,
+        at_once: int | None = None,
     ) -> Array:
-        """Takes an optimizer's step on a batch and returns the loss, which `check` sees before the step."""
+        """Takes an optimizer's step on a batch and returns the loss, which `check` sees before the step.
+
+        At most `at_once` examples run at a time, whose gradients are summed up; None: all of them.
+        """

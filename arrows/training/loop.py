@@ -37,6 +37,7 @@ def train(
     *,
     epochs: int = 1,
     batch_size: int = 64,
+    accumulate: int = 1,
     seed: int = 0,
     evaluate: Callable[[], Mapping[str, float]] | None = None,
     evaluate_every: int | None = None,
@@ -73,6 +74,9 @@ def train(
         optimizer: takes the steps.
         epochs: how many times to go through the examples, including epochs before a resumption.
         batch_size: examples in a batch; the last batch of an epoch may be smaller.
+        accumulate: gradient accumulation: each step is taken on so many batches, which run one after another
+            and whose gradients are summed up: the numbers of a batch so many times as large, to rounding, in
+            the memory of one.
         seed: the order of the examples in an epoch depends only on this and on the epoch's number.
         evaluate: called after each epoch; returns figures by name, numbers of any kind, which become floats
             in the result.
@@ -130,6 +134,7 @@ def train(
     require_optimizer(call, optimizer, "step", "rates_of", "averages")
     epochs = whole_number("train: epochs", epochs, 0)
     batch_size = whole_number("train: batch_size", batch_size, 1)
+    accumulate = whole_number("train: accumulate", accumulate, 1)
     seed = whole_number("train: seed", seed, 0)
     if checkpoint_every is not None:
         checkpoint_every = whole_number("train: checkpoint_every", checkpoint_every, 1)
@@ -171,6 +176,7 @@ def train(
     run = Progress(
         seed=seed,
         batch_size=batch_size,
+        accumulate=accumulate,
         examples=len(prepared),
         plateau="" if plateau is None or path is None else _description(plateau),
     )

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
@@ -65,6 +65,7 @@ class Losses:
         run: is told the losses, in order.
         stop: refuse a loss that is not finite, before the step is taken.
         callbacks: are told of each step.
+        at_once: how many examples of a step run at once; None: all of them.
 
     Attributes:
         examples: how many examples the losses of ``run.total`` belong to.
@@ -78,8 +79,11 @@ class Losses:
         *,
         stop: bool,
         callbacks: Sequence[Callback] = (),
+        at_once: int | None = None,
     ) -> None:
-        self._callbacks = callbacks
+        self._callbacks, self._at_once = callbacks, at_once
+        # A learner of the user's own need not know of parts.
+        self._parts: dict[str, Any] = {} if at_once is None else {"at_once": at_once}
         self._model, self._optimizer, self._run, self._stop = model, optimizer, run, stop
         self.examples = run.position
         self._steps: list[Step] = []
@@ -124,11 +128,12 @@ class Losses:
         if not self._late:
             if self._stop:
                 check = partial(self._check, batch, number, model_step)
-            loss = model.train_step(batch, optimizer, check=check)
+            loss = model.train_step(batch, optimizer, check=check, **self._parts)
             self._add(as_float(model.device, loss), len(batch), number)
             return
         counters = optimizer.counters()
-        loss = model.train_step(batch, optimizer, check=self._watch if self._stop else None)
+        watch = self._watch if self._stop else None
+        loss = model.train_step(batch, optimizer, check=watch, **self._parts)
         self._steps.append(
             Step(
                 batch=batch,
@@ -154,7 +159,7 @@ class Losses:
         bad = self._take_back(values)
         if bad is not None:
             step, value = bad
-            refuse_loss(self._model, step.batch, value, epoch=self._run.epoch, step=step.number)
+            self._refuse(step.batch, value, step.number)
 
     def _values(self) -> list[float]:
         """The losses of all steps that have not been read, in one copy."""
@@ -193,4 +198,8 @@ class Losses:
         if not math.isfinite(value):
             if model_step is not None and isinstance(self._model, Model):
                 self._model.step = model_step  # the search for the reason draws the same dropout masks
-            refuse_loss(self._model, batch, value, epoch=self._run.epoch, step=number)
+            self._refuse(batch, value, number)
+
+    def _refuse(self, batch: Any, value: float, number: int) -> NoReturn:
+        epoch = self._run.epoch
+        refuse_loss(self._model, batch, value, epoch=epoch, step=number, at_once=self._at_once)

@@ -108,6 +108,7 @@ class Progress:
     Attributes:
         seed: decides the order of the examples.
         batch_size: examples in a batch.
+        accumulate: batches in a step.
         examples: number of examples.
         epoch: number of the current epoch, counted from 1.
         position: how many of its examples have been trained on.
@@ -131,6 +132,7 @@ class Progress:
     history: list[Epoch] = field(default_factory=list)
     evaluations: list[Evaluation] = field(default_factory=list)
     plateau: str = ""
+    accumulate: int = 1
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON; `Progress.of` reads them."""

@@ -118,11 +118,16 @@ class TrainingRun:
             ) as bar,
             Interrupts(held=checkpointer.path is not None) as interrupts,
             Losses(
-                model, optimizer, progress, stop=checkpointer.stop_at_nan, callbacks=self.callbacks
+                model,
+                optimizer,
+                progress,
+                stop=checkpointer.stop_at_nan,
+                callbacks=self.callbacks,
+                at_once=progress.batch_size if progress.accumulate > 1 else None,
             ) as losses,
         ):
             while progress.position < count and not interrupts.came and not self._is_evaluation_due:
-                stop = progress.position + progress.batch_size
+                stop = progress.position + progress.batch_size * progress.accumulate
                 batch = self.prepared[order[progress.position : stop]]
                 losses.take_step(batch)
                 progress.position += len(batch)

@@ -2,15 +2,23 @@
 
 run_to_kill.py CHECKPOINT RESULT OPTIMIZER EVERY [resume]
 
-With INTERRUPT_AT in its environment, Ctrl-C comes in the middle of that step.
+With INTERRUPT_AT in its environment, Ctrl-C comes in the middle of that step; with FULL_AT, the disk takes no
+more than a few bytes from that step on.
+
+run_to_kill.py CHECKPOINT RESULT OPTIMIZER EVERY LIVES SEED
+
+Kills the run by SIGKILL at so many random moments, goes on with it each time, and prints the step that each
+life came to.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +44,11 @@ def told(model: Any) -> Any:
     def train_step(batch: Any, optimizer: Any, check: Any = None) -> Any:
         if str(optimizer.steps + 1) == os.environ.get("INTERRUPT_AT"):
             signal.raise_signal(signal.SIGINT)
+        if str(optimizer.steps + 1) == os.environ.get("FULL_AT"):
+            import resource  # not on Windows
+
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # then writing raises an error
+            resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
         loss = step(batch, optimizer, check=check)
         print("step", optimizer.steps, flush=True)
         return loss
@@ -81,5 +94,37 @@ def main(checkpoint: str, result: str, name: str, every: str, *resume: str) -> N
     Path(result + ".json").write_text(json.dumps(lines), encoding="utf-8")
 
 
+def live(arguments: list[str], steps: int, seconds: float) -> int:
+    """A run in a process of its own, killed some seconds after so many steps; returns the last step seen."""
+    reads, writes = os.pipe()
+    child = os.fork()
+    if not child:
+        os.dup2(writes, sys.stdout.fileno())
+        try:
+            main(*arguments, "resume")
+        finally:
+            sys.stdout.flush()
+            os._exit(0)
+    os.close(writes)
+    last = 0
+    with os.fdopen(reads) as shown:
+        for _ in range(steps):
+            line = shown.readline()
+            last = int(line.split()[1]) if line else last
+        time.sleep(seconds)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    return last
+
+
+def lives(count: int, seed: int, arguments: list[str]) -> None:
+    draw = random.Random(seed)
+    print("lives", *(live(arguments, draw.randint(1, 4), draw.uniform(0, 0.008)) for _ in range(count)))
+    main(*arguments, "resume")
+
+
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    if len(sys.argv) > 6:
+        lives(int(sys.argv[5]), int(sys.argv[6]), sys.argv[1:5])
+    else:
+        main(*sys.argv[1:])

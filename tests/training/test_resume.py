@@ -76,6 +76,30 @@ def test_a_killed_run_goes_on_to_the_same_bits(whole, tmp_path):
     assert result(tmp_path) == expected, (first, second)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_twenty_deaths_at_random_moments_change_nothing(whole, tmp_path):
+    optimizer, expected = whole
+    seed = str(np.random.default_rng().integers(2**31))
+    shown = finish(start(tmp_path, optimizer, 1, "20", seed)).splitlines()
+    last = [int(step) for step in shown[0].split()[1:]]
+    assert len(last) == 20 and len(set(last)) > 5, last  # they died at different steps, and went on
+    assert result(tmp_path) == expected, (seed, last)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="RLIMIT_FSIZE")
+def test_a_disk_that_fills_keeps_the_state_before(whole, tmp_path, monkeypatch):
+    optimizer, expected = whole
+    monkeypatch.setenv("FULL_AT", "17")
+    process = start(tmp_path, optimizer, 3)
+    shown, errors = process.communicate(timeout=600)
+    assert process.returncode == 1 and "OSError: [Errno 27] File too large" in errors
+    assert shown.endswith("step 18\n")
+    assert {path.name for path in tmp_path.iterdir()} == {"run", "run.1"}  # nothing half written
+    monkeypatch.delenv("FULL_AT")
+    assert finish(start(tmp_path, optimizer, 3, "resume")).startswith("step 16\n")
+    assert result(tmp_path) == expected
+
+
 def test_an_interrupted_run_saves_the_step_under_way(whole, tmp_path, monkeypatch):
     optimizer, expected = whole
     monkeypatch.setenv("INTERRUPT_AT", "17")

@@ -71,7 +71,12 @@ class SavedRun:
             values = {"began": values["optimizer"], "unnamed": {}, **values}
             if isinstance(values.get("progress"), dict):
                 older = "evaluations" not in values["progress"]
-                values["progress"] = {"evaluations": [], "plateau": "", **values["progress"]}
+                values["progress"] = {
+                    "evaluations": [],
+                    "plateau": "",
+                    "accumulate": 1,
+                    **values["progress"],
+                }
         _check("", values, _RUN)
         _check("progress", values["progress"], _PROGRESS)
         for number, epoch in enumerate(values["progress"]["history"]):
@@ -158,6 +163,7 @@ _PROGRESS: dict[str, Test] = {
     "history": _type(list),
     "evaluations": _type(list),
     "plateau": _type(str),
+    "accumulate": _whole(1),
 }
 _EVALUATION: dict[str, Test] = {
     "epoch": _whole(1),

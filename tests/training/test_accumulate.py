@@ -1,0 +1,136 @@
+"""Gradient accumulation: a step on several batches is a step on one large batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows.training import SGD, Adam, Callback, train
+from arrows.typesys import ArrowTypeError, ArrowValueError
+from arrows.typesys.errors import NotFiniteError
+
+RANDOM = np.random.default_rng(3)
+EXAMPLES = [RANDOM.integers(0, 20, RANDOM.integers(0, 7)).tolist() for _ in range(23)]
+
+
+def block(dropout: float = 0.3) -> Any:
+    words = ar.Embedding(20, 5, name="words") >> ar.FC(4, name="fc") >> ar.Dropout(dropout)
+    return ar.Map(ar.Scalar("int32") >> words) >> ar.Sum() >> ar.Function(lambda v: ((v - 1.0) ** 2).sum())
+
+
+def compiled(**how: Any) -> ar.Model:
+    return ar.compile(block(), float_type="float64", **how)
+
+
+def on_the_fly() -> Any:
+    net = ar.OnTheFly(float_type="float64")
+    word, drop = ar.Embedding(20, 5, name="words") >> ar.FC(4, name="fc"), ar.Dropout(0.3)
+
+    def loss(g: Any, words: list[int]) -> Any:
+        vectors = [drop(word(g.tensor(w, "int32"))) for w in words]
+        total = g.sum(vectors) if vectors else g.zeros([4])
+        return ar.ops.sum((total - 1.0) ** 2)
+
+    return net.learner(loss)
+
+
+def as_generators() -> Any:
+    net = ar.OnTheFly(float_type="float64")
+    word, drop = ar.Embedding(20, 5, name="words") >> ar.FC(4, name="fc"), ar.Dropout(0.3)
+
+    def loss(g: Any, words: list[int]) -> Any:
+        total = g.zeros([4])
+        for w in words:
+            total = total + drop(word(g.tensor(w, "int32")))
+            yield total
+        return ar.ops.sum((total - 1.0) ** 2)
+
+    return net.learner(loss)
+
+
+class Steps(Callback):
+    def __init__(self) -> None:
+        self.examples: list[int] = []
+
+    def after_step(self, step: Any) -> None:
+        self.examples.append(step.examples)
+
+
+def trained(model: Any, optimizer: Any, **how: Any) -> tuple[dict[str, Any], list[float], list[int]]:
+    steps = Steps()
+    history = train(model, EXAMPLES, optimizer, epochs=3, callbacks=[steps], progress=False, **how)
+    values = {name: ar.to_numpy(array).copy() for name, array in model.params.items()}
+    return values, [epoch.loss for epoch in history], steps.examples
+
+
+@pytest.mark.parametrize("make", [compiled, on_the_fly, as_generators])
+@pytest.mark.parametrize("rule", [lambda: SGD(0.01, momentum=0.9), lambda: Adam(0.01, clip_norm=1.0)])
+def test_the_numbers_are_those_of_one_large_batch(make, rule):
+    whole, losses, steps = trained(make(), rule(), batch_size=8)
+    summed, others, parts = trained(make(), rule(), batch_size=2, accumulate=4)
+    assert steps == parts == [8, 8, 7] * 3
+    np.testing.assert_allclose(others, losses, rtol=1e-10)
+    for name, values in whole.items():
+        np.testing.assert_allclose(summed[name], values, rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("device", ["cpu", "fake", "fake-kernels"])
+def test_on_each_device(device):
+    rule = Adam(0.01)
+    whole, losses, _ = trained(compiled(device=device), Adam(0.01), batch_size=9)
+    summed, others, _ = trained(compiled(device=device), rule, batch_size=3, accumulate=3)
+    np.testing.assert_allclose(others, losses, rtol=1e-10)
+    for name, values in whole.items():
+        np.testing.assert_allclose(summed[name], values, rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+def test_no_more_than_a_batch_runs_at_once(monkeypatch):
+    model, sizes = compiled(), []
+    executor = model.executors.get(training=True, gradients=True)
+    forward = type(executor).forward
+    monkeypatch.setattr(
+        type(executor),
+        "forward",
+        lambda self, planned: (sizes.append(planned.merged.examples), forward(self, planned))[1],
+    )
+    train(model, EXAMPLES, SGD(0.01), batch_size=5, accumulate=2, progress=False)
+    assert sizes == [5, 5, 5, 5, 3]
+
+
+def test_a_resumed_run_accumulates_as_before(tmp_path):
+    how: dict[str, Any] = {
+        "batch_size": 2,
+        "accumulate": 4,
+        "progress": False,
+        "checkpoint_path": tmp_path / "run",
+    }
+    whole = compiled()
+    train(whole, EXAMPLES, Adam(0.01), epochs=4, **how)
+    half = compiled()
+    train(half, EXAMPLES, Adam(0.01), epochs=2, **how)
+    again = compiled()
+    train(again, EXAMPLES, Adam(0.01), epochs=4, resume=True, **how)
+    for name, values in whole.params.items():
+        np.testing.assert_array_equal(again.params[name], values)
+    with pytest.raises(ArrowValueError, match="accumulate: 4 in the saved state, 2 now"):
+        train(compiled(), EXAMPLES, Adam(0.01), epochs=5, resume=True, **{**how, "accumulate": 2})
+
+
+def test_a_loss_that_is_not_finite_names_its_example_in_whatever_part():
+    model = ar.compile(ar.Vector(1) >> ar.FC(1, name="fc") >> ar.Function(lambda y: ar.ops.log(y[0] * y[0])))
+    model.params["fc/weight"] = np.ones((1, 1), np.float32)
+    before = model.params["fc/weight"].copy()
+    with pytest.raises(NotFiniteError, match="of example 5 is not finite"):
+        train(model, [[1.0]] * 5 + [[0.0]], SGD(0.1), batch_size=2, accumulate=3, progress=False)
+    np.testing.assert_array_equal(model.params["fc/weight"], before)
+    assert model.step == 0
+
+
+def test_bad_counts_are_refused():
+    with pytest.raises(ArrowValueError, match="train: accumulate is 0, and should be 1 or more"):
+        train(compiled(), EXAMPLES, SGD(0.1), accumulate=0)
+    with pytest.raises(ArrowTypeError, match="train: accumulate must be a whole number"):
+        train(compiled(), EXAMPLES, SGD(0.1), accumulate=1.5)  # type: ignore[arg-type]
