@@ -72,6 +72,8 @@ OPTIONAL = {
     "numba",
     "llvmlite",
     "matplotlib",
+    "tensorboardX",
+    "wandb",
     "cloudpickle",
     "multiprocessing",
     "fcntl",

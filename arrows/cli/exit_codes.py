@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 from arrows.typesys import ArrowValueError, InputError
-from arrows.typesys.errors import NotFiniteError
+from arrows.typesys.errors import MissingExtraError, NotFiniteError
 from arrows.typesys.quoting import printable_lines, shortened
 
 LINE = 1000  # characters after which a line of an error is cut short
@@ -25,8 +25,8 @@ def exit_status(program: str, work: Callable[[], int]) -> int:
 
     Returns:
         The result of `work`; 1 if memory ran out or numbers were not finite; 2 if a file, an option or an
-        example was wrong, or if standard output cannot be written; 130 if the user interrupted the command;
-        141 if the reader of the output has gone.
+        example was wrong, a package is missing, or standard output cannot be written; 130 if the user
+        interrupted the command; 141 if the reader of the output has gone.
 
     >>> exit_status("arrows demo", lambda: 0)
     0
@@ -38,7 +38,7 @@ def exit_status(program: str, work: Callable[[], int]) -> int:
     except BrokenPipeError:  # the reader, `head` for example, has gone
         _leave(sys.stdout)
         return 141
-    except (InputError, ArrowValueError, OSError) as error:
+    except (InputError, ArrowValueError, MissingExtraError, OSError) as error:
         _tell(f"{program}: {error}")
         _leave(sys.stdout)
         return 2

@@ -11,16 +11,16 @@ from typing import Any
 
 import arrows as ar
 from arrows.cli.option_types import OPTIMIZERS, count, positive, rate
+from arrows.cli.run_logs import add_log_options, run_logs
 from arrows.files import require_replaceable
 from arrows.training import (
     Callback,
-    CurvePlot,
     EarlyStopping,
     Epoch,
     Evaluation,
-    JsonLines,
     Optimizer,
     Plateau,
+    find_learning_rate,
     save,
     train,
 )
@@ -81,8 +81,12 @@ def add_training_options(
         metavar="N",
         help="halve the learning rates after more than N evaluations without improvement",
     )
-    add("--log", type=Path, metavar="FILE", help="append a line of JSON for each step, evaluation and epoch")
-    add("--plot", type=Path, metavar="FILE", help="draw the curves after each epoch, with arrows[plot]")
+    add(
+        "--find-rate",
+        action="store_true",
+        help="print a learning rate to begin with, found in a short run, and train nothing",
+    )
+    add_log_options(parser)
 
 
 def require_writable(path: Path) -> None:
@@ -131,32 +135,30 @@ def train_best(
         report=report,
         evaluations=options.evaluate_every is not None,
     )
-    callbacks: list[Callback] = [reporter]
-    if options.log is not None:
-        require_replaceable(options.log)
-        callbacks.append(JsonLines(options.log))
-    if options.plot is not None:
-        callbacks.append(CurvePlot(options.plot))
+    if options.find_rate:
+        _find_rate(options, model, examples, optimizer)
+        return
     try:
-        history = train(
-            model,
-            examples,
-            optimizer,
-            epochs=options.epochs,
-            batch_size=options.batch_size,
-            accumulate=options.accumulate,
-            seed=options.seed,
-            evaluate=evaluate,
-            evaluate_every=options.evaluate_every,
-            callbacks=callbacks,
-            best_by=best_by,
-            stop_when=None if options.patience is None else EarlyStopping(best_by, options.patience),
-            plateau=None if options.plateau is None else Plateau(best_by, 0.5, options.plateau),
-            checkpoint_path=checkpoint_path(options.save),
-            resume=options.resume,
-            metadata=metadata,
-            unit=unit,
-        )
+        with run_logs(options) as logs:
+            history = train(
+                model,
+                examples,
+                optimizer,
+                epochs=options.epochs,
+                batch_size=options.batch_size,
+                accumulate=options.accumulate,
+                seed=options.seed,
+                evaluate=evaluate,
+                evaluate_every=options.evaluate_every,
+                callbacks=[reporter, *logs],
+                best_by=best_by,
+                stop_when=None if options.patience is None else EarlyStopping(best_by, options.patience),
+                plateau=None if options.plateau is None else Plateau(best_by, 0.5, options.plateau),
+                checkpoint_path=checkpoint_path(options.save),
+                resume=options.resume,
+                metadata=metadata,
+                unit=unit,
+            )
     except KeyboardInterrupt:
         raise KeyboardInterrupt("continue with --resume") from None
     best = history.best
@@ -164,6 +166,19 @@ def train_best(
     figures = test()
     step = f", step {best.step:,}" if options.evaluate_every else ""
     print(f"test, with the model of epoch {best.epoch}{step} ({printable(str(options.save))}):\n{figures}")
+
+
+def _find_rate(
+    options: argparse.Namespace, model: ar.Model, examples: list[Any], optimizer: Optimizer
+) -> None:
+    search = find_learning_rate(
+        model, examples, optimizer, batch_size=options.batch_size * options.accumulate, seed=options.seed
+    )
+    lowest, highest = search.rates[0], search.rates[-1]
+    print(
+        f"a learning rate to begin with: {search.suggestion:.2g}, where the loss falls fastest in "
+        f"{len(search.rates)} steps at rates from {lowest:.2g} to {highest:.2g}"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar, cast
 
 from arrows.typesys import ArrowValueError, InputError
+from arrows.typesys.errors import MissingExtraError
 
 T = TypeVar("T")
 
@@ -83,7 +84,7 @@ def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
 
     Raises:
         InputError: compressed data that are damaged or cut off; it names the file and the line.
-        ModuleNotFoundError: a `.zst` file, and neither Python 3.14 nor `arrows[zstd]`.
+        MissingExtraError: a `.zst` file, and neither Python 3.14 nor `arrows[zstd]`.
         OSError: the file cannot be read.
     """
     number = 0
@@ -119,7 +120,7 @@ def _zstd() -> Any:
     try:
         from backports import zstd
     except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "files that end in .zst need Python 3.14, or pip install 'arrows[zstd]'", name="backports.zstd"
+        raise MissingExtraError(
+            "files that end in .zst need Python 3.14, or a package", "zstd", "backports.zstd"
         ) from None
     return zstd

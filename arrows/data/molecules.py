@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from arrows.typesys import ArrowTypeError, InputError
+from arrows.typesys.errors import MissingExtraError
 from arrows.typesys.quoting import quoted
 
 Molecule = dict[str, list[dict[str, Any]]]
@@ -27,7 +28,7 @@ def parse_smiles(smiles: str, *, source: str = "") -> Molecule:
     Raises:
         ArrowTypeError: not a text.
         InputError: this is no molecule; it quotes the text, and says why.
-        ModuleNotFoundError: RDKit is missing: pip install 'arrows[molecules]'.
+        MissingExtraError: RDKit is missing: pip install 'arrows[molecules]'.
 
     Source: Weininger, "SMILES, a chemical language and information system", 1988; RDKit, rdkit.org.
 
@@ -77,6 +78,4 @@ def _rdkit() -> tuple[Any, Any]:
     try:
         return importlib.import_module("rdkit.Chem"), importlib.import_module("rdkit.rdBase")
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "molecules are read by RDKit: pip install 'arrows[molecules]'", name=error.name
-        ) from None
+        raise MissingExtraError("molecules are read by RDKit", "molecules", error.name) from None

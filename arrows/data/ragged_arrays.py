@@ -12,6 +12,7 @@ from arrows.engine import Ragged, to_numpy
 from arrows.engine.values import Labelled
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowTypeError
+from arrows.typesys.errors import MissingExtraError
 
 
 def to_awkward(result: Any) -> Any:
@@ -26,7 +27,7 @@ def to_awkward(result: Any) -> Any:
 
     Raises:
         ArrowTypeError: something else, such as None.
-        ModuleNotFoundError: pip install 'arrows[awkward]'.
+        MissingExtraError: pip install 'arrows[awkward]'.
 
     >>> to_awkward(None)
     Traceback (most recent call last):
@@ -72,7 +73,7 @@ def to_arrow(result: Any) -> Any:
 
     Raises:
         ArrowTypeError: something else, such as None.
-        ModuleNotFoundError: pip install 'arrows[arrow]'.
+        MissingExtraError: pip install 'arrows[arrow]'.
 
     >>> to_arrow((None,))
     Traceback (most recent call last):
@@ -222,6 +223,4 @@ def _module(name: str) -> Any:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         extra = "arrow" if name == "pyarrow" else name
-        raise ModuleNotFoundError(
-            f"this needs {name}: pip install 'arrows[{extra}]'", name=error.name
-        ) from None
+        raise MissingExtraError(f"this needs {name}", extra, error.name) from None

@@ -10,6 +10,7 @@ from arrows.files import replacing, require_replaceable
 from arrows.training.arguments import require_path
 from arrows.training.callbacks import Log
 from arrows.training.progress import Epoch
+from arrows.typesys.errors import MissingExtraError
 
 
 class CurvePlot(Log):
@@ -20,7 +21,7 @@ class CurvePlot(Log):
         every: of the steps, only each so-manieth is drawn.
 
     Raises:
-        ModuleNotFoundError: Matplotlib is missing: pip install 'arrows[plot]'.
+        MissingExtraError: Matplotlib is missing: pip install 'arrows[plot]'.
         OSError: the picture cannot be written.
 
     >>> CurvePlot("/nowhere/curves.png")
@@ -69,7 +70,5 @@ def _figure() -> Any:
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "curves are drawn by Matplotlib: pip install 'arrows[plot]'", name=error.name
-        ) from None
+        raise MissingExtraError("curves are drawn by Matplotlib", "plot", error.name) from None
     return Figure

@@ -92,6 +92,24 @@ class NotFiniteError(ArithmeticError):
     """
 
 
+class MissingExtraError(ModuleNotFoundError):
+    """A package is missing that one of the extras of `arrows` installs.
+
+    Args:
+        needs: what needs it.
+        extra: the name of the extra.
+        module: the module that could not be imported.
+
+    Example:
+        >>> print(MissingExtraError("molecules are read by RDKit", "molecules", "rdkit"))
+        molecules are read by RDKit: pip install 'arrows[molecules]'
+    """
+
+    def __init__(self, needs: str, extra: str, module: str | None) -> None:
+        super().__init__(f"{needs}: pip install 'arrows[{extra}]'", name=module)
+        self.extra = extra
+
+
 # Messages name the line where a user made a block, which is never in one of these rooms. The other rooms
 # (command line, ready models) make blocks as a user does.
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

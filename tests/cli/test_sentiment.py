@@ -340,3 +340,68 @@ def test_evaluations_within_an_epoch_and_a_log(folder, tmp_path, capsys):
     assert re.search(r"test, with the model of epoch \d, step \d+ ", out)
     steps = [json.loads(line)["step"] for line in log.read_text(encoding="utf-8").splitlines()]
     assert steps == sorted(steps) and steps[-1] < 36  # four steps an epoch: it stopped early
+
+
+def test_a_learning_rate_to_begin_with(folder, tmp_path, capsys):
+    assert train(folder, "--save", tmp_path / "m", "--find-rate") == 0
+    assert re.search(
+        r"a learning rate to begin with: [\d.e-]+, where the loss falls fastest in \d+ steps",
+        capsys.readouterr().out,
+    )
+    assert not (tmp_path / "m").exists()
+
+
+def test_steps_on_several_batches_are_those_on_one_large_batch(folder, tmp_path):
+    assert train(folder, "--save", tmp_path / "whole") == 0
+    assert (
+        train(folder, "--save", tmp_path / "parts", "--batch-size", 4, "--accumulate", 2, "--plateau", 9) == 0
+    )
+    parts = arrays(tmp_path / "parts")
+    for name, values in arrays(tmp_path / "whole").items():
+        np.testing.assert_allclose(parts[name], values, rtol=1e-3, atol=1e-4, err_msg=name)
+
+
+def test_numbers_for_tensorboard(folder, tmp_path):
+    pytest.importorskip("tensorboardX")
+    assert train(folder, "--save", tmp_path / "m", "--tensorboard", tmp_path / "runs") == 0
+    (events,) = (tmp_path / "runs").iterdir()
+    assert b"evaluation/fine" in events.read_bytes()
+
+
+def test_numbers_for_weights_and_biases(folder, tmp_path, monkeypatch):
+    logged: list[tuple[int, dict[str, float]]] = []
+
+    class Run:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            logged.append((-1, {}))
+
+        def log(self, data, step=None):
+            logged.append((step, data))
+
+    def init(project, config):
+        assert project == "trees" and config["batch_size"] == 8 and "work" not in config
+        return Run()
+
+    monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(init=init))
+    assert train(folder, "--save", tmp_path / "m", "--wandb", "trees") == 0
+    assert any("evaluation/fine" in data for _, data in logged) and logged[-1] == (-1, {})
+
+
+@pytest.mark.parametrize(
+    ("option", "module", "extra"),
+    [
+        ("--plot", "matplotlib.figure", "plot"),
+        ("--tensorboard", "tensorboardX", "tensorboard"),
+        ("--wandb", "wandb", "wandb"),
+    ],
+)
+def test_a_missing_package_is_named(folder, tmp_path, monkeypatch, capsys, option, module, extra):
+    monkeypatch.setitem(sys.modules, module, None)
+    assert train(folder, "--save", tmp_path / "m", option, tmp_path / "x.png") == 2
+    err = capsys.readouterr().err
+    assert err.startswith("arrows train sentiment: ") and err.endswith(f"pip install 'arrows[{extra}]'\n"), (
+        err
+    )
