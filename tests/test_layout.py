@@ -32,18 +32,20 @@ LEANS_ON: dict[str, set[str]] = {
     "typesys": set(),
     "machine": {"typesys"},
     "ops": {"typesys"},
+    "safetensors_file": {"files", "typesys", "ops"},
     "combinators": {"typesys", "ops"},
     "inference": BLOCKS,
     "layers": BLOCKS,
     "drawing": BLOCKS | {"inference"},
-    "engine": BLOCKS | {"inference"},
+    "engine": BLOCKS | {"inference", "files", "safetensors_file"},
     "data": ENGINE | {"files"},
     "onthefly": ENGINE,
     "metrics": ENGINE,
-    "training": ENGINE | {"files"},
+    "training": ENGINE | {"files", "safetensors_file"},
     "models": ENGINE | {"layers", "data", "training", FRONT_DOOR},
     "cli": ENGINE
-    | {"version", "files", "machine", "layers", "drawing", "data", "training", "models", FRONT_DOOR},
+    | {"version", "files", "safetensors_file", "machine"}
+    | {"layers", "drawing", "data", "training", "models", FRONT_DOOR},
     "testing": ENGINE,
     "__main__": {"cli"},
 }

@@ -13,8 +13,8 @@ import arrows as ar
 from arrows.combinators import AnyBlock
 from arrows.engine.planning import named_parameters
 from arrows.models import Lexicon, sentiment, tagger
+from arrows.safetensors_file import is_whole
 from arrows.training import load
-from arrows.training.arguments import is_whole
 from arrows.training.saving import Entry, differences, open_file, require_memory
 from arrows.typesys import ArrowValueError
 

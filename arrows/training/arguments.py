@@ -6,11 +6,9 @@ import os
 from collections.abc import Mapping
 from numbers import Integral, Real
 from pathlib import Path
-from typing import TypeGuard
 
 from arrows.combinators import Block
 from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys.quoting import printable, shortened
 
 
 def described(value: object) -> str:
@@ -22,20 +20,6 @@ def described(value: object) -> str:
     if isinstance(value, Block):
         return f"the block {value.label}"
     return f"a value of the type {type(value).__name__}"
-
-
-def escaped(text: str, most: int = 1000) -> str:
-    """Shortens a text from a file and escapes its control characters, so that a message can quote it.
-
-    >>> escaped("a\\x1b[31m \\u202e", 12), escaped("naïve")
-    ('a\\\\x1b[31m \\\\u202e', 'naïve')
-    """
-    return printable(shortened(text, most))
-
-
-def is_whole(value: object, least: int = 0) -> TypeGuard[int]:
-    """Whether a value from a file is an integer of at least `least` that fits in 64 bits."""
-    return type(value) is int and least <= value < 2**63
 
 
 def is_number(value: object) -> bool:

@@ -11,13 +11,13 @@ from functools import partial
 from pathlib import Path
 
 from arrows.files import keep_previous, previous
-from arrows.training.arguments import escaped
 from arrows.training.finite_checks import require_finite_parameters
 from arrows.training.learner import Learner
 from arrows.training.optimizers import Optimizer
 from arrows.training.progress import Progress
 from arrows.training.saving import load_state, save_state
 from arrows.typesys import ArrowValueError
+from arrows.typesys.quoting import escaped
 
 
 class Newest(Enum):

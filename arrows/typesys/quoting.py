@@ -55,6 +55,15 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}... ({len(text):,} characters)"
 
 
+def escaped(text: str, most: int = 1000) -> str:
+    """Shortens a text from a file and escapes its control characters, so that a message can quote it.
+
+    >>> escaped("a\\x1b[31m \\u202e", 12), escaped("naïve")
+    ('a\\\\x1b[31m \\\\u202e', 'naïve')
+    """
+    return printable(shortened(text, most))
+
+
 def unwritable(text: str) -> str:
     r"""Says why no file can store a name; empty if a file can.
 

@@ -24,8 +24,8 @@ from arrows.cli.model_files import (
 )
 from arrows.data import format_tree, generate
 from arrows.models import Lexicon, sentiment, tagger
+from arrows.safetensors_file import read_file, write_file
 from arrows.training import read_metadata, save
-from arrows.training.saving.safetensors_file import read_file, write_file
 from arrows.typesys.errors import ArrowValueError
 from tests.profile import NIGHTLY
 from tests.training.saving.damage import dropped, places, put, resaved, safetensors

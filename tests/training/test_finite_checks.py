@@ -13,8 +13,8 @@ import arrows as ar
 from arrows.cli import exit_status
 from arrows.data import generate, vocabulary
 from arrows.models import sentiment
+from arrows.safetensors_file import read_file
 from arrows.training import SGD, Adam, NotFiniteError, save, train
-from arrows.training.saving.safetensors_file import read_file
 from arrows.typesys.errors import ArrowValueError
 from tests.profile import NIGHTLY
 from tests.training.test_loop import Bookkeeper

@@ -15,7 +15,15 @@ import numpy as np
 
 from arrows.engine.device import host_array
 from arrows.ops.arrays import Array, HostArray
-from arrows.training.arguments import escaped, require_model, require_optimizer, require_path
+from arrows.safetensors_file import (
+    OURS,
+    OpenFile,
+    open_file,
+    quoted,
+    require_texts,
+    write_file,
+)
+from arrows.training.arguments import require_model, require_optimizer, require_path
 from arrows.training.interrupt import undisturbed
 from arrows.training.optimizers import Optimizer
 from arrows.training.optimizers.update_rule import StepCount
@@ -26,17 +34,10 @@ from arrows.training.saving.parameter_files import (
     names_to_come,
     set_parameters,
 )
-from arrows.training.saving.safetensors_file import (
-    OURS,
-    OpenFile,
-    open_file,
-    quoted,
-    require_texts,
-    write_file,
-)
 from arrows.training.saving.saved_run import SavedRun
 from arrows.training.saving.unnamed_layers import changed_order, confusable, unnamed_layers
 from arrows.typesys import ArrowValueError
+from arrows.typesys.quoting import escaped
 
 T = TypeVar("T")
 

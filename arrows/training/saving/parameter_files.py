@@ -9,10 +9,7 @@ from pathlib import Path
 
 from arrows.engine.planning import GrowingParams
 from arrows.ops.arrays import Array
-from arrows.training.arguments import require_model, require_path
-from arrows.training.interrupt import undisturbed
-from arrows.training.parameters import Described, Trainable, all_parameters, notation
-from arrows.training.saving.safetensors_file import (
+from arrows.safetensors_file import (
     OURS,
     OpenFile,
     open_file,
@@ -20,6 +17,9 @@ from arrows.training.saving.safetensors_file import (
     require_texts,
     write_file,
 )
+from arrows.training.arguments import require_model, require_path
+from arrows.training.interrupt import undisturbed
+from arrows.training.parameters import Described, Trainable, all_parameters, notation
 from arrows.training.saving.unnamed_layers import (
     Sites,
     alike_layers,

@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeGuard
 
-from arrows.training.arguments import escaped, is_whole
+from arrows.safetensors_file import is_whole
 from arrows.training.progress import Evaluation, Progress
 from arrows.training.saving.unnamed_layers import Sites, sites_of
 from arrows.typesys import ArrowValueError
+from arrows.typesys.quoting import escaped
 
 VERSION = 1
 

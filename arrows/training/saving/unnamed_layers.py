@@ -12,9 +12,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from arrows.training.arguments import escaped, is_whole
+from arrows.safetensors_file import is_whole
 from arrows.training.parameters import Described, Trainable, notation
 from arrows.typesys.errors import Message, Side, message
+from arrows.typesys.quoting import escaped
 
 MOST = 6  # layers that a message names
 

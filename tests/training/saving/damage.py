@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 import arrows as ar
+from arrows.safetensors_file import read_file, write_file
 from arrows.training import Adam, Epoch, Optimizer, Progress, load_state, train
-from arrows.training.saving.safetensors_file import read_file, write_file
 
 FILES = Path(__file__).parent / "files"
 RUN = "arrows.run"

@@ -18,6 +18,7 @@ from safetensors.numpy import save_file
 
 from arrows.engine.device import get_device
 from arrows.ops import RowSparse
+from arrows.safetensors_file import read_file
 from arrows.training import (
     SGD,
     Adadelta,
@@ -33,7 +34,6 @@ from arrows.training import (
     train,
 )
 from arrows.training.interrupt import Interrupts
-from arrows.training.saving.safetensors_file import read_file
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 from tests.training.test_loop import Bookkeeper
 

@@ -19,9 +19,9 @@ from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 import arrows as ar
+from arrows import safetensors_file as files
+from arrows.safetensors_file import open_file, read_file, write_file
 from arrows.training import Adam, Progress, load, load_state, read_metadata, save, save_state
-from arrows.training.saving import safetensors_file as files
-from arrows.training.saving.safetensors_file import open_file, read_file, write_file
 from arrows.typesys.errors import ArrowValueError
 from tests.profile import NIGHTLY, draws
 from tests.training.saving.damage import (

@@ -20,15 +20,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeGuard
 
 import numpy as np
 import safetensors.numpy
 
 from arrows.files import replacing
 from arrows.ops.arrays import HostArray
-from arrows.training.arguments import escaped, is_whole
 from arrows.typesys import ArrowValueError
+from arrows.typesys.quoting import escaped
 
 LONGEST = 100_000_000  # bytes of a header, the limit of the library safetensors
 MOST_AXES = 32
@@ -264,6 +264,11 @@ def read_header(file: BinaryIO, size: int) -> Header:
         rest = size - 8 - length
         raise ArrowValueError(f"its header describes {end:,} bytes of numbers, and {rest:,} follow")
     return Header(entries, texts, offset=8 + length)
+
+
+def is_whole(value: object, least: int = 0) -> TypeGuard[int]:
+    """Whether a value from a file is an integer of at least `least` that fits in 64 bits."""
+    return type(value) is int and least <= value < 2**63
 
 
 def quoted(name: str) -> str:
