@@ -9,7 +9,7 @@ from weakref import WeakSet
 import numpy as np
 
 from arrows.engine.planning import Plan
-from arrows.engine.reading import Fingerprint, Wirings
+from arrows.engine.reading import Fingerprint, Wirings, lengths_of
 from arrows.engine.scheduling.node_table import NodeTable, node_table
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowTypeError
@@ -123,6 +123,20 @@ class Prepared:
 
     def __len__(self) -> int:
         return len(self.wirings)
+
+    @property
+    def nodes(self) -> HostArray:
+        """How many nodes each example has, ``int64[examples]``: what a batch of it costs, about.
+
+        A node is one visit of an operation, or a value that is read.
+
+        Example:
+            >>> import arrows as ar
+            >>> model = ar.compile(ar.Map(ar.Scalar()) >> ar.Sum())
+            >>> model.prepare([[1, 2], [], [3]]).nodes.tolist()
+            [3, 1, 2]
+        """
+        return lengths_of(self.wirings.site.offsets).astype(np.int64, copy=False)
 
     def __getitem__(self, indices: Any) -> Batch:
         """The batch of the examples at ``indices``: integers, a slice, or one integer (a batch of one).

@@ -162,3 +162,11 @@ def test_with_dropout_the_first_batch_of_each_use_numbers_the_set() -> None:
     assert list(prepared.tables) == [True]
     model.value_and_grad(prepared[:])
     assert list(prepared.tables) == [True, False]
+
+
+def test_a_set_says_how_many_nodes_each_example_has() -> None:
+    model = ar.compile(ar.Map(ar.Scalar() >> ar.Function(lambda x: x * x)) >> ar.Sum())
+    prepared = model.prepare([[1.0, 2.0], [], [3.0]])
+    assert prepared.nodes.dtype == np.int64
+    assert prepared.nodes.tolist() == [5, 1, 3]  # a value and its square, and the sum
+    assert int(prepared.nodes.sum()) == len(prepared.wirings.site.values)
