@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.reference import ArraySemantics
-from arrows.ops import Evaluation
+from arrows.ops import EagerEvaluation
 from arrows.ops.evaluate import Lookup, _Applied
 
 
@@ -77,7 +77,7 @@ def meets_kink(
     return False
 
 
-def tape_meets_kink(evaluation: Evaluation, tolerance: float = 1e-6) -> bool:
+def tape_meets_kink(evaluation: EagerEvaluation, tolerance: float = 1e-6) -> bool:
     """Whether what an evaluation has recorded comes near a place where a function has no derivative."""
     for entry in evaluation._tape:
         if not isinstance(entry, _Applied) or entry.primitive.name not in _KINKS:

@@ -10,7 +10,7 @@ A metric counts what `update` shows it, batch by batch, and `figures` gives numb
 from arrows.metrics.attachment import AttachmentScores
 from arrows.metrics.classification import Accuracy, ClassF1, ConfusionMatrix
 from arrows.metrics.exact_sum import ExactSum
-from arrows.metrics.metric import Metric
+from arrows.metrics.metric import StreamingMetric
 from arrows.metrics.ranking import RocAuc
 from arrows.metrics.regression import MeanAbsoluteError, MeanSquaredError
 from arrows.metrics.spans import SpanF1
@@ -23,7 +23,7 @@ __all__ = [
     "ExactSum",
     "MeanAbsoluteError",
     "MeanSquaredError",
-    "Metric",
     "RocAuc",
     "SpanF1",
+    "StreamingMetric",
 ]

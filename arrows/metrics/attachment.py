@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from arrows.metrics.metric import Metric, host_array, ratio, require_same_count
+from arrows.metrics.metric import StreamingMetric, host_array, ratio, require_same_count
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowTypeError
 
 
-class AttachmentScores(Metric):
+class AttachmentScores(StreamingMetric):
     """The shares of words with the right head (UAS), and with the right head and relation (LAS).
 
     `update` takes the heads of words, or a pair of heads and relations; as arrays, ragged values, or lists of

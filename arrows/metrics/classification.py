@@ -7,12 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from arrows.metrics.metric import Metric, host_array, ratio, require_same_count
+from arrows.metrics.metric import StreamingMetric, host_array, ratio, require_same_count
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowTypeError, ArrowValueError
 
 
-class Accuracy(Metric):
+class Accuracy(StreamingMetric):
     """The share of correct classes.
 
     Args:
@@ -47,7 +47,7 @@ class Accuracy(Metric):
         return {"accuracy": ratio(self.right, self.count)}
 
 
-class ConfusionMatrix(Metric):
+class ConfusionMatrix(StreamingMetric):
     """How often examples of each class are taken for each.
 
     Args:

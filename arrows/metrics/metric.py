@@ -13,11 +13,11 @@ from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowTypeError, ArrowValueError
 
 
-class Metric(ABC):
+class StreamingMetric(ABC):
     """Counts how predictions and correct answers agree.
 
     >>> from arrows.metrics import Accuracy
-    >>> isinstance(Accuracy(), Metric)
+    >>> isinstance(Accuracy(), StreamingMetric)
     True
     """
 

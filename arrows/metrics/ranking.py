@@ -6,14 +6,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from arrows.metrics.metric import Metric, host_array, ratio, require_same_count
+from arrows.metrics.metric import StreamingMetric, host_array, ratio, require_same_count
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowTypeError, ArrowValueError
 
 _SORTED_AT_ONCE = 65_536
 
 
-class RocAuc(Metric):
+class RocAuc(StreamingMetric):
     """The area under the ROC curve: how often a positive example has a greater score than a negative one.
 
     Equal scores count one half.  Exact, for it keeps each score that came (16 bytes for one) with how many

@@ -8,12 +8,12 @@ from typing import Any, Self
 import numpy as np
 
 from arrows.metrics.exact_sum import ExactSum
-from arrows.metrics.metric import Metric, host_array, require_same_count
+from arrows.metrics.metric import StreamingMetric, host_array, require_same_count
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowTypeError, ArrowValueError
 
 
-class _MeanOfDistances(Metric):
+class _MeanOfDistances(StreamingMetric):
     """The mean of a distance over all numbers, in float64, summed without rounding."""
 
     name: str

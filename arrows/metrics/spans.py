@@ -9,14 +9,14 @@ import numpy as np
 
 from arrows.engine import Ragged
 from arrows.metrics.classification import class_names, class_numbers
-from arrows.metrics.metric import Metric, ratio
+from arrows.metrics.metric import StreamingMetric, ratio
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowTypeError, ArrowValueError
 
 _BEGINS, _ENDS = ("B", "S", "U"), ("E", "L", "S", "U")
 
 
-class SpanF1(Metric):
+class SpanF1(StreamingMetric):
     """Precision, recall and F1 of spans: a span is right if its begin, its end and its kind are.
 
     Tags are `O` outside of spans, and `B-kind` at the begin and `I-kind` inside of one (IOB2); where they are

@@ -2,7 +2,7 @@
 
 A *primitive* (`primitive.py`) is a shape rule, a kernel, a derivative and a rule for many rows at once.  The
 operations of `ar.ops` apply primitives by `bind`.  A `TraceRecorder` records them as equations; an
-`Evaluation` computes them at once and keeps a tape.  To add an operation, write its primitive and its
+`EagerEvaluation` computes them at once and keeps a tape.  To add an operation, write its primitive and its
 function in a file of this room, export the function below, and give the primitive rows in
 `tests/ops/table.py`.
 """
@@ -68,7 +68,7 @@ from arrows.ops.elementwise import (
     subtract,
 )
 from arrows.ops.errors import FunctionError, IndexOutOfRange, ShapeError
-from arrows.ops.evaluate import Evaluation, Value
+from arrows.ops.evaluate import EagerEvaluation, Value
 from arrows.ops.indexing import concat, index, pad_slice, stack
 from arrows.ops.linear import dot, matmul, outer
 from arrows.ops.lookup import gather, lookup, one_hot, pick, place, scatter_row
@@ -99,8 +99,8 @@ from arrows.ops.tracing import Tracer, TraceRecorder, trace
 __all__ = [
     "INVARIANT",
     "ROW",
+    "EagerEvaluation",
     "Equation",
-    "Evaluation",
     "FunctionError",
     "IndexOutOfRange",
     "Parameter",

@@ -55,8 +55,8 @@ def segment_attention(
 
     Vaswani et al., "Attention Is All You Need", NIPS 2017, sections 3.2.1 and 3.2.2.
 
-    >>> from arrows.ops import Evaluation
-    >>> evaluation = Evaluation()
+    >>> from arrows.ops import EagerEvaluation
+    >>> evaluation = EagerEvaluation()
     >>> x = evaluation.value(np.array([[0.0], [0.0]]), rows=0)
     >>> v = evaluation.value(np.array([[1.0], [3.0]]), rows=0)
     >>> segment_attention(x, x, v).array.tolist(), segment_attention(x, x, v, causal=True).array.tolist()

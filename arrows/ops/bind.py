@@ -11,7 +11,7 @@ import numpy as np
 from arrows.ops.arrays import HostArray
 from arrows.ops.context import Context, LazyContext
 from arrows.ops.errors import ShapeError
-from arrows.ops.evaluate import Evaluation, Value
+from arrows.ops.evaluate import EagerEvaluation, Value
 from arrows.ops.primitive import INVARIANT, ROW, Attributes, Primitive, get
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.dtypes import is_float, masked_elements
@@ -206,7 +206,7 @@ def _levels(
 
 def _compute(primitive: Primitive, operands: tuple[Operand, ...], attributes: Attributes) -> HostArray:
     """Computes a primitive at once, as NumPy would, since no operand is a tensor of a Function."""
-    evaluation = Evaluation()
+    evaluation = EagerEvaluation()
     beside = next((operand for operand in operands if isinstance(operand, (np.ndarray, np.generic))), None)
     like = None if beside is None else evaluation.constant(np.asarray(beside)).type
     values = [evaluation.constant(constant(operand, like)) for operand in operands]

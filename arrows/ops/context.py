@@ -130,7 +130,7 @@ def same_content(a: object, b: object) -> bool:
 
 
 class Context(Protocol):
-    """The interface that `TraceRecorder` and `Evaluation` share."""
+    """The interface that `TraceRecorder` and `EagerEvaluation` share."""
 
     float_type: str | None
 

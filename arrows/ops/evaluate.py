@@ -32,18 +32,18 @@ class Value(TensorLike):
     Attributes:
         array: the numbers; a value of a sequence (`rows >= 0`) has the elements along axis 0.
 
-    >>> evaluation = Evaluation()
+    >>> evaluation = EagerEvaluation()
     >>> (evaluation.value(np.array([1.0, 2.0])) * 3).array.tolist()
     [3.0, 6.0]
     """
 
     __slots__ = ("array", "context", "rows", "segments", "type")
-    context: Evaluation
+    context: EagerEvaluation
     type: Tensor
     rows: int
 
     def __init__(
-        self, context: Evaluation, array: HostArray, type: Tensor, rows: int, segments: Segments | None
+        self, context: EagerEvaluation, array: HostArray, type: Tensor, rows: int, segments: Segments | None
     ) -> None:
         self.context = context
         self.array = array
@@ -81,7 +81,7 @@ class _Split:
     results: list[Value]
 
 
-class Evaluation(Entered):
+class EagerEvaluation(Entered):
     """Computes functions on tensors of one example: `with evaluation: function(*values)`.
 
     Args:
@@ -89,7 +89,7 @@ class Evaluation(Entered):
         record: whether to keep a tape, which `backward` needs.
         float_type: the element type that every floating constant, cast and parameter gets; None leaves them.
 
-    >>> evaluation = Evaluation(record=True)
+    >>> evaluation = EagerEvaluation(record=True)
     >>> x = evaluation.value(np.array([1.0, 2.0]))
     >>> y = (x * x).sum()
     >>> evaluation.backward([(y, np.array(1.0))])[x].tolist()

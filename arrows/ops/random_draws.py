@@ -17,7 +17,7 @@ from arrows.ops.context import LazyContext
 from arrows.ops.dropout import spread_key
 from arrows.ops.elementwise import multiply
 from arrows.ops.errors import ShapeError
-from arrows.ops.evaluate import Evaluation
+from arrows.ops.evaluate import EagerEvaluation
 from arrows.ops.innermost import current_context
 from arrows.ops.primitive import Primitive, Run, ShapeRule, lift_rows, register
 from arrows.ops.shape_rules import sizes
@@ -115,7 +115,7 @@ def _drawn(name: str, shape: int | Sequence[int], dtype: str, like: TensorLike |
     if like is not None and isinstance(like.context, LazyContext):
         return like.context.call_draw(name, like)
     context = current_context.get()
-    if not isinstance(context, (TraceRecorder, Evaluation)):
+    if not isinstance(context, (TraceRecorder, EagerEvaluation)):
         raise ShapeError(
             f"{name} is called outside of any function, where no example says which numbers to draw",
             hint=f"call it in an ar.Function; in a batch on the fly: ops.{name}_like(x)",

@@ -28,8 +28,8 @@ from arrows.typesys.types import Tensor
 def segment_sum(x: TensorLike) -> TensorLike:
     """Sum of the elements of a sequence; zeros for an empty one.
 
-    >>> from arrows.ops import Evaluation
-    >>> segment_sum(Evaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
+    >>> from arrows.ops import EagerEvaluation
+    >>> segment_sum(EagerEvaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
     3.0
     """
     return bind(_segment_sum, x)
@@ -45,8 +45,8 @@ def segment_max(x: TensorLike, default: float | None = None) -> TensorLike:
     Raises:
         ArrowValueError: when computed, a sequence is empty and there is no default.
 
-    >>> from arrows.ops import Evaluation
-    >>> segment_max(Evaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
+    >>> from arrows.ops import EagerEvaluation
+    >>> segment_max(EagerEvaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
     2.0
     """
     return bind(_segment_max, x, default=_default("segment_max", default))
@@ -62,8 +62,8 @@ def segment_min(x: TensorLike, default: float | None = None) -> TensorLike:
     Raises:
         ArrowValueError: when computed, a sequence is empty and there is no default.
 
-    >>> from arrows.ops import Evaluation
-    >>> segment_min(Evaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
+    >>> from arrows.ops import EagerEvaluation
+    >>> segment_min(EagerEvaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
     1.0
     """
     return bind(_segment_min, x, default=_default("segment_min", default))
@@ -72,8 +72,8 @@ def segment_min(x: TensorLike, default: float | None = None) -> TensorLike:
 def segment_count(x: TensorLike, dtype: str | None = None) -> TensorLike:
     """Number of elements of a sequence, as a scalar of the sequence's element type or of `dtype`.
 
-    >>> from arrows.ops import Evaluation
-    >>> segment_count(Evaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
+    >>> from arrows.ops import EagerEvaluation
+    >>> segment_count(EagerEvaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
     2.0
     """
     return bind(_segment_count, x, dtype=x.dtype if dtype is None else dtype)
@@ -82,8 +82,8 @@ def segment_count(x: TensorLike, dtype: str | None = None) -> TensorLike:
 def segment_mean(x: TensorLike, default: float = 0.0) -> TensorLike:
     """Mean of the elements of a sequence; `default` for an empty one.
 
-    >>> from arrows.ops import Evaluation
-    >>> segment_mean(Evaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
+    >>> from arrows.ops import EagerEvaluation
+    >>> segment_mean(EagerEvaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
     1.5
     """
     count = segment_count(x)
@@ -94,8 +94,8 @@ def segment_mean(x: TensorLike, default: float = 0.0) -> TensorLike:
 def segment_softmax(x: TensorLike) -> TensorLike:
     """Softmax over the elements of a sequence, for each place of the tensor: attention weights.
 
-    >>> from arrows.ops import Evaluation
-    >>> segment_softmax(Evaluation().value(np.array([1.0, 1.0]), rows=0)).array.tolist()
+    >>> from arrows.ops import EagerEvaluation
+    >>> segment_softmax(EagerEvaluation().value(np.array([1.0, 1.0]), rows=0)).array.tolist()
     [0.5, 0.5]
     """
     return bind(_segment_softmax, x)
@@ -104,8 +104,8 @@ def segment_softmax(x: TensorLike) -> TensorLike:
 def segment_broadcast(x: TensorLike, like: TensorLike) -> TensorLike:
     """Repeats a tensor of each example for each element of the sequence of `like`.
 
-    >>> from arrows.ops import Evaluation
-    >>> evaluation = Evaluation()
+    >>> from arrows.ops import EagerEvaluation
+    >>> evaluation = EagerEvaluation()
     >>> xs = evaluation.value(np.array([1.0, 2.0]), rows=0)
     >>> segment_broadcast(evaluation.value(np.array(7.0)), xs).array.tolist()
     [7.0, 7.0]
@@ -118,8 +118,8 @@ def segment_broadcast(x: TensorLike, like: TensorLike) -> TensorLike:
 def segment_position(x: TensorLike) -> TensorLike:
     """The place of each element in its sequence, int64, counted from 0; no gradient passes.
 
-    >>> from arrows.ops import Evaluation
-    >>> segment_position(Evaluation().value(np.array([1.5, 2.5]), rows=0)).array.tolist()
+    >>> from arrows.ops import EagerEvaluation
+    >>> segment_position(EagerEvaluation().value(np.array([1.5, 2.5]), rows=0)).array.tolist()
     [0, 1]
     """
     return bind(_segment_position, x)

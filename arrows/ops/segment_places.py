@@ -24,8 +24,8 @@ def segment_shift(x: TensorLike, by: int) -> TensorLike:
         x: the sequence.
         by: a whole number; negative moves towards the beginning.
 
-    >>> from arrows.ops import Evaluation
-    >>> xs = Evaluation().value(np.array([1.0, 2.0, 3.0]), rows=0)
+    >>> from arrows.ops import EagerEvaluation
+    >>> xs = EagerEvaluation().value(np.array([1.0, 2.0, 3.0]), rows=0)
     >>> segment_shift(xs, 1).array.tolist(), segment_shift(xs, -2).array.tolist()
     ([0.0, 1.0, 2.0], [3.0, 0.0, 0.0])
     """
@@ -47,8 +47,8 @@ def segment_take(x: TensorLike, place: Operand, default: float | None = None) ->
         IndexOutOfRange: when computed, a place is beyond the ends, and there is no default (not checked on a
             device, where zeros stand for it).
 
-    >>> from arrows.ops import Evaluation
-    >>> xs = Evaluation().value(np.array([1.0, 2.0, 3.0]), rows=0)
+    >>> from arrows.ops import EagerEvaluation
+    >>> xs = EagerEvaluation().value(np.array([1.0, 2.0, 3.0]), rows=0)
     >>> (
     ...     segment_take(xs, np.array(2)).array.tolist(),
     ...     segment_take(xs, np.array(3), default=7.0).array.tolist(),

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arrows.engine.device import get_device
-from arrows.ops import INVARIANT, ROW, Evaluation, Parameter, Segments, Trace, Value, Var
+from arrows.ops import INVARIANT, ROW, EagerEvaluation, Parameter, Segments, Trace, Value, Var
 from arrows.ops.arrays import Array, HostArray
 from arrows.ops.evaluate import Lookup
 from arrows.ops.structure import collect
@@ -101,8 +101,8 @@ def check_grads(
             values[key] = np.array(first, "float64")
         return values[key]
 
-    def run(record: bool) -> tuple[Evaluation, list[Value], list[Value]]:
-        evaluation = Evaluation(lookup, record=record, float_type="float64")
+    def run(record: bool) -> tuple[EagerEvaluation, list[Value], list[Value]]:
+        evaluation = EagerEvaluation(lookup, record=record, float_type="float64")
         wrapped: list[Value] = []
         with evaluation:
             returned = function(*_wrap(arguments, iter(inputs), evaluation, wrapped))
@@ -180,7 +180,10 @@ def _flat(arguments: tuple[Any, ...]) -> list[HostArray]:
 
 
 def _wrap(
-    arguments: tuple[object, ...], inputs: Iterator[HostArray], evaluation: Evaluation, wrapped: list[Value]
+    arguments: tuple[object, ...],
+    inputs: Iterator[HostArray],
+    evaluation: EagerEvaluation,
+    wrapped: list[Value],
 ) -> tuple[object, ...]:
     """The arguments with recorded values in the place of arrays; the values are appended to `wrapped`."""
     sequences = 0

@@ -28,7 +28,7 @@ from arrows.layers import (
     TreeLSTM,
     initializers,
 )
-from arrows.ops import Evaluation, Segments, ShapeError, trace
+from arrows.ops import EagerEvaluation, Segments, ShapeError, trace
 from arrows.testing import Elements, check_grads
 from arrows.testing.gradients import run_lifted
 from arrows.typesys import ArrowTypeError, ArrowValueError
@@ -136,7 +136,7 @@ def test_many_rows_at_once_are_each_alone(name: str) -> None:
         rows.append(many + generator.standard_normal(many.shape) if many.dtype.kind == "f" else many)
     together = run_lifted(t, rows, values, {0: Segments.of(np, np.array(bounds))})
     for i in range(3):
-        evaluation = Evaluation(lambda owner, spec: values[owner, spec.name], float_type="float64")
+        evaluation = EagerEvaluation(lambda owner, spec: values[owner, spec.name], float_type="float64")
         wrapped = iter(
             [
                 evaluation.value(a[bounds[i] : bounds[i + 1]], 0) if var.rows >= 0 else evaluation.value(a[i])
@@ -163,7 +163,7 @@ def sigmoid(x: Any) -> Any:
 
 
 def run(layer: Any, values: dict[str, Any], *arguments: Any) -> Any:
-    evaluation = Evaluation(lambda owner, spec: values[spec.name], float_type="float64")
+    evaluation = EagerEvaluation(lambda owner, spec: values[spec.name], float_type="float64")
 
     def wrap(item: Any) -> Any:
         if isinstance(item, Elements):
@@ -251,7 +251,7 @@ def test_gru_with_reset_after_is_that_of_pytorch() -> None:
         "recurrent_bias": b["hh"][6:],
     }
     cell, cotangent = GRUCell(3, reset_after=True), n(3)
-    evaluation = Evaluation(lambda owner, spec: values[spec.name], record=True, float_type="float64")
+    evaluation = EagerEvaluation(lambda owner, spec: values[spec.name], record=True, float_type="float64")
     ours = [evaluation.value(value.detach().numpy()) for value in (x, h)]
     with evaluation:
         got = cell.function(*ours)
@@ -351,7 +351,9 @@ def test_frozen_tables_have_no_gradient() -> None:
     (spec,) = frozen.parameters(T.Tensor((), "int32"))
     assert (spec.trainable, spec.dtype) == (False, "float64")
     np.testing.assert_array_equal(spec.initializer(RNG, (5, 3), "float64"), table)
-    evaluation = Evaluation(lambda owner, spec: spec.initializer(RNG, spec.shape, spec.dtype), record=True)
+    evaluation = EagerEvaluation(
+        lambda owner, spec: spec.initializer(RNG, spec.shape, spec.dtype), record=True
+    )
     dense = FC(2)
     with evaluation:
         y = ops.sum(dense(ops.cast(frozen(evaluation.value(np.array(2))), "float32")))

@@ -22,9 +22,9 @@ from arrows.metrics import (
     ExactSum,
     MeanAbsoluteError,
     MeanSquaredError,
-    Metric,
     RocAuc,
     SpanF1,
+    StreamingMetric,
 )
 
 CLASSES = 3
@@ -237,7 +237,7 @@ def test_parses_of_sentences():
         (AttachmentScores(), ([1], ["a"]), [1], "relations are either"),
     ],
 )
-def test_what_does_not_fit_is_refused(metric: Metric, predicted, correct, words):
+def test_what_does_not_fit_is_refused(metric: StreamingMetric, predicted, correct, words):
     before = metric.figures()
     with pytest.raises((ar.ArrowTypeError, ar.ArrowValueError, TypeError), match=words):
         metric.update(predicted, correct)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from arrows import ops
-from arrows.ops import Evaluation, ShapeError, trace
+from arrows.ops import EagerEvaluation, ShapeError, trace
 from arrows.testing.gradients import run_lifted
 from arrows.typesys import types as T
 
@@ -57,7 +57,7 @@ def test_many_rows_are_hashed_in_parts() -> None:
 
 
 def test_the_gradient_passes_where_the_value_does() -> None:
-    evaluation = Evaluation(record=True)
+    evaluation = EagerEvaluation(record=True)
     x = evaluation.value(np.ones(40))
     y = ops.dropout(x, evaluation.value(np.asarray(9, "uint64")), 0.5)
     gradient = evaluation.backward([(y, np.ones(40))])[x]
@@ -81,7 +81,7 @@ def test_elements_of_a_sequence_have_masks_of_their_own() -> None:
 
 
 def test_one_mask_for_a_parameter_of_each_example() -> None:
-    evaluation = Evaluation()
+    evaluation = EagerEvaluation()
     w = evaluation.constant(np.ones((2, 3)))
     y = ops.dropout(w, evaluation.value(np.asarray(3, "uint64")), 0.5)
     assert (y.rows, y.shape) == (ops.ROW, (2, 3))

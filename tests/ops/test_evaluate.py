@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from arrows import ops
-from arrows.ops import Evaluation, Parameter, parameter
+from arrows.ops import EagerEvaluation, Parameter, parameter
 from arrows.testing import Elements, check_grads
 from arrows.typesys import ArrowValueError
 from arrows.typesys import types as T
@@ -26,7 +26,7 @@ def normal(name: str, *shape: int) -> Parameter:
 
 def test_gradients_of_parameters_and_inputs() -> None:
     w = np.array([[1.0, 2.0], [3.0, 4.0]])
-    evaluation = Evaluation(lambda owner, spec: w, record=True, float_type="float64")
+    evaluation = EagerEvaluation(lambda owner, spec: w, record=True, float_type="float64")
     with evaluation:
         x = evaluation.value(np.array([1.0, -1.0]))
         y: Any = x @ parameter(OWNER, normal("weight", 2, 2)) + parameter(OWNER, normal("weight", 2, 2))[0]
@@ -36,14 +36,14 @@ def test_gradients_of_parameters_and_inputs() -> None:
 
 
 def test_a_parameter_without_gradient_gets_zeros() -> None:
-    evaluation = Evaluation(lambda owner, spec: np.ones(spec.shape, "float32"), record=True)
+    evaluation = EagerEvaluation(lambda owner, spec: np.ones(spec.shape, "float32"), record=True)
     with evaluation:
         parameter(OWNER, normal("weight", 2))
     assert evaluation.backward([])[OWNER, "weight"].tolist() == [0, 0]
 
 
 def test_joined_and_split_sequences_pass_gradients() -> None:
-    evaluation = Evaluation(record=True)
+    evaluation = EagerEvaluation(record=True)
     xs = [evaluation.value(np.array(float(i))) for i in range(4)]
     sequence = evaluation.join(xs, 0, xs[0].type)
     squares: Any = ops.square(sequence)
@@ -72,7 +72,7 @@ def test_gradients_of_values_that_all_elements_share_are_summed() -> None:
 
 
 def test_segment_min_and_mean_of_empty_sequences() -> None:
-    evaluation = Evaluation()
+    evaluation = EagerEvaluation()
     empty = evaluation.value(np.zeros((0, 2)), rows=0)
     assert array(ops.segment_mean(empty)).tolist() == [0, 0]
     assert array(ops.segment_mean(empty, default=3.0)).tolist() == [3, 3]
@@ -82,7 +82,7 @@ def test_segment_min_and_mean_of_empty_sequences() -> None:
 
 
 def test_a_long_tape() -> None:
-    evaluation = Evaluation(record=True)
+    evaluation = EagerEvaluation(record=True)
     x: Any = evaluation.value(np.array(1.0))
     y: Any = x
     for _ in range(50_000):
@@ -114,15 +114,15 @@ def test_embedding_gradients_add_up_repeated_rows() -> None:
 
 
 def test_tapes_are_kept_only_where_asked() -> None:
-    evaluation = Evaluation()
+    evaluation = EagerEvaluation()
     with pytest.raises(ArrowValueError, match="record=True"):
         evaluation.backward([])
 
 
 def test_values_must_be_of_their_type() -> None:
     with pytest.raises(ArrowValueError, match="is not a value of type"):
-        Evaluation().value(np.zeros(3), type=T.Tensor((4,)))
-    wrong = Evaluation(lambda owner, spec: np.zeros(4))
+        EagerEvaluation().value(np.zeros(3), type=T.Tensor((4,)))
+    wrong = EagerEvaluation(lambda owner, spec: np.zeros(4))
     with (
         wrong,
         pytest.raises(ArrowValueError, match=r"parameter 'w' has shape \[4\], but its layer says \[3\]"),

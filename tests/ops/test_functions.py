@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from arrows import ops
-from arrows.ops import Evaluation, ShapeError, trace
+from arrows.ops import EagerEvaluation, ShapeError, trace
 from arrows.testing import check_grads
 from arrows.typesys import types as T
 
@@ -93,7 +93,7 @@ def test_large_numbers_do_not_overflow(name: str) -> None:
 
 
 def test_the_gradient_of_a_length_of_zero_is_zero() -> None:
-    evaluation = Evaluation(record=True)
+    evaluation = EagerEvaluation(record=True)
     x = evaluation.value(np.zeros(3))
     gradient = evaluation.backward([(ops.norm(x), np.array(1.0))])[x]
     assert gradient.tolist() == [0, 0, 0]
@@ -132,7 +132,7 @@ def test_one_hot_follows_the_float_type() -> None:
 
 def test_operators_are_those_of_numpy() -> None:
     x, y = d(6), d(6)
-    evaluation = Evaluation()
+    evaluation = EagerEvaluation()
     a, b = evaluation.value(x), evaluation.value(y)
     pairs: list[tuple[Any, Any]] = [
         (a > b, x > y), (a >= 0.4, x >= 0.4), (a < b, x < y), (a >= 0.4, x >= 0.4), (a == b, x == y),
@@ -146,7 +146,7 @@ def test_operators_are_those_of_numpy() -> None:
 
 def test_methods_are_the_functions() -> None:
     x = d(2, 3)
-    a = Evaluation().value(x)
+    a = EagerEvaluation().value(x)
     pairs: list[tuple[Any, Any]] = [
         (a.argmin(), x.argmin(-1)),
         (a.argmax(axis=0), x.argmax(0)),

@@ -10,7 +10,7 @@ import pytest
 
 from arrows import ops
 from arrows.engine.device import get_device
-from arrows.ops import Evaluation, get
+from arrows.ops import EagerEvaluation, get
 
 Array = np.ndarray[Any, Any]
 
@@ -38,7 +38,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 
 def run(function: Callable[[Any], Any], x: Array) -> tuple[Array, Array]:
     """The values, and the gradient of their sum with weights."""
-    evaluation = Evaluation(record=True)
+    evaluation = EagerEvaluation(record=True)
     value = evaluation.value(x)
     result = function(value)
     weights = np.linspace(-1, 1, result.array.size).reshape(result.array.shape) + 0.3

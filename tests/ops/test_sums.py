@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arrows import ops
-from arrows.ops import Evaluation, RowSparse, Segments
+from arrows.ops import EagerEvaluation, RowSparse, Segments
 from arrows.ops.segments import reduce_segments
 from arrows.ops.sums import matmul, sum_axes, sum_matmul, sum_products, sum_rows
 from tests.profile import draws
@@ -128,7 +128,7 @@ def test_functions(kind: str, name: str) -> None:
 
 def test_gradients_of_broadcast_operands() -> None:
     def gradients(dtype: str) -> Any:
-        evaluation = Evaluation(record=True)
+        evaluation = EagerEvaluation(record=True)
         row, whole = (
             evaluation.value(np.full((1, 3), 0.3, dtype)),
             evaluation.value(np.ones((MANY, 3), dtype)),
@@ -140,7 +140,7 @@ def test_gradients_of_broadcast_operands() -> None:
 
 
 def test_a_value_of_many_readers() -> None:
-    evaluation = Evaluation(record=True)
+    evaluation = EagerEvaluation(record=True)
     x = evaluation.value(np.ones(2, "float32"))
     readers = [x * 0.1 for _ in range(5_000)]
     found = evaluation.backward([(y, np.ones(2, "float32")) for y in readers])[x]
@@ -160,7 +160,7 @@ def test_segments_and_sparse_rows(width: int) -> None:
     for dense in (sparse.to_dense(np), sparse.coalesce(np).to_dense(np)):
         counts = np.bincount(rows, minlength=10)[:, None]
         np.testing.assert_allclose(dense, counts * values[:1].astype("float64"), rtol=1e-6)
-    evaluation = Evaluation()
+    evaluation = EagerEvaluation()
     whole = evaluation.value(values, rows=0)
     np.testing.assert_allclose(ops.segment_sum(whole).array, values.astype("float64").sum(0), rtol=1e-6)
     np.testing.assert_allclose(ops.segment_softmax(whole).array, np.full((MANY, width), 1 / MANY), rtol=1e-6)

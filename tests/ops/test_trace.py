@@ -169,7 +169,7 @@ def test_rows_meet_the_elements_of_a_sequence() -> None:
     segments = ops.Segments.of(np, np.array([0, 3, 3, 4]))
     total, doubled = run_lifted(t, [x, hs], {(OWNER, "weight"): w}, {0: segments})
     for i, part in enumerate((slice(0, 3), slice(3, 3), slice(3, 4))):
-        evaluation = ops.Evaluation(lambda owner, spec: w, float_type="float64")
+        evaluation = ops.EagerEvaluation(lambda owner, spec: w, float_type="float64")
         with evaluation:
             got = f(evaluation.value(x[i]), evaluation.value(hs[part], rows=0))
         np.testing.assert_allclose(got[0].array, total[i], atol=1e-12)

@@ -280,7 +280,8 @@ class Model(Placed, Observed):
     def _call(
         self, examples: Examples, ids: Any, step: int | None = None, at_once: int | None = None
     ) -> ModelCall:
-        return ModelCall(examples, ids, self.seed, self.step if step is None else step, at_once)
+        step = self.step if step is None else step
+        return ModelCall(examples=examples, ids=ids, seed=self.seed, step=step, at_once=at_once)
 
     def _differentiate(
         self, examples: Examples, inputs: tuple[str, ...], ids: Any, at_once: int | None = None

@@ -21,7 +21,7 @@ from arrows.engine.values import (
     trampoline,
 )
 from arrows.inference import Typed
-from arrows.ops import INVARIANT, Evaluation, Value
+from arrows.ops import INVARIANT, EagerEvaluation, Value
 from arrows.ops.arrays import HostArray
 from arrows.ops.evaluate import Lookup
 from arrows.ops.structure import collect
@@ -55,7 +55,7 @@ class ArraySemantics(Semantics):
         self._draw = draw
         self._drawing: Mapping[int, int] = {}
         self._visits: Counter[int] = Counter()
-        self.evaluation = Evaluation(lookup, record=record, float_type=float_type)
+        self.evaluation = EagerEvaluation(lookup, record=record, float_type=float_type)
         self.metrics: dict[str, list[Value]] = {}
         self.labels: dict[str, list[object]] = {}
         self.inputs: dict[str, list[Value]] = {}
@@ -157,7 +157,7 @@ class ArraySemantics(Semantics):
         self.tapped.append((typed.form, typed.input, value))
 
 
-def _rebuild(output: T.Type, leaves: Iterator[Value], evaluation: Evaluation) -> Recursion[Any]:
+def _rebuild(output: T.Type, leaves: Iterator[Value], evaluation: EagerEvaluation) -> Recursion[Any]:
     """What a function returned, from its tensor leaves; the rows of a sequence become a list."""
     if isinstance(output, T.Tensor):
         return next(leaves)
@@ -168,7 +168,7 @@ def _rebuild(output: T.Type, leaves: Iterator[Value], evaluation: Evaluation) ->
 
 
 def _rebuild_elements(
-    element: T.Type, leaves: Iterator[Value], evaluation: Evaluation
+    element: T.Type, leaves: Iterator[Value], evaluation: EagerEvaluation
 ) -> Recursion[list[Any]]:
     if isinstance(element, T.Tensor):
         return evaluation.split(next(leaves))
