@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -63,14 +64,20 @@ _KINKS |= {"greater", "greater_equal", "argmax", "argmin", "argsort", "floor", "
 
 
 def meets_kink(
-    typed: Any, examples: list[Any], lookup: Lookup, float_type: str | None = None, tolerance: float = 1e-6
+    typed: Any,
+    examples: list[Any],
+    lookup: Lookup,
+    float_type: str | None = None,
+    tolerance: float = 1e-6,
+    draws: Sequence[tuple[int, int, int]] | None = None,
 ) -> bool:
     """Whether the reference comes within `tolerance` of a place where a function has no derivative.
 
     There a gradient may differ between two right evaluations, as rounding decides on which side they are.
+    Random numbers depend on `draws`, the seed, step and id of each example; by default those of a new batch.
     """
-    for example in examples:
-        arrays = ArraySemantics(lookup, float_type, record=True)
+    for n, example in enumerate(examples):
+        arrays = ArraySemantics(lookup, float_type, record=True, draw=draws[n] if draws else (0, 0, n))
         arrays.run(typed, example, None, 10**7)
         if tape_meets_kink(arrays.evaluation, tolerance):
             return True

@@ -57,6 +57,7 @@ def cases(
     production: str | None = None,
     result: str | None = None,
     effects: bool = True,
+    noise: bool = True,
 ) -> Case:
     """A random block with a batch of 0 to `max_examples` examples.
 
@@ -67,8 +68,9 @@ def cases(
         production: the one that stands outermost, and is scored; drawn if not given.
         result: the kind of result, one of `RESULTS`; drawn if not given.
         effects: whether metrics and the like may be drawn.
+        noise: whether functions may draw random numbers.
     """
-    build = Build(draw, effects=effects, first=production)
+    build = Build(draw, effects=effects, noise=noise, first=production)
     kinds = ["scalar", *(["void"] if effects else []), *RESULTS] if production is None else ["scalar"]
     kind = result or build.one_of(*kinds)
     if kind in ("scalar", "void"):

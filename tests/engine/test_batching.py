@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from arrows.engine import reference
 from arrows.engine.device import Device
 from arrows.engine.device.fake_devices import FakeKernelsDevice
 from arrows.engine.device.host_compiler import host_compiler
+from arrows.engine.reference.evaluation import ReferenceResult
 from arrows.engine.scheduling import merge
 from arrows.engine.values import collate
 from arrows.testing.schedules import verify
@@ -25,6 +27,9 @@ from tests.profile import NIGHTLY, counted, draws
 SETTINGS: list[tuple[str | Device, str]] = [
     (device, schedule) for device in ("cpu", "fake") for schedule in ("strata", "depth", "agenda", "none")
 ]
+
+STEP = 5
+"""Another step than the model's own, whose random numbers are others."""
 
 
 def models(
@@ -67,29 +72,44 @@ def check(
 ) -> None:
     model = models(case, float_type, device, schedule, storage)
     lookup = host_lookup(model)
-    assume(not meets_kink(model.typed, case.examples, lookup, float_type, kink))
-    outcomes = [
-        reference.evaluate(model.typed, example, lookup, number=n, float_type=float_type)
-        for n, example in enumerate(case.examples)
-    ]
-    prepared = model.prepare(case.examples)
-    chosen = [outcomes[i] for i in order]
-    batch = prepared[order]
+    examples = [case.examples[i] for i in order]
+
+    def alone(step: int, ids: Sequence[int]) -> list[ReferenceResult]:
+        return [
+            reference.evaluate(
+                model.typed, example, lookup, number=n, float_type=float_type, draw=(model.seed, step, id)
+            )
+            for n, (id, example) in enumerate(zip(ids, examples, strict=True))
+        ]
+
+    def as_alone(batch: Any, outcomes: list[ReferenceResult], step: int | None = None) -> None:
+        wanted = collate(model.typed.output, [o.value for o in outcomes])
+        assert close(plain(model(batch, step=step)), plain(wanted), tolerance)
+        check_metrics(model, outcomes, tolerance)
+        check_taps(model, outcomes, tolerance)
+
+    draws = [(model.seed, step, id) for step, ids in ((0, order), (STEP, range(len(order)))) for id in ids]
+    assume(not meets_kink(model.typed, examples * 2, lookup, float_type, kink, draws))
+    outcomes = alone(0, order)
+    batch = model.prepare(case.examples)[order]
     verify(model.plan, merge(model.plan, batch.wired))
-    assert close(
-        plain(model(batch)), plain(collate(model.typed.output, [o.value for o in chosen])), tolerance
-    )
-    check_metrics(model, chosen, tolerance)
-    check_taps(model, chosen, tolerance)
+    as_alone(batch, outcomes)
+    as_alone(examples, alone(STEP, range(len(order))), STEP)
     if case.loss == "":
         return
-    examples = [case.examples[i] for i in order]
     names = tuple(name for name in case.inputs if any(name in o.inputs for o in outcomes))
     value, grads = model.value_and_grad(batch, inputs=names)
-    check_metrics(model, chosen, tolerance)
-    check_taps(model, chosen, tolerance)
+    check_metrics(model, outcomes, tolerance)
+    check_taps(model, outcomes, tolerance)
     wanted = reference.value_and_grad(
-        model.typed, examples, lookup, loss=case.loss, inputs=names, float_type=float_type
+        model.typed,
+        examples,
+        lookup,
+        loss=case.loss,
+        inputs=names,
+        float_type=float_type,
+        seed=model.seed,
+        ids=order,
     )
     assert close(float(ar.to_numpy(value)), wanted.value, tolerance)
     for name, (owner, spec) in ((name, model.params.owner(name)) for name in model.params):

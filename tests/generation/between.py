@@ -51,7 +51,8 @@ def change(build: Build) -> Any:
         return build.layer("norm", lambda: ar.LayerNorm(0.25))
     if kind == "chance":
         # All that dropout needs goes along, and the numbers are those of the reference.
-        return build.one_of(ar.Dropout(0.0), ar.Function(parts.noisy))
+        noise = [ar.Function(parts.noisy)] if build.noise else []
+        return build.one_of(ar.Dropout(0.0), *noise)
     if kind == "layer":
         return build.layer(("fc", WIDTH), lambda: dense(build))
     if kind == "split":

@@ -79,6 +79,7 @@ class Build:
     Attributes:
         draw: given by hypothesis.
         effects: whether metrics and the like may be drawn.
+        noise: whether functions may draw random numbers; another way to write an expression draws others.
         layers: the layers that stand in the block already, by use.
         metrics: names of the metrics drawn.
         named: names of the inputs drawn.
@@ -88,6 +89,7 @@ class Build:
 
     draw: Draw
     effects: bool = True
+    noise: bool = True
     layers: dict[Any, list[Any]] = field(default_factory=dict)
     metrics: set[str] = field(default_factory=set)
     named: set[str] = field(default_factory=set)

@@ -166,8 +166,13 @@ def rounded(x: Any) -> Any:
 
 
 def noisy(x: Any) -> Any:
-    """All that draws need goes along, and what is computed does not depend on them."""
-    return x + ops.floor(ops.uniform_like(x)) + ops.normal([WIDTH]) * 0.0
+    """Two draws in one function, which the reference must repeat to the last bit."""
+    return x * (ops.uniform_like(x, 0.25, 1.25) + 0.125) + ops.tanh(ops.normal([WIDTH]) * 0.5)
+
+
+def noisy_rows(rows: Any) -> Any:
+    """Draws for each element, and one for all of them."""
+    return ops.segment_sum(rows * ops.uniform_like(rows)) * 0.5 + ops.tanh(ops.normal([WIDTH]))
 
 
 def ranked(x: Any) -> Any:

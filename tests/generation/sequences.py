@@ -24,7 +24,8 @@ def sequence(build: Build, depth: int) -> Piece:
     if reduced == "fold":
         return Piece(block >> ar.Fold(build.join(2), ar.Zeros([WIDTH])), data)
     if reduced == "segments":
-        function = build.one_of(parts.mean, parts.softmaxed, parts.counted, parts.numbered)
+        noise = [parts.noisy_rows] if build.noise else []
+        function = build.one_of(parts.mean, parts.softmaxed, parts.counted, parts.numbered, *noise)
         return Piece(block >> ar.Function(function), data)
     if reduced == "pairs":
         both = ar.Map(element.block >> (ar.Identity() & build.change())) >> ar.Function(parts.pairs)

@@ -125,7 +125,7 @@ def test_law(law: Law, record_property: Any) -> None:
     def holds(data: st.DataObject) -> None:
         nonlocal tried, ran
         tried += 1
-        build = Build(data.draw, effects=False)
+        build = Build(data.draw, effects=False, noise=False)
         left, right, objects = law.draw(build)
         examples = data.draw(st.lists(objects, min_size=1, max_size=3))
         schedule = data.draw(st.sampled_from(["strata", "depth", "agenda", "none"]))

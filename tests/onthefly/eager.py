@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import Any, Self
 from unittest import mock
 
@@ -14,7 +15,7 @@ from arrows import ops
 from arrows.combinators import Apply
 from arrows.engine.reference import ArraySemantics, interpret
 from arrows.engine.values import make_tuple
-from arrows.inference import infer
+from arrows.inference import Typed, infer
 from arrows.onthefly.recording import dropout_keys
 from arrows.ops import Value
 from arrows.ops.innermost import current_context
@@ -33,22 +34,25 @@ class Eager:
 
     def __init__(self, net: ar.OnTheFly, *, training: bool = False) -> None:
         self.net, self.training = net, training
-        self.semantics = ArraySemantics(self._parameter, net.float_type, record=True)
+        self.semantics = _WithKeys(self)
         self.evaluation = self.semantics.evaluation
         self._sum, self._mean = ar.Sum(), ar.Mean()
         self._instance = self._instances = 0
         self._calls: dict[int, int] = {}
-        self._key: Value | None = None
+        self.key: int | None = None
         self._drops = 0
         self._drop = ops.drop
         self._patches = ExitStack()
 
-    def _parameter(self, owner: object, spec: Any) -> Any:
+    def parameter(self, owner: object, spec: Any) -> Any:
         return ar.to_numpy(self.net.params.of(owner, spec))
 
     def __enter__(self) -> Self:
         for place in ("arrows.ops.drop", "arrows.layers.dropout.drop"):
             self._patches.enter_context(mock.patch(place, self.drop))
+        for name in ("normal_like", "uniform_like"):
+            draw = partial(self._draw_alone, getattr(ops, name))
+            self._patches.enter_context(mock.patch(f"arrows.ops.{name}", draw))
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -84,8 +88,6 @@ class Eager:
         if not isinstance(block, Apply):
             return self(block, argument)
         typed = infer(block, type_of(argument), float_type=self.net.float_type)
-        if typed.trace is not None and typed.trace.dropout_key is not None:
-            self._next_key()
         result = self.semantics.apply(typed, argument)
         return make_tuple(result, typed.output.labels) if isinstance(typed.output, T.Tuple) else result
 
@@ -109,17 +111,30 @@ class Eager:
     def mean(self, values: Sequence[Any]) -> Value:
         return self.call(self._mean, list(values))
 
-    # dropout
+    # dropout and draws
 
-    def _next_key(self) -> None:
-        count = self._calls.get(self._instance, 0)
+    def begin_call(self, typed: Typed) -> None:
+        """Gives a function that is random a key of its own, before it runs."""
+        if typed.trace is not None and typed.trace.dropout_key is not None:
+            self._next_key(typed.trace.draws)
+
+    def _next_key(self, draws: bool) -> None:
         self._drops = 0
-        self._key = None
-        if self.training:
+        self.key = None
+        if self.training or draws:
+            count = self._calls.get(self._instance, 0)
             self._calls[self._instance] = count + 1
             call = np.array([[self._instance, count]], np.uint64)
-            key = dropout_keys(self.net.seed, self.net.step, call)[0]
-            self._key = self.evaluation.value(np.asarray(key))
+            self.key = int(dropout_keys(self.net.seed, self.net.step, call)[0])
+            self.evaluation.begin_draws(self.key)
+
+    def _draw_alone(self, draw: Callable[..., Any], x: Any, *arguments: float) -> Any:
+        """A draw that stands in no function."""
+        if current_context.get() is self.evaluation or not isinstance(x, Value):
+            return draw(x, *arguments)
+        self._next_key(draws=True)
+        with self.evaluation:
+            return draw(x, *arguments)
 
     def drop(self, x: Any, rate: float) -> Any:
         """`ops.drop` with the key of the call that it stands in."""
@@ -127,10 +142,10 @@ class Eager:
             return self._drop(x, rate)
         alone = current_context.get() is not self.evaluation
         if alone:
-            self._next_key()
-        if self._key is None:
+            self._next_key(draws=False)
+        if self.key is None or not self.training:
             return x
-        key = self._key + (self._drops * GOLDEN) % 2**64 if self._drops else self._key
+        key = self.evaluation.value(np.asarray((self.key + self._drops * GOLDEN) % 2**64, np.uint64))
         self._drops += 1
         with self.evaluation:
             return ops.dropout(x, key, rate)
@@ -182,6 +197,23 @@ class Eager:
     def meets_kink(self) -> bool:
         """Whether a value came so near a place without a derivative that rounding decides on the side."""
         return tape_meets_kink(self.evaluation)
+
+
+class _WithKeys(ArraySemantics):
+    """The reference's arrays, whose random numbers depend on the calls that the program has made."""
+
+    def __init__(self, eager: Eager) -> None:
+        super().__init__(eager.parameter, eager.net.float_type, record=True)
+        self._eager = eager
+
+    def apply(self, typed: Typed, value: Any) -> Any:
+        self._eager.begin_call(typed)
+        return super().apply(typed, value)
+
+    def _draw_key(self, typed: Typed) -> int:
+        key = self._eager.key
+        assert key is not None
+        return key
 
 
 def type_of(value: Any) -> T.Type:

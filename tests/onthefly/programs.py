@@ -75,6 +75,9 @@ def pool() -> dict[str, Any]:
         "heads": ar.MultiHeadAttention(3),
         "seen": ar.Function(lambda xs: ops.segment_attention(xs, ops.tanh(xs), xs, causal=True)),
         "shifted": ar.Function(lambda xs: ops.segment_shift(xs, 1) - 0.5 * ops.segment_shift(xs, -2)),
+        "noisy": ar.Function(lambda a, b: a * ops.uniform_like(a, 0.5, 1.5) + b * ops.tanh(ops.normal([3]))),
+        "noisy_drop": ar.Function(lambda a: ops.drop(a, 0.5) + ops.normal_like(a)),
+        "noisy_rows": ar.Function(lambda xs: ops.segment_sum(xs * ops.uniform_like(xs))),
         "drop_rows": ar.Function(lambda xs: ops.segment_sum(ops.drop(xs, 0.5))),
         "total": ar.Sum(),
         "average": ar.Mean(),
@@ -83,6 +86,7 @@ def pool() -> dict[str, Any]:
         "mapped_sum": ar.Map(f33) >> ar.Sum(),
         "fan": ar.Map(g33) & ar.Sum(),
         "folded": ar.Fold(step, ar.Zeros([3])),
+        "noisy_fold": ar.Fold(ar.Function(lambda h, x: ops.tanh(h + x * ops.normal_like(x))), ar.Zeros([3])),
         "read_rows": ar.Map(ar.Vector(3)),
         "read_sum": ar.Map(ar.Vector(3)) >> ar.Map(f33) >> ar.Sum(),
         "read_fold": ar.Map(leaf) >> ar.Fold(step, ar.Zeros([3])),
@@ -180,6 +184,7 @@ class Writer:
             self.on_example,
             self.loss,
             self.constants,
+            self.noise,
         ]
         if depth < 2:
             options += [lambda: self.loop(depth), lambda: self.branch(depth)]
@@ -431,6 +436,16 @@ class Writer:
         texts = [f"drop({v3})", f"ops.drop({v3}, 0.5)", f"ops.drop({v3}, 0.25)", f"two_drops({v3})"]
         if "L" in self.values:
             texts.append(f"drop_rows({self.pick('L')})")
+        self.let("v3", self.one_of(*texts))
+
+    def noise(self) -> None:
+        """Random numbers, in prediction too."""
+        v3 = self.pick("v3")
+        texts = [f"ops.normal_like({v3})", f"noisy({v3}, {self.pick('v3')})"]
+        texts += [f"{v3} * ops.uniform_like({v3}, -1.0, 1.0)", f"noisy_drop({v3})"]
+        if "L" in self.values:
+            xs = self.pick("L")
+            texts += [f"noisy_rows({xs})", f"b(blocks['noisy_fold'], {xs})"]
         self.let("v3", self.one_of(*texts))
 
     # ---------------------------------------------------------------------------- control of the program

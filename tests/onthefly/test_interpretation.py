@@ -51,7 +51,7 @@ def check(case: Case, schedule: str | None, device: str) -> None:
 
 @draws(60, 3000)
 @given(
-    case=cases(effects=False),
+    case=cases(effects=False, noise=False),
     schedule=st.sampled_from(SCHEDULES),
     device=st.sampled_from(["cpu", "cpu", "fake", *KERNELS]),
 )

@@ -87,6 +87,26 @@ def test_no_two_draws_are_the_same() -> None:
     assert not np.intersect1d(numbers[0], ar.compile(twice, seed=1)([[1.0, 2.0]] * 5)).size
 
 
+def test_no_two_visits_draw_the_same() -> None:
+    """Equal elements, and one subtree that stands in three places."""
+    draw = ar.Function(lambda x: ops.stack([ops.uniform(), ops.normal()]))
+    elements = ar.compile(ar.Map(ar.Scalar() >> draw))
+    prepared = elements.prepare([[1, 1, 1], [1, 1]])
+
+    @ar.fix
+    def drawn(me: Any) -> Any:
+        both = (ar.GetItem(0) >> me & ar.GetItem(1) >> me) >> ar.Function(lambda a, b: ops.concat([a, b])[:2])
+        leaf = ar.Scalar() >> draw >> ar.Tap("drawn")
+        return ar.OneOf(lambda t: isinstance(t, tuple)).case(True, both).case(False, leaf)
+
+    trees, pair = ar.compile(drawn), (1.0, 1.0)
+    for step in range(2):
+        rows = [elements(batch, step=step).values.ravel() for batch in (prepared[:], prepared[[1, 0]])]
+        assert len(np.unique(rows[0])) == 10 and set(rows[0]) == set(rows[1])
+        trees([((pair, pair), pair)] * 2, step=step)
+        assert len(np.unique(trees.taps["drawn"].values)) == 2 * 2 * 6
+
+
 def test_each_step_of_training_draws_anew_from_a_prepared_set() -> None:
     model = ar.compile(ar.Scalar() >> ar.Function(lambda x: x * 0.0 + ops.normal()))
     batch = model.prepare([1.0, 1.0])[[0, 1]]
