@@ -103,7 +103,7 @@ class Build:
     def layer(self, key: Any, make: Callable[[], Any]) -> Any:
         """A layer for this use: a new one, or one that stands elsewhere already and is shared."""
         known = self.layers.setdefault(key, [])
-        number = self.draw(st.integers(0, len(known)))
+        number = self.one_of(*range(len(known) + 1))
         if number == len(known):
             known.append(make())
         return known[number]

@@ -199,19 +199,18 @@ def labelled(build: Build, depth: int) -> Piece:
     piece = build.vector(depth)
     scores = build.layer("scores", lambda: ar.FC(WORDS))
     build.metrics.add("loss")
-    loss = build.one_of(
-        ar.SoftmaxCrossEntropy(),
-        ar.SigmoidCrossEntropy(),
-        ar.SquaredError(),
-        ar.Hinge(weight=[0.5, 2.0, 1.0, 0.25]),
-        ar.Huber(),
-        "distribution",
+    weight = [0.5, 2.0, 1.0, 0.25]
+    loss, by_number = build.one_of(
+        (ar.SoftmaxCrossEntropy(), True),
+        (ar.SoftmaxCrossEntropy(weight=weight, label_smoothing=build.one_of(0.0, 0.125)), True),
+        (ar.SoftmaxCrossEntropy(weight=build.one_of(None, weight), label_smoothing=0.125), False),
+        (ar.SigmoidCrossEntropy(), False),
+        (ar.SigmoidCrossEntropy(pos_weight=2.5, label_smoothing=build.one_of(0.0, 0.125)), False),
+        (ar.SquaredError(), False),
+        (ar.Hinge(weight=build.one_of(None, weight)), True),
+        (ar.Huber(), False),
     )
-    target: Any = ar.Scalar("int32")
-    if not isinstance(loss, (ar.SoftmaxCrossEntropy, ar.Hinge)):
-        target = target >> ar.Function(parts.unit)
-    if loss == "distribution":
-        loss = ar.SoftmaxCrossEntropy(weight=[0.5, 2.0, 1.0, 0.25], label_smoothing=0.125)
+    target: Any = ar.Scalar("int32") if by_number else ar.Scalar("int32") >> ar.Function(parts.unit)
 
     @ar.arrow
     def classified(x: Any) -> Any:
