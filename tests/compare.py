@@ -60,7 +60,7 @@ def close(a: Any, b: Any, tolerance: float) -> bool:
 
 
 _KINKS = frozenset(("relu", "abs", "maximum", "minimum", "sign", "max", "min", "segment_max", "segment_min"))
-_KINKS |= {"greater", "greater_equal", "argmax", "argmin", "argsort", "floor", "round", "mod"}
+_KINKS |= {"greater", "greater_equal", "argmax", "argmin", "argsort", "floor", "round", "mod", "floor_divide"}
 
 
 def meets_kink(
@@ -92,7 +92,7 @@ def tape_meets_kink(evaluation: EagerEvaluation, tolerance: float = 1e-6) -> boo
         arrays_in = [operand.array for operand in entry.operands]
         if arrays_in[0].dtype.kind != "f":
             continue
-        if entry.primitive.name in ("floor", "round", "mod"):
+        if entry.primitive.name in ("floor", "round", "mod", "floor_divide"):
             if _near_jump(entry.primitive.name, arrays_in, tolerance):
                 return True
         elif _near_kink(arrays_in, tolerance, rows_only=entry.primitive.name.startswith(("segment_", "arg"))):
@@ -102,7 +102,7 @@ def tape_meets_kink(evaluation: EagerEvaluation, tolerance: float = 1e-6) -> boo
 
 def _near_jump(name: str, operands: list[Any], tolerance: float) -> bool:
     """Whether a number is close to one at which its rounding jumps."""
-    quotient = operands[0] / operands[1] if name == "mod" else operands[0] + (name == "round") * 0.5
+    quotient = operands[0] / operands[1] if len(operands) == 2 else operands[0] + (name == "round") * 0.5
     return bool((np.abs(quotient - np.rint(quotient)) < tolerance).any())
 
 

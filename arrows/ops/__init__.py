@@ -76,7 +76,7 @@ from arrows.ops.norms import norm, normalize, standardize, variance
 from arrows.ops.primitive import INVARIANT, ROW, Primitive, get, keep_own, primitives, register, unregister
 from arrows.ops.random_draws import normal, normal_like, uniform, uniform_like
 from arrows.ops.reductions import argmax, argmin, cumsum, log_softmax, logsumexp, max, mean, min, softmax, sum
-from arrows.ops.rounding import floor, mod, round, stop_gradient
+from arrows.ops.rounding import floor, floor_divide, mod, round, stop_gradient
 from arrows.ops.rowsparse import RowSparse
 from arrows.ops.segment_ops import (
     segment_broadcast,
@@ -137,6 +137,7 @@ __all__ = [
     "exp",
     "expm1",
     "floor",
+    "floor_divide",
     "gather",
     "gelu",
     "get",

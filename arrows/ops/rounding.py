@@ -10,7 +10,7 @@ from arrows.ops.arrays import Array, put, ufunc
 from arrows.ops.bind import bind, constant
 from arrows.ops.elementwise import binary, multiply, negative
 from arrows.ops.primitive import Gradients, Primitive, register
-from arrows.ops.shape_rules import arithmetic, floating, one_operand
+from arrows.ops.shape_rules import arithmetic, floating, one_operand, two_operands
 from arrows.ops.shaping import sum_to
 from arrows.ops.tensorlike import Operand, TensorLike
 
@@ -56,6 +56,20 @@ def mod(a: Operand, b: Operand) -> TensorLike:
     return bind(_mod, a, b)
 
 
+def floor_divide(a: Operand, b: Operand) -> TensorLike:
+    """The quotient rounded down, `a // b`, so that `a` is `a // b * b + a % b`; no gradient passes.
+
+    Args:
+        a: numbers.
+        b: numbers of the same element type; division by zero gives an infinity or NaN, and 0 for integers.
+
+    >>> import numpy as np
+    >>> floor_divide(np.array([7, -7]), 3).tolist(), floor_divide(np.array([5.5, -5.5]), 2.0).tolist()
+    ([2, -3], [2.0, -3.0])
+    """
+    return bind(_floor_divide, a, b)
+
+
 def stop_gradient(x: Operand) -> TensorLike:
     """x itself, through which no gradient passes: `detach` in PyTorch.
 
@@ -92,6 +106,15 @@ _floor = register(Primitive("floor", one_operand("floor", floating), ufunc("floo
 _round = register(Primitive("round", one_operand("round", floating), ufunc("rint"), elementwise=True))
 
 _mod = binary("mod", _mod_vjp, arithmetic, function="remainder")
+
+_floor_divide = register(
+    Primitive(
+        "floor_divide",
+        two_operands("floor_divide", arithmetic),
+        ufunc("floor_divide"),
+        elementwise=True,
+    )
+)
 
 _stop_gradient = register(
     Primitive("stop_gradient", one_operand("stop_gradient", floating), lambda xp: _unchanged, view=True)

@@ -109,6 +109,18 @@ class TensorLike:
     def __rtruediv__(self, other: Operand) -> TensorLike:
         return ops.divide(other, self)
 
+    def __floordiv__(self, other: Operand) -> TensorLike:
+        return ops.floor_divide(self, other)
+
+    def __rfloordiv__(self, other: Operand) -> TensorLike:
+        return ops.floor_divide(other, self)
+
+    def __divmod__(self, other: Operand) -> tuple[TensorLike, TensorLike]:
+        return ops.floor_divide(self, other), ops.mod(self, other)
+
+    def __rdivmod__(self, other: Operand) -> tuple[TensorLike, TensorLike]:
+        return ops.floor_divide(other, self), ops.mod(other, self)
+
     def __mod__(self, other: Operand) -> TensorLike:
         return ops.mod(self, other)
 
@@ -135,6 +147,16 @@ class TensorLike:
 
     def __abs__(self) -> TensorLike:
         return ops.abs(self)
+
+    def __round__(self, digits: int | None = None) -> TensorLike:
+        if digits is not None:
+            raise ShapeError(
+                "round: a tensor is rounded to whole numbers", hint="for two digits: ops.round(x * 100) / 100"
+            )
+        return ops.round(self)
+
+    def __floor__(self) -> TensorLike:
+        return ops.floor(self)
 
     def __gt__(self, other: Operand) -> TensorLike:
         return ops.greater(self, other)

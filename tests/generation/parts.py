@@ -162,6 +162,7 @@ def activated(x: Any) -> Any:
 
 def rounded(x: Any) -> Any:
     whole = ops.floor(x * 0.71 + 0.13) + ops.round(x * 0.43 + 0.21)
+    whole = whole + (x * 0.29 + 0.1) // 0.7
     return (x * 0.37 + 0.1) % 1.5 + whole * 0.25 + ops.stop_gradient(ops.tanh(x)) * x
 
 

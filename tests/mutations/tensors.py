@@ -63,7 +63,8 @@ def into_a_layer_that_stands_elsewhere(build: Build) -> Pair:
 @mutation("size", "attend takes a vector like them", r"Embedding\(\d+, 3\)\.attend", *SIZES)
 def into_a_tied_table(build: Build) -> Pair:
     f, table = reader(build), build.layer("embedding", lambda: ar.Embedding(WORDS, WIDTH))
-    return f >> table.attend, lambda: f >> LONGER >> table.attend
+    last = ar.Function(parts.fewer)
+    return f >> table.attend >> last, lambda: f >> LONGER >> table.attend >> last
 
 
 @mutation("size", "Sum adds items of one type", r"Sum", *SIZES)

@@ -62,12 +62,16 @@ for _name in _BINARY:
 CASES += [("power", (p(3),), {"exponent": e}) for e in (3, -1, 1.5, -0.5, 0)]
 CASES += [("power", (i(3),), {"exponent": 3})]
 CASES += [
-    ("mod", (n(*one), p(*two) * sign), {})
+    (name, (n(*one), p(*two) * sign), {})
+    for name in ("mod", "floor_divide")
     for one, two in (((), ()), ((3,), (3,)), ((2, 1), (1, 3)), ((0,), (1,)))
     for sign in (1, -1)
 ]
-CASES += [("mod", (i(7, high=9) - 4, np.array([1, 2, 3, -1, -2, -3, 5], "int32")), {})]
-CASES += [("mod", (i(4, high=9).astype("uint8"), np.array([1, 2, 5, 3], "uint8")), {})]
+_WHOLE = (
+    (i(7, high=9) - 4, np.array([1, 2, 3, -1, -2, -3, 5], "int32")),
+    (i(4, high=9).astype("uint8"), np.array([1, 2, 5, 3], "uint8")),
+)
+CASES += [(name, both, {}) for name in ("mod", "floor_divide") for both in _WHOLE]
 CASES += [("erf", (np.linspace(-7.0, 7.0, 41),), {})]
 CASES += [
     ("elu", (n(*shape),), {"alpha": alpha}) for shape in ((), (3,), (2, 3), (0,)) for alpha in (1.0, 0.3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import arrows as ar
 from arrows import ops
+from arrows.engine.device.jit import available
 from arrows.ops import ShapeError, trace
 from arrows.typesys import types as T
 
@@ -28,6 +30,55 @@ def test_mod_is_that_of_numpy_and_python(sign: int) -> None:
     with np.errstate(all="ignore"):
         np.testing.assert_array_equal(ops.mod(a, b), np.mod(a, b))
     assert ops.mod(np.array([-7, 7]), sign * 3).tolist() == [-7 % (sign * 3), 7 % (sign * 3)]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_floor_divide_is_that_of_numpy_and_python(sign: int) -> None:
+    a = np.array([7.5, -7.5, 6.0, -6.0, 0.0, np.inf, np.nan, 1.0, -1.0, 0.0])
+    b = sign * np.array([2.0, 2.0, 3.0, 3.0, 2.0, 2.0, 2.0, 0.1, 0.0, 0.0])
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(ops.floor_divide(a, b), np.floor_divide(a, b))
+    assert ops.floor_divide(np.array([-7, 7]), sign * 3).tolist() == [-7 // (sign * 3), 7 // (sign * 3)]
+
+
+PAIRS = np.array(
+    [[7.5, 2], [-7.5, 2], [7.5, -2], [1, 0.1], [-1, 0.1], [3e7, 3], [0, 3], [2, 0], [-2, 0], [-12, np.inf]]
+)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("device", ["cpu", "cpu with numba", "fake", "fake-kernels"])
+def test_every_device_divides_alike(device: str, dtype: str) -> None:
+    jit = "numba" in device
+    if jit and not available():
+        pytest.skip("no numba here")
+    # Two operations side by side make a loop worth compiling.
+    block = ar.Vector(2, dtype) >> ar.Function(lambda x: (x[0] // x[1]) * 1.0 + x[0] % 2.0 * 0.0)
+    model = ar.compile(block, device=device.split(maxsplit=1)[0], jit=jit)
+    pairs = PAIRS.astype(dtype)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(ar.to_numpy(model(pairs)), np.floor_divide(*pairs.T))
+
+
+@pytest.mark.parametrize("device", ["cpu", "fake", "fake-kernels"])
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8"])
+def test_integers_divide_alike(device: str, dtype: str) -> None:
+    least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+    pairs = [(7, 0), (7, 3), (most, 2), (least, 3), (most, most)]
+    if least:
+        pairs += [(-7, 3), (7, -3), (-7, -3), (least, -1), (most, -1)]
+    block = ar.Record((ar.Scalar(dtype), ar.Scalar(dtype))) >> ar.Function(lambda a, b: a // b)
+    with np.errstate(all="ignore"):
+        wanted = np.floor_divide(*np.array(pairs, dtype).T)
+    assert ar.to_numpy(ar.compile(block, device=device)(pairs)).tolist() == wanted.tolist()
+
+
+def test_the_other_operators_of_python() -> None:
+    block = ar.Scalar() >> ar.Function(
+        lambda x: (*divmod(x, 2), *divmod(9, x), round(x), math.floor(x), 8 // x, np.floor_divide(x, 2))
+    )
+    assert [float(y) for y in block.eval(3.5)] == [1.0, 1.5, 2.0, 2.0, 4.0, 3.0, 2.0, 1.0]
+    assert gradients(lambda x: x * (x // 2.0), [5.0]) == [[2.0]]
 
 
 @pytest.mark.parametrize("device", ["cpu", "fake", "fake-kernels"])
@@ -80,3 +131,7 @@ def test_refusals() -> None:
         trace(ops.floor, T.Tensor((), "bool"))
     with pytest.raises(ShapeError, match="mod takes numbers, but bool holds truth values"):
         trace(lambda x: x % x, T.Tensor((), "bool"))
+    with pytest.raises(ShapeError, match="floor_divide takes numbers, but bool holds truth values"):
+        trace(lambda x: x // x, T.Tensor((), "bool"))
+    with pytest.raises(ShapeError, match="rounded to whole numbers"):
+        trace(lambda x: round(x, 2), T.Tensor(()))

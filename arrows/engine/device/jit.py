@@ -93,8 +93,15 @@ def rint(x):
 
 @njit(inline="always")
 def mod(x, y):
-    r = F(math.fmod(x, y))
+    r = F(np.fmod(x, y))
     return r + y if r != F(0) and (r < F(0)) != (y < F(0)) else r
+
+
+@njit(inline="always")
+def floor_divide(x, y):
+    r = F(np.fmod(x, y))
+    q = (x - r) / y - F(r != F(0) and (r < F(0)) != (y < F(0)))
+    return x / y if y == F(0) else F(np.rint(q))
 
 """
 # `tanh` is an odd quotient of polynomials of degrees 9 and 8, up to where it is 1 but for 8e-8.

@@ -14,6 +14,7 @@ import pytest
 
 import arrows as ar
 from arrows.engine.device import jit
+from arrows.engine.program.emitters.loops import FUNCTIONS
 
 compiling = importlib.import_module("arrows.engine.compile")  # the function has its name
 
@@ -69,25 +70,24 @@ def test_functions_of_chains(kept: Path) -> None:
     wide = np.geomspace(1e-38, 1e38, 999)
     x = np.concatenate([np.linspace(-12, 12, 100_001), wide, -wide])
     x = np.append(x, [0.0, np.inf, -np.inf, np.nan]).astype(np.float32)[None]
-    for name, tolerance in (
-        ("tanh", 4e-7),
-        ("sigmoid", 4e-7),
-        ("relu", 0),
-        ("sign", 0),
-        ("abs", 0),
-        ("floor", 0),
-        ("round", 0),
-    ):
-        function = getattr(ar.ops, name)
-        block = ar.Vector(x.shape[1]) >> ar.Function(lambda v, f=function: f(v) * 2.0)
-        found = ar.compile(block, jit=True)(x)
-        wanted = ar.compile(block, jit=False)(x)
+    others = np.resize(np.array([2.0, -3.0, 0.7, -1e-3, np.inf, np.nan, 1e30], np.float32), x.shape)
+    for name, written in FUNCTIONS.items():
+        tolerance = 4e-7 if name in ("tanh", "sigmoid") else 0
+        function, two = getattr(ar.ops, name), "{1}" in written
+        vector = ar.Vector(x.shape[1])
+        read = ar.Record((vector, vector)) if two else vector
+        block = read >> ar.Function(lambda *vs, f=function: f(*vs) * 2.0)
+        examples = [(x[0], others[0])] if two else x
+        with np.errstate(all="ignore"):
+            found = ar.compile(block, jit=True)(examples)
+            wanted = ar.compile(block, jit=False)(examples)
         np.testing.assert_allclose(found, wanted, rtol=3 * tolerance, atol=tolerance, err_msg=name)
 
 
 PROGRAM = """
 import arrows as ar
 from arrows.engine.device import jit
+from arrows.engine.program.emitters.loops import FUNCTIONS
 from arrows.engine.program.emitters import kernels
 made = []
 first = jit.compiled

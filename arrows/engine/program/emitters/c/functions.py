@@ -61,6 +61,19 @@ FUNCTION double real_mod(double a, double b) {
   double rest = fmod(a, b);
   return rest != 0 ? ((rest < 0) != (b < 0) ? rest + b : rest) : copysign(0.0, b);
 }
+FUNCTION long long whole_floor_divide(long long a, long long b) {
+  if (b == 0) return 0;
+  if (b == -1) return (long long)(0ULL - (unsigned long long)a);
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+FUNCTION float real_floor_dividef(float a, float b) {
+  float rest = fmodf(a, b);
+  return b == 0 ? a / b : rintf((a - rest) / b - (rest != 0 && (rest < 0) != (b < 0)));
+}
+FUNCTION double real_floor_divide(double a, double b) {
+  double rest = fmod(a, b);
+  return b == 0 ? a / b : rint((a - rest) / b - (rest != 0 && (rest < 0) != (b < 0)));
+}
 FUNCTION unsigned long long finalise(unsigned long long x) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
@@ -148,6 +161,13 @@ def _mod(operands: Sequence[str], dtype: str, attributes: Attributes) -> str:
     return f"({b} ? {a} % {b} : 0)" if dtype.startswith("u") else f"whole_mod({a}, {b})"
 
 
+def _floor_divide(operands: Sequence[str], dtype: str, attributes: Attributes) -> str:
+    if dtype in ("float32", "float64"):
+        return _library("real_floor_divide")(operands, dtype, attributes)
+    a, b = operands
+    return f"({b} ? {a} / {b} : 0)" if dtype.startswith("u") else f"whole_floor_divide({a}, {b})"
+
+
 def _clip(operands: Sequence[str], dtype: str, attributes: Attributes) -> str:
     value = operands[0]
     if attributes["low"] is not None:
@@ -202,6 +222,7 @@ ELEMENTWISE: Mapping[str, Writer] = {
     "floor": _library("floor"),
     "round": _library("rint"),
     "mod": _mod,
+    "floor_divide": _floor_divide,
     "clip": _clip,
     "maximum": _plain("({0} > {1} || {0} != {0} ? {0} : {1})"),
     "minimum": _plain("({0} < {1} || {0} != {0} ? {0} : {1})"),
