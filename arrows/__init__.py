@@ -100,14 +100,24 @@ if TYPE_CHECKING:
     from arrows import data as data
     from arrows import drawing as drawing
     from arrows import metrics as metrics
+    from arrows import model_files as model_files
     from arrows import models as models
     from arrows import testing as testing
     from arrows import training as training
     from arrows.data import Vocabulary as Vocabulary
+    from arrows.model_files import builder as builder
+    from arrows.model_files import load_model as load_model
+    from arrows.model_files import save_model as save_model
 else:
     # `import arrows` does not load these rooms, so that it stays quick.  A type checker must not see
     # `__getattr__`: it would accept any misspelt name as one of them.
-    _LATER = ("data", "drawing", "metrics", "models", "testing", "training")
+    _LATER = ("data", "drawing", "metrics", "model_files", "models", "testing", "training")
+    _ELSEWHERE = {
+        "Vocabulary": "data",
+        "builder": "model_files",
+        "load_model": "model_files",
+        "save_model": "model_files",
+    }
 
     def _room(name: str) -> ModuleType:
         return initializers if name == "initializers" else importlib.import_module(f"arrows.{name}")
@@ -115,8 +125,8 @@ else:
     def __getattr__(name: str) -> object:
         if name in _LATER:
             return _room(name)
-        if name == "Vocabulary":
-            return _room("data").Vocabulary
+        if name in _ELSEWHERE:
+            return getattr(_room(_ELSEWHERE[name]), name)
         raise foreign_names.no_attribute("module 'arrows'", name, _likely(name))
 
     def _likely(name: str) -> str:
@@ -130,7 +140,7 @@ else:
         return foreign_names.did_you_mean(name, names, foreign_names.PACKAGE)
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *_LATER, "Vocabulary"})
+        return sorted({*globals(), *_LATER, *_ELSEWHERE})
 
 
 __all__ = [
@@ -211,15 +221,19 @@ __all__ = [
     "ZipWith",
     "__version__",
     "arrow",
+    "builder",
     "compile",
     "data",
     "drawing",
     "fix",
     "infer",
     "initializers",
+    "load_model",
     "metrics",
+    "model_files",
     "models",
     "ops",
+    "save_model",
     "set_threads",
     "shared",
     "show_config",

@@ -170,9 +170,8 @@ class Vocabulary:
         Raises:
             OSError: the file cannot be written.
         """
-        content = {"format": _FORMAT, "unknown": self.unknown, "words": self._own_words()}
         with replacing(Path(path)) as file:
-            file.write((json.dumps(content, indent=0) + "\n").encode("ascii"))
+            file.write((json.dumps(self.content(), indent=0) + "\n").encode("ascii"))
 
     @classmethod
     def load(cls, path: str | Path) -> Vocabulary:
@@ -194,15 +193,39 @@ class Vocabulary:
             content = json.loads(path.read_bytes())
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path} is no vocabulary: it is no JSON ({error})") from error
+        return cls.of_content(content, str(path))
+
+    def content(self) -> dict[str, object]:
+        """The vocabulary as plain JSON, which `of_content` reads.
+
+        >>> Vocabulary(["a"]).content()
+        {'format': 'arrows vocabulary, version 1', 'unknown': '<unknown>', 'words': ['a']}
+        """
+        return {"format": _FORMAT, "unknown": self.unknown, "words": list(self._own_words())}
+
+    @classmethod
+    def of_content(cls, content: object, source: str) -> Vocabulary:
+        """The vocabulary of plain JSON that `content` gave.
+
+        Args:
+            content: what was read.
+            source: what it is called in errors.
+
+        Raises:
+            InputError: it is no vocabulary; it says why.
+
+        >>> Vocabulary.of_content(Vocabulary(["a"]).content(), "words.json") == Vocabulary(["a"])
+        True
+        """
         if not isinstance(content, dict) or content.get("format") != _FORMAT:
-            raise InputError(f"{path} is no vocabulary: its format should be {_FORMAT!r}")
+            raise InputError(f"{source} is no vocabulary: its format should be {_FORMAT!r}")
         words, unknown = content.get("words"), content.get("unknown")
         if not isinstance(words, list):
-            raise InputError(f"{path} is no vocabulary: its words should be a list")
+            raise InputError(f"{source} is no vocabulary: its words should be a list")
         try:
             return cls(words, unknown=unknown)
         except (ArrowTypeError, ArrowValueError) as error:
-            raise InputError(f"{path} is no vocabulary: {error}") from error
+            raise InputError(f"{source} is no vocabulary: {error}") from error
 
     def _own_words(self) -> Sequence[str]:
         return self.words if self.unknown is None else self.words[1:]

@@ -38,6 +38,7 @@ class Sentiment:
     judge: AnyBlock
 
 
+@ar.builder
 def sentiment(
     vocabulary: Mapping[str, int],
     *,

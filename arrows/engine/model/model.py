@@ -85,13 +85,13 @@ class Model(Placed, Observed):
     ) -> None:
         check_output(typed)
         self.typed = typed
-        self.schedule, self.float_type, self.max_nodes = schedule, float_type, max_nodes
+        self.schedule, self.float_type, self.max_nodes, self.loss = schedule, float_type, max_nodes, loss
         self.params = make_params(typed, device, seed, params)
         self.seed, self.step = seed, 0
         self.plan = make_plan(lower(typed), schedule)
         explain = Explainer(typed, self.params.host, max_nodes, float_type)
         self.reader = ExampleReader(self.plan, max_nodes, explain)
-        self._batches = BatchReader(self.reader, fingerprint)
+        self.batches = BatchReader(self.reader, fingerprint)
         self._weights = parse_loss(typed, self.plan, loss)
         self._lock = self.params.lock
         if storage != "float32" and all(slab.type.dtype != "float32" for slab in self.plan.slabs):
@@ -100,7 +100,7 @@ class Model(Placed, Observed):
             self.plan, self.params, self._weights, jit=jit, precision=precision, storage=storage
         )
         self.executors.memory_limit = memory_limit
-        self._runner = BatchRunner(self._batches, self.executors, self._weights, explain)
+        self._runner = BatchRunner(self.batches, self.executors, self._weights, explain)
         self._records = Records(collect_record(self.plan, device, [], None))
 
     def __call__(
@@ -259,7 +259,7 @@ class Model(Placed, Observed):
             InputError: an example does not fit.
             ArrowValueError: ``processes`` is no positive integer.
         """
-        return self._batches.prepare(examples, processes)
+        return self.batches.prepare(examples, processes)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

@@ -162,10 +162,10 @@ class BatchReader:
             own_fingerprint = examples.prepared.fingerprint
         else:
             wirings = self.reader.read_all(as_examples(examples, "prepare examples"), processes)
-            own_fingerprint = self._fingerprint()
+            own_fingerprint = self.fingerprint()
         return Prepared.numbered(self.reader.plan, wirings, own_fingerprint)
 
-    def _fingerprint(self) -> Fingerprint:
+    def fingerprint(self) -> Fingerprint:
         """Returns the fingerprint of how the model reads examples now."""
         return fingerprint(self.reader.description, self.reader.plan.lowered.source.names, self.stated)
 
@@ -174,7 +174,7 @@ class BatchReader:
         plan = self.reader.plan
         if plan in prepared.plans:
             return
-        reason = self._fingerprint().difference(prepared.fingerprint)
+        reason = self.fingerprint().difference(prepared.fingerprint)
         if reason is not None:
             raise ArrowValueError(
                 message(

@@ -68,19 +68,31 @@ def save(model: Trainable, path: str | Path, metadata: Mapping[str, str] | None 
     [1.0, 1.0]
     """
     require_model("save(model, path)", model)
-    target = require_path("save(model, path): path", path)
+    warning = write_parameters(model, require_path("save(model, path): path", path), metadata or {}, {})
+    if warning is not None:
+        warnings.warn(warning, stacklevel=2)
+
+
+def write_parameters(
+    model: Trainable, path: Path, metadata: Mapping[str, str], ours: Mapping[str, str]
+) -> str | None:
+    """Writes a model's parameters with the user's texts and those of this package.
+
+    Returns:
+        A warning, if layers without names could take each other's weights.
+
+    Raises:
+        ArrowValueError, OSError: as `save`.
+    """
     arrays = {name: model.device.to_numpy(array) for name, array in all_parameters(model).items()}
     unnamed = unnamed_layers(model)
-    ours = {_KEY: json.dumps(unnamed)} if unnamed else {}
-    texts = dict(metadata or {})
+    texts = dict(metadata)
     require_texts(texts)
     reserved = next((key for key in texts if key.startswith(OURS)), None)
     if reserved is not None:
         raise ArrowValueError(f"metadata: keys that begin with {OURS!r} are reserved; rename {reserved!r}")
-    write_file(target, arrays, texts | ours)
-    warning = alike_layers(model)
-    if warning is not None:
-        warnings.warn(warning, stacklevel=2)
+    write_file(path, arrays, texts | dict(ours) | ({_KEY: json.dumps(unnamed)} if unnamed else {}))
+    return alike_layers(model)
 
 
 def load(model: Trainable, path: str | Path) -> dict[str, str]:
@@ -127,24 +139,26 @@ def load(model: Trainable, path: str | Path) -> dict[str, str]:
     require_model("load(model, path)", model)
     path = require_path("load(model, path): path", path)
     with open_file(path) as file:
-        coming = names_to_come(model, file.entries)
-        problems = differences(file.entries, model.params, coming)
-        if (problems or coming) and any(name.startswith("parameter:") for name in file.entries):
-            raise ArrowValueError(
-                f"{path} is the state of a run: load_state(path, model, optimizer) reads it"
-            )
-        if problems:
-            raise ArrowValueError("\n  ".join([f"{path} does not fit the model:", *problems]))
-        unnamed = _unnamed(file)
-        swapped = changed_order(path, unnamed, model) or confusable(path, unnamed, file.entries, coming)
-        if swapped is not None:
-            raise ArrowValueError(swapped)
-        arrays = file.arrays()
-        texts = _user_texts(file)
-    values = {name: model.device.to_device(array) for name, array in arrays.items()}
+        read_parameters(file, model)
+        return user_texts(file)
+
+
+def read_parameters(file: OpenFile, model: Trainable) -> None:
+    """Sets a model's parameters to those of an open file; see `load`."""
+    path = file.path
+    coming = names_to_come(model, file.entries)
+    problems = differences(file.entries, model.params, coming)
+    if (problems or coming) and any(name.startswith("parameter:") for name in file.entries):
+        raise ArrowValueError(f"{path} is the state of a run: load_state(path, model, optimizer) reads it")
+    if problems:
+        raise ArrowValueError("\n  ".join([f"{path} does not fit the model:", *problems]))
+    unnamed = _unnamed(file)
+    swapped = changed_order(path, unnamed, model) or confusable(path, unnamed, file.entries, coming)
+    if swapped is not None:
+        raise ArrowValueError(swapped)
+    values = {name: model.device.to_device(array) for name, array in file.arrays().items()}
     with undisturbed():
         set_parameters(model, values, only_from=str(path) if coming else None)
-    return texts
 
 
 def read_metadata(path: str | Path) -> dict[str, str]:
@@ -169,7 +183,7 @@ def read_metadata(path: str | Path) -> dict[str, str]:
     {'size': '64'}
     """
     with open_file(require_path("read_metadata(path): path", path)) as file:
-        return _user_texts(file)
+        return user_texts(file)
 
 
 def names_to_come(model: Trainable, entries: Iterable[str]) -> set[str]:
@@ -219,7 +233,7 @@ def differences(
     return problems if len(problems) <= MOST else [*problems[:MOST], f"and {len(problems) - MOST} more"]
 
 
-def _user_texts(file: OpenFile) -> dict[str, str]:
+def user_texts(file: OpenFile) -> dict[str, str]:
     return {key: text for key, text in file.texts.items() if not key.startswith(OURS)}
 
 

@@ -1,0 +1,455 @@
+"""Models that are saved and built again: in another process, by a function, by a trusted name."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows import model_files
+from arrows.model_files import read_model_file
+from arrows.model_files.contents import KEY
+from arrows.safetensors_file import read_file, write_file
+from arrows.training import Adam, load, read_metadata, save, save_state
+from tests.model_files import builders_of_tests as builders
+
+WORDS = ar.Vocabulary(["good", "bad", "film"])
+BATCH = [["good", "film"], ["bad", "unheard"], ["film"]]
+MINE = "tests.model_files"
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> tuple[ar.Model, Path]:
+    model = ar.compile(builders.scorer(WORDS, ["up", "down"], size=3), seed=5)
+    ar.save_model(model, tmp_path / "m", metadata={"by": "us"})
+    return model, tmp_path / "m"
+
+
+def rewritten(path: Path, **changes: Any) -> Path:
+    """The file with other fields in what it says of its model, its checksums right."""
+    arrays, texts = read_file(path)
+    fields = json.loads(texts[KEY]) | changes
+    write_file(path, arrays, texts | {KEY: json.dumps(fields)})
+    return path
+
+
+def test_a_model_comes_back_bit_for_bit(saved):
+    model, path = saved
+    for again in (
+        ar.load_model(path, builder=builders.scorer),
+        ar.load_model(path, trust=[MINE]),
+        ar.load_model(path, trust=["tests"]),
+        ar.load_model(str(path), trust=["elsewhere", f"{MINE}.builders_of_tests"]),
+    ):
+        np.testing.assert_array_equal(again(BATCH), model(BATCH))
+        assert list(again.params) == list(model.params) and again.seed == 5
+
+
+CHILD = """
+import sys
+import numpy as np
+import arrows as ar
+model = ar.load_model(sys.argv[1], trust=["house"])
+np.save(sys.argv[2], model([["good", "film"], ["bad", "unheard"], ["film"]]))
+"""
+
+
+def test_another_process_predicts_the_same_bits(tmp_path):
+    (tmp_path / "house").mkdir()
+    (tmp_path / "house" / "__init__.py").write_text("", encoding="utf-8")
+    source = Path(builders.__file__).read_text(encoding="utf-8")
+    (tmp_path / "house" / "blocks.py").write_text(source, encoding="utf-8")
+    make = (
+        "import sys, numpy as np, arrows as ar\nfrom house.blocks import scorer\n"
+        "words = ar.Vocabulary(['good', 'bad', 'film'])\n"
+        "model = ar.compile(scorer(words, ['up', 'down'], size=60), seed=5)\n"
+        "ar.save_model(model, sys.argv[1])\n"
+        "np.save(sys.argv[2], model([['good', 'film'], ['bad', 'unheard'], ['film']]))\n"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    for code, result, seed in ((make, "a.npy", "1"), (CHILD, "b.npy", "2")):
+        subprocess.run(
+            [sys.executable, "-W", "error", "-c", code, tmp_path / "m", tmp_path / result],
+            check=True,
+            env=environment | {"PYTHONHASHSEED": seed},
+        )
+    np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), np.load(tmp_path / "b.npy"))
+
+
+def test_what_a_file_says(saved):
+    _, path = saved
+    contents = read_model_file(path)
+    assert contents.builder == "tests.model_files.builders_of_tests:scorer" and contents.part is None
+    assert contents.arguments == {"tags": ["up", "down"], "size": 3, "dropout": 0.0}
+    assert contents.vocabularies == {"words": WORDS} and contents.metadata == {"by": "us"}
+    assert contents.parameters["words/weight"].shape == (4, 3)
+    assert read_metadata(path) == {"by": "us"}
+    other = ar.compile(builders.scorer(WORDS, ["up", "down"], size=3), seed=6)
+    assert load(other, path) == {"by": "us"}  # it is a file of parameters as well
+
+
+def test_no_code_stands_in_the_file(saved):
+    _, path = saved
+    assert b"pickle" not in path.read_bytes() and b"__reduce__" not in path.read_bytes()
+
+
+def test_a_loaded_model_can_be_saved_again(saved, tmp_path):
+    model, path = saved
+    again = ar.load_model(path, builder=builders.scorer)
+    ar.save_model(again, tmp_path / "n")
+    np.testing.assert_array_equal(ar.load_model(tmp_path / "n", trust=[MINE])(BATCH), model(BATCH))
+
+
+def test_a_part_of_what_a_builder_returns(tmp_path):
+    blocks = builders.pair(2)
+    learn = ar.compile(blocks.learn)
+    ar.save_model(ar.compile(blocks.judge, params=learn.params), tmp_path / "m")
+    assert read_model_file(tmp_path / "m").part == "judge"
+    again = ar.load_model(tmp_path / "m", builder=builders.pair)
+    assert again([[1, 2, 3]]).shape == (1, 1)
+    with pytest.raises(ar.ArrowValueError, match=r"pair should return a block, with the part 'later'"):
+        ar.load_model(rewritten(tmp_path / "m", part="later"), builder=builders.pair)
+
+
+@pytest.mark.parametrize("builder", [builders.plain, lambda size: builders.plain(size)])
+def test_functions_that_are_not_marked_or_have_no_name(builder, tmp_path):
+    model = ar.compile(builders.plain(2))
+    ar.save_model(model, tmp_path / "m", builder=builder, arguments={"size": np.int64(2)})
+    again = ar.load_model(tmp_path / "m", builder=builders.plain)
+    np.testing.assert_array_equal(again([[1, 2, 3]]), model([[1, 2, 3]]))
+    reason = "is not marked by @ar.builder" if builder is builders.plain else "which cannot be imported"
+    with pytest.raises(ar.ArrowValueError, match=reason):
+        ar.load_model(tmp_path / "m", trust=["tests"])
+
+
+def test_settings_come_back(tmp_path):
+    model = ar.compile(builders.pair(2).learn, float_type="float64", schedule="depth", max_nodes=99, seed=3)
+    model.train_step([[1, 2, 3]], Adam(0.1))
+    ar.save_model(model, tmp_path / "m")
+    again = ar.load_model(tmp_path / "m", builder=builders.pair, memory_limit="1GB")
+    assert again.params["layer/weight"].dtype == "float64" and again.memory_limit == 10**9
+    assert (again.schedule, again.max_nodes, again.seed, again.step) == ("depth", 99, 3, 1)
+    value, grads = model.value_and_grad([[1, 2, 3]])
+    value_again, grads_again = again.value_and_grad([[1, 2, 3]])
+    assert value == value_again and (grads["layer/weight"] == grads_again["layer/weight"]).all()
+
+
+def test_random_numbers_of_predictions_come_back(tmp_path):
+    model = ar.compile(builders.draws(), seed=4)
+    model.step = 17
+    ar.save_model(model, tmp_path / "m")
+    again = ar.load_model(tmp_path / "m", builder=builders.draws)
+    np.testing.assert_array_equal(again([[1, 2], [3, 4]]), model([[1, 2], [3, 4]]))
+
+
+def test_a_model_on_another_device(saved, tmp_path):
+    model, path = saved
+    fake = ar.load_model(path, builder=builders.scorer, device="fake")
+    assert fake.device.name == "fake"
+    np.testing.assert_allclose(ar.to_numpy(fake(BATCH)), model(BATCH), rtol=1e-6)
+    ar.save_model(fake, tmp_path / "n")
+    np.testing.assert_array_equal(ar.load_model(tmp_path / "n", trust=["tests"])(BATCH), model(BATCH))
+
+
+def test_models_of_this_package_need_no_trust(tmp_path):
+    model = ar.compile(ar.models.sentiment({"good": 1}, size=3).judge)
+    ar.save_model(model, tmp_path / "m")
+    np.testing.assert_array_equal(
+        ar.load_model(tmp_path / "m")([{"word": "good"}]), model([{"word": "good"}])
+    )
+
+
+# ------------------------------------------------------------------------------------- whom to trust
+
+
+STRANGERS = [
+    ("os:system", ["tests"]),
+    ("posix:system", []),
+    ("arrows_evil:build", []),
+    ("arrows.files:keep_previous", []),
+    ("arrows.models_evil:build", []),
+    ("tests_evil:build", ["tests"]),
+    ("test:build", ["tests"]),
+    ("tests.model_files_evil:build", [MINE]),
+    ("subprocess:run", ["sub", "subproces"]),
+]
+
+
+@pytest.mark.parametrize(("name", "trust"), STRANGERS)
+def test_names_of_strangers_are_not_imported(name, trust, saved):
+    before = set(sys.modules)
+    with pytest.raises(ar.ArrowValueError, match="nothing is imported by a name from a file"):
+        ar.load_model(rewritten(saved[1], builder=name), trust=trust)
+    assert set(sys.modules) == before
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "build",
+        ":build",
+        "tests:",
+        "tests..model_files:scorer",
+        ".tests:scorer",
+        "__main__:<lambda>",
+        "tests:f.<locals>.g",
+        "tests:scorer()",
+        "tests:a:b",
+        "tests/model_files:scorer",
+        "tests\n:scorer",
+        "tests:scorer\n",
+        "\x1b[2J:scorer",
+    ],
+)
+def test_names_that_are_no_names(name, saved):
+    with pytest.raises(ar.ArrowValueError, match="which cannot be imported; give the function") as caught:
+        ar.load_model(rewritten(saved[1], builder=name), trust=["tests", "__main__"])
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("system.system", "defines no function system.system"),  # the module os, which it has imported
+        ("system", "defines no function system"),
+        ("Any", "defines no function Any"),
+        ("plain", "is not marked by @ar.builder"),
+        ("WORDS", "defines no function WORDS"),
+        ("scorer.__globals__", "defines no function"),
+        ("Pair", "defines no function Pair"),
+    ],
+)
+def test_a_trusted_package_is_not_trusted_with_what_it_imports(name, reason, saved):
+    path = rewritten(saved[1], builder=f"tests.model_files.builders_of_tests:{name}")
+    with pytest.raises(ar.ArrowValueError, match=reason):
+        ar.load_model(path, trust=["tests"])
+
+
+def test_a_trusted_module_that_cannot_be_imported(saved):
+    path = rewritten(saved[1], builder="tests.nowhere.to_be_found:scorer")
+    with pytest.raises(ar.ArrowValueError, match="whose module cannot be imported: ModuleNotFoundError"):
+        ar.load_model(path, trust=["tests"])
+
+
+@pytest.mark.parametrize(
+    ("trust", "error"),
+    [
+        ("tests", "not 'tests'"),
+        (None, "not None"),
+        ([3], "not 3"),
+        ([""], "no name of a package"),
+        (["tests."], "no name of a package"),
+        (["*"], "no name of a package"),
+    ],
+)
+def test_trust_is_a_list_of_packages(trust, error, saved):
+    with pytest.raises((ar.ArrowTypeError, ar.ArrowValueError), match=error):
+        ar.load_model(saved[1], trust=trust)
+
+
+# ---------------------------------------------------------------------------------- what does not fit
+
+
+def test_a_builder_whose_parameters_have_changed(saved):
+    def wider(words: ar.Vocabulary, tags: list[str], size: int, dropout: float) -> Any:
+        return builders.scorer(words, [*tags, "more"], size + 1) >> ar.FC(2, name="last")
+
+    with pytest.raises(ar.ArrowValueError, match="does not fit the block of") as caught:
+        ar.load_model(saved[1], builder=wider)
+    text = str(caught.value)
+    assert "'words/weight': float32[4, 3] in the file, float32[4, 4] in the model" in text
+    assert "'last/bias': not in the file, float32[2] in the model" in text
+
+
+def test_a_builder_that_computes_something_else(saved):
+    def other(words: ar.Vocabulary, tags: list[str], size: int, dropout: float) -> Any:
+        word = words.block() >> ar.Embedding(len(words), size, name="words")
+        return ar.Map(word) >> ar.Mean() >> ar.Dropout(0.0) >> ar.FC(len(tags), ar.ops.relu, name="tags")
+
+    with pytest.raises(ar.ArrowValueError, match="whose block has changed since") as caught:
+        ar.load_model(saved[1], builder=other)
+    assert "tags: float32[3] -> float32[2] computes something else" in str(caught.value)
+
+
+def test_a_file_of_another_version_warns_instead(saved):
+    model, path = saved
+    rewritten(path, version="0.0.1", fingerprint="sha256:other", outline=["0 a: b -> c"])
+    with pytest.warns(UserWarning, match=r"written by arrows 0\.0\.1, which computed its block otherwise"):
+        again = ar.load_model(path, builder=builders.scorer)
+    np.testing.assert_array_equal(again(BATCH), model(BATCH))
+
+
+def test_a_function_on_objects_that_has_changed_warns(tmp_path):
+    ar.save_model(ar.compile(builders.reader(2)), tmp_path / "m")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert ar.load_model(tmp_path / "m", builder=builders.reader)([3]).tolist() == [6.0]
+    with pytest.warns(UserWarning, match=r"have changed since it was saved: lambda \(builders_of_tests"):
+        ar.load_model(tmp_path / "m", builder=lambda factor: builders.reader(factor + 1))
+
+
+def test_arguments_that_the_builder_does_not_take(saved):
+    _, path = saved
+    with pytest.raises(ar.ArrowValueError, match=r"does not fit .*:plain, whose arguments are \(size: "):
+        ar.load_model(path, builder=builders.plain)
+    rewritten(path, arguments={"tags": 3, "size": 3})
+    with pytest.raises(ar.ArrowValueError, match="scorer refuses the arguments in the file: TypeError"):
+        ar.load_model(path, builder=builders.scorer)
+    rewritten(path, arguments={"tags": ["a"], "size": -3})
+    with pytest.raises(ar.ArrowValueError, match="scorer refuses the arguments in the file: ArrowValueError"):
+        ar.load_model(path, builder=builders.scorer)
+
+
+def test_a_builder_that_gives_no_block(saved):
+    with pytest.raises(ar.ArrowValueError, match=r"should return a block; it returns 3"):
+        ar.load_model(saved[1], builder=lambda **arguments: 3)
+    with pytest.raises(ar.ArrowTypeError, match="builder is the function that builds the block, not 3"):
+        ar.load_model(saved[1], builder=3)  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------------------------ what cannot be saved
+
+
+def test_models_that_nothing_builds(tmp_path):
+    with pytest.raises(ar.ArrowValueError, match="nothing says what builds this model's block"):
+        ar.save_model(ar.compile(builders.plain(2)), tmp_path / "m")
+    with pytest.raises(ar.ArrowTypeError, match="give builder= as well"):
+        ar.save_model(ar.compile(builders.plain(2)), tmp_path / "m", arguments={"size": 2})
+    with pytest.raises(ar.ArrowTypeError, match=r"compile it first: ar\.compile\(block\)"):
+        ar.save_model(builders.plain(2), tmp_path / "m")  # type: ignore[arg-type]
+    with pytest.raises(ar.ArrowTypeError, match="of a network on the fly"):
+        ar.save_model(ar.OnTheFly(), tmp_path / "m")  # type: ignore[arg-type]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_builder_of_another_block(tmp_path):
+    model = ar.compile(builders.plain(2))
+    with pytest.raises(ar.ArrowValueError, match="plain does not build the block of this model") as caught:
+        ar.save_model(model, tmp_path / "m", builder=builders.plain, arguments={"size": 3})
+    assert "FC(2)" in str(caught.value) or "layer" in str(caught.value)
+    with pytest.raises(ar.ArrowValueError, match="returns no block"):
+        ar.save_model(model, tmp_path / "m", builder=lambda: 3)
+
+
+@pytest.mark.parametrize("size", [{3}, 2.5j, b"4", float("nan"), {1: 2}, ar.Scalar(), [len]])
+def test_arguments_that_a_file_cannot_keep(size, tmp_path):
+    with pytest.raises(ar.ArrowTypeError, match=r"plain: the argument size.* is .*, and a file keeps plain"):
+        ar.save_model(
+            ar.compile(builders.plain(2)), tmp_path / "m", builder=builders.plain, arguments={"size": size}
+        )
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_argument_may_change_after_the_block_is_built(tmp_path):
+    tags = ["up", "down"]
+    model = ar.compile(builders.scorer(WORDS, tags))
+    tags.append("more")
+    ar.save_model(model, tmp_path / "m")
+    assert ar.load_model(tmp_path / "m", trust=["tests"])(BATCH).shape == (3, 2)
+
+
+def test_marked_functions_take_arguments_by_name():
+    with pytest.raises(ar.ArrowTypeError, match="has the argument 'sizes' without a name"):
+
+        @ar.builder
+        def chain(*sizes: int) -> Any:
+            return builders.plain(sizes[0])
+
+    with pytest.raises(ar.ArrowTypeError, match="marks a function, not the class Pair"):
+        ar.builder(builders.Pair)
+
+
+# -------------------------------------------------------------------------------------- damaged files
+
+
+def test_damaged_files(saved):
+    _, path = saved
+    whole, chosen = path.read_bytes(), random.Random(3)
+    for _ in range(60):
+        damaged = bytearray(whole)
+        bit = chosen.randrange(8 * len(whole))
+        damaged[bit // 8] ^= 1 << bit % 8
+        for content in (bytes(damaged), whole[: chosen.randrange(len(whole))]):
+            path.write_bytes(content)
+            with pytest.raises(ar.ArrowValueError, match=str(path)):
+                ar.load_model(path, builder=builders.scorer)
+
+
+def test_fields_of_strangers(saved):
+    _, path = saved
+    whole = path.read_bytes()
+    fields = json.loads(read_file(path)[1][KEY])
+    for name in fields:
+        for value in (None, [], {}, "x", -1, True, {"a": 1}, [[1]], [3]):
+            if name in ("part", "arguments") and value in (None, "x", {}, {"a": 1}):
+                continue
+            if name in ("fingerprint", "version", "outline") and isinstance(value, (str, list)):
+                continue
+            if (name, value) in (("vocabularies", {}), ("format", True)):
+                continue
+            path.write_bytes(whole)
+            with pytest.raises(ar.ArrowValueError, match=str(path)):
+                ar.load_model(rewritten(path, **{name: value}), trust=["tests"])
+
+
+@pytest.mark.parametrize("table", ["settings", "reading"])
+def test_tables_of_strangers(table, saved):
+    _, path = saved
+    whole, fields = path.read_bytes(), json.loads(read_file(path)[1][KEY])
+    for name in fields[table]:
+        for value in ([], {"a": "b"}, -1):
+            path.write_bytes(whole)
+            rewritten(path, **{table: fields[table] | {name: value}})
+            with warnings.catch_warnings(), contextlib.suppress(ar.ArrowValueError):
+                warnings.simplefilter("ignore")
+                ar.load_model(path, trust=["tests"])  # refused or taken: no other error
+        path.write_bytes(whole)
+        rewritten(path, **{table: {key: value for key, value in fields[table].items() if key != name}})
+        with pytest.raises(ar.ArrowValueError, match=f"{path} is damaged"):
+            ar.load_model(path, trust=["tests"])
+
+
+def test_other_files_are_refused_with_what_reads_them(tmp_path):
+    model, optimizer = ar.compile(builders.pair(2).learn), Adam(0.1)
+    save(model, tmp_path / "parameters")
+    with pytest.raises(ar.ArrowValueError, match=r"holds parameters and no model: arrows\.training\.load"):
+        ar.load_model(tmp_path / "parameters", builder=builders.pair)
+    model.train_step([[1, 2, 3]], optimizer)
+    save_state(tmp_path / "run", model, optimizer)
+    with pytest.raises(ar.ArrowValueError, match="holds the state of a run and no model: load_state"):
+        ar.load_model(tmp_path / "run", builder=builders.pair)
+    (tmp_path / "text").write_text("hello", encoding="utf-8")
+    with pytest.raises(ar.ArrowValueError, match="is not a whole safetensors file"):
+        ar.load_model(tmp_path / "text")
+    ar.save_model(model, tmp_path / "m")
+    rewritten(tmp_path / "m", format=2, version="9.0")
+    with pytest.raises(ar.ArrowValueError, match="written by arrows 9"):
+        ar.load_model(tmp_path / "m", trust=["tests"])
+
+
+def test_a_write_that_fails_keeps_the_old_file(saved, monkeypatch):
+    model, path = saved
+    whole = path.read_bytes()
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        ar.save_model(model, path)
+    assert path.read_bytes() == whole and os.listdir(path.parent) == ["m"]
+
+
+def test_the_door():
+    assert model_files.save_model is ar.save_model and ar.model_files is model_files
