@@ -191,7 +191,7 @@ class TrainingRun:
             factor = self.plateau(tuple(self.checkpointer.run.evaluations))
             require_number("train: the factor that plateau returns", factor)
             if not 0 <= factor < math.inf:
-                raise ArrowValueError(f"train: plateau returns the factor {factor}, and should at least 0")
+                raise ArrowValueError(f"train: plateau returns the factor {factor}, and should be at least 0")
             self.checkpointer.optimizer.rate_factor = float(factor)
 
     def _averages(self) -> AbstractContextManager[None]:
