@@ -98,6 +98,7 @@ from arrows.version import __version__
 
 if TYPE_CHECKING:
     from arrows import data as data
+    from arrows import documents as documents
     from arrows import drawing as drawing
     from arrows import metrics as metrics
     from arrows import model_files as model_files
@@ -105,16 +106,18 @@ if TYPE_CHECKING:
     from arrows import testing as testing
     from arrows import training as training
     from arrows.data import Vocabulary as Vocabulary
+    from arrows.documents import infer_block as infer_block
     from arrows.model_files import builder as builder
     from arrows.model_files import load_model as load_model
     from arrows.model_files import save_model as save_model
 else:
     # `import arrows` does not load these rooms, so that it stays quick.  A type checker must not see
     # `__getattr__`: it would accept any misspelt name as one of them.
-    _LATER = ("data", "drawing", "metrics", "model_files", "models", "testing", "training")
+    _LATER = ("data", "documents", "drawing", "metrics", "model_files", "models", "testing", "training")
     _ELSEWHERE = {
         "Vocabulary": "data",
         "builder": "model_files",
+        "infer_block": "documents",
         "load_model": "model_files",
         "save_model": "model_files",
     }
@@ -134,7 +137,7 @@ else:
         if name.startswith("_"):  # tools ask for such names
             return ""
         names = {}
-        for room in ("models", "data", "metrics", "initializers", "training", "ops"):
+        for room in ("models", "documents", "data", "metrics", "initializers", "training", "ops"):
             names |= {inner: f"ar.{room}.{inner}" for inner in _room(room).__all__}
         names |= {own: f"ar.{own}" for own in __all__}
         return foreign_names.did_you_mean(name, names, foreign_names.PACKAGE)
@@ -224,9 +227,11 @@ __all__ = [
     "builder",
     "compile",
     "data",
+    "documents",
     "drawing",
     "fix",
     "infer",
+    "infer_block",
     "initializers",
     "load_model",
     "metrics",

@@ -42,11 +42,12 @@ LEANS_ON: dict[str, set[str]] = {
     "onthefly": ENGINE,
     "metrics": ENGINE,
     "training": ENGINE | {"files", "safetensors_file"},
+    "documents": ENGINE | {"layers", "data", FRONT_DOOR},
     "model_files": ENGINE | {"version", "safetensors_file", "data", "training"},
     "models": ENGINE | {"layers", "data", "training", FRONT_DOOR},
     "cli": ENGINE
     | {"version", "files", "safetensors_file", "machine"}
-    | {"layers", "drawing", "data", "training", "model_files", "models", FRONT_DOOR},
+    | {"layers", "drawing", "data", "documents", "training", "model_files", "models", FRONT_DOOR},
     "testing": ENGINE,
     "__main__": {"cli"},
 }
@@ -244,7 +245,7 @@ def test_import_does_not_touch_cupy_or_other_extras():
     assert not {"cupy", "numba", "torch", "cloudpickle", "hypothesis", "pytest", "matplotlib"} & set(loaded)
 
 
-LATER = {"cli", "data", "drawing", "metrics", "model_files", "models", "testing", "training"}
+LATER = {"cli", "data", "documents", "drawing", "metrics", "model_files", "models", "testing", "training"}
 
 
 def test_import_leaves_rooms_for_later():

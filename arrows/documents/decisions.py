@@ -1,0 +1,316 @@
+"""Decides how each path of a document is read, from what the samples have there."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from arrows.documents.leaves import category, days
+from arrows.documents.plans import (
+    Again,
+    Array,
+    Boolean,
+    Category,
+    Characters,
+    Date,
+    LeftOut,
+    Mixed,
+    Number,
+    Numbers,
+    Object,
+    Plan,
+    Text,
+)
+from arrows.documents.schema import Again as Repeated
+from arrows.documents.schema import Elements, Fields, Schema
+from arrows.ops.arrays import HostArray
+from arrows.typesys import ArrowValueError, InputError
+from arrows.typesys.quoting import quoted
+
+KINDS = {
+    "boolean": ("category",),
+    "number": ("number", "category"),
+    "text": ("category", "text", "words", "ngrams", "characters", "date", "number"),
+    "array": ("attention", "mean", "sequence", "vector"),
+    "object": ("map", "object"),
+}
+"""The kinds that values of a JSON type may be forced to."""
+
+MOST_CATEGORIES = 10_000
+_LONGEST_NAME = 64  # characters of a category
+_FEW = 20  # samples with which statistics begin
+_RARE = 50  # with more categories than these, those that occur once are unknown
+_VECTOR = range(2, 65)
+_HEAVY = 2.0  # skewness (0 of a normal distribution, 2 of an exponential one) from which logarithms are taken
+_ID = re.compile(
+    r"[0-9a-fA-F]{8,}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[A-Za-z]{0,10}[-_#:.]?[0-9]+"
+)
+_ID_NAME = re.compile(r"(^|_|\W)(id|uuid|guid|index|key)'?\]?$|[a-z]I[dD]$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decider:
+    """Makes plans of schemas.
+
+    Attributes:
+        kinds: by path, what the user wants instead of what would be decided.
+    """
+
+    kinds: Mapping[str, str]
+
+    def plan(self, schema: Schema) -> Plan:
+        """How the values of a schema are read.
+
+        Raises:
+            ArrowValueError: a kind that the values at its path cannot have; it names the path.
+        """
+        forced = self.kinds.get(schema.path)
+        types = schema.types
+        if forced is not None:
+            self._require_kind(forced, schema)
+        if forced == "category":
+            plan: Plan = _category(_names(schema), schema.path, texts=types == ("text",))
+        elif not types:
+            plan = LeftOut(path=schema.path, reason=_nothing(schema))
+        elif len(types) == 1:
+            plan = self._of_type(types[0], schema, forced)
+        else:
+            cases = {name: self._of_type(name, schema, None) for name in types}
+            words = ", ".join(_counted(_size(name, schema), name) for name in types)
+            plan = Mixed(path=schema.path, reason=words, cases=cases)
+            if all(isinstance(case, LeftOut) for case in cases.values()):
+                plan = LeftOut(path=schema.path, reason=plan.reason)
+        absent = [
+            f"{count:,} {word}" for word, count in (("missing", schema.missing), ("null", schema.nulls))
+        ]
+        if types:
+            plan = replace(plan, reason="; ".join([plan.reason, *(x for x in absent if x[:2] != "0 ")]))
+        return replace(plan, nullable=schema.nulls > 0)
+
+    def _require_kind(self, kind: str, schema: Schema) -> None:
+        fits = {name for type_ in schema.types for name in KINDS[type_]}
+        if len(schema.types) > 1:
+            scalars = {"boolean", "number", "text"}.issuperset(schema.types)
+            fits = {"category"} if scalars else set()
+        if kind not in fits:
+            there = " and ".join(f"{name}s" for name in schema.types) or "nothing but null"
+            raise ArrowValueError(
+                f"infer_block: kinds says {kind!r} for {quoted(schema.path)}, and the samples have {there}; "
+                + (f"there it may be {', '.join(sorted(fits))}" if fits else "there no kind can be chosen")
+            )
+
+    def _of_type(self, name: str, schema: Schema, forced: str | None) -> Plan:
+        """How the values of one JSON type are read."""
+        path = schema.path
+        if name == "boolean":
+            return Boolean(path=path, reason=_counted(len(schema.booleans), "truth value"))
+        if name == "number":
+            return _number(_floats(schema.numbers, path), path, schema.numbers, forced)
+        if name == "text":
+            return _text(schema.texts, path, forced)
+        values = schema.arrays if name == "array" else schema.objects
+        assert values is not None
+        if isinstance(values, Repeated):
+            again = f"{_counted(values.count, name)} like those at {values.head}"
+            return Again(path=path, reason=again, head=values.head, array=name == "array")
+        if isinstance(values, Elements):
+            return self._array(values, path, forced)
+        return self._object(values, path)
+
+    def _array(self, values: Elements, path: str, forced: str | None) -> Plan:
+        lengths, element = values.lengths, values.element
+        count = _counted(len(lengths), "map" if values.keyed else "array")
+        words = f"{count} of {_range(lengths)} elements"
+        fixed = len({*lengths}) == 1 and lengths[0] in _VECTOR and not values.keyed
+        numeric = element.types == ("number",) and not element.nulls
+        if forced == "vector" and not (fixed and numeric):
+            raise ArrowValueError(
+                f"infer_block: kinds says 'vector' for {quoted(path)}, and not all of its arrays are of one "
+                f"length from {_VECTOR.start} to {_VECTOR.stop - 1} and of numbers alone"
+            )
+        if fixed and numeric and (forced == "vector" or (forced is None and len(lengths) >= _FEW)):
+            return _vector(_floats(element.numbers, element.path), lengths[0], path)
+        if not element.count:
+            return LeftOut(path=path, reason="always empty")
+        plan = self.plan(element)
+        if isinstance(plan, LeftOut):
+            return LeftOut(path=path, reason=f"{words}: {plan.reason}")
+        simple = isinstance(plan, (Boolean, Number, Numbers))
+        pooling = forced if forced in KINDS["array"] else "mean" if simple else "attention"
+        assert pooling is not None
+        return Array(
+            path=path,
+            reason=f"{words}{', nested in one another' if values.recursive else ''}",
+            element=plan,
+            pooling=pooling,
+            keyed=values.keyed,
+            recursive=values.recursive,
+        )
+
+    def _object(self, values: Fields, path: str) -> Plan:
+        fields = {key: self.plan(schema) for key, schema in values.fields.items()}
+        nested = ", nested in one another" if values.recursive else ""
+        words = f"{_counted(values.count, 'object')} of {_counted(len(fields), 'field')}{nested}"
+        fields |= {key: LeftOut(path=key, reason="ignore") for key in values.ignored}
+        if all(isinstance(plan, (LeftOut, Again)) for plan in fields.values()) and not any(
+            isinstance(plan, Again) for plan in fields.values()
+        ):
+            return LeftOut(path=path, reason=f"{words}, none of which is read")
+        return Object(path=path, reason=words, fields=fields, recursive=values.recursive)
+
+
+def _nothing(schema: Schema) -> str:
+    if schema.deeper:
+        return f"{schema.deeper:,} objects and arrays that lie too deep"
+    return "never there" if not schema.count else "always null"
+
+
+def _size(name: str, schema: Schema) -> int:
+    values = {"boolean": schema.booleans, "number": schema.numbers, "text": schema.texts}
+    if name in values:
+        return len(values[name])
+    part = schema.arrays if name == "array" else schema.objects
+    return len(part.lengths) if isinstance(part, Elements) else part.count if part is not None else 0
+
+
+def _names(schema: Schema) -> list[str]:
+    """All scalars as texts."""
+    assert not schema.arrays and not schema.objects
+    return [category(value) for value in (*schema.texts, *schema.numbers, *schema.booleans)]
+
+
+def _category(names: Sequence[str], path: str, *, texts: bool = True) -> Plan:
+    counts = Counter(names)
+    least = 2 if len(counts) > _RARE and max(counts.values()) > 1 else 1
+    frequent = [name for name, count in counts.items() if count >= least]
+    # A text that is called as the vocabulary calls unknown ones is one of them.
+    words = sorted({*frequent} - {"<unknown>"}, key=lambda name: (-counts[name], name))[:MOST_CATEGORIES]
+    rare = len(counts) - len(words)
+    reason = f"{len(counts):,} different in {len(names):,}" + (
+        f", {rare:,} rare ones unknown" if rare else ""
+    )
+    return Category(path=path, reason=reason, words=tuple(words), texts=texts)
+
+
+def _text(texts: Sequence[str], path: str, forced: str | None) -> Plan:
+    counts = Counter(texts)
+    words = f"{len(counts):,} different in {_counted(len(texts), 'text')}"
+    if forced == "number":
+        return replace(_written_numbers(texts, path), reason=f"{words}, read as numbers")
+    dates = _dates(texts)
+    if forced == "date" and dates is None:
+        wrong = next(text for text in texts if _dates([text]) is None)
+        raise ArrowValueError(
+            f"infer_block: kinds says 'date' for {quoted(path)}, and a sample has {quoted(wrong)}; dates "
+            "are written as in ISO 8601: 2024-05-31 or 2024-05-31T12:00:00Z"
+        )
+    if dates is not None and forced in {None, "date"}:
+        mean, deviation = _moments(dates)
+        return Date(path=path, reason=_counted(len(texts), "date"), mean=mean, deviation=deviation)
+    if forced == "characters":
+        letters = Counter(letter for text in counts for letter in text)
+        ordered = tuple(sorted(letters, key=lambda letter: (-letters[letter], letter)))
+        return Characters(path=path, reason=words, letters=ordered)
+    if forced in {"words", "ngrams"} or (forced == "text"):
+        of_words = forced == "words" or (forced == "text" and _has_words(counts))
+        return Text(path=path, reason=words, of_words=of_words)
+    distinct = len(counts) / len(texts)
+    if len(texts) >= _FEW and distinct > 0.95 and all(map(_ID.fullmatch, counts)):
+        return LeftOut(path=path, reason=f"{words}: ids, which say nothing about other documents")
+    if len(texts) < _FEW:
+        names = all(len(text) <= 24 and not re.search(r"\s", text) for text in counts)
+    else:
+        names = distinct <= 0.5 and len(counts) <= MOST_CATEGORIES and max(map(len, counts)) <= _LONGEST_NAME
+    if names:
+        return _category(texts, path)
+    return Text(path=path, reason=words, of_words=_has_words(counts))
+
+
+def _has_words(texts: Mapping[str, int]) -> bool:
+    """Whether most texts are of several words."""
+    return 2 * sum(len(text.split()) > 1 for text in texts) > len(texts)
+
+
+def _dates(texts: Sequence[str]) -> HostArray | None:
+    """Texts as days since 1970; None if some are no dates."""
+    try:
+        return np.array([days(text) for text in texts])
+    except ValueError:
+        return None
+
+
+def _written_numbers(texts: Sequence[str], path: str) -> Number:
+    try:
+        values = np.array([*map(float, texts)])
+    except ValueError:
+        values = np.array([math.nan])
+    if not np.isfinite(values).all():
+        raise ArrowValueError(
+            f"infer_block: kinds says 'number' for {quoted(path)}, and not all texts are numbers"
+        )
+    mean, deviation = _moments(values)
+    return Number(path=path, reason="", mean=mean, deviation=deviation, written=True)
+
+
+def _number(values: HostArray, path: str, written: Sequence[int | float], forced: str | None) -> Plan:
+    least, most = min(written), max(written)
+    words = f"{_counted(len(values), 'number')} from {least:.6g} to {most:.6g}"
+    whole = all(isinstance(value, int) for value in written)
+    counted = forced is None and whole and len(values) >= _FEW and len({*written}) == len(values)
+    if counted and _ID_NAME.search(path):
+        return LeftOut(path=path, reason=f"{words}: ids, which say nothing about other documents")
+    logs = np.sign(values) * np.log1p(np.abs(values))
+    log = len(values) >= _FEW and _skewness(values) > _HEAVY and _skewness(logs) < _skewness(values) / 2
+    mean, deviation = _moments(logs if log else values)
+    reason = f"{words}, of many magnitudes" if log else words
+    return Number(path=path, reason=reason, mean=mean, deviation=deviation, log=log)
+
+
+def _vector(values: HostArray, length: int, path: str) -> Plan:
+    columns = [_moments(column) for column in values.reshape(-1, length).T]
+    return Numbers(
+        path=path,
+        reason=f"{_counted(len(values) // length, 'array')} of {length} numbers",
+        means=tuple(mean for mean, _ in columns),
+        deviations=tuple(deviation for _, deviation in columns),
+    )
+
+
+def _floats(values: Sequence[int | float], path: str) -> HostArray:
+    try:
+        return np.array([*map(float, values)], np.float64)
+    except OverflowError:
+        raise InputError(f"{path}: a number is too large for float64") from None
+
+
+def _moments(values: HostArray) -> tuple[float, float]:
+    """Mean and standard deviation, to as many digits as matter; 1 for a deviation of 0."""
+    scale = float(np.abs(values).max()) or 1.0  # squares of large numbers would overflow
+    scaled = values / scale
+    deviation = float(scaled.std()) * scale
+    if not deviation > 1e-12 * scale or not math.isfinite(deviation):
+        deviation = scale if not math.isfinite(deviation) else 1.0
+    place = 3 - math.floor(math.log10(deviation))
+    return round(float(scaled.mean()) * scale, place) + 0.0, float(f"{deviation:.4g}")
+
+
+def _skewness(values: HostArray) -> float:
+    """How long the tails are: the absolute value of the third standardised moment."""
+    scale = float(np.abs(values).max()) or 1.0
+    centred = values / scale - (values / scale).mean()
+    deviation = float(centred.std())
+    return float(abs((centred**3).mean())) / deviation**3 if deviation > 1e-9 else 0.0
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _range(lengths: Sequence[int]) -> str:
+    least, most = min(lengths), max(lengths)
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"

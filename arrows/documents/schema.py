@@ -1,0 +1,261 @@
+"""What sample documents have at each path: a schema, read from the samples alone.
+
+Nothing is decided here; `decisions.py` says which block reads what.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+from arrows.documents.leaves import entries, json_type
+from arrows.documents.recursion import ELEMENT, Step, Suffix, closure, repeated_objects, repeats_arrays, walk
+from arrows.typesys import InputError
+from arrows.typesys.quoting import quoted, shortened
+
+ROOT = "$"
+MOST_FIELDS = 2000
+_RARE_FIELDS = 200  # an object with more keys than these, of which each is rare, has data as its keys
+_RARE = 0.1
+_PLAIN = re.compile(r"[^\W\d]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The objects at a path.
+
+    Attributes:
+        count: how many there are, those below in the same recursion included.
+        fields: by key, in the order in which they first occur.
+        recursive: whether such objects lie within one another.
+        ignored: the paths of fields that were not to be read.
+    """
+
+    count: int
+    fields: Mapping[str, Schema]
+    recursive: bool = False
+    ignored: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """The arrays at a path.
+
+    Attributes:
+        lengths: of each array, those below in the same recursion included.
+        element: of all of them.
+        recursive: whether such arrays lie within one another.
+        keyed: whether they are the fields of objects whose keys are data.
+    """
+
+    lengths: Sequence[int]
+    element: Schema
+    recursive: bool = False
+    keyed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Objects or arrays that are of the same kind as those at a path above.
+
+    Attributes:
+        head: that path.
+        count: how many there are.
+    """
+
+    head: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schema:
+    """What the samples have at one path, by JSON type.
+
+    Attributes:
+        path: such as `author.name` or `tags[]`; `$` is the document itself.
+        count: how many values there are, nulls included.
+        missing: how many objects lack the field.
+        nulls: how many values are null.
+        booleans, numbers, texts: the values.
+        objects, arrays: what is in them; None if there are none.
+        deeper: how many objects and arrays were not read, because they lie too deep.
+    """
+
+    path: str
+    count: int
+    missing: int = 0
+    nulls: int = 0
+    booleans: Sequence[bool] = ()
+    numbers: Sequence[int | float] = ()
+    texts: Sequence[str] = ()
+    objects: Fields | Elements | Again | None = None
+    arrays: Elements | Again | None = None
+    deeper: int = 0
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The JSON types that occur, without null."""
+        present = {
+            "boolean": self.booleans,
+            "number": self.numbers,
+            "text": self.texts,
+            "array": self.arrays,
+            "object": self.objects,
+        }
+        return tuple(name for name, values in present.items() if values)
+
+
+def below(path: str, key: str) -> str:
+    """The path of a field.
+
+    >>> below("$", "author"), below("author", "first name"), below("tags[]", "x")
+    ('author', "author['first name']", 'tags[].x')
+    """
+    if not _PLAIN.fullmatch(key):
+        return f"{'' if path == ROOT else path}[{key!r}]"
+    return key if path == ROOT else f"{path}.{key}"
+
+
+def paths_of(schema: Schema) -> Iterator[str]:
+    """All paths below a schema, itself and what was ignored included."""
+    yield schema.path
+    if isinstance(schema.objects, Fields):
+        yield from schema.objects.ignored
+        for field in schema.objects.fields.values():
+            yield from paths_of(field)
+    for values in (schema.objects, schema.arrays):
+        if isinstance(values, Elements):
+            yield from paths_of(values.element)
+
+
+Places = Mapping[tuple[type, Suffix], str]
+"""The ways from a value to arrays (`list`) or objects (`dict`) of a kind above, and the path of that kind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """How samples are read.
+
+    Attributes:
+        depth: how many arrays and objects may lie within one another, recursions apart.
+        ignored: paths of fields that are not read.
+        keyed: paths of objects whose keys are data.
+    """
+
+    depth: int
+    ignored: Collection[str] = ()
+    keyed: Collection[str] = ()
+
+    def read(self, samples: Sequence[Any]) -> Schema:
+        """The schema of samples.
+
+        Raises:
+            InputError: a value that JSON does not have, a number that is not finite, or an object whose keys
+                are data; it names the path.
+        """
+        return self._schema(samples, ROOT, 0, {}, missing=0)
+
+    def _schema(self, values: Sequence[Any], path: str, depth: int, above: Places, *, missing: int) -> Schema:
+        """The schema of the values at a path."""
+        by_type: dict[str, list[Any]] = {}
+        for value in values:
+            by_type.setdefault(_json_type(value, path), []).append(value)
+        arrays, objects = by_type.get("array", []), by_type.get("object", [])
+        repeated = {kind: head for (kind, way), head in above.items() if not way}
+        stops = depth >= self.depth
+        return Schema(
+            path=path,
+            count=len(values),
+            missing=missing,
+            nulls=len(by_type.get("null", [])),
+            booleans=by_type.get("boolean", []),
+            numbers=by_type.get("number", []),
+            texts=by_type.get("text", []),
+            objects=(
+                Again(repeated[dict], len(objects))
+                if objects and dict in repeated
+                else self._keyed(objects, path, depth, above)
+                if objects and path in self.keyed and not stops
+                else self._fields(objects, path, depth, above)
+                if objects and not stops
+                else None
+            ),
+            arrays=(
+                Again(repeated[list], len(arrays))
+                if arrays and list in repeated
+                else self._elements(arrays, path, depth, above)
+                if arrays and not stops
+                else None
+            ),
+            deeper=(len(objects) * (dict not in repeated) + len(arrays) * (list not in repeated)) * stops,
+        )
+
+    def _fields(self, objects: list[Any], path: str, depth: int, above: Places) -> Fields:
+        _require_fields(objects, path)
+        taken = [way for kind, way in above if kind is dict and way]
+        ways = repeated_objects(objects, taken)
+        members = closure(objects, ways, dict)
+        _require_fields(members, path)
+        own_places: Places = {(dict, way): path for way in ways}
+        places = {**above, **own_places}
+        fields: dict[str, Schema] = {}
+        ignored = []
+        for key in dict.fromkeys(key for value in members for key in value):
+            own = below(path, key)
+            if own in self.ignored:
+                ignored.append(own)
+                continue
+            values = walk(members, (key,))
+            missing = len(members) - len(values)
+            fields[key] = self._schema(values, own, depth + 1, _after(places, key), missing=missing)
+        return Fields(len(members), fields, bool(ways), tuple(ignored))
+
+    def _elements(self, arrays: list[Any], path: str, depth: int, above: Places) -> Elements:
+        recursive = repeats_arrays(arrays)
+        members = closure(arrays, [(ELEMENT,)] if recursive else [], list)
+        own_places: Places = {(list, (ELEMENT,)): path} if recursive else {}
+        places = {**above, **own_places}
+        element = self._schema(
+            walk(members, (ELEMENT,)), f"{path}[]", depth + 1, _after(places, ELEMENT), missing=0
+        )
+        return Elements([*map(len, members)], element, recursive)
+
+    def _keyed(self, objects: list[Any], path: str, depth: int, above: Places) -> Elements:
+        arrays = [entries(value) for value in objects]
+        # What repeats something above is not found again behind the keys.
+        return replace(self._elements(arrays, path, depth, {}), keyed=True)
+
+
+def _after(places: Places, step: Step) -> Places:
+    """The ways that are left after a step."""
+    return {(kind, way[1:]): head for (kind, way), head in places.items() if way and way[0] == step}
+
+
+def _json_type(value: object, path: str) -> str:
+    try:
+        kind = json_type(value)
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InputError(f"{path}: expected a finite number, got {value}; null stands for a missing one")
+    return kind
+
+
+def _require_fields(objects: Sequence[dict[Any, Any]], path: str) -> None:
+    """Refuses objects whose keys are no names of fields."""
+    keys: dict[Any, None] = {key: None for value in objects for key in value}
+    for key in keys:
+        if not isinstance(key, str):
+            raise InputError(f"{path}: the keys of an object are texts, not {key!r}")
+    share = sum(map(len, objects)) / (len(keys) * len(objects)) if keys else 1.0
+    if len(keys) > MOST_FIELDS or (len(keys) > _RARE_FIELDS and share < _RARE):
+        examples = shortened(", ".join(map(quoted, islice(keys, 3))), 200)
+        raise InputError(
+            f"{path}: {len(keys):,} different keys in {len(objects):,} objects look like data, not like "
+            f"names of fields ({examples}, ...); kinds={{{path!r}: 'map'}} reads them as an array of keys "
+            f"and values, ignore=[{path!r}] leaves them out"
+        )

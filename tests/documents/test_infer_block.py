@@ -1,0 +1,378 @@
+"""Blocks that `infer_block` proposes read their samples and others like them; the source says the same."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import arrows as ar
+from arrows.documents import build_block
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**20), 10**20)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=6)
+    | st.sampled_from(["a", "b", "2024-05-31", "some free text", "it's", '"quoted"\n', "<unknown>", "名前"])
+)
+KEYS = st.sampled_from(["a", "b", "kids", "A b", "me", "for", "", "名", "document", "a_vocabulary", 'x"y'])
+DOCUMENTS = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=10,
+)
+
+
+def block_of_source(source):
+    names = {}
+    exec(compile(source, "proposal.py", "exec"), names)  # what a user would run
+    return names["document"]
+
+
+def is_empty(value):
+    """Whether nothing but nulls, arrays and objects is in a value."""
+    if isinstance(value, dict):
+        return is_empty([*value.values()])
+    return value is None or (isinstance(value, list) and all(map(is_empty, value)))
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(DOCUMENTS, min_size=1, max_size=6))
+def test_any_documents_give_a_block_that_reads_them(samples):
+    try:
+        proposal = ar.infer_block(samples, width=5)
+    except ar.InputError:  # checked below: there is nothing in these
+        assert is_empty(samples)
+        return
+    model = ar.compile(proposal.block >> ar.FC([], name="score"), seed=3)
+    together = ar.to_numpy(model(samples))
+    assert np.isfinite(together).all()
+    for sample, result in zip(samples, together, strict=True):
+        assert np.allclose(model.eval(sample), result, atol=1e-5)
+    loss, grads = model.value_and_grad(samples)
+    assert np.isfinite(loss)
+    assert np.any(ar.to_numpy(grads["score/bias"]) != 0) and grads.keys() == model.params.keys()
+
+    for block in (
+        block_of_source(proposal.source),
+        build_block(json.loads(json.dumps(proposal.program))),
+    ):
+        other = ar.compile(block >> ar.FC([], name="score"), seed=3)
+        assert list(other.params) == list(model.params)
+        assert np.array_equal(ar.to_numpy(other(samples)), together)
+    assert ar.infer_block(samples, width=5).source == proposal.source
+
+
+def posts(count, seed=0):
+    """Documents with a field of each kind, and trees of answers."""
+    draw = np.random.default_rng(seed)
+
+    def pick(*values):
+        return values[int(draw.integers(len(values)))]
+
+    def answers(depth):
+        below = [answers(depth - 1) for _ in range(pick(0, 1, 2))] if depth else []
+        return {"by": pick("ann", "bob"), "stars": pick(1, 2, 3, None), "answers": below}
+
+    return [
+        {
+            "id": number,
+            "key": f"post-{number + 1000}",
+            "by": pick("ann", "bob", "cy"),
+            "age": pick(20, 31.5, None),
+            "price": float(10 ** draw.uniform(0, 9)),
+            "text": " ".join(pick("a", "good", "bad", "film", "so", "not") for _ in range(pick(0, 7, 9))),
+            "formula": "".join(pick("C", "O", "N", "c1", "(", ")") for _ in range(12)),
+            "written": f"2024-0{pick(1, 5, 9)}-11T10:00:00Z",
+            "spam": pick(True, False),
+            "tags": [pick(*"abcdef") for _ in range(pick(0, 1, 4))],
+            "place": [float(draw.random()), float(draw.random())],
+            "sizes": [float(draw.random()) for _ in range(pick(0, 3))],
+            "rows": [[1, 2], [3]],
+            "mixed": pick(1, "x", True, [1.5], {"a": 1}),
+            "first name": {"short": pick("x", "y"), "long": None},
+            "items": [{"kind": pick("x", "y"), "n": pick(1, 2)} for _ in range(2)],
+            "nothing": None,
+            "empty": [],
+            "thread": answers(3),
+        }
+        for number in range(count)
+    ]
+
+
+KINDS_OF_POSTS = {
+    "$": "object",
+    "id": "left out",
+    "key": "left out",
+    "by": "category",
+    "age": "number",
+    "price": "number",
+    "text": "text",
+    "formula": "text",
+    "written": "date",
+    "spam": "boolean",
+    "tags": "array, attention",
+    "tags[]": "category",
+    "place": "vector",
+    "sizes": "array, mean",
+    "sizes[]": "number",
+    "rows": "array, attention",
+    "rows[]": "array, mean",
+    "rows[][]": "number",
+    "mixed": "mixed",
+    "mixed (boolean)": "boolean",
+    "mixed (number)": "number",
+    "mixed (text)": "category",
+    "mixed (array)": "array, mean",
+    "mixed[]": "number",
+    "mixed (object)": "object",
+    "mixed.a": "number",
+    "['first name']": "object",
+    "['first name'].short": "category",
+    "['first name'].long": "left out",
+    "items": "array, attention",
+    "items[]": "object",
+    "items[].kind": "category",
+    "items[].n": "number",
+    "nothing": "left out",
+    "empty": "left out",
+    "thread": "object",
+    "thread.by": "category",
+    "thread.stars": "number",
+    "thread.answers": "array, attention",
+    "thread.answers[]": "again thread",
+}
+
+
+def test_each_kind_of_field_is_read_in_its_way():
+    samples = posts(60)
+    proposal = ar.infer_block(samples, width=8)
+    assert {decision.path: decision.kind for decision in proposal.decisions} == KINDS_OF_POSTS
+    assert proposal.vocabularies["by_vocabulary"].words[0] == "<unknown>"
+    assert set(proposal.vocabularies["by_vocabulary"].words[1:]) == {"ann", "bob", "cy"}
+    reasons = {decision.path: decision.reason for decision in proposal.decisions}
+    assert reasons["price"].endswith("of many magnitudes") and "null" in reasons["age"]
+    assert "ids" in reasons["key"] and reasons["nothing"] == "always null"
+    assert str(proposal) == proposal.report() and "like those at thread" in str(proposal).splitlines()[-1]
+
+    block = block_of_source(proposal.source)
+    model, other = (ar.compile(b, seed=1) for b in (proposal.block, block))
+    assert list(model.params) == list(other.params)
+    strange = [{}, {"by": "eve", "new": 1, "tags": ["z"]}, dict.fromkeys(samples[0])]
+    for documents in (samples, strange):
+        assert np.array_equal(ar.to_numpy(model(documents)), ar.to_numpy(other(documents)))
+    deep = {"by": "ann", "answers": []}
+    for _ in range(3000):
+        deep = {"by": "bob", "answers": [deep]}
+    assert np.isfinite(ar.to_numpy(model([{"thread": deep}]))).all()
+
+
+def test_the_source_is_laid_out_as_ruff_does():
+    ruff = pytest.importorskip("ruff", reason="ruff is not installed").find_ruff_bin()
+    cases = [
+        posts(60),
+        [1e16],
+        [[{}, [False, 0, 19999000000000.0]]],
+        [{"words": [f"w{n}" for n in range(99)] * 2}],
+    ]
+    for samples in cases:
+        source = ar.infer_block(samples).source
+        for command in (["format", "--check"], ["check", "--select", "E4,E7,E9,F,I"]):
+            done = subprocess.run(
+                [ruff, *command, "--isolated", "--no-cache", "-"],
+                check=False,
+                input=source,
+                capture_output=True,
+                encoding="utf-8",
+            )
+            assert done.returncode == 0, source + done.stdout + done.stderr
+
+
+def test_the_source_runs_on_its_own(tmp_path):
+    path = tmp_path / "proposal.py"
+    path.write_text(
+        ar.infer_block(posts(30)).source + "\nprint(ar.infer(document).output)\n", encoding="utf-8"
+    )
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True)
+    assert done.stdout == "float32[32]\n"
+
+
+def test_a_proposal_learns_what_lies_deep_in_a_document():
+    from arrows.training import Adam, train
+
+    def size(thread):
+        return 1 + sum(map(size, thread["answers"]))
+
+    samples = posts(200, seed=2)
+    block = ar.infer_block([{"thread": post["thread"]} for post in samples], width=12).block
+    label = ar.InputTransform(lambda post: float(size(post["thread"]) > 4)) >> ar.Scalar()
+    score = block >> ar.FC([], name="score")
+    model = ar.compile((score & label) >> ar.SigmoidCrossEntropy())
+    history = train(model, samples, Adam(0.01), epochs=12, batch_size=20, progress=False)
+    share = np.mean([size(post["thread"]) > 4 for post in samples])
+    guess = -(share * np.log(share) + (1 - share) * np.log(1 - share))
+    assert 0.2 < share < 0.8 and history[-1].loss < 0.5 * guess
+
+
+RECURSIVE = {
+    "a list of objects": [{"v": 1, "next": {"v": 2, "next": {"v": 3, "next": None}}}],
+    "two halves": [
+        {
+            "left": {"left": {"w": "a"}, "right": {"w": "b"}},
+            "right": {"left": {"w": "a"}, "right": {"w": "b"}},
+        }
+    ],
+    "nested arrays": [["S", ["NP", ["D", "the"], ["N", "cat"]], ["VP", "sat"]]],
+    "two steps": [{"node": {"kids": [{"node": {"kids": [{"node": {"kids": []}}], "v": 1}}]}}],
+    "beside numbers": [{"op": "+", "args": [1, {"op": "*", "args": [2, {"op": "-", "args": [3]}]}]}],
+    "in an array": [[{"kids": [{"kids": [{"kids": []}]}], "v": 1}]],
+}
+
+
+@pytest.mark.parametrize("name", RECURSIVE)
+def test_recursion_of_any_form_is_seen(name):
+    samples = RECURSIVE[name]
+    proposal = ar.infer_block(samples, width=4)
+    assert any(decision.kind.startswith("again") for decision in proposal.decisions), str(proposal)
+    assert "@ar.fix" in proposal.source
+    model, other = (ar.compile(block) for block in (proposal.block, block_of_source(proposal.source)))
+    assert np.array_equal(ar.to_numpy(model(samples)), ar.to_numpy(other(samples)))
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [
+        [{"address": {"city": "Rome", "zip": 1}, "city": "Rome", "zip": 1}],
+        [[[1, 2], [3, 4]], [[5, 6]]],
+        [{"user": {"name": "a", "boss": "b"}}],
+    ],
+)
+def test_what_only_looks_alike_is_no_recursion(samples):
+    assert "@ar.fix" not in ar.infer_block(samples).source
+
+
+def test_documents_that_nest_without_end_are_cut_off():
+    nested = 1
+    for _ in range(40):
+        nested = [nested]
+    with pytest.raises(ar.InputError, match=r"nothing can be read in 1 samples: .* too deep"):
+        ar.infer_block([nested])
+    proposal = ar.infer_block([{"a": 1, "deep": nested}], depth=3)
+    assert "too deep" in str(proposal) and proposal.decisions[-1].kind == "left out"
+
+
+def test_kinds_and_ignore_decide_instead():
+    samples = [
+        {
+            "code": n % 7,
+            "name": f"n{n % 3}",
+            "text": "so good",
+            "price": f"{n}.5",
+            "list": [1, 2],
+            "votes": {f"u{n}": 1},
+        }
+        for n in range(30)
+    ]
+    kinds = {"code": "category", "name": "characters", "price": "number", "list": "sequence", "votes": "map"}
+    proposal = ar.infer_block(samples, width=4, kinds=kinds, ignore=["text"])
+    read = {decision.path: decision.kind for decision in proposal.decisions}
+    assert read["code"] == "category" and read["name"] == "characters" and read["price"] == "number"
+    assert (
+        read["list"] == "array, sequence" and read["votes"] == "map, attention" and read["text"] == "left out"
+    )
+    assert read["votes[].key"] == "left out" and read["votes[].value"] == "number"
+    assert [
+        name for name in ("category", "characters", "entries") if name in proposal.source.split("\n\n")[1]
+    ]
+    model, other = (ar.compile(block) for block in (proposal.block, block_of_source(proposal.source)))
+    assert np.array_equal(ar.to_numpy(model(samples)), ar.to_numpy(other(samples)))
+    for kind in ("text", "words", "ngrams"):
+        assert {d.path: d.kind for d in ar.infer_block(samples, kinds={"name": kind}).decisions}[
+            "name"
+        ] == "text"
+
+
+MISTAKES = {
+    "no samples": ([], {}, "there are no samples"),
+    "one document": ({"a": 1}, {}, "goes into a list"),
+    "a date object": (
+        [{"a": [{"b": dt.date(2024, 1, 1)}]}],
+        {},
+        r"a\[\].b: expected a JSON value, got .* date",
+    ),
+    "not a number": ([{"a": float("nan")}], {}, "a: expected a finite number, got nan"),
+    "too large": ([{"a": 10**400}], {}, "a: a number is too large for float64"),
+    "a key that is no text": ([{"a": {1: 2}}], {}, "a: the keys of an object are texts, not 1"),
+    "nulls": ([{"a": None}, {"a": None}], {}, "nothing can be read in 2 samples: 2 objects of 1 field"),
+    "an unknown path": (
+        [{"name": 1}],
+        {"ignore": ["nmae"]},
+        "ignore names the path 'nmae', .* they have name",
+    ),
+    "a kind of nulls": (
+        [{"a": None, "b": 1}],
+        {"kinds": {"a": "text"}},
+        "for 'a', and the samples have nothing but",
+    ),
+    "a kind that does not fit": (
+        [{"a": 1}],
+        {"kinds": {"a": "text"}},
+        "have numbers; there it may be category, number",
+    ),
+    "no such kind": ([{"a": 1}], {"kinds": {"a": "int"}}, "kinds says 'int' for 'a'; there are attention, "),
+    "no date": ([{"a": "2024-13-01"}], {"kinds": {"a": "date"}}, "a sample has '2024-13-01'"),
+    "no numbers": ([{"a": "x"}], {"kinds": {"a": "number"}}, "'a', and not all texts are numbers"),
+    "no vector": ([{"a": [1]}, {"a": [1, 2]}], {"kinds": {"a": "vector"}}, "'a', and not all of its arrays"),
+    "no width": ([1], {"width": 0}, "width should be a whole number from 1"),
+    "no depth": ([1], {"depth": 0}, "depth should be a whole number from 1"),
+    "ids as keys": (
+        [{"votes": {f"user{n}": n}} for n in range(3000)],
+        {},
+        r"votes: 3,000 different keys in 3,000 objects look like data.*'votes': 'map'.*ignore=\['votes'\]",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_errors_name_the_path(name):
+    samples, options, message = MISTAKES[name]
+    with pytest.raises((ar.InputError, ar.ArrowValueError, ar.ArrowTypeError), match=message):
+        ar.infer_block(samples, **options)
+
+
+def test_documents_of_other_types_are_refused_with_their_path():
+    model = ar.compile(ar.infer_block(posts(30)).block)
+    for document, path in (
+        ({"by": 3}, "by"),
+        ({"age": "old"}, "age"),
+        ({"tags": "abc"}, "tags"),
+        ({"written": "yesterday"}, "written"),
+        ({"items": [{"n": 1}, {"n": "2"}]}, "items > .1. > n"),
+        ({"place": [1]}, "place"),
+        ({"text": 3}, "text"),
+        ({"spam": 1}, "spam"),
+    ):
+        with pytest.raises(ar.InputError, match=path):
+            model([document])
+
+
+@pytest.mark.parametrize(
+    "program", [None, [], [["a"]], [["a", {"call": "open", "arguments": [], "keywords": {}}]]]
+)
+def test_programs_from_files_are_read_with_care(program):
+    with pytest.raises((ar.InputError, ar.ArrowValueError)):
+        build_block(program)
+
+
+@pytest.mark.parametrize("name", ["__import__", "ar.__class__", "a.block", "len.__self__", "os.system"])
+def test_programs_cannot_reach_other_names(name):
+    with pytest.raises((ar.InputError, ar.ArrowValueError), match=r"means nothing here|not the program"):
+        build_block([["a", {"literal": 1}], ["b", {"call": name, "arguments": [], "keywords": {}}]])
