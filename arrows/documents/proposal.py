@@ -145,7 +145,8 @@ def infer_block(
     if isinstance(plan, LeftOut):
         raise InputError(f"infer_block: nothing can be read in {len(documents):,} samples: {plan.reason}")
     program = program_of(plan, width)
-    title = f"A block that reads documents like {len(documents):,} samples, and gives float32[{width}]."
+    count = f"{len(documents):,} sample{'' if len(documents) == 1 else 's'}"
+    title = f"A block that reads documents like {count}, and gives float32[{width}]."
     return Proposal(
         block=program.value(),
         source=source_of(program, title),
