@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -12,6 +12,7 @@ from arrows.engine.device import Device
 from arrows.engine.lowering import lower
 from arrows.engine.model.observed import Observed
 from arrows.engine.model.placement import Placed
+from arrows.engine.model.predictions import predictions
 from arrows.engine.planning import (
     LossCheck,
     SupportsStep,
@@ -126,14 +127,40 @@ class Model(Placed, Observed):
             MemoryError: memory ran out; the message says for what, how much it was, and how many examples
                 would fit. Nothing is lost, and `memory_limit` runs such a batch in parts.
         """
-        with self._lock.mutex:
-            result, record, outputs = self._runner.evaluate(
-                self._call(examples, ids, step), training=training
-            )
-            self._records.latest = record
-            self.step += training
-            show_taps(self.plan.lowered.streams.taps, record.taps, outputs)
-            return result
+        return self._evaluate(self._call(examples, ids, step), training)
+
+    def predict(self, examples: Examples, *, batch_size: int = 256, errors: str = "stop") -> Iterator[Any]:
+        """The block's results for a stream of examples, one after another, in their order.
+
+        Memory holds one batch: so many examples are read before the first result comes, and no more until
+        the results of a batch have been taken.  The stream may be endless.
+
+        Args:
+            examples: whatever gives examples one by one: a list, a generator, a file's examples, a PyTorch or
+                Hugging Face `Dataset`, a table of pandas, Polars or PyArrow, a prepared set.
+            batch_size: how many run at once.
+            errors: "stop": an example that does not fit raises its `InputError`, after the results of those
+                before it; "return": the error is its result, and the others go on.
+
+        Returns:
+            For each example a row, on the host: a number for a scalar, a NumPy array for a tensor with axes,
+            a dict for a record (`pandas.DataFrame(model.predict(examples))` is a table), a tuple for another
+            tuple, an array for a sequence of tensors, a list of rows for another sequence, None for Void.
+            Random numbers (`ops.normal`) depend on the place in the stream, not on the batch.
+
+        Raises:
+            InputError: an example does not fit; the message says which of the stream, counted from 0, and for
+                the examples of a file its file and line.
+            ArrowTypeError, ArrowValueError: a wrong argument; at once.
+
+        Example:
+            >>> import arrows as ar
+            >>> total = ar.Map(ar.Scalar()) >> ar.Sum()
+            >>> model = ar.compile(ar.arrow(lambda xs: {"sum": total(xs), "n": ar.Length()(xs)}))
+            >>> list(model.predict(iter([[1, 2], []])))
+            [{'sum': 3.0, 'n': 2}, {'sum': 0.0, 'n': 0}]
+        """
+        return predictions(self._run_part, examples, batch_size, errors)
 
     def value_and_grad(
         self, examples: Examples, inputs: Iterable[str] = (), *, ids: Any = None
@@ -282,6 +309,19 @@ class Model(Placed, Observed):
     ) -> ModelCall:
         step = self.step if step is None else step
         return ModelCall(examples=examples, ids=ids, seed=self.seed, step=step, at_once=at_once)
+
+    def _run_part(self, examples: Examples, first: int) -> Any:
+        """The results of a part of a stream whose examples count from ``first``."""
+        call = ModelCall(examples, None, self.seed, self.step, first=first)
+        return self._evaluate(call, training=False)
+
+    def _evaluate(self, call: ModelCall, training: bool) -> Any:
+        with self._lock.mutex:
+            result, record, outputs = self._runner.evaluate(call, training=training)
+            self._records.latest = record
+            self.step += training
+            show_taps(self.plan.lowered.streams.taps, record.taps, outputs)
+            return result
 
     def _differentiate(
         self, examples: Examples, inputs: tuple[str, ...], ids: Any, at_once: int | None = None

@@ -64,8 +64,8 @@ class ExampleReader:
         """A hash of how the block reads, without its functions' code and content."""
         return described(self.plan, self.ports, self.source)
 
-    def read_all(self, examples: Sequence[object], processes: int = 1) -> Wirings:
-        """Reads examples, in so many processes.
+    def read_all(self, examples: Sequence[object], processes: int = 1, *, first: int = 0) -> Wirings:
+        """Reads examples, in so many processes; in messages, they count from ``first``.
 
         Raises:
             InputError: an example is not what the block expects; it says which, where and why.
@@ -78,7 +78,10 @@ class ExampleReader:
             )
         try:
             chunks = map_chunks(
-                lambda chunk: streams.read(examples[chunk], chunk.start), len(examples), _CHUNK, processes
+                lambda chunk: streams.read(examples[chunk], first + chunk.start),
+                len(examples),
+                _CHUNK,
+                processes,
             )
         except InputError as error:
             if not self._is_one_example(examples):

@@ -50,6 +50,7 @@ class ModelCall:
         ids: what the dropout masks of each example depend on; None: its number.
         seed, step: the model's.
         at_once: how many examples run at once at most; None: all, or one without batching.
+        first: the number of the first of plain examples, in messages and for their ids.
     """
 
     examples: Examples
@@ -57,6 +58,7 @@ class ModelCall:
     seed: int
     step: int
     at_once: int | None = None
+    first: int = 0
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -109,7 +111,7 @@ class BatchRunner:
 
     def evaluate(self, call: ModelCall, *, training: bool) -> tuple[Any, CallRecord, Outputs]:
         """Returns the result of a batch, the record of the call, and the outputs of the examples."""
-        batch = self.batches.read(call.examples, "run a model", call.ids)
+        batch = self.batches.read(call.examples, "run a model", call.ids, call.first)
         executor = self.executors.get(training=training)
         parts = []
         for each in self._runs(executor, batch, call):

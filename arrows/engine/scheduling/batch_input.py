@@ -84,22 +84,29 @@ def as_ids(ids: object, count: int) -> HostArray:
 
 
 def as_examples(examples: Any, purpose: str) -> Sequence[Any]:
-    """A batch as a sequence of examples, from any iterable, a table, or what can be indexed from 0.
-
-    Args:
-        examples: the batch; what has a length and items, and no iterator of its own, such as a PyTorch
-            `Dataset`, is asked for each item by its number. A table of pandas, Polars or PyArrow gives its
-            rows as dicts.
-        purpose: what is to be done with it, for messages.
-
-    Raises:
-        ArrowTypeError: it is neither, or looks like a single example or another table of columns.
+    """A batch as a sequence of examples; arguments and errors are those of `as_stream`.
 
     >>> as_examples(iter("ab"), "run a model")
     ['a', 'b']
     """
-    if isinstance(examples, (list, tuple)):
-        return examples
+    return examples if isinstance(examples, (list, tuple)) else list(as_stream(examples, purpose))
+
+
+def as_stream(examples: Any, purpose: str) -> Iterator[Any]:
+    """Examples one after another, from any iterable, a table, or what can be indexed from 0.
+
+    Args:
+        examples: the examples; what has a length and items, and no iterator of its own, such as a PyTorch
+            `Dataset`, is asked for each item by its number. A table of pandas, Polars or PyArrow gives its
+            rows as dicts.
+        purpose: what is to be done with them, for messages.
+
+    Raises:
+        ArrowTypeError: it is neither, or looks like a single example or another table of columns.
+
+    >>> next(as_stream(range(3), "run a model"))
+    0
+    """
     listed, asked = hasattr(examples, "__iter__"), hasattr(examples, "__getitem__")
     single = isinstance(examples, (str, bytes, bytearray, Mapping, type)) or not (listed or asked)
     if single or (not listed and hasattr(examples, "keys")):  # a mapping that is no `Mapping`
@@ -109,15 +116,15 @@ def as_examples(examples: Any, purpose: str) -> Sequence[Any]:
     if hasattr(examples, "columns") and (hasattr(examples, "shape") or hasattr(examples, "num_rows")):
         for method, arguments in _ROWS_OF_TABLES.items():
             if callable(getattr(examples, method, None)):
-                return list(getattr(examples, method)(*arguments))
+                return iter(getattr(examples, method)(*arguments))
         raise _no_batch(
             purpose,
             f"{_short_type(examples)}, which is a table of columns",
             "its rows as a list of dicts; tables of pandas, Polars and PyArrow are taken as they are",
         )
     if not listed and hasattr(examples, "__len__"):
-        return [examples[number] for number in range(len(examples))]
-    return list(examples)
+        return (examples[number] for number in range(len(examples)))
+    return iter(examples)
 
 
 def _no_batch(purpose: str, value: str, hint: str) -> ArrowTypeError:
@@ -136,8 +143,8 @@ class BatchReader:
     def __init__(self, reader: ExampleReader, stated: str | None) -> None:
         self.reader, self.stated = reader, stated
 
-    def read(self, examples: Examples, purpose: str, ids: object) -> BatchInput:
-        """Reads a batch; messages name its ``purpose``."""
+    def read(self, examples: Examples, purpose: str, ids: object, first: int = 0) -> BatchInput:
+        """Reads a batch; messages name its ``purpose``, and plain examples count from ``first``."""
         if isinstance(examples, Prepared):
             examples = examples[:]
         objects = None
@@ -146,8 +153,8 @@ class BatchReader:
             wired, numbers = examples.wired, examples.indices
         else:
             objects = as_examples(examples, purpose)
-            wired = WiredBatch.all(self.reader.read_all(objects))
-            numbers = wired.indices
+            wired = WiredBatch.all(self.reader.read_all(objects, first=first))
+            numbers = wired.indices + first if first else wired.indices
         return BatchInput(wired, objects, numbers, numbers if ids is None else as_ids(ids, len(wired)))
 
     def prepare(self, examples: Examples, processes: int) -> Prepared:

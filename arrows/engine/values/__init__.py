@@ -28,6 +28,7 @@ from arrows.engine.values.results import (
     to_numpy,
     unflatten,
 )
+from arrows.engine.values.rows import rows_of
 from arrows.engine.values.tensor_leaf import LeafError, convert, convert_many
 from arrows.engine.values.trampoline import Recursion, each, trampoline
 
@@ -59,6 +60,7 @@ __all__ = [
     "make_tuple",
     "next_words",
     "nth",
+    "rows_of",
     "to_numpy",
     "trampoline",
     "unflatten",
