@@ -12,6 +12,7 @@ differently shaped examples into few large operations, and differentiates it.
 from __future__ import annotations
 
 import importlib
+import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -130,7 +131,8 @@ else:
             return _room(name)
         if name in _ELSEWHERE:
             return getattr(_room(_ELSEWHERE[name]), name)
-        raise foreign_names.no_attribute("module 'arrows'", name, _likely(name))
+        error = foreign_names.no_attribute("module 'arrows'", name, _likely(name))
+        raise foreign_names.as_import_error(error, "arrows", name, sys._getframe(1))
 
     def _likely(name: str) -> str:
         """What may be meant by a name that the package does not have."""

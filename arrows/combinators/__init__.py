@@ -6,7 +6,7 @@ know the core forms alone. The groups of `__all__` below tell which names are wh
 
 from __future__ import annotations
 
-from arrows.combinators.apply import Apply, Concat, Function
+from arrows.combinators.apply import Apply, Concat, Function, spread_items
 from arrows.combinators.attention import Attention
 from arrows.combinators.base.arguments import function_name, set_name
 from arrows.combinators.base.block import AnyBlock, Block
@@ -39,7 +39,7 @@ from arrows.combinators.items import (
 from arrows.combinators.layer import Layer
 from arrows.combinators.notation import Graph, arrow, unpack
 from arrows.combinators.onehot import OneHot, OneHotFromList
-from arrows.combinators.places import At, Shift, Window
+from arrows.combinators.places import At, Shift, Window, Windows, options_written, window_steps
 from arrows.combinators.recursion import Fix, Reference, Token, fix
 from arrows.combinators.reductions import Max, Mean, Min, Stack, Sum
 from arrows.combinators.scans import RNN, Bidirectional, Scan
@@ -132,6 +132,7 @@ __all__ += [
     "Source",
     "Token",
     "Unfit",
+    "Windows",
     "as_block",
     "attributes",
     "core_form",
@@ -139,9 +140,12 @@ __all__ += [
     "has_attributes",
     "has_effects",
     "lazy_context_of",
+    "options_written",
     "parts_first",
     "set_name",
+    "spread_items",
     "take",
     "take_or_default",
+    "window_steps",
     "without_zero",
 ]

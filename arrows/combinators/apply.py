@@ -95,12 +95,15 @@ class Function(Apply[A, B]):
         return self._function
 
     def compute(self, args: tuple[Any, ...]) -> Any:
-        # As everywhere, one tuple stands for its items.
-        items = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
-        return self._function(*items)
+        return self._function(*spread_items(args))
 
     def arguments(self, depth: int = 2) -> str:
         return function_name(self._function)
+
+
+def spread_items(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of a call inside a Function: as everywhere, one tuple stands for its items."""
+    return args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
 
 
 class Concat(Apply[Any, Any]):

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeGuard
 import numpy as np
 
 from arrows import ops
-from arrows.combinators.apply import Apply, Tensors
+from arrows.combinators.apply import Apply, Tensors, spread_items
 from arrows.combinators.base.arguments import type_refusal
 from arrows.combinators.base.block import A, B
 from arrows.combinators.base.recorder import call_on_wires
@@ -93,7 +93,7 @@ class Layer(Apply[A, B]):
     def compute(self, args: tuple[Any, ...]) -> Any:
         if not _are_tensors(args):
             return call_on_wires(self, args)
-        return self._run(*args)
+        return self._run(*spread_items(args))
 
     def _run(self, *args: Tensors) -> Any:
         input = _input_type(args)

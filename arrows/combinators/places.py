@@ -147,33 +147,50 @@ class Window(DerivedBlock[Sequence[A], Sequence[Any]]):
         name: str | None = None,
     ) -> None:
         set_name(self, name)
-        self._parts = _parts(size, padding, stride, dilation, default)
-        self._written = _written(size, padding, stride, dilation, default)
+        outside = as_default_result(default, "Window")
+        words = [str(size), *options_written("same", padding, stride, dilation)]
+        self._written = ", ".join(words if outside is None else [*words, f"default={shown(outside)}"])
+        self._parts = window_steps(
+            size, padding, stride, dilation, outside, windows=Windows, written=self._written
+        )
 
     def written(self) -> Pieces:
         return [self._written]
 
 
-def _written(size: int, padding: int | str, stride: int, dilation: int, default: object) -> str:
-    words = [str(size)]
-    if padding != "same":
-        words.append(f"padding={padding!r}")
-    if stride != 1:
-        words.append(f"stride={stride}")
-    if dilation != 1:
-        words.append(f"dilation={dilation}")
-    checked = as_default_result(default, "Window")
-    return ", ".join(words if checked is None else [*words, f"default={shown(checked)}"])
+def options_written(usual: int | str, padding: object, stride: object, dilation: object) -> list[str]:
+    """The options of windows that are not the usual ones, as a user writes them.
+
+    >>> options_written("same", "valid", 1, 2)
+    ["padding='valid'", 'dilation=2']
+    """
+    options = {"padding": (padding, usual), "stride": (stride, 1), "dilation": (dilation, 1)}
+    return [f"{name}={value!r}" for name, (value, default) in options.items() if value != default]
 
 
-def _parts(
-    size: object, padding: object, stride: object, dilation: object, default: object
+def window_steps(
+    size: object,
+    padding: object,
+    stride: object,
+    dilation: object,
+    default: DefaultResult | None = None,
+    *,
+    windows: type[Windows],
+    written: str,
+    size_name: str = "size",
 ) -> tuple[AnyBlock, ...]:
-    """The steps of a `Window`."""
-    block = "a Window"
+    """The steps of a `Window`, and the first ones of a block that goes over windows.
+
+    Args:
+        size, padding, stride, dilation, default: see `Window`.
+        windows: the first step, whose kind messages name.
+        written: the arguments that they name.
+        size_name: what the block calls the size.
+    """
+    block = f"a {windows.kind}"
     width, step, apart = (
-        _count(argument, value)
-        for argument, value in (("size", size), ("stride", stride), ("dilation", dilation))
+        _count(block, argument, value)
+        for argument, value in ((size_name, size), ("stride", stride), ("dilation", dilation))
     )
     span = apart * (width - 1)
     if span > FARTHEST:
@@ -195,19 +212,17 @@ def _parts(
         raise wrong_argument(
             block, f"the padding is 'same', 'causal', 'valid' or a number of places, not {padding!r}"
         )
-    windows: AnyBlock = _Windows(width, apart, before, as_default_result(default, "Window"))
+    joined: AnyBlock = windows(width, apart, before, default, written=written)
     if (first, last, step) == (0, 0, 1):
-        return (windows,)
-    return windows, Slice(start=first or None, stop=-last or None, step=None if step == 1 else step)
+        return (joined,)
+    return joined, Slice(start=first or None, stop=-last or None, step=None if step == 1 else step)
 
 
-def _count(argument: str, value: object) -> int:
+def _count(block: str, argument: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise wrong_argument("a Window", f"the {argument} must be an integer, not {value!r}")
+        raise wrong_argument(block, f"the {argument} must be an integer, not {value!r}")
     if not 1 <= value <= MOST:
-        raise wrong_value(
-            "a Window", f"the {argument} is at least 1 and at most {MOST:,}, not {_short(value)}"
-        )
+        raise wrong_value(block, f"the {argument} is at least 1 and at most {MOST:,}, not {_short(value)}")
     return value
 
 
@@ -215,13 +230,22 @@ def _short(n: int) -> str:
     return str(n) if abs(n) < 10**20 else f"an integer of {n.bit_length()} bits"
 
 
-class _Windows(_Moved):
+class Windows(_Moved):
     """The window of each element, `before` places of which lie before it."""
 
     kind = "Window"
     verb = "joins"
 
-    def __init__(self, size: int, dilation: int, before: int, default: DefaultResult | None) -> None:
+    def __init__(
+        self,
+        size: int,
+        dilation: int,
+        before: int,
+        default: DefaultResult | None,
+        *,
+        written: str,
+    ) -> None:
+        self._written = written
         self.size = size
         self.dilation = dilation
         self.before = before
@@ -235,7 +259,7 @@ class _Windows(_Moved):
         return ops.stack([self.moved(x, self.before - k * self.dilation) for k in range(self.size)])
 
     def arguments(self, depth: int = 2) -> str:
-        return str(self.size)
+        return self._written
 
 
 class At(Apply[Any, B]):

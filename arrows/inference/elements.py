@@ -285,7 +285,8 @@ def _explain_index(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
         f"cannot use {notation(clash.left)} as the index of {name_of(place.owner)}",
         place.owner,
         "an index must be a Python object, since it is read before any tensor is computed",
-        "leave it as it comes from the input: ar.GetItem('index'), without a Scalar after it",
+        "for an index that is computed, or read into a tensor: ar.At() in place of ar.Nth(); else leave it "
+        "as it comes from the input: ar.GetItem('index'), without a Scalar after it",
     )
 
 

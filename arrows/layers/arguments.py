@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from math import inf
+from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
@@ -118,10 +119,12 @@ def positive(what: str, layer: str, value: object) -> float:
     number = _number(what, layer, value)
     if not number > 0:
         raise ArrowValueError(f"the {what} of {layer} is positive, got {value}")
+    if number == inf:
+        raise ArrowValueError(f"the {what} of {layer} is finite, got {value}")
     return number
 
 
 def _number(quantity: str, layer: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise ArrowTypeError(f"the {quantity} of {layer} is a number, got {value!r}")
     return float(value)

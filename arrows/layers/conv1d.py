@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from arrows import ops
-from arrows.combinators import DerivedBlock, Map, Window
+from arrows.combinators import DerivedBlock, Map, Windows, function_name, options_written, window_steps
+from arrows.combinators.base.printing import Pieces
 from arrows.layers import initializers
 from arrows.layers.fc import FC, Activation
 from arrows.ops import Parameter, ShapeError, TensorLike
@@ -69,8 +70,29 @@ class Conv1d(DerivedBlock[Sequence[Any], Sequence[Any]]):
         name: str | None = None,
     ) -> None:
         super().__init__(name=name)
-        windows: Window[Any] = Window(kernel_size, padding=padding, stride=stride, dilation=dilation)
-        self._parts = (windows, Map(_Filters(size, activation, bias, initializer, name=name)))
+        words = [str(size), str(kernel_size), *options_written(0, padding, stride, dilation)]
+        words += [] if activation is None else [f"activation={function_name(activation)}"]
+        self._written = ", ".join(words if bias else [*words, "bias=False"])
+        filters = _Filters(self._written, size, activation, bias, initializer, name=name)
+        windows = window_steps(
+            kernel_size,
+            padding,
+            stride,
+            dilation,
+            windows=_Taps,
+            written=self._written,
+            size_name="kernel_size",
+        )
+        self._parts = (*windows, Map(filters))
+
+    def written(self) -> Pieces:
+        return [self._written]
+
+
+class _Taps(Windows):
+    """The elements that the filters of a `Conv1d` see, [kernel_size, in] for each place."""
+
+    kind = "Conv1d"
 
 
 class _Filters(FC[Any, Any]):
@@ -78,10 +100,31 @@ class _Filters(FC[Any, Any]):
 
     kind = "Conv1d"
 
+    def __init__(
+        self,
+        written: str,
+        size: int,
+        activation: Activation | None,
+        bias: bool,
+        initializer: Initializer,
+        *,
+        name: str | None,
+    ) -> None:
+        super().__init__(size, activation, bias, initializer, name=name)
+        self._written = written
+
+    def arguments(self, depth: int = 2) -> str:
+        return self._written
+
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
         if not isinstance(input, T.Tensor) or input.ndim != 2 or not input.floating:
             element = T.Tensor(input.shape[1:], input.dtype) if isinstance(input, T.Tensor) else input
-            raise ShapeError(f"the input of Conv1d must be a sequence of vectors of floats, not of {element}")
+            hint = None
+            if isinstance(element, T.Tensor) and not element.shape:
+                hint = "for vectors of one: ar.Map(ar.Function(lambda x: x.reshape(1))) before it"
+            raise ShapeError(
+                f"the input of Conv1d must be a sequence of vectors of floats, not of {element}", hint=hint
+            )
         flat = super().parameters(T.Tensor((input.size,), input.dtype))
         return tuple(
             Parameter(spec.name, (*input.shape, self.size), spec.dtype, spec.initializer)

@@ -204,14 +204,15 @@ class Attend(Apply[A, B]):
         (vector,) = args
         if vector.ndim not in (1, 2) or vector.shape[-1] != embedding.size or vector.dtype != table.dtype:
             wanted = T.Tensor((embedding.size,), table.dtype)
+            hint = f"put ar.FC({embedding.size}) before it"
+            if vector.shape[-1:] == wanted.shape:
+                hint = f'cast it: x.cast("{table.dtype}")'
             raise ShapeError(
                 f"the rows of {embedding.label} are {wanted}, and attend takes a vector like them, "
                 f"not {vector.type}",
-                hint=f"put ar.FC({embedding.size}) before it",
+                hint=hint,
             )
-        if (
-            vector.ndim == 1
-        ):  # so the table's gradient, a sum of outer products, comes out the right way round
+        if vector.ndim == 1:  # the gradient, a sum of outer products, comes out the right way round
             return ops.matmul(table, vector)
         return ops.matmul(vector, ops.transpose(table))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from arrows import ops
-from arrows.combinators import Apply, lazy_context_of, set_name
+from arrows.combinators import Apply, lazy_context_of, set_name, spread_items
 from arrows.layers.arguments import class_weights, positive, smoothing_of
 from arrows.ops import ShapeError, TensorLike
 from arrows.ops.arrays import HostArray
@@ -39,8 +39,9 @@ class Loss(Apply[tuple[Tensor[Any, Any], Tensor[Any, Any]], Tensor[Any, tuple[()
         return self.loss
 
     def __call__(self, *args: Any) -> Any:
-        if args and lazy_context_of(args) is None and all(isinstance(x, TensorLike) for x in args):
-            return self.loss(*args)  # inside a Function
+        items = spread_items(args)
+        if items and lazy_context_of(items) is None and all(isinstance(x, TensorLike) for x in items):
+            return self.loss(*items)  # inside a Function
         return super().__call__(*args)
 
 

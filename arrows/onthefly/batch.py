@@ -23,11 +23,14 @@ from arrows.ops.innermost import enter_lazy, leave_lazy
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.errors import message
+from arrows.typesys.foreign_methods import BATCH
+from arrows.typesys.foreign_names import answers
 
 if TYPE_CHECKING:
     from arrows.onthefly.network import OnTheFly
 
 
+@answers("a batch on the fly", BATCH)
 class LazyBatch(LazyCalls):
     """Records what is computed inside of `with net.batch() as g`, and runs it in large batches.
 

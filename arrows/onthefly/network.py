@@ -23,6 +23,8 @@ from arrows.onthefly.learner import LearnerOnTheFly
 from arrows.typesys import SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.errors import message
+from arrows.typesys.foreign_methods import NETWORK
+from arrows.typesys.foreign_names import answers
 
 
 class Trials:
@@ -87,6 +89,7 @@ class Growth:
             warnings.warn_explicit(text, UserWarning, line.file, line.line)
 
 
+@answers("a network on the fly", NETWORK)
 class OnTheFly:
     """Parameters, programs and memory for code that computes with lazy tensors, batch by batch.
 

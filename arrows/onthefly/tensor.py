@@ -12,6 +12,8 @@ from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.errors import message
+from arrows.typesys.foreign_methods import TENSOR
+from arrows.typesys.foreign_names import answers
 
 if TYPE_CHECKING:
     from arrows.onthefly.values import LazyValues
@@ -19,37 +21,8 @@ if TYPE_CHECKING:
 OUTPUT_BITS = 10
 """The id of a value is ``node << OUTPUT_BITS | output``, so a node has at most 1,024 outputs."""
 
-_ELSEWHERE = {
-    "backward": "loss, grads = g.value_and_grad(loss), or g.train_step(loss, optimizer)",
-    "grad": "loss, grads = g.value_and_grad(loss)",
-    "value": "float(x), or x.numpy()",
-    "npvalue": "x.numpy()",
-    "tolist": "x.numpy().tolist()",
-    "cpu": "x.numpy()",
-    "detach": "x.numpy() has its numbers, and g.tensor(x.numpy()) is a tensor of them without a gradient",
-}
-"""Attributes of tensors of PyTorch and expressions of DyNet, and how one says it here."""
 
-
-class _Elsewhere:
-    """An attribute that a lazy tensor has not, with a hint.
-
-    A `__getattr__` could answer for all names, but it makes every read of a slot take 27 ns, not 8.
-    """
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, tensor: object, owner: type) -> NoReturn:
-        raise AttributeError(
-            message(
-                f"cannot find {self.name} at {SourceLine.here()}",
-                reason=f"a lazy tensor has no attribute {self.name!r}",
-                hint=_ELSEWHERE[self.name],
-            )
-        )
-
-
+@answers("a lazy tensor", TENSOR)
 class LazyTensor(TensorLike):
     """A tensor whose value is computed only when the program asks for it, in one batch with others like it.
 
@@ -72,13 +45,6 @@ class LazyTensor(TensorLike):
     """
 
     __slots__ = ("context", "id", "type")
-    backward = _Elsewhere()
-    grad = _Elsewhere()
-    value = _Elsewhere()
-    npvalue = _Elsewhere()
-    tolist = _Elsewhere()
-    cpu = _Elsewhere()
-    detach = _Elsewhere()
 
     context: LazyValues
     type: T.Tensor

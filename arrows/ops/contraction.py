@@ -81,7 +81,9 @@ def _parsed(subscripts: object, operands: tuple[Operand, ...]) -> tuple[list[str
     for axes, x in zip(inputs, operands, strict=True):
         shape = shape_of(x)
         if len(axes) != len(shape):
-            raise ShapeError(f"einsum: {axes!r} names {len(axes)} axes, but its operand has {list(shape)}")
+            raise ShapeError(
+                f"einsum: {axes!r} names {len(axes)} axes, but its operand has {len(shape)}, {list(shape)}"
+            )
         for letter, size in zip(axes, shape, strict=True):
             if sizes.setdefault(letter, size) != size:
                 raise ShapeError(f"einsum: axis {letter!r} has the sizes {sizes[letter]} and {size}")

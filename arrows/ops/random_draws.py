@@ -7,7 +7,7 @@ key of a visit is made of the model's seed and step, the example, the place in t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import pi, prod
+from math import isfinite, pi, prod
 
 import numpy as np
 
@@ -79,12 +79,12 @@ def uniform(
 
     Args:
         shape: sizes of the axes.
-        low: the least number.
-        high: the bound above.
+        low: the least number, finite.
+        high: the bound above, finite and not below `low`.
         dtype: a floating element type; `compile(float_type=...)` replaces it.
 
     Raises:
-        ShapeError: there is no function around, or the element type is not floating.
+        ShapeError: there is no function around, the element type is not floating, or the bounds are wrong.
 
     >>> import arrows as ar
     >>> model = ar.compile(ar.Scalar() >> ar.Function(lambda x: uniform([1000], -1.0, 1.0)))
@@ -107,6 +107,14 @@ def uniform_like(x: TensorLike, low: float = 0.0, high: float = 1.0) -> TensorLi
 
 
 def _between(x: TensorLike, low: float, high: float) -> TensorLike:
+    for bound in (low, high):
+        if not isinstance(bound, (int, float)) or isinstance(bound, bool) or not isfinite(bound):
+            raise ShapeError(
+                f"uniform: the bounds are finite numbers, got {bound!r}",
+                hint="between bounds that are computed: low + (high - low) * ops.uniform(shape)",
+            )
+    if low > high:
+        raise ShapeError(f"uniform: the lower bound {low!r} is above the upper bound {high!r}")
     spread = x if (low, high) == (0, 1) or high - low == 1 else multiply(x, high - low)
     return spread if low == 0 else spread + low
 
@@ -126,7 +134,8 @@ def _drawn(name: str, shape: int | Sequence[int], dtype: str, like: TensorLike |
         raise ShapeError(f"{name}: {error}") from None
     if not is_float(kind):
         raise ShapeError(
-            f"{name} draws floating numbers, not {kind}", hint=f'cast them: ops.cast(x, "{kind}")'
+            f"{name} draws floating numbers, not {kind}",
+            hint=f'ops.{name}(...).cast("{kind}")' if like is None else f'ops.{name}_like(x.cast("float32"))',
         )
     kind = context.float_type or kind
     key: TensorLike = context.draw_key()

@@ -234,8 +234,8 @@ def trace(function: Callable[..., Any], input: T.Type, *, float_type: str | None
         raise ShapeError(
             f"{where_defined(function)} draws from {drawn} while it is traced: the numbers would be drawn "
             "once, and be the same for every example and every batch",
-            hint="give them to it as an input (ar.InputTransform draws anew at each visit), use ar.Dropout, "
-            "or draw them before, outside of the function, if they are constants",
+            hint="draw them by ops.normal or ops.uniform, which draw anew at each visit and step; use "
+            "ar.Dropout; or draw them before, outside of the function, if they are constants",
         )
     leaves, output = collect(returned, recorder, _name(function))
     for leaf in leaves:

@@ -403,6 +403,28 @@ def test_a_layer_called_in_a_function_is_the_same_layer() -> None:
     assert str(t.output) == "float32"
 
 
+def test_one_tuple_stands_for_its_items_where_a_layer_is_called() -> None:
+    lstm, gru, loss = LSTMCell(3), ar.GRUCell(3), SquaredError()
+    x, vectors = [0.5, -1.0, 2.0], ar.Record((ar.Vector(3), ar.Vector(3)))
+
+    def compare(spread: Any, one: Any) -> None:
+        models = [ar.compile(vectors >> ar.Function(f)) for f in (spread, one)]
+        first, second = (flat(model([(x, x[::-1])])) for model in models)
+        np.testing.assert_array_equal(first, second)
+
+    def flat(result: Any) -> Any:
+        return np.concatenate(result) if isinstance(result, tuple) else result
+
+    compare(lambda a, b: lstm(a, (a, b)), lambda a, b: lstm((a, (a, b))))
+    compare(lambda a, b: gru(a, b), lambda a, b: gru((a, b)))
+    compare(lambda a, b: loss(a, b), lambda a, b: loss((a, b)))
+    with pytest.raises(ArrowTypeError, match=r"the input of FC must be a vector, not \(float32\[3\], float"):
+        ar.compile(vectors >> ar.Function(lambda a, b: FC(2)((a, b))))
+    with ar.OnTheFly().batch() as batch:
+        a = batch.tensor(x)
+        assert gru((a, a)).shape == (3,) and loss((a, a)).shape == ()
+
+
 class Both(NamedTuple):
     low: Any
     high: Any

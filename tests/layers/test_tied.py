@@ -87,10 +87,11 @@ def test_copies_stay_tied(copied: Any) -> None:
     ("input", "words"),
     [
         ([3], "the rows of embed are float32[2], and attend takes a vector like them, not float32[3]"),
+        ([3], "hint put ar.FC(2) before it"),
         ([], "attend takes a vector like them, not float32"),
         ([2, 2, 2], "attend takes a vector like them, not float32[2, 2, 2]"),
         (T.Tensor((2,), "float64"), "attend takes a vector like them, not float64[2]"),
-        (T.Tensor((2,), "int32"), "attend takes a vector like them, not int32[2]"),
+        (T.Tensor((2,), "int32"), 'a vector like them, not int32[2] hint cast it: x.cast("float32")'),
         (([2], [2]), "attend takes one vector of size 2, not 2 inputs"),
         (T.Input(), "a function takes tensors, and the input is a Python object"),
     ],

@@ -177,3 +177,25 @@ def test_refusals() -> None:
         ops.normal([2])
     with pytest.raises(ar.ArrowTypeError, match="uniform draws floating numbers, not int32"):
         ar.compile(ar.Scalar() >> ar.Function(lambda x: ops.uniform([2], dtype="int32")))
+    whole = ar.Scalar("int32") >> ar.Function(lambda x: ops.normal_like(x))
+    with pytest.raises(ar.ArrowTypeError, match=r'ops.normal_like\(x.cast\("float32"\)\)'):
+        ar.compile(whole)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "text"),
+    [
+        ((1.0, 0.5), "the lower bound 1.0 is above the upper bound 0.5"),
+        ((0.0, float("inf")), "the bounds are finite numbers, got inf"),
+        ((float("nan"), 1.0), "the bounds are finite numbers, got nan"),
+        (("0", 1.0), "the bounds are finite numbers, got '0'"),
+        ((False, True), "the bounds are finite numbers, got False"),
+    ],
+)
+def test_bounds(bounds: Any, text: str) -> None:
+    with pytest.raises(ar.ArrowTypeError, match=text):
+        ar.compile(ar.Scalar() >> ar.Function(lambda x: x + ops.uniform((), *bounds)))
+    computed = ar.Scalar() >> ar.Function(lambda x: ops.uniform([2], x, 1.0))
+    with pytest.raises(ar.ArrowTypeError, match=r"low \+ \(high - low\) \* ops.uniform\(shape\)"):
+        ar.compile(computed)
+    assert (ar.Scalar() >> ar.Function(lambda x: ops.uniform([2], 3.0, 3))).eval(1.0).tolist() == [3.0, 3.0]

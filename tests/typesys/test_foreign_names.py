@@ -9,7 +9,7 @@ import pytest
 
 import arrows as ar
 from arrows.training import SGD, Adam, RMSprop, train
-from arrows.typesys import foreign_names
+from arrows.typesys import foreign_methods, foreign_names
 
 MODEL: Any = ar.compile(ar.Vector(3) >> ar.FC([]))
 PACKAGE: Any = ar
@@ -63,6 +63,45 @@ def test_methods_of_a_model(name: str, likely: str) -> None:
     assert str(caught.value) == f"'Model' object has no attribute {name!r}; did you mean {likely}?"
     assert not hasattr(MODEL, "zebra")
     assert not hasattr(MODEL, "_params")
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("from arrows import LSTM", "; did you mean ar.RNN(ar.LSTMCell(size))?"),
+        ("from arrows import FC, Embeding", "; did you mean ar.Embedding?"),
+        ("from arrows import Zebra", ""),
+    ],
+)
+def test_names_that_are_imported(line: str, text: str) -> None:
+    name = line.rsplit(maxsplit=1)[-1]
+    with pytest.raises(ImportError) as caught:
+        exec(line, {})
+    assert str(caught.value) == f"cannot import name {name!r} from 'arrows'{text}"
+    assert caught.value.name == "arrows"
+
+
+@pytest.mark.parametrize(
+    ("cls", "table"),
+    [
+        (ar.OnTheFly, foreign_methods.NETWORK),
+        (ar.LazyBatch, foreign_methods.BATCH),
+        (ar.LazyTensor, foreign_methods.TENSOR),
+    ],
+)
+def test_methods_on_the_fly(cls: Any, table: Any) -> None:
+    net = ar.OnTheFly()
+    with net.batch() as g:
+        thing = next(x for x in (net, g, g.tensor(1.0)) if isinstance(x, cls))
+        own = {*vars(thing)} if hasattr(thing, "__dict__") else set()
+        own |= {name for base in cls.__mro__[1:] for name in vars(base)}
+        for name, likely in table.items():
+            assert name not in own
+            with pytest.raises(AttributeError) as caught:
+                getattr(thing, name)
+            assert f"has no attribute {name!r}" in str(caught.value)
+            assert f"hint  {likely}".split() == str(caught.value).split("\n", 2)[2].split()
+            assert not hasattr(thing, name)
 
 
 def make(function: Any, *args: Any, **keywords: Any) -> Any:
@@ -125,7 +164,7 @@ def test_no_foreign_name_is_a_name_of_ours() -> None:
     assert not [name for name in foreign_names.MODEL if hasattr(type(MODEL), name)]
     assert not foreign_names.TRAIN.keys() & inspect.signature(train).parameters.keys()
     assert not foreign_names.OPTIMIZER.keys() & inspect.signature(Adam).parameters.keys()
-    for table in (foreign_names.PACKAGE, foreign_names.MODEL):
+    for table in (foreign_names.PACKAGE, foreign_names.MODEL, foreign_methods.NETWORK, foreign_methods.BATCH):
         for text in table.values():
             for word in text.replace("(", " ").replace(",", " ").replace(")", " ").split():
                 if word.startswith("ar."):
