@@ -13,6 +13,8 @@ CHUNK = 1024
 # Squares are added by this many threads, then by fewer, then by one: a fixed order, so that a step gives the
 # same bits again.
 LANES, GROUPS, SUMS = 256, 64, 64
+# A launch adds the squares of the dense gradients and of the rows of so many tables.
+ROW_SETS = 8
 
 _NUMBER = """\
 #ifndef OPTIMIZER_NUMBER
@@ -179,27 +181,19 @@ SQUARES = _source(
         sum += x * x;
       }}
     }}
+    for (int n = 5; n < {5 + 3 * ROW_SETS}; n += 3)
+      for (long long at = i; at < WORD(n); at += WORD(0)) {{
+        const double x =
+            WORD(n + 2) ? ((const double*)WORD(n + 1))[at] : (double)((const float*)WORD(n + 1))[at];
+        sum += x * x;
+      }}
     ((double*)WORD(4))[i] = sum;
   }}""",
-    words=5,
+    words=5 + 3 * ROW_SETS,
     columns=1,
 )
-"""Words: threads, chunks, their list, the list of tensors, sums."""
-
-SQUARES_OF_ROWS = _source(
-    """\
-  ITEMS(i, WORD(0)) {
-    double sum = 0.0;
-    for (long long at = i; at < WORD(1); at += WORD(0)) {
-      const double x = WORD(3) ? ((const double*)WORD(2))[at] : (double)((const float*)WORD(2))[at];
-      sum += x * x;
-    }
-    ((double*)WORD(4))[i] = sum;
-  }""",
-    words=5,
-    columns=1,
-)
-"""Words: threads, how many numbers, the numbers, whether they are double, sums."""
+"""Words: threads, chunks, their list, the list of tensors, sums; for each set of rows how many numbers, the
+numbers, whether they are double."""
 
 ADD_SUMS = _source(
     f"""\

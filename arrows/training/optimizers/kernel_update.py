@@ -19,9 +19,9 @@ from arrows.training.optimizers.kernel_sources import (
     CHUNK,
     GROUPS,
     LANES,
+    ROW_SETS,
     SCALE,
     SQUARES,
-    SQUARES_OF_ROWS,
     SUMS,
     count_source,
     dense_source,
@@ -113,17 +113,20 @@ class OptimizerKernels:
             clip_norm: above 0.
         """
         device, threads = self._device, LANES * GROUPS
-        count = threads * (1 + len(rows))
+        row_sets = [[values.size, values, int(values.dtype.name == "float64")] for values in rows]
+        launched = [
+            row_sets[:ROW_SETS],
+            *(row_sets[n : n + ROW_SETS] for n in range(ROW_SETS, len(rows), ROW_SETS)),
+        ]
+        count = threads * len(launched)
         sums = device.empty((count + SUMS + 1,), "float64")
         first = device.address(sums)
         second = first + 8 * count
         table = self._table([[array, int(array.dtype.name == "float64")] for array in dense])
-        self._launch(SQUARES, [threads, *table, first])
-        for number, values in enumerate(rows, 1):
-            double = int(values.dtype.name == "float64")
-            self._launch(
-                SQUARES_OF_ROWS, [threads, values.size, values, double, first + 8 * threads * number]
-            )
+        for number, sets in enumerate(launched):
+            words = [word for row_set in sets for word in row_set]
+            self._launch(SQUARES, [threads, *table, first + 8 * threads * number, *words])
+            table = [0, 0, 0]  # the dense ones are counted once
         self._launch(ADD_SUMS, [SUMS, first, second, count])
         self._launch(SCALE, [1, second, second + 8 * SUMS, clip_norm])
         return sums[-1:]
