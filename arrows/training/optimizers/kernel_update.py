@@ -113,7 +113,9 @@ class OptimizerKernels:
             clip_norm: above 0.
         """
         device, threads = self._device, LANES * GROUPS
-        row_sets = [[values.size, values, int(values.dtype.name == "float64")] for values in rows]
+        row_sets: list[list[Array | int]] = [
+            [values.size, values, int(values.dtype.name == "float64")] for values in rows
+        ]
         launched = [
             row_sets[:ROW_SETS],
             *(row_sets[n : n + ROW_SETS] for n in range(ROW_SETS, len(rows), ROW_SETS)),
@@ -124,8 +126,8 @@ class OptimizerKernels:
         second = first + 8 * count
         table = self._table([[array, int(array.dtype.name == "float64")] for array in dense])
         for number, sets in enumerate(launched):
-            words = [word for row_set in sets for word in row_set]
-            self._launch(SQUARES, [threads, *table, first + 8 * threads * number, *words])
+            words: list[Array | int] = [threads, *table, first + 8 * threads * number]
+            self._launch(SQUARES, [*words, *(word for row_set in sets for word in row_set)])
             table = [0, 0, 0]  # the dense ones are counted once
         self._launch(ADD_SUMS, [SUMS, first, second, count])
         self._launch(SCALE, [1, second, second + 8 * SUMS, clip_norm])
