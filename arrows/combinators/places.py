@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,15 +30,17 @@ class _Moved(Apply[Any, Any]):
     Attributes:
         default: what stands for elements beyond the ends, a number or an array; None: zeros.
         verb: the verb for what the block does with elements, in messages.
+        element: how such an element may be read, for a hint.
     """
 
     default: DefaultResult | None
-    verb: str
+    verb: ClassVar[str]
+    element: ClassVar[str] = "ar.Scalar()"
 
     def check(self, input: T.Type) -> Misfit:
         kind = self.kind
         if isinstance(input, T.Input):
-            read = f"read the elements first: ar.Map(ar.Scalar()) >> ar.{kind}({self.arguments()})"
+            read = f"read the elements first: ar.Map({self.element}) >> ar.{kind}({self.arguments()})"
             return f"{kind} {self.verb} tensors, and the input is a Python object", read
         if isinstance(input, T.Broadcast):
             return f"all elements of {input} are the same, and it has no end", "drop the Broadcast"

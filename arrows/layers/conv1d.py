@@ -93,6 +93,7 @@ class _Taps(Windows):
     """The elements that the filters of a `Conv1d` see, [kernel_size, in] for each place."""
 
     kind = "Conv1d"
+    element = "ar.Vector(size)"
 
 
 class _Filters(FC[Any, Any]):
