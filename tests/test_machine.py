@@ -12,7 +12,8 @@ import pytest
 
 import arrows as ar
 from arrows import cli, machine
-from arrows.cli import check, demo, predict_sentiment, train_command
+from arrows.cli import check, demo, train_command
+from arrows.cli.predict import sentiment as predict_sentiment
 from benchmarks import timing
 
 settable = pytest.mark.skipif(not machine.settable(), reason="the threads of this BLAS cannot be set")

@@ -12,24 +12,27 @@ import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
+from itertools import pairwise
 from types import ModuleType
 from typing import NoReturn
 
 from arrows.cli import (
     check,
     demo,
-    predict_sentiment,
-    predict_tagger,
     show,
     train_sentiment,
     train_tagger,
 )
 from arrows.cli.exit_codes import LINE, exit_status, open_streams
 from arrows.cli.option_types import positive
+from arrows.cli.predict import any_model, sentiment, tagger
 from arrows.machine import limited_to, set_threads
 from arrows.typesys import ArrowValueError
 from arrows.typesys.quoting import printable, shortened
 from arrows.version import __version__
+
+ANY_MODEL = "model"
+PREDICT_KINDS = (ANY_MODEL, "sentiment", "tagger")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,16 +56,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser = _parser()
         if any("\0" in word for word in words):  # a shell passes none, but a program that calls `main` may
             parser.error("an argument holds a null character")
-        options = parser.parse_args(words)
+        options = parser.parse_args(_with_kind(words))
     except SystemExit as ended:  # after --help, or for options that do not exist
         status = int(ended.code or 0)
         raise SystemExit(exit_status("arrows", lambda: status)) from None
-    program = " ".join(("arrows", options.command, *filter(None, [getattr(options, "model_kind", None)])))
+    kind = getattr(options, "model_kind", None)
+    program = " ".join(filter(None, ("arrows", options.command, None if kind == ANY_MODEL else kind)))
     threads = options.threads or options.default_threads
     with nullcontext() if threads is None else limited_to(threads):
         if options.threads is not None:
             set_threads(options.threads)  # it warns where none can be set
         return exit_status(program, lambda: int(options.run(options)))
+
+
+def _with_kind(words: list[str]) -> list[str]:
+    """The arguments with the kind of model that `arrows predict MODEL FILE` leaves out.
+
+    >>> _with_kind(["predict", "m.safetensors", "-"]), _with_kind(["predict", "tagger", "m"])
+    (['predict', 'model', 'm.safetensors', '-'], ['predict', 'tagger', 'm'])
+    """
+    command = next(
+        (
+            place
+            for place, (before, word) in enumerate(pairwise(["", *words]))
+            if not word.startswith("-") and before != "--threads"
+        ),
+        len(words),
+    )
+    following = words[command + 1 :]
+    if words[command : command + 1] != ["predict"] or not following:
+        return words
+    if following[0] in (*PREDICT_KINDS, "-h", "--help"):
+        return words
+    return [*words[: command + 1], ANY_MODEL, *following]
 
 
 class _Parser(argparse.ArgumentParser):
@@ -93,10 +119,17 @@ def _parser() -> argparse.ArgumentParser:
     _add(models, "sentiment", "a Tree-LSTM on the Stanford Sentiment Treebank", train_sentiment)
     _add(models, "tagger", "a BiLSTM tagger on Universal Dependencies", train_tagger)
 
-    predict = commands.add_parser("predict", help="apply a trained model")
-    models = predict.add_subparsers(dest="model_kind", required=True, metavar="MODEL")
-    _add(models, "sentiment", "classify trees", predict_sentiment)
-    _add(models, "tagger", "tag the words of sentences", predict_tagger)
+    predict = commands.add_parser(
+        "predict",
+        help="apply a saved model",
+        usage="arrows predict [-h] [sentiment | tagger] MODEL [FILE] ...",
+        description="arrows predict MODEL FILE.jsonl applies any saved model to a file of JSON Lines. Two "
+        "models read files of their own: arrows predict sentiment, arrows predict tagger.",
+    )
+    models = predict.add_subparsers(dest="model_kind", required=True, metavar="KIND")
+    _add(models, ANY_MODEL, "any saved model, to JSON Lines; the word may be left out", any_model)
+    _add(models, "sentiment", "classify trees", sentiment)
+    _add(models, "tagger", "tag the words of sentences", tagger)
 
     command = commands.add_parser("bench", help="moved: python -m benchmarks, in a clone of the repository")
     command.add_argument("arguments", nargs=argparse.REMAINDER)

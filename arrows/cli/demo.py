@@ -11,13 +11,14 @@ from pathlib import Path
 import numpy as np
 
 import arrows as ar
-from arrows.cli.model_files import describe_sentiment, restore_sentiment
+from arrows.cli.model_files import restore_sentiment
 from arrows.cli.option_types import count
-from arrows.cli.predict_sentiment import softmax
+from arrows.cli.predict.sentiment import softmax
 from arrows.data import CLASSES, Tree, format_tree, generate, label_tree, parse_tree, vocabulary
 from arrows.files import require_replaceable
+from arrows.model_files import save_model
 from arrows.models import Sentiment, node_labels, sentiment
-from arrows.training import Adagrad, save, train
+from arrows.training import Adagrad, train
 from arrows.typesys import InputError
 from arrows.typesys.quoting import printable
 
@@ -106,7 +107,7 @@ def demonstrate(
     print(f"speed-up: {batched / single:.1f} times")
 
     _title("Saved, loaded back, and asked")
-    save(model, path, describe_sentiment(numbers, SIZE))
+    save_model(judge, path)
     restored = restore_sentiment(path)
     print(
         f"{printable(str(path))}: {Path(path).stat().st_size / 1e3:,.0f} kB, {len(model.params)} parameters"

@@ -13,6 +13,7 @@ import arrows as ar
 from arrows.cli.option_types import OPTIMIZERS, count, positive, rate
 from arrows.cli.run_logs import add_log_options, run_logs
 from arrows.files import require_replaceable
+from arrows.model_files import save_model
 from arrows.training import (
     Callback,
     EarlyStopping,
@@ -21,7 +22,6 @@ from arrows.training import (
     Optimizer,
     Plateau,
     find_learning_rate,
-    save,
     train,
 )
 from arrows.typesys.quoting import printable
@@ -108,7 +108,7 @@ def train_best(
     *,
     evaluate: Callable[[], Mapping[str, float]],
     best_by: str,
-    texts: Mapping[str, str],
+    kept: ar.Model,
     metadata: Mapping[str, str],
     unit: str,
     test: Callable[[], str],
@@ -119,7 +119,7 @@ def train_best(
     Args:
         options: of `add_training_options`; `options.save` is where the model is kept.
         model, examples, optimizer, evaluate, best_by, unit: see `arrows.training.train`.
-        texts: saved with the model.
+        kept: what is saved: a model of the same parameters that predicts.
         metadata: what the numbers of the run depend on besides; a resumed run must have the same.
         test: measures the model that was kept on the test examples; returns the lines about it.
         report: the line about an epoch.
@@ -129,9 +129,8 @@ def train_best(
         KeyboardInterrupt: on Ctrl-C; the run can be resumed.
     """
     reporter = _Reporter(
-        model=model,
+        kept=kept,
         path=options.save,
-        texts=texts,
         report=report,
         evaluations=options.evaluate_every is not None,
     )
@@ -185,15 +184,14 @@ def _find_rate(
 class _Reporter(Callback):
     """Prints a line for each epoch, and for each evaluation if asked to; saves the best model so far."""
 
-    model: ar.Model
+    kept: ar.Model
     path: Path
-    texts: Mapping[str, str]
     report: Callable[[Epoch], str]
     evaluations: bool
 
     def after_evaluation(self, evaluation: Evaluation, /) -> None:
         if evaluation.best:
-            save(self.model, self.path, self.texts)
+            save_model(self.kept, self.path)
         if self.evaluations:
             figures = ", ".join(f"{name} {value:.4f}" for name, value in evaluation.figures.items())
             print(f"  step {evaluation.step:,}: {figures}{_best(evaluation)}", flush=True)

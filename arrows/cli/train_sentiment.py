@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import arrows as ar
-from arrows.cli.model_files import describe_sentiment, restore_sentiment
+from arrows.cli.model_files import restore_sentiment
 from arrows.cli.option_types import OPTIMIZERS, decay, positive, rate, share
 from arrows.cli.train_command import (
     add_training_options,
@@ -169,7 +169,7 @@ def run(options: argparse.Namespace) -> int:
         _optimizer(options),
         evaluate=Examination(judge, treebank.dev),
         best_by="fine",
-        texts=describe_sentiment(treebank.numbers, options.state_size, embedding),
+        kept=judge,
         metadata=_run_identity(options, treebank, embedding),
         unit="tree",
         test=test,

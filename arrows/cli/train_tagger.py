@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 import arrows as ar
-from arrows.cli.model_files import TAGGER_SIZES, describe_tagger, restore_tagger
+from arrows.cli.model_files import restore_tagger
 from arrows.cli.option_types import OPTIMIZERS, positive, rate, share
 from arrows.cli.train_command import (
     add_training_options,
@@ -16,7 +16,7 @@ from arrows.cli.train_command import (
     train_best,
 )
 from arrows.data import Sentence, read_conllu
-from arrows.models import Lexicon, TagExamination, tagger
+from arrows.models import Lexicon, TagExamination, lexicon_tagger
 from arrows.training import Epoch, Optimizer
 from arrows.typesys import InputError
 
@@ -25,6 +25,9 @@ DESCRIPTION = """Trains a bidirectional LSTM over the words of sentences to pred
 Each word is its embedding and the last states of a bidirectional LSTM over its characters. After each epoch
 it prints the loss and the accuracy on dev. It keeps the model of the best epoch, and measures it on test at
 the end."""
+
+TAGGER_SIZES = ("size", "embedding", "character_size", "character_embedding")
+"""The sizes of a tagger, as its function and its files name them."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -101,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
     sentences = read(files)
     lexicon = Lexicon.of(sentences["train"])
     sizes = {name: getattr(options, name) for name in TAGGER_SIZES}
-    blocks = tagger(lexicon, **sizes, dropout=options.dropout)
+    blocks = lexicon_tagger(lexicon.words, lexicon.characters, **sizes, dropout=options.dropout)
     model = ar.compile(blocks.learn, loss="loss", seed=options.seed)
     judge = ar.compile(blocks.judge, params=model.params)
     tokens = {part: sum(map(len, sentences[part])) for part in PARTS}
@@ -132,7 +135,7 @@ def run(options: argparse.Namespace) -> int:
         _optimizer(options),
         evaluate=TagExamination.of(judge, sentences["dev"], lexicon),
         best_by="accuracy",
-        texts=describe_tagger(lexicon, sizes),
+        kept=judge,
         metadata=_run_identity(options, files),
         unit="sentence",
         test=test,

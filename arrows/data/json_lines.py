@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from arrows.data.file_examples import FileExamples, collected, lines_of
@@ -65,21 +66,35 @@ def iterate_json_lines(path: str | Path, *, fields: Fields | None = None) -> Ite
 def _values(path: Path, fields: Fields) -> Iterator[tuple[str, Callable[[], Any]]]:
     for number, raw in lines_of(path):
         if raw.strip(b" \t\r\f\v"):
-            yield f"{path}:{number}", partial(_value, raw, path, number, fields)
+            yield f"{path}:{number}", partial(parse_json_line, raw, path, number, fields)
 
 
-def _value(raw: bytes, path: Path, number: int, fields: Fields) -> Any:
-    text = decoded(raw, path, number)
+def parse_json_line(raw: bytes, source: object, number: int, fields: Fields = MappingProxyType({})) -> Any:
+    """The JSON value of a line.
+
+    Args:
+        raw: the bytes of the line.
+        source: the name of the text in errors, a file's name for example.
+        number: the line's number, from 1.
+        fields: as of `read_json_lines`.
+
+    Raises:
+        InputError: as `read_json_lines`.
+
+    >>> parse_json_line(b'{"stars": 5}', "standard input", 1)
+    {'stars': 5}
+    """
+    text = decoded(raw, source, number)
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
-        raise InputError(f"{path}:{number}:{error.colno}: this is no JSON: {error.msg}") from error
+        raise InputError(f"{source}:{number}:{error.colno}: this is no JSON: {error.msg}") from error
     except RecursionError as error:
-        raise InputError(f"{path}:{number}:1: this JSON value is nested too deeply") from error
+        raise InputError(f"{source}:{number}:1: this JSON value is nested too deeply") from error
     except ValueError as error:  # an integer of more digits than Python reads
-        raise InputError(f"{path}:{number}:1: {error}") from error
+        raise InputError(f"{source}:{number}:1: {error}") from error
     if fields:
-        check_fields(value, fields, f"{path}:{number}:1")
+        check_fields(value, fields, f"{source}:{number}:1")
     return value
 
 

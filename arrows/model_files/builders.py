@@ -180,7 +180,7 @@ def named_builder(path: object, name: str, trust: Sequence[str]) -> Callable[...
             f"{where}, which cannot be imported; give the function: load_model(path, builder=function)"
         )
     module_name, _, function_name = name.partition(":")
-    if not any(_belongs(module_name, package) for package in (*_SHIPPED, *trust)):
+    if not is_trusted(module_name, trust):
         package = module_name.partition(".")[0]
         raise ArrowValueError(
             f"{where}, and nothing is imported by a name from a file; give the function, "
@@ -232,8 +232,13 @@ def part_of(result: object, part: str | None) -> object:
     return next((block for name, block in blocks_of(result) if name == part), None)
 
 
-def _belongs(module: str, package: str) -> bool:
-    return module == package or module.startswith(f"{package}.")
+def is_trusted(module: str, trust: Sequence[str] = ()) -> bool:
+    """Whether a module belongs to one of these packages, or to those of this package that need no trust.
+
+    >>> is_trusted("mine.blocks", ["mine"]), is_trusted("mine_too", ["mine"]), is_trusted("arrows.models")
+    (True, False, True)
+    """
+    return any(module == name or module.startswith(f"{name}.") for name in (*_SHIPPED, *trust))
 
 
 def blocks_of(result: object) -> Iterator[tuple[str | None, AnyBlock]]:

@@ -4,7 +4,7 @@
 """
 
 from arrows.models.sentiment import Examination, Sentiment, accuracies, node_labels, sentiment
-from arrows.models.tagger import Lexicon, TagExamination, Tagger, tagger
+from arrows.models.tagger import Lexicon, TagExamination, Tagger, lexicon_tagger, tagger
 
 __all__ = [
     "Examination",
@@ -13,6 +13,7 @@ __all__ = [
     "TagExamination",
     "Tagger",
     "accuracies",
+    "lexicon_tagger",
     "node_labels",
     "sentiment",
     "tagger",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ import arrows as ar
 from arrows.combinators import AnyBlock
 from arrows.data import Tree
 from arrows.ops.arrays import HostArray
+from arrows.typesys import ArrowValueError
+from arrows.typesys.quoting import quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,7 @@ def sentiment(
     >>> model([tree, {"word": "good"}]).shape, model.metrics["scores"].lengths.tolist()
     ((2, 5), [3, 1])
     """
+    vocabulary = numbered("vocabulary", vocabulary)
     embedding = size if embedding is None else embedding
     embed = ar.Embedding(max(vocabulary.values(), default=0) + 1, embedding, name="embed")
     cell = ar.TreeLSTM(size, children=2, dropout=recurrent_dropout, name="cell")
@@ -108,6 +112,22 @@ def sentiment(
         return scored
 
     return Sentiment(tree, bare_tree >> ar.GetItem(0) >> classify)
+
+
+def numbered(name: str, words: Mapping[str, int], most: float = inf) -> dict[str, int]:
+    """A table of words, whose numbers have been checked.
+
+    Raises:
+        ArrowValueError: a number that is none from 1 to `most`.
+
+    >>> numbered("vocabulary", {"good": 1})
+    {'good': 1}
+    """
+    for word, number in words.items():
+        if type(number) is not int or not 1 <= number <= most:
+            to = "" if most == inf else f" to {most}"
+            raise ArrowValueError(f"{name}[{quoted(word)}] is {number!r}, and words are numbered from 1{to}")
+    return dict(words)
 
 
 class Examination:

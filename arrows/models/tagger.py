@@ -7,7 +7,7 @@ as `arrows.data.read_conllu` returns them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 import arrows as ar
 from arrows.combinators import AnyBlock
 from arrows.data import TAGS, Sentence
+from arrows.models.sentiment import numbered
 from arrows.ops.arrays import HostArray
 
 
@@ -139,6 +140,39 @@ def tagger(
         loss
     )
     return Tagger(learn, states >> ar.Map(classify))
+
+
+@ar.builder
+def lexicon_tagger(
+    words: Mapping[str, int],
+    characters: Mapping[str, int],
+    *,
+    size: int = 100,
+    embedding: int = 64,
+    character_size: int = 32,
+    character_embedding: int = 24,
+    dropout: float = 0.0,
+    tags: Sequence[str] = TAGS,
+) -> Tagger:
+    """A `tagger` whose arguments a model file can keep: the lexicon as its two tables.
+
+    >>> import arrows as ar
+    >>> model = ar.compile(lexicon_tagger({"trees": 1}, {"t": 1}, size=4).judge)
+    >>> len(model.eval([{"word": "Trees"}]))
+    1
+    """
+    lexicon = Lexicon(
+        numbered("words", words, len(words)), numbered("characters", characters, len(characters))
+    )
+    return tagger(
+        lexicon,
+        size=size,
+        embedding=embedding,
+        character_size=character_size,
+        character_embedding=character_embedding,
+        dropout=dropout,
+        tags=tags,
+    )
 
 
 @dataclass(frozen=True, slots=True)

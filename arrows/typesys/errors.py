@@ -121,6 +121,7 @@ _INSIDE = tuple(
         "combinators",
         "inference",
         "layers",
+        "data",
         "engine",
         "training",
         "onthefly",

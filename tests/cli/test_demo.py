@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 import numpy as np
@@ -35,7 +34,7 @@ def test_the_whole_demonstration(capsys, tmp_path):
 def test_a_restored_model_judges_as_the_saved_one(tmp_path):
     numbers = vocabulary(generate(20))
     model = ar.compile(sentiment(numbers, size=5).judge, seed=7)
-    save(model, tmp_path / "m", {"vocabulary": json.dumps(numbers), "size": "5"})
+    ar.save_model(model, tmp_path / "m")
     trees = generate(10, seed=3)
     np.testing.assert_array_equal(restore_sentiment(tmp_path / "m")(trees), model(trees))
 

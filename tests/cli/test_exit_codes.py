@@ -13,9 +13,7 @@ import pytest
 import arrows as ar
 from arrows import cli
 from arrows.cli import exit_status
-from arrows.cli.model_files import describe_sentiment
 from arrows.models import sentiment
-from arrows.training import save
 
 pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device")
 
@@ -32,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "trees").write_text("(good film)\n" * 20_000, encoding="utf-8")
     numbers = {"good": 1, "film": 2}
     judge = ar.compile(sentiment(numbers, size=4).judge)
-    save(judge, place / "m", describe_sentiment(numbers, 4))
+    ar.save_model(judge, place / "m")
     return place
 
 
@@ -56,7 +54,7 @@ CLOSED = [
     (["--help"], 0, ""),
     (["predict", "sentiment", "m", "few"], 0, ""),
     (["predict", "sentiment", "m", "few", "--show"], 0, ""),
-    (["predict", "sentiment", "m"], 2, "[Errno 9] standard input is closed; name a file of trees\n"),
+    (["predict", "sentiment", "m"], 2, "[Errno 9] standard input is closed; name a file of examples\n"),
     (["demo", "--examples", "9", "--epochs", "1", "--save", "saved"], 0, ""),
 ]
 

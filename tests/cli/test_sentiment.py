@@ -17,13 +17,14 @@ import pytest
 
 import arrows as ar
 from arrows import cli
-from arrows.cli import predict_sentiment, train_sentiment
+from arrows.cli import train_sentiment
 from arrows.cli.model_files import restore_sentiment
-from arrows.cli.predict_sentiment import draw, has_colours
+from arrows.cli.predict import sentiment as predict_sentiment
+from arrows.cli.predict.sentiment import draw, has_colours
 from arrows.cli.train_sentiment import read, set_vectors
 from arrows.data import format_tree, generate, parse_labelled_tree, parse_tree
+from arrows.model_files import read_model_file
 from arrows.models import Examination, sentiment
-from arrows.training import read_metadata
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = ["--state-size", "6", "--embedding-size", "6", "--epochs", "2", "--batch-size", "8"]
@@ -321,7 +322,7 @@ def test_a_file_that_is_no_model(tmp_path, model, capsys):
     for wrong in (tmp_path / "t", ar_state, tmp_path / "nowhere"):
         assert predict(wrong, tmp_path / "t") == 2
         assert capsys.readouterr().err.count("\n") == 1
-    assert read_metadata(model)["model"] == "sentiment"
+    assert read_model_file(model).builder == "arrows.models.sentiment:sentiment"
 
 
 def test_the_commands_have_help():

@@ -332,13 +332,13 @@ def test_types_of_any_depth_are_read_or_refused(path: str, capsys: Any) -> None:
 def test_words_of_files_reach_the_terminal_spelt_out(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arrows.cli.predict_sentiment.restore_sentiment", lambda path: None)
+    monkeypatch.setattr("arrows.cli.predict.sentiment.restore_sentiment", lambda path: None)
     scores = np.zeros((1, 5))
 
     def judged(model: Any, trees: list[Any]) -> Any:
         yield trees, scores, [scores]
 
-    monkeypatch.setattr("arrows.cli.predict_sentiment.judged", judged)
+    monkeypatch.setattr("arrows.cli.predict.sentiment.judged", judged)
     (tmp_path / "t").write_text("a\x1b[31m\u202eb\n", encoding="utf-8")
     for more in ([], ["--show"]):
         status, out, _ = outcome(capsys, "predict", "sentiment", "m", str(tmp_path / "t"), *more)

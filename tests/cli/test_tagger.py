@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import arrows as ar
 from arrows import cli
-from arrows.cli.model_files import describe_tagger, restore_tagger
+from arrows.cli.model_files import restore_tagger
 from arrows.data import read_conllu
-from arrows.models import Lexicon, TagExamination
-from arrows.training import read_metadata, save
+from arrows.models import Lexicon, TagExamination, lexicon_tagger, sentiment
 from arrows.typesys import ArrowValueError
 
 SMALL = ["--state-size", "6", "--embedding-size", "5", "--epochs", "3", "--batch-size", "4"]
@@ -134,20 +134,15 @@ def test_files_that_are_missing_or_too_many(folder, tmp_path, capsys):
 
 
 def test_a_file_that_holds_something_else(tmp_path):
-    from types import SimpleNamespace
-
-    from arrows.engine.device import get_device
-
-    model = SimpleNamespace(params={"w": np.ones(2)}, device=get_device("cpu"))
-    sizes = {"size": 1, "embedding": 1, "character_size": 1, "character_embedding": 1}
-    for texts in ({}, {"model": "sentiment", "words": "3"}, describe_tagger(Lexicon({}, {}), {"size": 3})):
-        save(model, tmp_path / "m", texts)
-        with pytest.raises(ArrowValueError, match="holds no tagger"):
-            restore_tagger(tmp_path / "m")
-    save(model, tmp_path / "m", describe_tagger(Lexicon({"a": 1}, {"é": 1}), sizes))
-    assert read_metadata(tmp_path / "m")["characters"] == '{"é": 1}'
-    with pytest.raises(ArrowValueError, match="does not fit"):
+    ar.save_model(ar.compile(sentiment({"a": 1}, size=2).judge), tmp_path / "m")
+    with pytest.raises(ArrowValueError, match=r"holds no tagger: 'arrows\.models\.sentiment:"):
         restore_tagger(tmp_path / "m")
+    blocks = lexicon_tagger({"a": 1}, {"é": 1}, size=2)
+    ar.save_model(ar.compile(blocks.learn, loss="loss"), tmp_path / "m")
+    with pytest.raises(ArrowValueError, match="holds no tagger"):
+        restore_tagger(tmp_path / "m")
+    ar.save_model(ar.compile(blocks.judge), tmp_path / "m")
+    assert restore_tagger(tmp_path / "m")[1] == Lexicon({"a": 1}, {"é": 1})
 
 
 @pytest.fixture

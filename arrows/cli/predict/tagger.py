@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import errno
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 
-import arrows as ar
 from arrows.cli.model_files import restore_tagger
-from arrows.cli.predict_sentiment import softmax
+from arrows.cli.predict.sentiment import softmax
+from arrows.cli.predict.streams import add_predict_options, output_of, read_examples
 from arrows.data import TAGS, Sentence
 from arrows.data.conllu import Columns, parse_conllu
 from arrows.data.utf8 import decoded
-from arrows.ops.arrays import HostArray
 from arrows.typesys.quoting import printable
 
 CHUNK = 64  # sentences tagged at once
@@ -28,16 +24,11 @@ standard error."""
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the command to a parser."""
     parser.description = DESCRIPTION
-    parser.add_argument(
-        "model", type=Path, metavar="MODEL", help="a model file saved by `arrows train tagger`"
-    )
-    parser.add_argument(
-        "sentences",
-        nargs="?",
-        default="-",
-        metavar="FILE",
-        help="a sentence on each line, with blanks between its words, or a file *.conllu, whose tags may be "
-        "_; default, or -: standard input",
+    add_predict_options(
+        parser,
+        model="a model file saved by `arrows train tagger`",
+        examples="a sentence on each line, with blanks between its words, or a file *.conllu, whose tags may "
+        "be _",
     )
     parser.add_argument("--conllu", action="store_true", help="read CoNLL-U, whatever the file is called")
 
@@ -50,24 +41,19 @@ def run(options: argparse.Namespace) -> int:
             then.
     """
     model, _ = restore_tagger(options.model)
-    if options.sentences == "-":
-        if sys.stdin is None:
-            raise OSError(errno.EBADF, "standard input is closed; name a file of sentences")
-        data, source = sys.stdin.buffer.read(), "standard input"
-    else:
-        data, source = Path(options.sentences).read_bytes(), options.sentences
-    if options.conllu or options.sentences.endswith(".conllu"):
+    data, source = read_examples(options)
+    if options.conllu or options.examples.endswith(".conllu"):
         sentences = parse_conllu(data, source, Columns(tags=False))
     else:
         sentences = split_lines(data, source)
     right = []
-    for sentence, scores in judged(model, sentences):
-        for word, shares in zip(sentence, softmax(scores), strict=True):
-            best = int(shares.argmax())
-            right.append(word.get("tag") == TAGS[best])
-            print(TAGS[best], f"{shares[best]:.3f}", printable(word["word"]), sep="\t")
-        print()
-    sys.stdout.flush()
+    with output_of(options) as output:
+        for sentence, scores in zip(sentences, model.predict(sentences, batch_size=CHUNK), strict=True):
+            for word, shares in zip(sentence, softmax(scores), strict=True):
+                best = int(shares.argmax())
+                right.append(word.get("tag") == TAGS[best])
+                print(TAGS[best], f"{shares[best]:.3f}", printable(word["word"]), sep="\t", file=output)
+            print(file=output)
     if right and all("tag" in word for sentence in sentences for word in sentence):
         print(f"{len(right)} words: accuracy {np.mean(right):.4f}", file=sys.stderr)
     return 0
@@ -84,13 +70,3 @@ def split_lines(data: bytes, source: object) -> list[Sentence]:
     """
     lines = [decoded(raw, source, number) for number, raw in enumerate(data.split(b"\n"), start=1)]
     return [[{"word": word} for word in line.split()] for line in lines if line.split()]
-
-
-def judged(model: ar.Model, sentences: list[Sentence]) -> Iterator[tuple[Sentence, HostArray]]:
-    """Each sentence with the scores of its words, `[words, tags]`."""
-    for first in range(0, len(sentences), CHUNK):
-        part = sentences[first : first + CHUNK]
-        scores = model(part)
-        values, offsets = ar.to_numpy(scores.values), scores.offsets
-        for number, sentence in enumerate(part):
-            yield sentence, values[offsets[number] : offsets[number + 1]]

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import errno
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TextIO
 
 import numpy as np
 
 import arrows as ar
 from arrows.cli.model_files import restore_sentiment
+from arrows.cli.predict.streams import add_predict_options, output_of, read_examples
 from arrows.data import CLASSES, Tree, parse_trees, words
 from arrows.models import accuracies
 from arrows.ops.arrays import HostArray
@@ -29,16 +28,10 @@ and the sentence, separated by tabs. If all trees have labels, the accuracies fo
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the command to a parser."""
     parser.description = DESCRIPTION
-    parser.add_argument(
-        "model", type=Path, metavar="MODEL", help="a model file saved by `arrows train sentiment`"
-    )
-    parser.add_argument(
-        "trees",
-        nargs="?",
-        default="-",
-        metavar="FILE",
-        help="trees in brackets, one per line, with labels, (3 (2 so) (4 good)), or without, (so good); "
-        "default, or -: standard input",
+    add_predict_options(
+        parser,
+        model="a model file saved by `arrows train sentiment`",
+        examples="trees in brackets, one per line, with labels, (3 (2 so) (4 good)), or without, (so good)",
     )
     parser.add_argument(
         "--bare", action="store_true", help="read trees without labels: numbers in brackets are words"
@@ -57,25 +50,19 @@ def run(options: argparse.Namespace) -> int:
         InputError, ArrowValueError, OSError: the model or the trees cannot be read; nothing is printed then.
     """
     model = restore_sentiment(options.model)
-    if options.trees == "-":
-        if sys.stdin is None:
-            raise OSError(errno.EBADF, "standard input is closed; name a file of trees")
-        data, source = sys.stdin.buffer.read(), "standard input"
-    else:
-        data, source = Path(options.trees).read_bytes(), options.trees
+    data, source = read_examples(options)
     trees = parse_trees(data, source=source, labelled=False if options.bare else None)
     roots = []
-    for part, root_scores, node_scores in judged(model, trees):
-        for tree, root, nodes in zip(part, root_scores, node_scores, strict=True):
-            roots.append(root)
-            if options.show:
-                print(*draw(tree, nodes, colours=has_colours(sys.stdout)), "", sep="\n")
-            else:
-                probabilities = softmax(root)
-                best = int(probabilities.argmax())
-                probability = f"{probabilities[best]:.3f}"
-                print(best, CLASSES[best], probability, printable(" ".join(words([tree]))), sep="\t")
-    sys.stdout.flush()
+    with output_of(options) as output:
+        for part, root_scores, node_scores in judged(model, trees):
+            for tree, root, nodes in zip(part, root_scores, node_scores, strict=True):
+                roots.append(root)
+                if options.show:
+                    print(*draw(tree, nodes, colours=has_colours(output)), "", sep="\n", file=output)
+                else:
+                    shares = softmax(root)
+                    best, sentence = int(shares.argmax()), printable(" ".join(words([tree])))
+                    print(best, CLASSES[best], f"{shares[best]:.3f}", sentence, sep="\t", file=output)
     if trees and all("label" in tree for tree in trees):
         fine, binary = accuracies(np.array(roots), np.array([tree["label"] for tree in trees]))
         print(f"{len(trees)} trees: fine-grained {fine:.3f}, binary {binary:.3f}", file=sys.stderr)

@@ -1,0 +1,1 @@
+"""The commands `arrows predict ...`: any saved model on JSON Lines, and two that read files of their own."""
