@@ -32,6 +32,7 @@ from arrows.typesys.quoting import escaped
 
 LONGEST = 100_000_000  # bytes of a header, the limit of the library safetensors
 MOST_AXES = 32
+_BLOCK = 1 << 20  # bytes that are hashed at once
 DTYPES = {
     "F64": "float64",
     "F32": "float32",
@@ -47,13 +48,14 @@ DTYPES = {
     "BOOL": "bool",
 }
 """safetensors' element types -> NumPy's. Those that NumPy does not have, such as BF16, are missing."""
+STORED = {name: stored for stored, name in DTYPES.items()}
 BYTES = {name: np.dtype(name).itemsize for name in DTYPES.values()}
 _OTHER_DTYPE = re.compile(r"[A-Z][A-Z0-9_]{0,15}")
 OURS = "arrows."
 """The beginning of the keys that this package reserves for its own texts."""
 # Keys of two checksums: one of the numbers, and one of all else, the first checksum included. A file that has
 # only one of them is damaged: no flipped bit makes a file look like an older one, from before the checksums.
-_NUMBERS, _HEADER = "arrows.numbers", "arrows.header"
+NUMBERS_CHECKSUM, HEADER_CHECKSUM = "arrows.numbers", "arrows.header"
 
 
 def write_file(path: Path, arrays: Mapping[str, HostArray], texts: Mapping[str, str] | None = None) -> None:
@@ -76,8 +78,10 @@ def write_file(path: Path, arrays: Mapping[str, HostArray], texts: Mapping[str, 
             raise ArrowValueError(f"{name!r} is {array.dtype}, and a safetensors file has no such elements")
     host = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     sealed = dict(texts or {})
-    sealed[_NUMBERS] = _numbers_checksum(host)
-    sealed[_HEADER] = _header_checksum({name: (a.dtype.name, a.shape) for name, a in host.items()}, sealed)
+    sealed[NUMBERS_CHECKSUM] = _numbers_checksum(host)
+    sealed[HEADER_CHECKSUM] = header_checksum(
+        {name: (a.dtype.name, a.shape) for name, a in host.items()}, sealed
+    )
     try:
         content = safetensors.numpy.save(host, sealed)
     except UnicodeEncodeError:
@@ -112,13 +116,15 @@ class OpenFile:
     def __init__(self, path: Path, file: BufferedReader, header: Header) -> None:
         self.path, self._file, self._header = path, file, header
         self.entries = header.entries
-        checksums = {key: header.texts[key] for key in (_NUMBERS, _HEADER) if key in header.texts}
+        checksums = {
+            key: header.texts[key] for key in (NUMBERS_CHECKSUM, HEADER_CHECKSUM) if key in header.texts
+        }
         self.texts = {key: text for key, text in header.texts.items() if key not in checksums}
-        self._checksum = checksums.get(_NUMBERS)
+        self._checksum = checksums.get(NUMBERS_CHECKSUM)
         if len(checksums) == 1:
             raise ArrowValueError(f"{path} is damaged: one of its two checksums is missing")
         kinds = {name: (entry.dtype, entry.shape) for name, entry in header.entries.items()}
-        if checksums and _header_checksum(kinds, header.texts) != checksums[_HEADER]:
+        if checksums and header_checksum(kinds, header.texts) != checksums[HEADER_CHECKSUM]:
             raise ArrowValueError(f"{path} is damaged: the checksum of its header does not match")
 
     def arrays(self) -> dict[str, HostArray]:
@@ -142,6 +148,41 @@ class OpenFile:
                 "write the file again, or use another copy"
             )
         return arrays
+
+    def mapped(self, name: str) -> HostArray:
+        """An array whose pages are read when they are looked at, and which cannot be written to.
+
+        Raises:
+            ArrowValueError: an element type that NumPy does not have, or elements across their boundaries.
+        """
+        entry = self.entries[name]
+        offset = self._header.offset + entry.start
+        if entry.dtype not in BYTES or offset % BYTES[entry.dtype]:
+            raise ArrowValueError(f"{self.path}: {quoted(name)} cannot be mapped, by its type or its place")
+        if entry.start == entry.stop:
+            return np.zeros(entry.shape, entry.dtype)
+        dtype = np.dtype(entry.dtype).newbyteorder("<")
+        # A slice of a `memmap` would run Python code.
+        return np.memmap(self._file, dtype, "r", offset, entry.shape).view(np.ndarray)
+
+    def require_whole(self) -> None:
+        """Reads all numbers, a little at a time, and compares their checksum.
+
+        Raises:
+            ArrowValueError: there is no checksum, or the numbers have changed since they were written.
+        """
+        checksum = hashlib.sha256()
+        for name in sorted(self.entries):
+            entry = self.entries[name]
+            self._file.seek(self._header.offset + entry.start)
+            left = entry.stop - entry.start
+            while left and (block := self._file.read(min(left, _BLOCK))):
+                checksum.update(block)
+                left -= len(block)
+        if self._checksum is None:
+            raise ArrowValueError(f"{self.path} has no checksums")
+        if f"sha256:{checksum.hexdigest()}" != self._checksum:
+            raise ArrowValueError(f"{self.path} is damaged: the checksum of its numbers does not match")
 
     def _array(self, entry: Entry) -> HostArray:
         array = np.empty(entry.shape, np.dtype(entry.dtype).newbyteorder("<"))
@@ -196,10 +237,12 @@ def _numbers_checksum(arrays: Mapping[str, HostArray]) -> str:
     return f"sha256:{checksum.hexdigest()}"
 
 
-def _header_checksum(kinds: Mapping[str, tuple[str, tuple[int, ...]]], texts: Mapping[str, str]) -> str:
+def header_checksum(kinds: Mapping[str, tuple[str, tuple[int, ...]]], texts: Mapping[str, str]) -> str:
     """Covers names, element types, shapes and texts; other tools may change the order of the arrays."""
     shapes = [(name, kinds[name][0], list(kinds[name][1])) for name in sorted(kinds)]
-    content = json.dumps([shapes, sorted((key, text) for key, text in texts.items() if key != _HEADER)])
+    content = json.dumps(
+        [shapes, sorted((key, text) for key, text in texts.items() if key != HEADER_CHECKSUM)]
+    )
     return f"sha256:{hashlib.sha256(content.encode('ascii')).hexdigest()}"
 
 

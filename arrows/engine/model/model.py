@@ -13,6 +13,7 @@ from arrows.engine.lowering import lower
 from arrows.engine.model.observed import Observed
 from arrows.engine.model.placement import Placed
 from arrows.engine.model.predictions import predictions
+from arrows.engine.model.preparing import Preparing
 from arrows.engine.planning import (
     LossCheck,
     SupportsStep,
@@ -38,7 +39,7 @@ from arrows.engine.running import (
     show_tapped,
     show_taps,
 )
-from arrows.engine.scheduling import BatchReader, Examples, Prepared
+from arrows.engine.scheduling import BatchReader, Examples
 from arrows.engine.values import Ragged
 from arrows.inference import Typed
 from arrows.ops.arrays import Array
@@ -46,7 +47,7 @@ from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.foreign_names import no_model_attribute
 
 
-class Model(Placed, Observed):
+class Model(Placed, Preparing, Observed):
     """A compiled block: its plan, its parameters, and the device it runs on.  Made by `compile`.
 
     Attributes:
@@ -273,20 +274,6 @@ class Model(Placed, Observed):
         )
         show_tapped(outcome.tapped)
         return outcome.value
-
-    def prepare(self, examples: Examples, *, processes: int = 1) -> Prepared:
-        """Lowers and numbers examples once; ``prepared[indices]`` is a batch of them.
-
-        Args:
-            examples: to lower: a list, or whatever else can be gone over or has a length and items.
-            processes: how many share the work: on Linux, while no other thread runs. What the block's
-                functions change in a process is lost there; labels and tapped objects come back as copies.
-
-        Raises:
-            InputError: an example does not fit.
-            ArrowValueError: ``processes`` is no positive integer.
-        """
-        return self.batches.prepare(examples, processes)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

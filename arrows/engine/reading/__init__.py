@@ -9,7 +9,10 @@ of users' objects.  The helpers for index arrays, which later rooms use too, are
 from __future__ import annotations
 
 from arrows.engine.reading.content_digest import digests
-from arrows.engine.reading.example_reader import ExampleReader
+from arrows.engine.reading.example_digest import ExampleDigest
+from arrows.engine.reading.example_reader import ExampleReader, joined_chunks
+from arrows.engine.reading.example_streams import Chunk
+from arrows.engine.reading.executor_chunks import Recipe, checked_executor, read_by_executor
 from arrows.engine.reading.fingerprint import Fingerprint, fingerprint
 from arrows.engine.reading.index_arrays import (
     index_type,
@@ -24,25 +27,34 @@ from arrows.engine.reading.index_arrays import (
 from arrows.engine.reading.index_bounds import index_limit
 from arrows.engine.reading.object_content import Unhashable
 from arrows.engine.reading.process_pool import checked_processes
-from arrows.engine.reading.wiring import Column, Outputs, Visits, Wirings, source_layout
+from arrows.engine.reading.structural_hash import classify
+from arrows.engine.reading.wiring import Column, Outputs, Selection, Visits, Wirings, source_layout
 
 __all__ = [
+    "Chunk",
     "Column",
+    "ExampleDigest",
     "ExampleReader",
     "Fingerprint",
     "Outputs",
+    "Recipe",
+    "Selection",
     "Unhashable",
     "Visits",
     "Wirings",
+    "checked_executor",
     "checked_processes",
+    "classify",
     "digests",
     "fingerprint",
     "index_limit",
     "index_type",
+    "joined_chunks",
     "largest_first",
     "lengths_of",
     "range_of",
     "ranges_of",
+    "read_by_executor",
     "source_layout",
     "stable_order",
     "starts_of_runs",

@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
-from types import CodeType
-from typing import Any, NoReturn, TypeAlias
+from itertools import islice
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from arrows.engine.lowering import ConstantSite, ObjectTap
 from arrows.engine.planning import Plan
+from arrows.engine.reading.example_streams import Chunk, ExampleStreams, Explain
 from arrows.engine.reading.fingerprint import described
-from arrows.engine.reading.generated_code import TooManyNodes, bounded, completed_source, drive, even, zipped
-from arrows.engine.reading.index_arrays import index_type
-from arrows.engine.reading.index_bounds import IndexPort, first_out_of_range, index_ports
-from arrows.engine.reading.process_pool import map_chunks
-from arrows.engine.reading.structural_hash import classify, node_hashes, unique_hashes
-from arrows.engine.reading.wiring import Column, Outputs, Visits, Wirings
-from arrows.engine.reference import too_many_nodes
-from arrows.engine.values import IteratorReplay, LeafError, convert, convert_many
-from arrows.ops.arrays import HostArray
+from arrows.engine.reading.generated_code import completed_source
+from arrows.engine.reading.index_bounds import index_ports
+from arrows.engine.reading.process_pool import chunk_size, map_chunks
+from arrows.engine.reading.structural_hash import classify, unique_hashes
+from arrows.engine.reading.wiring import Wirings
 from arrows.typesys import InputError
-from arrows.typesys.errors import input_message
 from arrows.typesys.runtime import cached_property
-
-Explain: TypeAlias = Callable[[object, int, bool], None]
-Chunk: TypeAlias = tuple[Wirings, HostArray | None]
-"""The wirings of some examples, and the hashes of their nodes; None where these do not pay."""
 
 # The most examples that become arrays at once; bounds the Python lists that the generated code fills.
 _CHUNK = 1024
@@ -70,6 +60,36 @@ class ExampleReader:
         Raises:
             InputError: an example is not what the block expects; it says which, where and why.
         """
+        with self._reading(examples) as streams:
+            return joined_chunks(
+                map_chunks(partial(_read_part, streams, examples, first), len(examples), _CHUNK, processes)
+            )
+
+    def read_chunk(self, examples: Sequence[object], first: int) -> Chunk:
+        """Reads some examples of a set; in messages, they count from ``first``."""
+        with self._reading(examples) as streams:
+            return streams.read(examples, first)
+
+    def read_stream(self, examples: Iterable[object], processes: int = 1) -> Iterator[Chunk]:
+        """Reads a set of any size, in so many processes, and yields it chunk by chunk.
+
+        The chunks are those that `read_all` makes; memory holds a few of them.
+
+        Raises:
+            InputError: as `read_all`.
+        """
+        first, size = 0, None
+        for block in blocks(examples, _CHUNK if processes == 1 else 4 * processes * _CHUNK):
+            size = size or chunk_size(len(block), _CHUNK, processes)
+            with self._reading(block) as streams:
+                yield from map_chunks(
+                    partial(_read_part, streams, block, first), len(block), _CHUNK, processes, size
+                )
+            first += len(block)
+
+    @contextmanager
+    def _reading(self, examples: Sequence[object]) -> Iterator[ExampleStreams]:
+        """A context with streams to read with; an error says so if the batch itself is an example."""
         try:
             streams = self._idle.pop()
         except IndexError:
@@ -77,12 +97,7 @@ class ExampleReader:
                 self.plan, self.code, ports=self.ports, max_nodes=self.max_nodes, explain=self.explain
             )
         try:
-            chunks = map_chunks(
-                lambda chunk: streams.read(examples[chunk], first + chunk.start),
-                len(examples),
-                _CHUNK,
-                processes,
-            )
+            yield streams
         except InputError as error:
             if not self._is_one_example(examples):
                 raise
@@ -91,15 +106,6 @@ class ExampleReader:
             )
             raise InputError(text) from error.__cause__
         self._idle.append(streams)
-        wirings = Wirings.joined([part for part, _ in chunks])
-        if all(hashes is None for _, hashes in chunks):
-            return wirings
-        all_hashes, nodes = [], 0
-        for part, hashes in chunks:
-            count = len(part.site.values)
-            all_hashes.append(hashes if hashes is not None else unique_hashes(nodes, count))
-            nodes += count
-        return replace(wirings, same=classify(np.concatenate(all_hashes, axis=1), wirings.site.offsets))
 
     def _is_one_example(self, examples: Sequence[object]) -> bool:
         """Whether the batch itself would be an example, and already its first item is none."""
@@ -118,198 +124,40 @@ class ExampleReader:
         return True
 
 
-class ExampleStreams:
-    """The lists that the generated code appends to, and the code bound to them."""
+def _read_part(streams: ExampleStreams, block: Sequence[object], first: int, part: slice) -> Chunk:
+    return streams.read(block[part], first + part.start)
 
-    def __init__(
-        self, plan: Plan, code: CodeType, *, ports: list[IndexPort], max_nodes: int, explain: Explain
-    ) -> None:
-        self.plan, self.ports, self.max_nodes, self.explain = plan, ports, max_nodes, explain
-        lowered = plan.lowered
-        constant_sites = {
-            site.constant: site.index for site in lowered.sites if isinstance(site, ConstantSite)
-        }
-        self.prefix_sites = [constant_sites[number] for number in range(len(lowered.constants))]
-        self.site: list[int] = []
-        self.key: list[int] = []
-        self.sources: list[int] = []
-        self.counts: list[int] = []
-        self.raw: list[list[Any]] = [[] for _ in lowered.streams.reads]
-        self.results: list[list[int]] = [[] for _ in lowered.streams.leaves]
-        self.levels: list[list[int]] = [[] for _ in range(lowered.streams.levels)]
-        self.metrics: list[list[int]] = [[] for _ in lowered.streams.metrics]
-        self.labels: list[list[Any]] = [[] for _ in lowered.streams.metrics]
-        self.visits: list[int] = []
-        self.objects: list[list[Any]] = [
-            [] for tap in lowered.streams.taps.streams if isinstance(tap, ObjectTap)
-        ]
-        # `_columns` takes them in this order.
-        self.streams: list[list[Any]] = [
-            self.site,
-            self.sources,
-            self.counts,
-            *self.raw,
-            *self.results,
-            *self.levels,
-            *self.metrics,
-            *self.labels,
-            self.visits,
-            *self.objects,
-        ]
-        names: dict[str, Any] = dict(lowered.source.names)
-        replay = IteratorReplay()
-        self.memos: list[dict[int, object] | IteratorReplay] = [replay]
-        for name in [name for name in names if name.startswith("MEMO")]:
-            names[name] = {}
-            self.memos.append(names[name])
-        names |= {
-            "S": self.site,
-            "K": self.key,
-            "CNT_append": self.counts.append,
-            "VISIT": self.visits.append,
-        }
-        for name, stream in (("S", self.site), ("K", self.key), ("SRC", self.sources)):
-            names |= {f"{name}_append": stream.append, f"{name}_extend": stream.extend}
-        for letter, streams in (
-            ("RAW", self.raw),
-            ("RES", self.results),
-            ("LEN", self.levels),
-            ("MET", self.metrics),
-            ("LAB", self.labels),
-            ("OBJ", self.objects),
-        ):
-            for number, stream in enumerate(streams):
-                names[f"{letter}{number}"] = stream.append
-        for number, leaf in enumerate(lowered.streams.reads):
-            names[f"CONVERT{number}"] = partial(convert, tensor=leaf)
-        names["ITEMS"] = bounded(max_nodes, replay)
-        names["EVEN"] = even(max_nodes, replay)
-        names["ZIPPED"] = zipped(max_nodes, replay)
-        exec(code, names)
-        self.main = names["main"]
-        self._names = names
 
-    def __del__(self) -> None:
-        # The generated functions and their names hold one another: a cycle, which is cut here.
-        if hasattr(self, "_names"):
-            self._names.clear()
+def blocks(examples: Iterable[object], size: int) -> Iterator[list[object]]:
+    """Lists of so many examples; a rest of less than half joins the list before.
 
-    def read(self, examples: Sequence[object], first: int) -> Chunk:
-        """Reads and hashes a chunk of examples; in messages, they count from ``first``."""
-        self._clear()
-        chunk = self._read(examples, first)
-        self._clear()
-        return chunk
+    Few examples share few nodes, and are not hashed. Of no examples there is one empty list.
 
-    def _clear(self) -> None:
-        for stream in (*self.streams, self.key):
-            stream.clear()
-        for memo in self.memos:
-            memo.clear()
+    >>> list(blocks(range(7), 3)), list(blocks([], 2))
+    ([[0, 1, 2], [3, 4, 5, 6]], [[]])
+    """
+    rest = iter(examples)
+    block = list(islice(rest, size))
+    while True:
+        following = list(islice(rest, size))
+        if 2 * len(following) < size:
+            yield block + following
+            return
+        yield block
+        block = following
 
-    def _read(self, examples: Sequence[object], first: int) -> Chunk:
-        main, most = self.main, self.max_nodes
-        yields = self.plan.lowered.source.main_yields
-        self.site.extend(self.prefix_sites)
-        self.key.extend([-1] * len(self.prefix_sites))
-        bounds = [tuple(map(len, self.streams))]
-        for number, example in enumerate(examples):
-            try:
-                if yields:
-                    drive(main(example), most)
-                else:
-                    main(example)
-                if len(self.site) - bounds[-1][0] > most:
-                    raise TooManyNodes
-            except Exception as error:
-                self.explain(example, first + number, False)
-                reason = f"{type(error).__name__}: {error}"
-                if isinstance(error, TooManyNodes):  # `explain` counts fewer nodes and may pass
-                    reason = too_many_nodes(most)
-                raise InputError(input_message(first + number, "", reason)) from error
-            for memo in self.memos:
-                memo.clear()
-            bounds.append(tuple(map(len, self.streams)))
-        return self._columns(np.array(bounds, np.int64).T, examples, first)
 
-    def _columns(self, bounds: HostArray, examples: Sequence[object], first: int) -> Chunk:
-        """The streams as arrays; ``bounds``: for each stream, where each example's part starts."""
-        plan, streams = self.plan, self.plan.lowered.streams
-        offsets = iter(bounds)  # in the order of `self.streams`
-        nodes = next(offsets)
-        start = int(nodes[0])
-        # The nodes of the constants come first; the wirings leave them out.
-        all_sites, all_keys = _array(self.site, np.int32), _array(self.key, np.int64)
-        site = all_sites[start:]
-        depth = (all_keys[start:] - plan.sites.base[site]).astype(np.int32)
-        relative = nodes - start
-        id_type = index_type(len(all_sites) << plan.shift)
-
-        def ids(values: list[int]) -> Column:
-            return Column(_array(values, id_type), next(offsets))
-
-        sources = ids(self.sources)
-        counts = ids(self.counts)
-        raw = []
-        for leaves, leaf in zip(self.raw, streams.reads, strict=True):
-            ends = next(offsets)
-            try:
-                raw.append(Column(convert_many(leaves, leaf), ends))
-            except LeafError as error:
-                self._explain_leaf(error, ends, examples, first)
-        values = [column.values for column in raw]
-        misfit = first_out_of_range(plan, self.ports, all_sites, sources.values, counts.values, values)
-        if misfit is not None:
-            self._explain_index(misfit, nodes, examples, first)
-        hashes = None
-        if plan.shares:
-            hashes = node_hashes(plan, all_sites, all_keys, sources.values, counts.values, values)
-            hashes = None if hashes is None else hashes[:, start:]
-        results = tuple(map(ids, self.results))
-        levels = tuple(map(ids, self.levels))
-        metrics = tuple(map(ids, self.metrics))
-        labels = []
-        for metric, stream in zip(streams.metrics, self.labels, strict=True):
-            ends = next(offsets)
-            labels.append(_by_example(stream, ends) if metric.labelled else None)
-        visits = ids(self.visits)
-        objects = tuple(_by_example(stream, next(offsets)) for stream in self.objects)
-        wirings = Wirings(
-            base=nodes[:-1],
-            site=Column(site, relative),
-            depth=Column(depth, relative),
-            sources=sources,
-            counts=counts,
-            raw=tuple(raw),
-            outputs=Outputs(
-                results=results,
-                levels=levels,
-                metrics=metrics,
-                labels=tuple(labels),
-                visits=Visits(visits, objects) if streams.taps.streams else None,
-            ),
-        )
-        return wirings, hashes
-
-    def _explain_index(
-        self, misfit: tuple[int, int, int], nodes: HostArray, examples: Sequence[object], first: int
-    ) -> NoReturn:
-        """Raises the error for an index out of range; ``nodes`` says where each example's nodes start."""
-        node, index, limit = misfit
-        number = int(np.searchsorted(nodes, node, side="right")) - 1
-        self.explain(examples[number], first + number, True)
-        reason = f"the index {index} is out of range for {limit} rows"
-        raise InputError(input_message(first + number, "", reason))
-
-    def _explain_leaf(
-        self, error: LeafError, offsets: HostArray, examples: Sequence[object], first: int
-    ) -> NoReturn:
-        """Raises the error for a leaf that cannot be converted."""
-        place = 0 if error.index is None else error.index
-        number = int(np.searchsorted(offsets, place, side="right")) - 1
-        self.explain(examples[number], first + number, False)
-        reason = f"{error} (it could not be read a second time, to say where it is: an iterator?)"
-        raise InputError(input_message(first + number, "", reason)) from error
+def joined_chunks(chunks: Sequence[Chunk]) -> Wirings:
+    """The wirings of a set whose chunks have been read."""
+    wirings = Wirings.joined([part for part, _ in chunks])
+    if all(hashes is None for _, hashes in chunks):
+        return wirings
+    all_hashes, nodes = [], 0
+    for part, hashes in chunks:
+        count = len(part.site.values)
+        all_hashes.append(hashes if hashes is not None else unique_hashes(nodes, count))
+        nodes += count
+    return replace(wirings, same=classify(np.concatenate(all_hashes, axis=1), wirings.site.offsets))
 
 
 def _is_small(examples: Sequence[object]) -> bool:
@@ -329,13 +177,3 @@ def _is_small(examples: Sequence[object]) -> bool:
         elif not (x is None or isinstance(x, (int, float, str, np.generic))):
             return False
     return False
-
-
-def _array(numbers: list[int], dtype: npt.DTypeLike) -> HostArray:
-    """An array of integers, in half the time of `np.array`, which looks at each first."""
-    return np.fromiter(numbers, dtype, len(numbers))
-
-
-def _by_example(stream: list[Any], ends: HostArray) -> tuple[list[Any], ...]:
-    """A stream cut where each example ends."""
-    return tuple(stream[start:stop] for start, stop in pairwise(ends.tolist()))

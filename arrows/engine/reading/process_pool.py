@@ -45,7 +45,14 @@ def checked_processes(processes: Any) -> int:
     return number
 
 
-def map_chunks(task: Callable[[slice], Done], count: int, most: int, processes: int) -> list[Done]:
+def chunk_size(count: int, most: int, processes: int) -> int:
+    """How many of so many things a chunk has: several chunks a process, because examples differ in size."""
+    return most if processes == 1 else min(max(-(-count // (4 * processes)), _FEWEST), most)
+
+
+def map_chunks(
+    task: Callable[[slice], Done], count: int, most: int, processes: int, size: int | None = None
+) -> list[Done]:
     """Does a task for all of `count` things, chunk by chunk, in forked processes if that is safe.
 
     It is on Linux, while no other thread runs that could hold a lock which a process would wait for. What
@@ -57,15 +64,23 @@ def map_chunks(task: Callable[[slice], Done], count: int, most: int, processes: 
         count: of all things; of none there is one empty chunk.
         most: the most of a chunk.
         processes: how many to use.
+        size: how many things a chunk has, if that is settled.
 
     >>> map_chunks(lambda chunk: chunk.stop - chunk.start, 1000, 400, processes=1)
-    [333, 333, 334]
+    [400, 400, 200]
+    >>> map_chunks(lambda chunk: chunk.stop - chunk.start, 900, 400, processes=1)
+    [400, 500]
     """
-    size = most
-    if processes > 1:  # several chunks each, because examples differ in size
-        size = min(max(-(-count // (4 * processes)), _FEWEST), most)
+    size = size or chunk_size(count, most, processes)
     number = max(-(-count // size), 1)
-    chunks = [slice(a, z) for a, z in pairwise(count * n // number for n in range(number + 1))]
+    if size < most:  # few for so many processes: none waits long for another
+        chunks = [slice(a, z) for a, z in pairwise(count * n // number for n in range(number + 1))]
+    else:
+        number -= (
+            0 < 2 * (count % size) < size and number > 1
+        )  # a short rest joins the chunk before, as in `blocks`
+        chunks = [slice(n * size, (n + 1) * size) for n in range(number - 1)]
+        chunks.append(slice((number - 1) * size, count))
     done: list[Done] = []
     if processes > 1 and number > 1 and sys.platform == "linux" and not _others_run():
         with suppress(Exception):

@@ -28,7 +28,7 @@ class Column:
 
     def select(self, indices: HostArray) -> Column:
         """Returns the values of the examples ``indices``, in that order."""
-        return Selection(self.offsets, indices).of(self)
+        return Selection.at(self.offsets, indices).of(self.values)
 
     @staticmethod
     def joined(columns: Sequence[Column]) -> Column:
@@ -44,37 +44,40 @@ _MANY, _FEW = 4096, 8
 
 
 class Selection:
-    """Selects some examples from columns that have the same offsets.
+    """Selects some examples from columns, given where each of them starts and ends there.
 
-    >>> column = Column(np.array([1, 2, 3, 4]), np.array([0, 1, 3, 4]))
-    >>> chosen = Selection(column.offsets, np.array([2, 0])).of(column)
+    >>> chosen = Selection.at(np.array([0, 1, 3, 4]), np.array([2, 0])).of(np.array([1, 2, 3, 4]))
     >>> chosen.values.tolist(), chosen.offsets.tolist()
     ([4, 1], [0, 1, 2])
     """
 
-    def __init__(self, offsets: HostArray, indices: HostArray) -> None:
+    def __init__(self, starts: HostArray, ends: HostArray) -> None:
         self.bounds: list[tuple[int, int]] = [(0, 0)]
         self.places: HostArray | None = None
-        if len(indices) == 1:
-            a, b = offsets[indices[0]], offsets[indices[0] + 1]
+        count = len(starts)
+        if count == 1:
+            a, b = starts[0], ends[0]
             self.offsets, self.bounds = np.array([0, b - a]), [(a, b)]
             return
-        starts, ends = offsets[indices], offsets[indices + 1]
         lengths = ends - starts
-        self.offsets = np.zeros(len(indices) + 1, np.int64)
+        self.offsets = np.zeros(count + 1, np.int64)
         np.cumsum(lengths, out=self.offsets[1:])
-        if len(indices) == 0:
+        if count == 0:
             return
         if bool((ends[:-1] == starts[1:]).all()):
             self.bounds = [(int(starts[0]), int(ends[-1]))]
-        elif len(indices) < _MANY and self.offsets[-1] > _FEW * len(indices):
+        elif count < _MANY and self.offsets[-1] > _FEW * count:
             self.bounds = list(zip(starts.tolist(), ends.tolist(), strict=True))
         else:
             self.places = np.repeat(starts - self.offsets[:-1], lengths) + np.arange(self.offsets[-1])
 
-    def of(self, column: Column) -> Column:
+    @staticmethod
+    def at(offsets: HostArray, indices: HostArray) -> Selection:
+        """Selects the examples ``indices`` from columns with these offsets."""
+        return Selection(offsets[indices], offsets[indices + 1])
+
+    def of(self, values: HostArray) -> Column:
         """The values of these examples."""
-        values = column.values
         if self.places is not None:
             return Column(values[self.places], self.offsets)
         if len(self.bounds) == 1:
@@ -141,8 +144,8 @@ class Outputs:
         def each(columns: tuple[Column, ...]) -> tuple[Column, ...]:
             for column in columns:
                 if id(column.offsets) not in selections:
-                    selections[id(column.offsets)] = Selection(column.offsets, indices)
-            return tuple(selections[id(column.offsets)].of(column) for column in columns)
+                    selections[id(column.offsets)] = Selection.at(column.offsets, indices)
+            return tuple(selections[id(column.offsets)].of(column.values) for column in columns)
 
         return Outputs(
             results=each(self.results),
@@ -201,18 +204,23 @@ class Wirings:
     def __len__(self) -> int:
         return len(self.base)
 
+    @property
+    def node_offsets(self) -> HostArray:
+        """Where the nodes of each example begin, and where the last one's end."""
+        return self.site.offsets
+
     def select(self, indices: HostArray) -> Wirings:
         """Returns the wirings of the examples ``indices``, in that order."""
-        nodes = Selection(self.site.offsets, indices)
+        nodes = Selection.at(self.site.offsets, indices)
         return Wirings(
             base=self.base[indices],
-            site=nodes.of(self.site),
-            depth=nodes.of(self.depth),
+            site=nodes.of(self.site.values),
+            depth=nodes.of(self.depth.values),
             sources=self.sources.select(indices),
             counts=self.counts.select(indices),
             raw=tuple(column.select(indices) for column in self.raw),
             outputs=self.outputs.select(indices),
-            same=self.same and nodes.of(self.same),
+            same=self.same and nodes.of(self.same.values),
         )
 
     @staticmethod

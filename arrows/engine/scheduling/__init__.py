@@ -7,7 +7,14 @@ rows that it gathers, and the steps; `step_order` puts these in order, by the mo
 
 from __future__ import annotations
 
-from arrows.engine.scheduling.batch_input import BatchInput, BatchReader, Examples, as_examples, as_stream
+from arrows.engine.scheduling.batch_input import (
+    BatchInput,
+    BatchReader,
+    Examples,
+    Preparation,
+    as_examples,
+    as_stream,
+)
 from arrows.engine.scheduling.dropout_keys import DropoutSeed, dropout_keys
 from arrows.engine.scheduling.merge import Merged, OperationRows, PortRows, Timeline, merge, timeline
 from arrows.engine.scheduling.prepared_set import Batch, Prepared, WiredBatch
@@ -21,6 +28,7 @@ __all__ = [
     "Merged",
     "OperationRows",
     "PortRows",
+    "Preparation",
     "Prepared",
     "Timeline",
     "WiredBatch",

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
-from arrows.engine.reading import ExampleReader, Fingerprint, Outputs, checked_processes, fingerprint
+from arrows.engine.reading import (
+    Chunk,
+    ExampleReader,
+    Fingerprint,
+    Outputs,
+    Recipe,
+    checked_executor,
+    checked_processes,
+    fingerprint,
+    joined_chunks,
+    read_by_executor,
+)
 from arrows.engine.scheduling.merge import Merged
 from arrows.engine.scheduling.prepared_set import Batch, Prepared, WiredBatch
+from arrows.engine.scheduling.set_cache import SetCache
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.errors import message
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 
 class IndexedExamples(Protocol):
@@ -137,6 +154,39 @@ def _short_type(value: object) -> str:
     return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preparation:
+    """How examples are to be prepared, as the arguments of `Model.prepare` say.
+
+    Attributes:
+        recipe: what the workers of an executor make a reader of.
+        processes: how many read.
+        executor: whose workers read, if it is given.
+        cache: the file for the set; None: memory.
+        data: what the user says that the examples are.
+
+    Raises:
+        ArrowTypeError, ArrowValueError: arguments that cannot be.
+    """
+
+    recipe: Recipe
+    processes: int = 1
+    executor: Executor | None = None
+    cache: Path | None = None
+    data: str | None = None
+
+    def __post_init__(self) -> None:
+        checked_processes(self.processes)
+        if self.executor is not None:
+            checked_executor(self.executor)
+            if self.processes != 1:
+                raise ArrowValueError("prepare: either processes or executor says who reads, not both")
+        if self.data is not None and not isinstance(self.data, str):
+            raise ArrowTypeError(f"prepare: data must be a text, which names the examples, not {self.data!r}")
+        if self.data is not None and self.cache is None:
+            raise ArrowValueError("prepare: data names the examples of a cache, and there is no cache=")
+
+
 class BatchReader:
     """Reads the batches of a model; ``stated`` is the user's `compile(fingerprint=)`, or None."""
 
@@ -157,20 +207,45 @@ class BatchReader:
             numbers = wired.indices + first if first else wired.indices
         return BatchInput(wired, objects, numbers, numbers if ids is None else as_ids(ids, len(wired)))
 
-    def prepare(self, examples: Examples, processes: int) -> Prepared:
+    def prepare(self, examples: Examples, wanted: Preparation) -> Prepared:
         """As `Model.prepare`."""
-        processes = checked_processes(processes)
-        if isinstance(examples, Prepared):
-            self._check(examples)
-            return examples
-        if isinstance(examples, Batch):
+        purpose = "prepare examples"
+        if isinstance(examples, (Prepared, Batch)):
+            if wanted.cache is not None:
+                raise ArrowValueError("prepare: cache is for examples, and these are prepared already")
+            if isinstance(examples, Prepared):
+                self._check(examples)
+                return examples
             self._check(examples.prepared)
             wirings = examples.prepared.wirings.select(examples.indices)
-            own_fingerprint = examples.prepared.fingerprint
+            return Prepared.numbered(self.reader.plan, wirings, examples.prepared.fingerprint)
+        if wanted.cache is not None:
+            in_memory = isinstance(examples, (list, tuple, np.ndarray)) or hasattr(examples, "columns")
+            source = as_examples(examples, purpose) if in_memory else as_stream(examples, purpose)
+            cache = SetCache(
+                path=wanted.cache,
+                data=wanted.data,
+                fingerprint=self.fingerprint(),
+                plan=self.reader.plan,
+                max_nodes=self.reader.max_nodes,
+            )
+            return cache.prepared(
+                source,
+                partial(self._chunks, wanted),
+                listed=in_memory,
+                count=len(examples) if isinstance(examples, Sized) else None,
+            )
+        listed = as_examples(examples, purpose)
+        if wanted.executor is None:
+            wirings = self.reader.read_all(listed, wanted.processes)
         else:
-            wirings = self.reader.read_all(as_examples(examples, "prepare examples"), processes)
-            own_fingerprint = self.fingerprint()
-        return Prepared.numbered(self.reader.plan, wirings, own_fingerprint)
+            wirings = joined_chunks(list(self._chunks(wanted, listed)))
+        return Prepared.numbered(self.reader.plan, wirings, self.fingerprint())
+
+    def _chunks(self, wanted: Preparation, examples: Iterable[object]) -> Iterator[Chunk]:
+        if wanted.executor is None:
+            return self.reader.read_stream(examples, wanted.processes)
+        return read_by_executor(wanted.executor, self.reader, wanted.recipe, examples)
 
     def fingerprint(self) -> Fingerprint:
         """Returns the fingerprint of how the model reads examples now."""

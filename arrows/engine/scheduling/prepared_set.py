@@ -10,7 +10,8 @@ import numpy as np
 
 from arrows.engine.planning import Plan
 from arrows.engine.reading import Fingerprint, Wirings, lengths_of
-from arrows.engine.scheduling.node_table import NodeTable, node_table
+from arrows.engine.scheduling.node_table import NodeTable, SetOrder, node_table
+from arrows.engine.scheduling.set_file import MappedWirings
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowTypeError
 from arrows.typesys.errors import message
@@ -24,11 +25,13 @@ class WiredBatch:
         wirings: the set.
         indices: places in it, ``[examples]``, in any order; an example may be there twice.
         tables: the set's node tables that were made so far, by whether they share equal nodes.
+        order: if the set is itself a part of a larger one, what to keep of the order of nodes there.
     """
 
     wirings: Wirings
     indices: HostArray
     tables: dict[bool, NodeTable] = field(default_factory=dict)
+    order: SetOrder | None = None
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -40,7 +43,7 @@ class WiredBatch:
 
     def part(self, first: int, count: int) -> WiredBatch:
         """``count`` of these examples, from the ``first`` on."""
-        return WiredBatch(self.wirings, self.indices[first : first + count], self.tables)
+        return WiredBatch(self.wirings, self.indices[first : first + count], self.tables, self.order)
 
     def apart(self) -> WiredBatch:
         """The same examples with nodes of their own: if one is there twice, a set that holds it twice."""
@@ -51,7 +54,7 @@ class WiredBatch:
     def table(self, plan: Plan, share: bool) -> NodeTable:
         """The node table of the set; arguments as those of `node_table`."""
         if share not in self.tables:
-            self.tables[share] = node_table(plan, self.wirings, share)
+            self.tables[share] = node_table(plan, self.wirings, share, self.order)
         return self.tables[share]
 
 
@@ -73,17 +76,20 @@ class Batch:
     @property
     def wired(self) -> WiredBatch:
         """The batch's examples among the wirings of the set."""
-        return WiredBatch(self.prepared.wirings, self.indices, self.prepared.tables)
+        return self.prepared.wired(self.indices)
 
 
 class Prepared:
     """Examples that a model has read: ``prepared[indices]`` is a batch for it and for models that read alike.
 
-    A set can be pickled, and then serves models that read alike in any process.  Reading runs the users'
-    functions (`InputTransform`, keys of `OneOf`), so what these hold counts, a vocabulary say: as it was when
-    the set was finished, and in another model as it is when that model first uses the set. A model that has
-    made or used a set may use it from then on.  A pickle is a program that runs when it is loaded: open only
-    those that you made.
+    `Model.prepare` keeps a set in memory, or in a file (``cache=``), from which a batch reads what belongs to
+    its examples.
+
+    A set in memory can be pickled, and then serves models that read alike in any process.  Reading runs the
+    users' functions (`InputTransform`, keys of `OneOf`), so what these hold counts, a vocabulary say: as it
+    was when the set was finished, and in another model as it is when that model first uses the set. A model
+    that has made or used a set may use it from then on.  A pickle is a program that runs when it is loaded:
+    open only those that you made.
 
     Example:
         >>> import arrows as ar
@@ -93,7 +99,7 @@ class Prepared:
         (3, [3.0, 3.0])
     """
 
-    def __init__(self, wirings: Wirings, fingerprint: Fingerprint) -> None:
+    def __init__(self, wirings: Wirings | MappedWirings, fingerprint: Fingerprint) -> None:
         self.wirings = wirings
         self.fingerprint = fingerprint
         self.plans: WeakSet[Plan] = WeakSet()  # of the models that have made or used the set
@@ -108,7 +114,25 @@ class Prepared:
             prepared[:].wired.table(plan, plan.shares)
         return prepared
 
+    def wired(self, indices: HostArray) -> WiredBatch:
+        """The examples at ``indices`` as a batch."""
+        if isinstance(self.wirings, Wirings):
+            return WiredBatch(self.wirings, indices, self.tables)
+        # In the order of the set, on which the order of rows depends.
+        distinct, places = np.unique(indices, return_inverse=True)
+        wirings, order = self.wirings.select_ordered(distinct)
+        return WiredBatch(wirings, places, order=order)
+
     def __reduce__(self) -> tuple[Any, ...]:
+        if isinstance(self.wirings, MappedWirings):
+            raise ArrowTypeError(
+                message(
+                    "cannot pickle prepared examples",
+                    reason="they are in a file",
+                    hint="prepare them where they are wanted, with the same file, which takes no time: "
+                    "model.prepare(examples, cache=...)",
+                )
+            )
         if self.fingerprint.refusal is not None:
             raise ArrowTypeError(
                 message(
@@ -136,7 +160,7 @@ class Prepared:
             >>> model.prepare([[1, 2], [], [3]]).nodes.tolist()
             [3, 1, 2]
         """
-        return lengths_of(self.wirings.site.offsets).astype(np.int64, copy=False)
+        return lengths_of(self.wirings.node_offsets).astype(np.int64, copy=False)
 
     def __getitem__(self, indices: Any) -> Batch:
         """The batch of the examples at ``indices``: integers, a slice, or one integer (a batch of one).
@@ -165,4 +189,4 @@ class Prepared:
         return Batch(self, np.where(places < 0, places + len(self), places).astype(np.intp))
 
     def __repr__(self) -> str:
-        return f"Prepared({len(self)} examples, {len(self.wirings.site.values)} nodes)"
+        return f"Prepared({len(self)} examples, {int(self.wirings.node_offsets[-1])} nodes)"

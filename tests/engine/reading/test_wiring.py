@@ -20,6 +20,6 @@ def test_a_selection_is_the_examples_in_its_order(many: int, lengths: list[int],
     column = Column(np.arange(sum(lengths)), np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(wiring, "_MANY", many)
-        found = Selection(column.offsets, np.array(chosen, np.intp)).of(column)
+        found = Selection.at(column.offsets, np.array(chosen, np.intp)).of(column.values)
     assert found.values.tolist() == [value for place in chosen for value in examples[place].tolist()]
     assert found.offsets.tolist() == np.cumsum([0, *(len(examples[place]) for place in chosen)]).tolist()

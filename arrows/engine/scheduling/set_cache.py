@@ -1,0 +1,162 @@
+"""Prepared sets that are kept in a file: made at the first call, mapped at the next ones.
+
+A file serves a model that reads examples as the one did that made it, and the examples that it was made of.
+Whatever does not fit is refused with its reason; nothing is written over it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from arrows.column_file import map_columns, read_texts
+from arrows.engine.planning import Plan
+from arrows.engine.reading import Chunk, ExampleDigest, Fingerprint, Unhashable
+from arrows.engine.scheduling.prepared_set import Prepared
+from arrows.engine.scheduling.set_file import MappedWirings, write_set
+from arrows.files import require_replaceable
+from arrows.typesys import ArrowTypeError, ArrowValueError
+from arrows.typesys.errors import message
+from arrows.typesys.quoting import quoted
+from arrows.version import __version__
+
+_KIND = "arrows prepared set, version 1"
+
+
+@dataclass(frozen=True, slots=True)
+class SetCache:
+    """Where a prepared set is kept, and what it must be.
+
+    Attributes:
+        path: the file.
+        data: what the user says that the examples are; None: their content counts.
+        fingerprint: how the model reads examples.
+        plan: the model's plan.
+        max_nodes: the most nodes of an example.
+    """
+
+    path: Path
+    data: str | None
+    fingerprint: Fingerprint
+    plan: Plan
+    max_nodes: int
+
+    def prepared(
+        self,
+        examples: Iterable[object],
+        read: Callable[[Iterable[object]], Iterator[Chunk]],
+        *,
+        listed: bool,
+        count: int | None,
+    ) -> Prepared:
+        """The set of the file, which is made if it is not there.
+
+        Args:
+            examples: the examples.
+            read: reads them.
+            listed: whether they are in memory, so that looking at their content costs little.
+            count: how many there are; None: nobody knows.
+
+        Raises:
+            ArrowTypeError: nothing shows which examples they are, or how the model reads; or as `write_set`.
+            ArrowValueError: the file is damaged, or is something else, or of other examples, or of a model
+                that reads otherwise.
+            InputError: an example does not fit; there is no file then.
+            OSError: the file cannot be read or written.
+        """
+        data = self._data(examples, listed)
+        if not self.path.exists():
+            self._write(data, read(examples))
+        return self._map(data, count)
+
+    def _map(self, data: str, count: int | None) -> Prepared:
+        try:
+            texts = read_texts(self.path)
+        except ArrowValueError as error:
+            raise self._refusal(f"it is damaged, or something else: {error}") from None
+        if texts.get("kind") != _KIND:
+            raise self._refusal("it is something else than a prepared set")
+        version, examples = texts.get("version", ""), int(texts.get("examples", -1))
+        if version != __version__:
+            raise self._refusal(f"arrows {version} has written it, and this is arrows {__version__}")
+        self._require_same_model(texts)
+        if count is not None and count != examples:
+            raise self._refusal(f"it has {examples:,} examples, and there are {count:,} now")
+        if texts.get("data") != data:
+            raise self._refusal(f"it was made of {_words(texts.get('data', ''))}, and these are others")
+        try:
+            columns, texts = map_columns(self.path)
+            wirings = MappedWirings(columns, texts["layout"], len(self.plan.lowered.constants))
+        except (ArrowValueError, KeyError, TypeError, ValueError) as error:
+            raise self._refusal(f"it is damaged: {error}") from None
+        prepared = Prepared(wirings, self.fingerprint)
+        prepared.plans.add(self.plan)
+        return prepared
+
+    def _write(self, data: str, chunks: Iterator[Chunk]) -> None:
+        if self.fingerprint.refusal is not None:
+            raise ArrowTypeError(
+                message(
+                    f"cannot keep prepared examples in {self.path}",
+                    reason="a later model could not tell whether it reads examples as they were read: "
+                    f"{self.fingerprint.refusal}",
+                    hint="say what your functions' data is, and say it anew when it changes: "
+                    "ar.compile(block, fingerprint='vocabulary of May')",
+                )
+            )
+        require_replaceable(self.path)
+        fingerprint = json.dumps(asdict(self.fingerprint))
+        texts = {"kind": _KIND, "version": __version__, "data": data, "fingerprint": fingerprint}
+        write_set(self.plan, chunks, self.max_nodes, self.path, texts)
+
+    def _data(self, examples: Iterable[object], listed: bool) -> str:
+        """Says which examples they are."""
+        if self.data is not None:
+            return f"named {self.data}"
+        if not listed:
+            raise self._unnamed("to look at their content would be to read them all")
+        digest = ExampleDigest()
+        try:
+            for example in examples:
+                digest.add(example)
+        except Unhashable as refused:
+            raise self._unnamed(f"{refused.path} {refused.reason}") from refused
+        return digest.text
+
+    def _unnamed(self, reason: str) -> ArrowTypeError:
+        return ArrowTypeError(
+            message(
+                f"cannot keep prepared examples in {self.path}",
+                reason=f"nothing shows whether the file will be of the same examples: {reason}",
+                hint="say what the examples are, and say it anew when they change: "
+                "prepare(..., data='reviews of May')",
+            )
+        )
+
+    def _require_same_model(self, texts: dict[str, str]) -> None:
+        try:
+            fields = json.loads(texts["fingerprint"])
+            functions = tuple((name, digest) for name, digest in fields.pop("functions"))
+            written = Fingerprint(**fields, functions=functions)
+        except (KeyError, TypeError, ValueError):
+            raise self._refusal("it is damaged: it does not say how its examples were read") from None
+        reason = self.fingerprint.difference(written)
+        if reason is not None:
+            raise self._refusal(f"another model has made it, and {reason}")
+
+    def _refusal(self, reason: str) -> ArrowValueError:
+        return ArrowValueError(
+            message(
+                f"cannot take prepared examples from {self.path}",
+                reason=reason,
+                hint="remove the file, and they are prepared anew; or name another one",
+            )
+        )
+
+
+def _words(data: str) -> str:
+    """What the examples of a file are, in words."""
+    name = data.removeprefix("named ")
+    return "examples of other content" if name == data else f"data={quoted(name)}"

@@ -1,0 +1,228 @@
+"""Examples that are read in the workers of executors."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows.engine.reading import executor_chunks
+
+ROOT = Path(__file__).parents[3]
+COUNT = 700  # more than two chunks
+WORDS = {f"w{n}": n for n in range(50)}
+
+
+def make_model(**arguments: Any) -> ar.Model:
+    word = ar.InputTransform(lambda w: WORDS.get(w, 0)) >> ar.Scalar("int32") >> ar.Embedding(50, 3, name="e")
+    return ar.compile(
+        ar.Map(word) >> ar.Sum() >> ar.FC(1, name="fc") >> ar.Function(lambda y: y[0] * y[0]), **arguments
+    )
+
+
+def make_examples(count: int = COUNT) -> list[list[str]]:
+    random = np.random.default_rng(0)
+    return [[f"w{n}" for n in random.integers(0, 60, random.integers(0, 6))] for _ in range(count)]
+
+
+def check(executor: Executor, tmp_path: Path) -> None:
+    """Whatever reads, the set is the same, in memory and in a file; and an error is that of one process."""
+    model, examples = make_model(), make_examples()
+    there, here = model.prepare(examples, executor=executor), model.prepare(examples)
+    cached = model.prepare(iter(examples), executor=executor, cache=tmp_path / "set", data="words")
+    order = np.random.default_rng(1).permutation(COUNT)[:100]
+    for prepared in (there, cached):
+        assert prepared.nodes.tolist() == here.nodes.tolist()
+        assert np.array_equal(model(prepared[order]), model(here[order]))
+    examples[451] = ["w1", ["w2"]]  # type: ignore[list-item]
+    messages = []
+    for arguments in ({"executor": executor}, {}):
+        with pytest.raises(ar.InputError, match=r"example 451: \[1\]: .*unhashable") as caught:
+            model.prepare(examples, **arguments)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
+def test_processes_that_share_nothing(tmp_path: Path) -> None:
+    with ProcessPoolExecutor(2, get_context("spawn")) as executor:
+        check(executor, tmp_path)
+
+
+def test_threads(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(2) as executor:
+        check(executor, tmp_path)
+
+
+class Inline(Executor):
+    """Runs at once, and remembers what was sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[Any] = []
+        self.waiting = 0
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        self.sent.append(arguments)
+        self.waiting += 1
+        future: Future[Any] = Future()
+        try:
+            future.set_result(function(*arguments, **named))
+        except Exception as error:  # noqa: BLE001
+            future.set_exception(error)
+        return future
+
+
+def test_an_executor_of_the_users_own(tmp_path: Path) -> None:
+    check(Inline(), tmp_path)
+
+
+def test_a_worker_compiles_a_block_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    reader = executor_chunks.Recipe.reader
+    monkeypatch.setattr(executor_chunks.Recipe, "reader", lambda self: made.append(1) or reader(self))
+    executor_chunks._latest.clear()
+    executor = Inline()
+    make_model().prepare(make_examples(1000), executor=executor)
+    assert len(executor.sent) == 4 and len(made) == 1
+
+
+def test_few_chunks_are_under_way_at_a_time(tmp_path: Path) -> None:
+    taken = 0
+
+    def examples() -> Iterator[list[str]]:
+        nonlocal taken
+        for example in make_examples(256 * 40):
+            taken += 1
+            yield example
+
+    seen: list[int] = []
+
+    class Counting(Inline):
+        def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+            future = super().submit(function, *arguments, **named)
+            result = future.result
+
+            def counted(timeout: float | None = None) -> Any:
+                seen.append(self.waiting)
+                self.waiting -= 1
+                return result(timeout)
+
+            future.result = counted  # type: ignore[method-assign]
+            return future
+
+    make_model().prepare(examples(), executor=Counting(), cache=tmp_path / "set", data="words")
+    assert taken == 256 * 40 and max(seen) <= 2 * executor_chunks._FEWEST_PENDING
+
+
+def test_what_cannot_be_pickled_is_said() -> None:
+    lock = threading.Lock()
+    model = ar.compile(ar.InputTransform(lambda x: x if lock else 0) >> ar.Scalar())
+    with pytest.raises(ar.ArrowTypeError, match=r"(?s)the block cannot be pickled: .*lock.*let them"):
+        model.prepare([1, 2], executor=Inline())
+    model = ar.compile(ar.InputTransform(lambda x: 1) >> ar.Scalar())
+    with pytest.raises(ar.ArrowTypeError, match=r"one of the examples 0 to 1 cannot be pickled: .*lock"):
+        model.prepare([1, lock], executor=Inline())
+    with ThreadPoolExecutor(1) as threads:  # which need not pickle
+        assert len(model.prepare([1, lock], executor=threads)) == 2
+
+
+def test_without_cloudpickle_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ar.ArrowTypeError, match=r"(?s)cannot be pickled: .*arrows\[cloudpickle\]"):
+        make_model().prepare([["w1"]], executor=Inline())
+    plain = ar.compile(ar.Map(ar.Scalar()) >> ar.Sum())
+    assert plain(plain.prepare([[1, 2]], executor=Inline())).tolist() == [3.0]
+
+
+def test_a_worker_that_dies_is_said() -> None:
+    model = ar.compile(ar.InputTransform(lambda x: os._exit(3)) >> ar.Scalar())
+    with ProcessPoolExecutor(1, get_context("spawn")) as executor:
+        with pytest.raises(
+            ar.ArrowValueError, match=r"(?s)examples 0 to 1 in the executor.*BrokenProcessPool"
+        ):
+            model.prepare([1, 2], executor=executor)
+
+
+def test_a_worker_with_another_version_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = make_model()
+    monkeypatch.setattr(model.reader, "description", "another")
+    with pytest.raises(ar.ArrowValueError, match="another version of arrows"):
+        model.prepare([["w1"]], executor=Inline())
+
+
+def test_arguments(tmp_path: Path) -> None:
+    model = make_model()
+    for bad in (3, ThreadPoolExecutor, "threads"):
+        with pytest.raises(ar.ArrowTypeError, match=r"executor must be a concurrent\.futures"):
+            model.prepare([], executor=bad)  # type: ignore[arg-type]
+    with pytest.raises(ar.ArrowValueError, match="either processes or executor"):
+        model.prepare([], executor=Inline(), processes=2)
+    assert len(model.prepare([], executor=Inline())) == 0
+
+
+def test_a_dask_cluster(tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed", reason="Dask is not installed")
+    code = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+import pathlib
+from distributed import Client, LocalCluster
+from tests.engine.reading.test_executor_chunks import check
+
+if __name__ == "__main__":
+    with LocalCluster(n_workers=1, threads_per_worker=2, processes=True, dashboard_address=None) as cluster:
+        with Client(cluster) as client, client.get_executor() as executor:
+            check(executor, pathlib.Path({str(tmp_path)!r}))
+    print("done with dask")
+"""
+    assert distributed is not None
+    run(tmp_path, code, [sys.executable], "done with dask")
+
+
+def test_mpi_ranks(tmp_path: Path) -> None:
+    pytest.importorskip("mpi4py", reason="mpi4py is not installed")
+    mpirun = shutil.which(
+        "mpirun", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    )
+    if mpirun is None:
+        pytest.skip("there is no mpirun")
+    code = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+import pathlib
+from mpi4py.futures import MPIPoolExecutor
+from tests.engine.reading.test_executor_chunks import check
+
+if __name__ == "__main__":
+    with MPIPoolExecutor() as executor:
+        check(executor, pathlib.Path({str(tmp_path)!r}))
+    print("done with MPI")
+"""
+    started = [mpirun, "-n", "2"]
+    if (
+        "Open MPI"
+        in subprocess.run([mpirun, "--version"], capture_output=True, text=True, check=False).stdout
+    ):
+        started += ["--allow-run-as-root", "--oversubscribe"]
+    run(tmp_path, code, [*started, sys.executable, "-m", "mpi4py.futures"], "done with MPI")
+
+
+def run(folder: Path, code: str, command: list[str], wanted: str) -> None:
+    script = folder / "script.py"
+    script.write_text(code)
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [*command, str(script)], capture_output=True, text=True, env=environment, timeout=120, check=False
+    )
+    assert wanted in done.stdout, done.stderr

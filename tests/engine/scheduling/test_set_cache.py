@@ -1,0 +1,376 @@
+"""Prepared sets in a file: the same numbers, bounded memory, and refusal of what does not fit."""
+
+from __future__ import annotations
+
+import gc
+import json
+import re
+import struct
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import arrows as ar
+from arrows.engine.reading import example_reader, structural_hash
+from arrows.engine.scheduling import merge, set_cache, set_order
+from arrows.testing.schedules import verify
+from arrows.training import SGD, train
+from tests.generate import Case, cases
+
+SCHEDULES = ("strata", "depth", "agenda", "none")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _small() -> Any:
+    """Small sets are shared as well here, in chunks of three, and joined in several buckets."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(structural_hash, "_FEWEST_A_LEVEL", 0)
+        patch.setattr(example_reader, "_CHUNK", 3)
+        patch.setattr(set_order, "_BUCKET", 8)
+        patch.setattr(set_order, "_SLICE", 5)
+        yield
+
+
+def same_bits(one: Any, other: Any) -> None:
+    if isinstance(one, dict):
+        assert one.keys() == other.keys()
+        for key in one:
+            same_bits(one[key], other[key])
+    elif isinstance(one, (list, tuple)):
+        assert len(one) == len(other)
+        for a, b in zip(one, other, strict=True):
+            same_bits(a, b)
+    elif isinstance(one, ar.Ragged):
+        same_bits([one.values, one.offsets], [other.values, other.offsets])
+    elif isinstance(one, ar.ops.RowSparse):
+        same_bits([one.rows, one.values], [other.rows, other.values])
+    elif hasattr(one, "dtype"):
+        assert np.array_equal(np.asarray(one), np.asarray(other), equal_nan=True)
+    else:
+        assert one == other or (one != one and other != other)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(case=cases(max_examples=9), schedule=st.sampled_from(SCHEDULES), data=st.data())
+def test_numbers_are_those_of_a_set_in_memory(
+    case: Case, schedule: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("cache") / "set"
+    loss = case.loss or None
+    model = ar.compile(case.block, schedule=schedule, loss=loss, seed=3)
+    memory = model.prepare(case.examples)
+    mapped = model.prepare(iter(case.examples), cache=path, data="drawn")
+    assert len(mapped) == len(memory) and mapped.nodes.tolist() == memory.nodes.tolist()
+    count = len(memory)
+    indices = data.draw(st.lists(st.integers(0, max(count - 1, 0)), max_size=2 * count))
+    for chosen in (indices, list(range(count))):
+        for share in (True, False):
+            one, other = (merge(model.plan, part[chosen].wired, share=share) for part in (memory, mapped))
+            assert one.steps == other.steps and one.spans == other.spans
+            for rows, mapped_rows in zip(one.operations, other.operations, strict=True):
+                assert rows.count == mapped_rows.count
+                same_bits([port.rows for port in rows.ports], [port.rows for port in mapped_rows.ports])
+            same_bits(list(one.raw), list(other.raw))
+            verify(model.plan, other)
+        same_bits(model(memory[chosen]), model(mapped[chosen]))
+        if case.loss != "":
+            results = []
+            for prepared in (memory, mapped):
+                model.step = 5
+                results.append(model.value_and_grad(prepared[chosen], inputs=case.inputs))
+            same_bits(results[0], results[1])
+
+
+def tree_model(**arguments: Any) -> ar.Model:
+    cell = ar.TreeLSTM(4, children=2, name="cell")
+    leaf = (
+        ar.GetItem("word") >> ar.Scalar("int32") >> ar.Embedding(20, 4, name="embed")
+        & ar.Zeros((cell.state,) * 2)
+    ) >> cell
+
+    @ar.fix(output=cell.state)
+    def tree(me: Any) -> Any:
+        pair = (ar.Zeros([4]) & (ar.GetItem("left") >> me & ar.GetItem("right") >> me)) >> cell
+        return ar.OneOf(lambda t: "word" in t).case(True, leaf).case(False, pair)
+
+    block = (
+        tree >> ar.GetItem(0) >> ar.FC(1, name="fc") >> ar.Dropout(0.5) >> ar.Function(lambda y: y[0] * y[0])
+    )
+    return ar.compile(block, seed=1, **arguments)
+
+
+def trees(count: int, seed: int = 0) -> Iterator[dict[str, Any]]:
+    random = np.random.default_rng(seed)
+    for _ in range(count):
+        parts: list[dict[str, Any]] = [
+            {"word": int(n)} for n in random.integers(0, 20, random.integers(1, 9))
+        ]
+        while len(parts) > 1:
+            place = int(random.integers(0, len(parts) - 1))
+            parts[place : place + 2] = [{"left": parts[place], "right": parts[place + 1]}]
+        yield parts[0]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_training_gives_the_same_parameters(schedule: str, tmp_path: Path) -> None:
+    """Shuffled, with dropout whose masks depend on the place in the set."""
+    ends = []
+    for cache in (None, tmp_path / "set"):
+        model = tree_model(schedule=schedule)
+        prepared = model.prepare(list(trees(20)), cache=cache)
+        train(model, prepared, SGD(0.1), epochs=3, batch_size=6, progress=False)
+        ends.append({name: ar.to_numpy(value) for name, value in model.params.items()})
+    same_bits(*ends)
+
+
+def test_a_run_goes_on_from_a_mapped_set(tmp_path: Path) -> None:
+    def run(epochs: int, resume: bool, name: str) -> dict[str, Any]:
+        model = tree_model()
+        prepared = model.prepare(trees(20), cache=tmp_path / "set", data="trees")
+        state = tmp_path / name
+        train(
+            model,
+            prepared,
+            SGD(0.1),
+            epochs=epochs,
+            batch_size=6,
+            progress=False,
+            checkpoint_path=state,
+            resume=resume,
+        )
+        return {name: ar.to_numpy(value) for name, value in model.params.items()}
+
+    whole = run(4, False, "whole")
+    run(2, False, "parts")
+    same_bits(run(4, True, "parts"), whole)
+
+
+def test_the_second_call_reads_nothing(tmp_path: Path) -> None:
+    seen: list[Any] = []
+    block = ar.InputTransform(lambda x: seen.append(x) or x) >> ar.Scalar()  # type: ignore[func-returns-value]
+    model = ar.compile(block, fingerprint="as it is")
+    model.prepare([1, 2], cache=tmp_path / "set")
+    assert seen == [1, 2]
+    prepared = model.prepare([1, 2], cache=tmp_path / "set")
+    assert seen == [1, 2] and model(prepared).tolist() == [1.0, 2.0]
+
+    def never() -> Iterator[int]:
+        raise AssertionError
+        yield 1
+
+    model.prepare([1, 2], cache=tmp_path / "named", data="two numbers")
+    assert len(model.prepare(never(), cache=tmp_path / "named", data="two numbers")) == 2
+
+
+def test_another_model_that_reads_alike_takes_the_file(tmp_path: Path) -> None:
+    examples = list(trees(5))
+    first = tree_model().prepare(examples, cache=tmp_path / "set")
+    model = tree_model()
+    same_bits(model(model.prepare(examples, cache=tmp_path / "set")), model(first))
+
+
+def refused(path: Path, examples: Any = None, model: ar.Model | None = None, **arguments: Any) -> str:
+    before = path.read_bytes()
+    with pytest.raises(ar.ArrowValueError) as caught:
+        (model or tree_model()).prepare(
+            list(trees(5)) if examples is None else examples, cache=path, **arguments
+        )
+    assert path.read_bytes() == before
+    assert str(path) in str(caught.value) and "remove the file" in str(caught.value)
+    return str(caught.value)
+
+
+def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "set"
+    tree_model().prepare(list(trees(5)), cache=path)
+    assert "its block reads examples otherwise" in refused(path, model=tree_model(schedule="depth"))
+    assert "it has 5 examples, and there are 6 now" in refused(path, list(trees(6)))
+    assert "examples of other content, and these are others" in refused(path, list(trees(5, seed=1)))
+    assert "examples of other content" in refused(path, trees(5), data="trees")
+    named = tmp_path / "named"
+    tree_model().prepare(trees(5), cache=named, data="May")
+    assert "it was made of data='May'" in refused(named, trees(5), data="June")
+    assert "it was made of data='May'" in refused(named)
+
+
+def test_functions_that_hold_other_data_are_named(tmp_path: Path) -> None:
+    def model(numbers: dict[str, int]) -> ar.Model:
+        return ar.compile(ar.InputTransform(numbers.get) >> ar.Scalar("int32"))
+
+    path = tmp_path / "set"
+    model({"a": 1}).prepare(["a"], cache=path)
+    text = refused(path, ["a"], model({"a": 2}))
+    assert "what it reads examples with holds other data, or did so then: " in text
+
+
+def test_damaged_and_foreign_files_are_refused(tmp_path: Path) -> None:
+    path, other = tmp_path / "set", tmp_path / "other"
+    tree_model().prepare(list(trees(5)), cache=path)
+    whole = path.read_bytes()
+    header = 8 + struct.unpack("<Q", whole[:8])[0]
+    for place in [0, 3, 20, header // 2, header, header + 5, (header + len(whole)) // 2, len(whole) - 1]:
+        other.write_bytes(whole[:place])
+        assert "damaged" in refused(other)
+        flipped = bytearray(whole)
+        flipped[place] ^= 16
+        other.write_bytes(flipped)
+        assert re.search("damaged|something else", refused(other))
+    other.write_bytes(whole + b"\0")
+    assert "damaged" in refused(other)
+    other.write_bytes(b"hello, this is no set at all")
+    assert "damaged, or something else" in refused(other)
+    ar.training.save(tree_model(), other)
+    assert "something else than a prepared set" in refused(other)
+    with pytest.raises(OSError):
+        tree_model().prepare([], cache=tmp_path)
+
+
+def test_a_file_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "set"
+    with monkeypatch.context() as patch:
+        patch.setattr(set_cache, "__version__", "0.0.9")
+        tree_model().prepare(list(trees(5)), cache=path)
+    assert f"arrows 0.0.9 has written it, and this is arrows {ar.__version__}" in refused(path)
+
+
+def test_a_file_whose_columns_do_not_belong_together_is_refused(tmp_path: Path) -> None:
+    from arrows.column_file import ColumnWriter, map_columns
+
+    path = tmp_path / "set"
+    tree_model().prepare(list(trees(5)), cache=path)
+    columns, texts = map_columns(path)
+
+    def write(changed: dict[str, Any], **others: str) -> None:
+        with ColumnWriter(tmp_path) as writer:
+            for name, column in {**{n: c.copy() for n, c in columns.items()}, **changed}.items():
+                writer.add(name, column)
+            writer.finish(path, {**texts, **others})
+
+    write({"site": columns["site"][:-1].copy()})
+    assert "its column 'site' ends elsewhere than its bounds say" in refused(path)
+    write({"bounds": columns["bounds"][:, :-1].copy()})
+    assert "its bounds are not those of its columns" in refused(path)
+    write({"depth": columns["depth"][1:].copy()})
+    assert "have different lengths" in refused(path)
+    write({}, layout="{}")
+    assert "it is damaged" in refused(path)
+    write({}, fingerprint=json.dumps({"block": 1}))
+    assert "does not say how its examples were read" in refused(path)
+
+
+def test_an_interrupted_write_leaves_nothing(tmp_path: Path) -> None:
+    def stops() -> Iterator[Any]:
+        yield from trees(10)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tree_model().prepare(stops(), cache=tmp_path / "set", data="trees")
+    with pytest.raises(ar.InputError, match="example 10: "):
+        tree_model().prepare([*trees(10), {"left": 1}], cache=tmp_path / "set")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_examples_that_cannot_be_told_want_a_name(tmp_path: Path) -> None:
+    model = ar.compile(ar.Scalar())
+    with pytest.raises(ar.ArrowTypeError, match=r"(?s)look at their content.*data='reviews"):
+        model.prepare(iter([1, 2]), cache=tmp_path / "set")
+    reads = ar.compile(ar.InputTransform(lambda x: 1.0) >> ar.Scalar())
+    with open(__file__, encoding="utf-8") as file:
+        with pytest.raises(ar.ArrowTypeError, match=r"(?s)the example.*TextIO.*data="):
+            reads.prepare([file], cache=tmp_path / "set")
+    held = tmp_path.joinpath("held").open("w")
+    locked = ar.compile(ar.InputTransform(lambda x: held.name) >> ar.Scalar())
+    with pytest.raises(ar.ArrowTypeError, match=r"(?s)later model could not tell.*fingerprint="):
+        locked.prepare([1], cache=tmp_path / "set")
+    held.close()
+    assert not (tmp_path / "set").exists()
+    with pytest.raises(ar.ArrowValueError, match="there is no cache="):
+        model.prepare([1], data="one")
+    with pytest.raises(ar.ArrowTypeError, match="data must be a text"):
+        model.prepare([1], cache=tmp_path / "set", data=3)  # type: ignore[arg-type]
+    with pytest.raises(ar.ArrowValueError, match="these are prepared already"):
+        model.prepare(model.prepare([1]), cache=tmp_path / "set")
+
+
+def test_arrays_tables_and_datasets_are_written_too(tmp_path: Path) -> None:
+    model = ar.compile(ar.Vector(2) >> ar.Function(lambda v: v[0] + v[1]))
+    array = np.arange(8.0).reshape(4, 2)
+    assert model(model.prepare(array, cache=tmp_path / "array")).tolist() == [1.0, 5.0, 9.0, 13.0]
+    assert model.prepare(array.tolist(), cache=tmp_path / "lists").nodes.tolist() == [2, 2, 2, 2]
+    with pytest.raises(ar.ArrowValueError, match="of other content"):
+        model.prepare(array + 1, cache=tmp_path / "array")
+
+    class Dataset:
+        def __len__(self) -> int:
+            return 4
+
+        def __getitem__(self, number: int) -> Any:
+            return array[number]
+
+    prepared = model.prepare(Dataset(), cache=tmp_path / "dataset", data="rows")
+    assert model(prepared).tolist() == [1.0, 5.0, 9.0, 13.0]
+    with pytest.raises(ar.ArrowValueError, match="it has 4 examples, and there are 3 now"):
+        model.prepare([1, 2, 3], cache=tmp_path / "dataset", data="rows")
+
+
+def test_no_examples_and_parts_of_a_set(tmp_path: Path) -> None:
+    model = tree_model()
+    empty = model.prepare([], cache=tmp_path / "empty")
+    assert len(empty) == 0 and len(model(empty)) == 0
+    examples = list(trees(9))
+    mapped = model.prepare(examples, cache=tmp_path / "set")
+    part = model.prepare(mapped[[3, 1]])
+    same_bits(model(part), model(model.prepare(examples)[[3, 1]]))
+    assert repr(mapped) == repr(model.prepare(examples))
+    with pytest.raises(ar.ArrowTypeError, match="they are in a file"):
+        mapped.__reduce__()
+
+
+def test_labels_and_taps_come_back(tmp_path: Path) -> None:
+    labelled = ar.Record({"x": ar.Scalar(), "name": ar.Identity()}) >> ar.Metric("loss")
+    model = ar.compile(labelled)
+    examples = [{"x": 1.0, "name": {"id": [1, None, "é"]}}, {"x": 2.0, "name": "b"}]
+    model(model.prepare(examples, cache=tmp_path / "set")[[1, 0]])
+    assert model.labels["loss"] == [["b"], [{"id": [1, None, "é"]}]]
+    with pytest.raises(ar.ArrowTypeError, match=r"a label of a metric is a value of the type tuple"):
+        model.prepare([{"x": 1.0, "name": (1, 2)}], cache=tmp_path / "tuple")
+    assert not (tmp_path / "tuple").exists()
+
+
+def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A set of 25 MB is written and trained from within 5 MB."""
+    for module, name, value in [
+        (example_reader, "_CHUNK", 16),
+        (set_order, "_BUCKET", 1 << 14),
+        (set_order, "_SLICE", 1 << 14),
+    ]:
+        monkeypatch.setattr(module, name, value)
+    model = ar.compile(
+        ar.Map(ar.Vector(1024)) >> ar.Sum() >> ar.FC(1, name="fc") >> ar.Function(lambda y: y[0] * y[0])
+    )
+
+    def examples() -> Iterator[Any]:
+        for number in range(1000):
+            yield np.full((6, 1024), number % 7, np.float32)
+
+    train(model, [next(examples())] * 8, SGD(1e-6), batch_size=8, progress=False)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        prepared = model.prepare(examples(), cache=tmp_path / "set", data="sevens")
+        _, writing = tracemalloc.get_traced_memory()
+        assert (tmp_path / "set").stat().st_size > 24e6
+        tracemalloc.reset_peak()
+        order = np.random.default_rng(0).permutation(len(prepared))[:400]
+        for first in range(0, 400, 8):
+            model.train_step(prepared[order[first : first + 8]], SGD(1e-9))
+        _, training = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert writing < 5e6 and training < 5e6, (writing, training)
